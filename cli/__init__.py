@@ -1,0 +1,1 @@
+"""The `engrain` command for people."""

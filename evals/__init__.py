@@ -1,0 +1,1 @@
+"""Measures retrieval on labelled data."""

@@ -1,0 +1,239 @@
+"""The value types that the stores exchange: what the ledger keeps and the indexes follow."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+JsonObject = dict[str, JsonValue]
+
+ORGANIZATION = "organization"
+"""The visibility key of what every member of the organization may read."""
+
+Kind = Literal["entity", "relation"]
+ChangeOperation = Literal["create", "update", "delete"]
+Role = Literal["owner", "admin", "member", "viewer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """One typed record of the graph. A chunk of an ingested document is an entity of type `document`."""
+
+    organization_id: str
+    id: str
+    entity_type: str
+    name: str
+    description: str
+    content: str
+    category: str | None
+    languages: tuple[str, ...]
+    tags: tuple[str, ...]
+    metadata: JsonObject
+    source_file: str | None
+    visibility: str
+    """`organization`, `private:<user>`, `project:<id>`; what the indexes filter by."""
+    memory_scope: str
+    scope_key: str | None
+    project_id: str | None
+    principal_id: str
+    """The user who wrote it."""
+    revision: int
+    created_at: datetime
+    updated_at: datetime
+    source_id: str | None = None
+    """For a chunk: the `source` entity that it came from."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityDraft:
+    """What a caller wants to be stored; the ledger adds revision and times."""
+
+    id: str
+    entity_type: str
+    name: str
+    visibility: str
+    memory_scope: str
+    description: str = ""
+    content: str = ""
+    category: str | None = None
+    languages: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=dict)
+    source_file: str | None = None
+    scope_key: str | None = None
+    project_id: str | None = None
+    source_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A fact between two entities, with the time we knew it and the time it was true."""
+
+    organization_id: str
+    id: str
+    name: str
+    """The relationship type, upper case: `RELATED_TO`, `SUPERSEDES`, …"""
+    source_id: str
+    target_id: str
+    fact: str
+    created_at: datetime
+    expired_at: datetime | None
+    valid_at: datetime
+    invalid_at: datetime | None
+    visibility: str
+    principal_id: str
+    provenance: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One page of a source."""
+
+    id: str
+    source_id: str
+    url: str
+    title: str
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Where a `document` entity stands in its document."""
+
+    id: str
+    """The id of the entity that holds the text: a UUID."""
+    document_id: str
+    source_id: str
+    chunk_index: int
+    chunk_type: str
+    heading_path: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One row of the change feed. It never carries text."""
+
+    organization_id: str
+    sequence: int
+    kind: Kind
+    record_id: str
+    operation: ChangeOperation
+    revision: int
+    entity_type: str
+    """For a relation: its name."""
+    visibility: str
+    actor: str
+    batch: str
+    """The same for all rows of one transaction; tells a restored ledger from the one an index followed."""
+    deferred: bool
+    """Written in bulk: interactive writes are embedded first."""
+    fields: JsonObject
+    """Workflow fields for events: `mode` (`sync`, `async`), `status`, …"""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far an index has followed which ledger."""
+
+    epoch: str
+    sequence: int
+    batch: str
+    """The `Change.batch` of that sequence; empty at 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person with an account."""
+
+    id: str
+    email: str
+    name: str
+    password_hash: str | None
+    is_admin: bool
+    avatar_url: str | None
+    codehost_id: int | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Organization:
+    """A tenant."""
+
+    id: str
+    name: str
+    slug: str
+    is_personal: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One sign-in: a family of refresh tokens of which the latest is valid."""
+
+    id: str
+    user_id: str
+    organization_id: str
+    refresh_id: str
+    """The `jti` of the valid refresh token."""
+    created_at: datetime
+    expires_at: datetime
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Everything a request needs to know about its session's user, read in one query."""
+
+    user: User
+    organization: Organization
+    role: Role
+    session: Session | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectAccess:
+    """Who may read a project's records. Outlives the project entity, because its tasks do."""
+
+    project_id: str
+    visibility: Literal["org", "private"]
+    creator_id: str
+
+
+Facet = Literal["entity_type", "project_id", "category", "status", "source_id", "language", "assignee"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFilter:
+    """What a search may return: a prefilter of every index, never applied after the top k."""
+
+    visibility: frozenset[str]
+    any_of: Mapping[Facet, frozenset[str]] = field(default_factory=dict)
+    """For each facet the accepted values, compared case-insensitively; a record must match all facets."""
+    updated_since: datetime | None = None
+
+
+def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
+    """The lower-cased facet values of an entity, as every index stores them."""
+    assignees = entity.metadata.get("assignees")
+    single: dict[Facet, JsonValue] = {
+        "entity_type": entity.entity_type,
+        "project_id": entity.project_id,
+        "category": entity.category,
+        "status": entity.metadata.get("status"),
+        "source_id": entity.source_id,
+    }
+    found: dict[Facet, tuple[str, ...]] = {
+        name: (value.lower(),) for name, value in single.items() if isinstance(value, str) and value
+    }
+    found["language"] = tuple(language.lower() for language in entity.languages)
+    if isinstance(assignees, list):
+        found["assignee"] = tuple(name.lower() for name in assignees if isinstance(name, str))
+    return found
+
+
+def searchable_text(entity: Entity) -> str:
+    """The text that is embedded: name, description and content, each once. Tags are in no searched text."""
+    parts = [entity.name, entity.description, entity.content]
+    return "\n".join(part for index, part in enumerate(parts) if part and part not in parts[:index])

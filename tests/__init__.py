@@ -1,0 +1,1 @@
+"""Tests, mirroring the folders that they test."""
