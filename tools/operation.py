@@ -1,0 +1,124 @@
+"""What an operation is: one entry from which the MCP tool, the REST route, OpenAPI and the reference come."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from auth.principal import Principal
+from stores.records import JsonObject, Role
+
+if TYPE_CHECKING:
+    from stores.ledger import Claim
+    from tools.app import App
+
+Method = Literal["GET", "POST", "PATCH", "DELETE"]
+
+READERS: frozenset[Role] = frozenset({"owner", "admin", "member", "viewer"})
+WRITERS: frozenset[Role] = frozenset({"owner", "admin", "member"})
+OWNERS: frozenset[Role] = frozenset({"owner"})
+
+
+class Request(BaseModel):
+    """Every request model's root: unknown fields are ignored over REST and named as errors over MCP."""
+
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=False, regex_engine="python-re")
+
+
+class Result(BaseModel):
+    """Every result model's root."""
+
+    model_config = ConfigDict(frozen=True, protected_namespaces=())
+
+
+class Nothing(Result):
+    """An answer without a body (204)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of an operation: who asks, and what must survive a retry."""
+
+    principal: Principal
+    claim: "Claim | None" = None
+    """The idempotency key's claim; the ledger marks it applied in the same transaction as the write."""
+    request_id: str = ""
+    client: str = ""
+    """The peer's address, for limits and audit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where an operation stands in REST. Fields named in the path come from it, then `query`, the rest from the body."""
+
+    method: Method
+    path: str
+    """With `{field}` for path fields: `/api/entities/{entity_id}`."""
+    status: int = 200
+    query: frozenset[str] = frozenset()
+    """Fields of a request with a body that come from the query string; all of them for GET and DELETE."""
+    tag: str = "entities"
+    cookies: Literal["set", "clear"] | None = None
+    """Whether the answer sets the session cookies (from `access_token`, `refresh_token`) or clears them."""
+    body_limit: int = 8 * 1024 * 1024
+    errors: frozenset[int] = frozenset()
+    """Statuses beyond 401, 403, 422 and 500 that this route can answer, for OpenAPI."""
+    rate: str | None = None
+    """`5/minute` and so on, per caller or address; None for no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """How an operation shows to agents."""
+
+    title: str
+    read_only: bool
+    destructive: bool = False
+    idempotent: bool = False
+    listed: bool = True
+    """Listing is for the agent's attention, never for security: rights are checked on every call."""
+    omit: frozenset[str] = frozenset()
+    """Request fields that exist over REST only."""
+    render: Callable[[Any], str] | None = None
+    """A terse text that stands alone; without one, compact JSON."""
+
+
+Run = Callable[["App", Call, Any], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One thing that Engrain can do. Nothing outside this entry knows its name."""
+
+    name: str
+    request: type[Request]
+    result: type[Result]
+    run: Run
+    roles: frozenset[Role] | None = READERS
+    """Organization roles that may call it; None for a public operation."""
+    scope: Literal["read", "write"] = "read"
+    """The right that an API key or narrowed token needs."""
+    route: Route | None = None
+    tool: Tool | None = None
+    mutates: bool = False
+    """Takes an Idempotency-Key."""
+    events: tuple[str, ...] = field(default=())
+
+    @property
+    def description(self) -> str:
+        """The first paragraph of the function's docstring: what agents and the reference read."""
+        text = inspect.getdoc(self.run) or ""
+        return " ".join(text.split("\n\n")[0].split())
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an execution produced: a status for REST, the body as plain JSON, and whether it was a replay."""
+
+    status: int
+    body: JsonObject | None
+    result: Result | None = None
+    replayed: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
