@@ -1,6 +1,7 @@
 """What an operation is: one entry from which the MCP tool, the REST route, OpenAPI and the reference come."""
 
 import inspect
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from auth.principal import Principal
+from stores.errors import AuthenticationRequired
 from stores.records import JsonObject, Role
 
 if TYPE_CHECKING:
@@ -41,12 +43,20 @@ class Nothing(Result):
 class Call:
     """One call of an operation: who asks, and what must survive a retry."""
 
-    principal: Principal
+    principal: Principal | None
+    """None for a public operation."""
     claim: "Claim | None" = None
     """The idempotency key's claim; the ledger marks it applied in the same transaction as the write."""
     request_id: str = ""
     client: str = ""
     """The peer's address, for limits and audit."""
+
+    @property
+    def caller(self) -> Principal:
+        """The principal of an operation that is not public."""
+        if self.principal is None:
+            raise AuthenticationRequired("Authentication is required.")
+        return self.principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,8 @@ class Route:
     status: int = 200
     query: frozenset[str] = frozenset()
     """Fields of a request with a body that come from the query string; all of them for GET and DELETE."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Fields that may also come from a header: `{"if-match": "expected_revision"}`, quotes removed."""
     tag: str = "entities"
     cookies: Literal["set", "clear"] | None = None
     """Whether the answer sets the session cookies (from `access_token`, `refresh_token`) or clears them."""
@@ -115,10 +127,21 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an execution produced: a status for REST, the body as plain JSON, and whether it was a replay."""
+    """What an execution produced: the answer as a model, or as the JSON stored by the call that it replays."""
 
     status: int
-    body: JsonObject | None
     result: Result | None = None
+    stored: bytes | None = None
     replayed: bool = False
-    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def content(self) -> bytes:
+        """The answer as JSON bytes; empty for 204."""
+        if self.stored is not None:
+            return self.stored
+        return b"" if self.result is None else self.result.model_dump_json().encode()
+
+    def body(self) -> JsonObject:
+        """The answer as a plain object."""
+        if self.stored is not None:
+            return dict(json.loads(self.stored)) if self.stored else {}
+        return {} if self.result is None else self.result.model_dump(mode="json")

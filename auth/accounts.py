@@ -1,0 +1,141 @@
+"""Sign-up, sign-in, token rotation and the check that every request passes."""
+
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from auth.passwords import Passwords
+from auth.policy import principal_of
+from auth.principal import Principal
+from auth.tokens import Tokens
+from stores.errors import AuthenticationRequired, Conflict, Forbidden, ValidationFailed
+from stores.ledger import Ledger
+from stores.records import Identity, Organization, Session, User
+
+_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(?:\.[^@\s.]+)*")
+_NAME_LENGTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """Both tokens of a session and whose they are."""
+
+    identity: Identity
+    access_token: str
+    refresh_token: str
+    expires_in: int
+    """Seconds until the access token expires."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """Local accounts over the ledger. Every method blocks: call it in a worker thread."""
+
+    ledger: Ledger
+    tokens: Tokens
+    passwords: Passwords
+    clock: Callable[[], datetime]
+
+    def sign_up(self, email: str, password: str, name: str) -> SignedIn:
+        """Create a user with a personal organization and sign it in.
+
+        Raises:
+            ValidationFailed: The e-mail address, the name or the password has a shape that is not accepted.
+            Conflict: The e-mail address is in use.
+        """
+        email = _checked_email(email)
+        name = name.strip()
+        if not 1 <= len(name) <= _NAME_LENGTH:
+            raise ValidationFailed(
+                f"A name has 1 to {_NAME_LENGTH} characters.", details={"field": "body.name", "expected": "string"}
+            )
+        password_hash = self.passwords.hash(password)
+        if self.ledger.user_by_email(email) is not None:
+            raise Conflict("Email is already in use", remediation="Log in, or sign up with another address.")
+        now, user_id = self.clock(), str(uuid.uuid4())
+        user = User(user_id, email, name, password_hash, is_admin=False, avatar_url=None, codehost_id=None, created_at=now)
+        organization = Organization(str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now)
+        self.ledger.create_account(user, organization)
+        return self._start_session(user_id, organization.id)
+
+    def sign_in(self, email: str, password: str) -> SignedIn:
+        """Check a password and start a session in the user's default organization.
+
+        Raises:
+            AuthenticationRequired: "Invalid credentials", whatever was wrong.
+        """
+        user = self.ledger.user_by_email(email.strip())
+        known = self.passwords.verify(user.password_hash if user else None, password)
+        organization = self.ledger.default_organization(user.id) if user and known else None
+        if user is None or not known:
+            raise AuthenticationRequired("Invalid credentials", remediation="Check the e-mail address and the password.")
+        if organization is None:
+            raise Forbidden("Your account belongs to no organization.", remediation="Ask for an invitation to one.")
+        return self._start_session(user.id, organization.id)
+
+    def refresh(self, refresh_token: str) -> SignedIn:
+        """Rotate both tokens. A refresh token works once; using a spent one ends its session.
+
+        Raises:
+            AuthenticationRequired: The token does not hold, or was spent.
+        """
+        claims = self.tokens.read(refresh_token, "refresh")
+        if claims.session_id is None or claims.token_id is None:
+            raise AuthenticationRequired("The token is not valid.")
+        fresh = str(uuid.uuid4())
+        session = self.ledger.rotate_session(claims.session_id, claims.token_id, fresh, self.clock())
+        if session is None or session.user_id != claims.user_id:
+            raise AuthenticationRequired("The refresh token was already used or revoked.", remediation="Log in again.")
+        return self._signed_in(session)
+
+    def authenticate(self, token: str) -> Principal:
+        """Turn an access token into the caller, with role and rights as they are now.
+
+        Raises:
+            AuthenticationRequired: The token, its session or its user does not hold.
+            Forbidden: The token names no organization.
+        """
+        claims = self.tokens.read(token, "access")
+        if claims.organization_id is None:
+            raise Forbidden("no_org_context: the token names no organization.", remediation="Switch to an organization.")
+        identity = self.ledger.identity(claims.user_id, claims.organization_id, claims.session_id)
+        if identity is None:
+            raise AuthenticationRequired("The session has ended.")
+        return principal_of(identity, self.ledger.project_access(claims.organization_id))
+
+    def _start_session(self, user_id: str, organization_id: str) -> SignedIn:
+        now = self.clock()
+        session = Session(
+            id=str(uuid.uuid4()),
+            user_id=user_id,
+            organization_id=organization_id,
+            refresh_id=str(uuid.uuid4()),
+            created_at=now,
+            expires_at=now + self.tokens.refresh_lifetime,
+            revoked_at=None,
+        )
+        self.ledger.create_session(session)
+        return self._signed_in(session)
+
+    def _signed_in(self, session: Session) -> SignedIn:
+        identity = self.ledger.identity(session.user_id, session.organization_id, session.id)
+        if identity is None:
+            raise AuthenticationRequired("The session has ended.")
+        whose = (session.user_id, session.organization_id, session.id)
+        return SignedIn(
+            identity=identity,
+            access_token=self.tokens.access(*whose),
+            refresh_token=self.tokens.refresh(*whose, session.refresh_id),
+            expires_in=int(self.tokens.access_lifetime.total_seconds()),
+        )
+
+
+def _checked_email(email: str) -> str:
+    email = email.strip()
+    if len(email) > 254 or not _EMAIL.fullmatch(email):
+        raise ValidationFailed(
+            "That is not an e-mail address.", details={"field": "body.email", "expected": "e-mail address"}
+        )
+    return email

@@ -1,0 +1,49 @@
+"""Password hashes: Argon2id in a bounded number of workers, constant work for unknown users."""
+
+import threading
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatchError
+
+from stores.errors import ValidationFailed
+
+MIN_LENGTH = 8
+MAX_LENGTH = 128
+WORKERS = 2
+
+
+class Passwords:
+    """Hashes and verifies. At most `WORKERS` hashes run at once, because each takes tens of megabytes."""
+
+    def __init__(self, hasher: PasswordHasher | None = None) -> None:
+        self._hasher = hasher or PasswordHasher()
+        self._workers = threading.BoundedSemaphore(WORKERS)
+        self._decoy: str | None = None
+
+    def hash(self, password: str) -> str:
+        """Hash a new password.
+
+        Raises:
+            ValidationFailed: It is shorter than 8 or longer than 128 characters.
+        """
+        if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
+            raise ValidationFailed(
+                f"A password has {MIN_LENGTH} to {MAX_LENGTH} characters.",
+                details={"field": "body.password", "expected": f"string of {MIN_LENGTH} to {MAX_LENGTH} characters"},
+            )
+        with self._workers:
+            return self._hasher.hash(password)
+
+    def verify(self, password_hash: str | None, password: str) -> bool:
+        """Compare; a missing hash costs the same time as a wrong password, so that accounts cannot be guessed."""
+        with self._workers:
+            try:
+                self._hasher.verify(password_hash or self._decoy_hash(), password)
+            except (VerifyMismatchError, VerificationError, InvalidHashError):
+                return False
+        return password_hash is not None
+
+    def _decoy_hash(self) -> str:
+        if self._decoy is None:
+            self._decoy = self._hasher.hash("no account has this password")
+        return self._decoy

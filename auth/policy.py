@@ -1,0 +1,122 @@
+"""Who may read and write what: visibility keys and memory scopes, decided in this one place."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from auth.principal import Principal
+from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
+from stores.records import ORGANIZATION, Entity, Identity, JsonValue, ProjectAccess, Role
+
+MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
+MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
+STAMPED = ("principal_id", "organization_id", "scope_key")
+"""Metadata keys that only the server writes."""
+
+_ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """Where a record is readable: its index key, and the scope as clients see it."""
+
+    key: str
+    memory_scope: MemoryScope
+    scope_key: str | None
+
+
+def private_key(user_id: str) -> str:
+    """The key of what only this user may read."""
+    return f"private:{user_id}"
+
+
+def project_key(project_id: str) -> str:
+    """The key of what everybody who may read this project may read."""
+    return f"project:{project_id}"
+
+
+def principal_of(identity: Identity, projects: Iterable[ProjectAccess]) -> Principal:
+    """Expand a session's identity, once per request, to everything that it may see."""
+    mine = frozenset(
+        access.project_id
+        for access in projects
+        if access.visibility == "org" or access.creator_id == identity.user.id or identity.role in _ADMINS
+    )
+    keys = {ORGANIZATION, private_key(identity.user.id)} | {project_key(project) for project in mine}
+    writable = mine if identity.role != "viewer" else frozenset()
+    return Principal.of(identity, visible=frozenset(keys), writable_projects=writable)
+
+
+def may_read(principal: Principal, visibility: str) -> bool:
+    """Whether a record with this visibility key may be shown to the caller."""
+    return visibility in principal.visible
+
+
+def require_project(principal: Principal, project_id: str) -> None:
+    """Refuse a project that the caller cannot write in; one that it cannot see does not exist for it.
+
+    Raises:
+        NotFound: There is no such project for this caller.
+        Forbidden: The caller may only read it.
+    """
+    if not may_read(principal, project_key(project_id)):
+        raise NotFound(
+            f"There is no project {project_id}.",
+            remediation="List the projects with GET /api/entities?entity_type=project and use one of their ids.",
+        )
+    if project_id not in principal.writable_projects:
+        raise Forbidden(f"You may read project {project_id} but not write in it.")
+
+
+def writable_visibility(principal: Principal, scope: JsonValue, project_id: str | None) -> Visibility:
+    """Resolve the scope that a write asks for; without one, the project's, else the organization's.
+
+    Raises:
+        ValidationFailed: The scope is not one of the memory scopes.
+        InvalidRequest: `missing_scope_key`, scope `project` without a project.
+        Forbidden: The scope is not enabled, or the caller is no verified member of it.
+        NotFound: The project does not exist for this caller.
+    """
+    if project_id is not None:
+        require_project(principal, project_id)
+    if scope is None:
+        scope = "organization" if project_id is None else "project"
+    if scope == "organization":
+        return Visibility(ORGANIZATION, "organization", None)
+    if scope == "private":
+        return Visibility(private_key(principal.user_id), "private", principal.user_id)
+    if scope == "project":
+        if project_id is None:
+            raise InvalidRequest(
+                "missing_scope_key", code="missing_scope_key", remediation="Name the project in metadata.project_id."
+            )
+        return Visibility(project_key(project_id), "project", project_id)
+    if scope not in MEMORY_SCOPES:
+        raise ValidationFailed(
+            f"{scope!r} is not a memory scope; use one of {', '.join(MEMORY_SCOPES)}.",
+            details={"field": "body.metadata.memory_scope", "expected": "memory scope"},
+        )
+    if scope == "public":
+        raise Forbidden("scope_not_enabled: the scope `public` is not enabled.", remediation=_OTHER_SCOPE)
+    raise Forbidden(f"unverified_membership: you are no verified member of a {scope} scope.", remediation=_OTHER_SCOPE)
+
+
+_OTHER_SCOPE = "Use the scope `private`, `project` or `organization`."
+
+
+def require_scope_change(principal: Principal, entity: Entity) -> None:
+    """Refuse that somebody else than its author, an owner or an admin changes who may read a record.
+
+    Raises:
+        Forbidden: The caller is none of them.
+    """
+    if principal.user_id != entity.principal_id and principal.role not in _ADMINS:
+        raise Forbidden(
+            f"Only its author, an owner or an admin may change who can read {entity.id}.",
+            remediation="Leave memory_scope and project_id as they are, or ask one of them.",
+        )
+
+
+def without_stamped(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Drop the metadata keys that only the server writes."""
+    return {key: value for key, value in metadata.items() if key not in STAMPED}

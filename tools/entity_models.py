@@ -1,0 +1,115 @@
+"""The wire shapes of entities, shared by every operation that takes or returns them."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from stores.records import Entity, JsonObject
+from tools.entity_types import EntityType
+from tools.operation import Request, Result
+
+NAME_LIMIT = 200
+CONTENT_LIMIT = 50_000
+LABEL_LIMIT = 200
+LABELS_LIMIT = 100
+
+Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LIMIT, pattern=r"\S")]
+Content = Annotated[str, StringConstraints(max_length=CONTENT_LIMIT)]
+Description = Annotated[str, StringConstraints(max_length=CONTENT_LIMIT)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=LABEL_LIMIT)]
+Labels = Annotated[list[Label], Field(max_length=LABELS_LIMIT)]
+EntityId = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+RelatedTo = Annotated[list[EntityId], Field(max_length=100)]
+
+
+class EntityFields(Request):
+    """What a client says about an entity that it creates."""
+
+    name: Name = Field(description="Title.")
+    description: Description | None = Field(None, description="Short description.")
+    content: Content | None = Field(None, description="Full content.")
+    entity_type: EntityType = Field("episode", description="What kind of record this is.")
+    category: Label | None = Field(None, description="Category to filter by.")
+    languages: Labels | None = Field(None, description="Programming languages.")
+    tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
+    metadata: JsonObject | None = Field(
+        None,
+        description="Structured data. `project_id` places the entity in a project, `memory_scope` sets who may read it.",
+    )
+    related_to: RelatedTo | None = Field(
+        None, description="Ids to link to, each plain or with a relationship in front: `supersedes:<id>`."
+    )
+
+
+class RelatedEntity(Result):
+    """A neighbour in the graph, in one line."""
+
+    id: str
+    name: str
+    entity_type: str
+    relationship: str
+    direction: Literal["outgoing", "incoming"]
+
+
+class MutationReceipt(Result):
+    """What a write did, and whether this answer repeats an earlier one."""
+
+    operation_id: str
+    applied: bool = True
+    revision: int | None = None
+    affected_records: list[str]
+    idempotency_key: str | None = None
+    replayed: bool = False
+
+
+class BackgroundJobs(Result):
+    """What was not finished when the answer was sent."""
+
+    pending_indexes: list[str] = Field(default_factory=list, description="Indexes that do not show the record yet.")
+
+
+class EntityView(Result):
+    """An entity as clients see it."""
+
+    id: str
+    entity_type: str
+    name: str
+    description: str
+    content: str
+    category: str | None
+    languages: list[str]
+    tags: list[str]
+    metadata: JsonObject
+    source_file: str | None
+    created_at: datetime | None
+    updated_at: datetime | None
+    revision: int
+    related: list[RelatedEntity] | None = None
+    background_jobs: BackgroundJobs | None = None
+    mutation_receipt: MutationReceipt | None = None
+
+
+def entity_view(entity: Entity, *, place: JsonObject | None = None, timestamps: bool = True) -> EntityView:
+    """Show an entity; `place` is where a document chunk stands and goes into its metadata."""
+    stamped: JsonObject = {
+        "memory_scope": entity.memory_scope,
+        "scope_key": entity.scope_key,
+        "principal_id": entity.principal_id,
+        "organization_id": entity.organization_id,
+    }
+    return EntityView(
+        id=entity.id,
+        entity_type=entity.entity_type,
+        name=entity.name,
+        description=entity.description,
+        content=entity.content,
+        category=entity.category,
+        languages=list(entity.languages),
+        tags=list(entity.tags),
+        metadata={**entity.metadata, **stamped, **(place or {})},
+        source_file=entity.source_file,
+        created_at=entity.created_at if timestamps else None,
+        updated_at=entity.updated_at if timestamps else None,
+        revision=entity.revision,
+    )

@@ -1,0 +1,151 @@
+"""The only module that reads the environment: `ENGRAIN_*`, typed, documented and validated at the start."""
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from stores.errors import InvalidSetting
+
+PREFIX = "ENGRAIN_"
+LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
+
+
+def _default_data_dir() -> Path:
+    return Path(platformdirs.user_data_dir("engrain", appauthor=False))
+
+
+class Settings(BaseModel):
+    """Every setting; the field `data_dir` is read from `ENGRAIN_DATA_DIR`, and so on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data_dir: Path = Field(default_factory=_default_data_dir, description="Folder that holds everything.")
+    host: str = Field("127.0.0.1", description="Address that the server listens on.")
+    port: int = Field(8420, ge=0, le=65535, description="Port that the server listens on; 0 takes a free one.")
+    base_url: str | None = Field(None, description="Public address, when it differs from host and port.")
+    environment: Literal["development", "production"] = Field(
+        "development", description="`production` sets Secure cookies and closes /metrics without a token."
+    )
+    database_url: str | None = Field(
+        None, description="`postgresql+psycopg://…` for the ledger; SQLite in the data folder without it."
+    )
+    graph_engine: Literal["ladybug", "kuzu"] = Field("ladybug", description="The engine behind the Kùzu API.")
+    open_organizations: int = Field(32, ge=1, le=4096, description="Organizations whose indexes are kept open.")
+    vector_memory_mb: int = Field(512, ge=16, description="Memory for exact vector search, over all organizations.")
+
+    embedding_provider: Literal["builtin", "openai", "ollama", "none"] = Field(
+        "builtin", description="Who embeds: the model in the package, a remote endpoint, or nobody."
+    )
+    embedding_model: str | None = Field(None, description="The remote model's name.")
+    embedding_base_url: str | None = Field(None, description="The remote endpoint's address.")
+    embedding_api_key: str | None = Field(None, description="The remote endpoint's key.", repr=False)
+    embedding_dimension: int | None = Field(None, ge=1, le=8192, description="Asked of the endpoint when unset.")
+    embedding_threads: int = Field(1, ge=1, le=64, description="Threads of the built-in model.")
+    embedding_timeout_s: float = Field(30, gt=0, le=600, description="Seconds that one remote call may take.")
+
+    jwt_secret: str | None = Field(
+        None, description="Signs tokens; at least 32 characters. On loopback one is made when unset.", repr=False
+    )
+    jwt_algorithm: Literal["HS256", "HS384", "HS512"] = Field("HS256", description="Signature algorithm.")
+    access_token_expire_minutes: int = Field(60, ge=1, le=1440, description="Lifetime of access tokens.")
+    refresh_token_expire_days: int = Field(30, ge=1, le=365, description="Lifetime of refresh tokens.")
+    mcp_auth_mode: Literal["auto", "on", "off"] = Field(
+        "auto", description="`off` serves /mcp without tokens, on loopback and in development only."
+    )
+    signup_enabled: bool = Field(True, description="Whether anyone may sign up.")
+    local_auth_enabled: bool = Field(True, description="Whether e-mail and password log in.")
+    frontend_url: str | None = Field(None, description="Where browsers return after an external login.")
+
+    rate_limit_enabled: bool = Field(True, description="Whether sign-in routes limit the number of tries.")
+    cors_origins: tuple[str, ...] = Field((), description="Origins that browsers may call from; comma-separated.")
+    allowed_hosts: tuple[str, ...] = Field((), description="Extra Host headers accepted by /mcp; comma-separated.")
+    metrics_scrape_token: str | None = Field(None, description="Token for /metrics off loopback.", repr=False)
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
+    log_format: Literal["json", "console"] = Field("console", description="How log lines look.")
+
+    @model_validator(mode="after")
+    def _agree(self) -> "Settings":
+        if self.jwt_secret is not None and len(self.jwt_secret) < 32:
+            raise ValueError(
+                "ENGRAIN_JWT_SECRET has fewer than 32 characters: set a random one, for example from `openssl rand -hex 32`"
+            )
+        if self.jwt_secret is None and not self.on_loopback:
+            raise ValueError(
+                f"ENGRAIN_JWT_SECRET is needed to listen on {self.host}: set a random one of at least 32 characters,"
+                " for example from `openssl rand -hex 32`, or listen on 127.0.0.1"
+            )
+        if self.mcp_auth_mode == "off" and not self.on_loopback:
+            raise ValueError("ENGRAIN_MCP_AUTH_MODE=off is for loopback only: listen on 127.0.0.1 or set it to `auto`")
+        if self.embedding_provider in ("openai", "ollama") and not self.embedding_model:
+            raise ValueError(
+                f"ENGRAIN_EMBEDDING_MODEL is needed with ENGRAIN_EMBEDDING_PROVIDER={self.embedding_provider}"
+            )
+        return self
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether only this machine can reach the server."""
+        if self.host in LOOPBACK_NAMES:
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def ledger_url(self) -> str:
+        """The SQLAlchemy URL of the ledger."""
+        return self.database_url or f"sqlite:///{(self.data_dir / 'ledger.sqlite').absolute()}"
+
+
+def _field_of(name: str) -> str:
+    return name.removeprefix(PREFIX).lower()
+
+
+def _is_list(field: str) -> bool:
+    return field in ("cors_origins", "allowed_hosts")
+
+
+def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Settings, list[str]]:
+    """Read the settings from an environment; command-line options win over it.
+
+    Returns the settings and one warning for each unknown `ENGRAIN_*` name.
+
+    Raises:
+        InvalidSetting: A known setting has a value that it cannot have.
+    """
+    values: dict[str, object] = {}
+    warnings = []
+    for name in sorted(key for key in environ if key.startswith(PREFIX)):
+        field = _field_of(name)
+        if field not in Settings.model_fields:
+            warnings.append(_unknown(name))
+        elif environ[name] != "":
+            raw = environ[name]
+            values[field] = tuple(part.strip() for part in raw.split(",") if part.strip()) if _is_list(field) else raw
+    values |= {field: value for field, value in overrides.items() if value is not None}
+    try:
+        return Settings.model_validate(values), warnings
+    except ValidationError as error:
+        raise InvalidSetting(_sentence(error)) from None
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(_field_of(name), Settings.model_fields, n=1)
+    hint = f"; did you mean {PREFIX}{near[0].upper()}?" if near else ""
+    return f"{name} is not a setting of Engrain{hint}"
+
+
+def _sentence(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    if not first["loc"]:
+        return re.sub(r"^Value error, ", "", first["msg"]) + "."
+    name = PREFIX + str(first["loc"][0]).upper()
+    shown = "" if name.endswith(("SECRET", "KEY", "TOKEN")) else f"={first['input']!s}"
+    return f"{name}{shown} is not valid: {first['msg'].removeprefix('Value error, ')}."
