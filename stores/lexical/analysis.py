@@ -1,0 +1,121 @@
+"""How text becomes terms: the same for records and for questions, so that what is written can be found."""
+
+import re
+import unicodedata
+from functools import cache
+
+from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
+
+LONGEST_TERM_BYTES = 255
+
+_STOP_WORD_TABLE = (
+    "a about above after again all also am an and any are as at be because been before being below between both "
+    "but by can could did do does doing down during each few for from further had has have having he her here "
+    "hers him his how i if in into is it its just me more most my no nor not of off on once only or other our out "
+    "over own same she should so some such than that the their them then there these they this those through to "
+    "too under until up very was we were what when where which while who whom why will with would you your s t d "
+    "ll m re ve "
+)
+STOP_WORDS = tuple(_STOP_WORD_TABLE.split())
+
+# A boundary inside a word: camelCase, an acronym before a word, letters next to digits.
+_SUBTOKEN_END = re.compile(r"([a-z](?=[A-Z])|[A-Z](?=[A-Z][a-z])|[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z]))")
+# Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Hangul.
+_UNSPACED = (
+    "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u1049\u1780-\u17d3\u3005\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+_SINGLE_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_PIECES = re.compile(r"[\s,;:()\[\]{}<>\"'`“”\u2018\u2019«»…=|&*!?/\\]+")
+_TRIMMED = ",;:()[]{}<>\"'`“”\u2018\u2019«»…=|&*!?"
+_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»')
+
+
+@cache
+def word_analyser() -> TextAnalyzer:
+    """Build what turns prepared text into stemmed terms; an index has to be told of it each time it is opened."""
+    return (
+        TextAnalyzerBuilder(Tokenizer.simple())
+        .filter(Filter.remove_long(LONGEST_TERM_BYTES))
+        .filter(Filter.lowercase())
+        .filter(Filter.ascii_fold())
+        .filter(Filter.custom_stopword(list(STOP_WORDS)))
+        .filter(Filter.stemmer("english"))
+        .build()
+    )
+
+
+@cache
+def token_analyser() -> TextAnalyzer:
+    """Build what splits the exact field, which is written with spaces between its tokens."""
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
+
+
+def prepare(text: str) -> str:
+    """Normalise and put spaces where words end without one; preparing twice changes nothing."""
+    return _SUBTOKEN_END.sub(r"\1 ", _UNSPACED_RUN.sub(_bigrams, normalise(text)))
+
+
+def normalise(text: str) -> str:
+    """Bring compatible characters to one form and replace lone surrogates, which no engine takes."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode())
+
+
+def analyse(text: str) -> list[str]:
+    """The stemmed terms of a text in order, repeated as they are repeated, without stop words."""
+    return word_analyser().analyze(prepare(text))
+
+
+def positions(text: str) -> list[tuple[int, str]]:
+    """The terms of a text with their places, counting the stop words between them."""
+    return [(token.position, token.text) for token in word_analyser().pre_tokenize(prepare(text)).tokens]
+
+
+def exact_tokens(text: str) -> list[str]:
+    """Every token as written, lower-cased, and the pieces of paths, calls and assignments; distinct, in order."""
+    found: dict[str, None] = {}
+    for word in normalise(text).split():
+        trimmed = _trim(word)
+        for token in (trimmed, *_PIECES.split(trimmed)):
+            _admit(_trim(token), found)
+    return list(found)
+
+
+def identifiers(text: str) -> list[str]:
+    """The exact tokens worth an entry of their own, and every character of a script without spaces."""
+    cased = {token.lower() for token in _PIECES.split(normalise(text)) if _is_camel_case(token)}
+    tokens = [token for token in exact_tokens(text) if not token.isalpha() or token in cased]
+    return tokens if text.isascii() else [*tokens, *dict.fromkeys(_SINGLE_UNSPACED.findall(normalise(text)))]
+
+
+def is_single_unspaced(term: str) -> bool:
+    """Whether a term is one character of a script without spaces, which only the exact field holds everywhere."""
+    return _SINGLE_UNSPACED.fullmatch(term) is not None
+
+
+def quoted(text: str) -> list[str]:
+    """The phrases that stand in quotation marks."""
+    return [next(filter(None, found)) for found in _QUOTED.findall(text)]
+
+
+def _bigrams(run: re.Match[str]) -> str:
+    characters = run.group()
+    pairs = [characters[at : at + 2] for at in range(len(characters) - 1)] or [characters]
+    return f" {' '.join(pairs)} "
+
+
+def _trim(token: str) -> str:
+    return token.strip(_TRIMMED).rstrip(".").lower()
+
+
+def _admit(token: str, found: dict[str, None]) -> None:
+    # A number is a word of the analysed field already.
+    if token and not token.isdigit() and any(map(str.isalnum, token)) and len(token.encode()) < LONGEST_TERM_BYTES:
+        found[token] = None
+
+
+def _is_camel_case(token: str) -> bool:
+    return token.isalpha() and token[1:] != token[1:].lower() and token != token.upper()

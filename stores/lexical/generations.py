@@ -1,0 +1,68 @@
+"""Where the lexical index's files lie: a folder per generation, so that a rewritten index replaces the old at once."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+_BUILDING = "building"
+
+
+class Generations:
+    """The generations of one index in one folder; the highest of the present format is the valid one."""
+
+    def __init__(self, folder: Path, format_number: int) -> None:
+        self._folder = folder
+        self._name = re.compile(rf"{format_number}-(\d+)")
+        self._format = format_number
+
+    def current(self) -> Path:
+        """The valid generation, created where there is none; everything else in the folder is removed."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        numbers = self._numbers()
+        newest = self._path(max(numbers, default=1))
+        for entry in self._folder.iterdir():
+            if entry != newest:
+                _remove(entry)
+        newest.mkdir(exist_ok=True)
+        return newest
+
+    def start(self) -> Path:
+        """An empty folder for the next generation."""
+        building = self._folder / _BUILDING
+        _remove(building)
+        building.mkdir()
+        return building
+
+    def adopt(self) -> Path:
+        """Make the generation that was built the valid one, durably."""
+        adopted = self._path(max(self._numbers(), default=0) + 1)
+        os.rename(self._folder / _BUILDING, adopted)
+        _sync(self._folder)
+        return adopted
+
+    def retire(self) -> None:
+        """Remove every generation but the valid one."""
+        self.current()
+
+    def _numbers(self) -> list[int]:
+        matches = (self._name.fullmatch(entry.name) for entry in self._folder.iterdir())
+        return [int(match.group(1)) for match in matches if match]
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{self._format}-{number}"
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,189 @@
+"""The lexical index of one organization: it follows the ledger and answers which records hold a question's words."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
+
+from stores.index import IndexBatch
+from stores.lexical import analysis
+from stores.lexical.generations import Generations
+from stores.lexical.queries import Plan, covering, plan, scored
+from stores.lexical.results import LexicalHit, LexicalResult
+from stores.lexical.schema import (
+    FORMAT,
+    POSITION_KEY,
+    RESERVED,
+    build_schema,
+    open_index,
+    position_document,
+    read_position,
+    to_document,
+)
+from stores.records import IndexFilter, Position
+
+_HEAP_BYTES = 30_000_000
+# Equal scores are ordered by id as long as no more records than this share the last place.
+_DEEPEST_TIE = 4_096
+
+
+class LexicalIndex:
+    """A Tantivy index with one writer. Reads may come from any thread, everything else from the writer's."""
+
+    name = "lexical"
+
+    def __init__(self, generations: Generations) -> None:
+        self._generations = generations
+        self._schema = build_schema()
+        self._position: Position | None = None
+        self._erasable = 0
+        self._adopt(generations.current())
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open the index in a folder, creating both where needed. A format of the past is discarded."""
+        return cls(Generations(folder.absolute(), FORMAT))
+
+    @property
+    def erasable(self) -> int:
+        """How many removed or replaced records may still have text on disk; `compact` brings it to 0."""
+        return self._erasable
+
+    def position(self) -> Position | None:
+        """How far the feed has been applied; None for a fresh index."""
+        return self._position
+
+    def apply(self, batch: IndexBatch) -> None:
+        """Make the entities visible to search and advance the position, in one commit."""
+        entities = {entity.id: entity for entity in batch.entities}
+        gone = {*batch.deleted_entities, *entities}
+        searcher = self._index.searcher()
+        erasable = self._erasable + sum(searcher.doc_freq("id", record_id) > 0 for record_id in gone)
+        documents = [*map(to_document, entities.values()), position_document(batch.position, erasable)]
+        try:
+            for record_id in gone:
+                self._writer.delete_documents_by_term("id", record_id)
+            self._writer.delete_documents_by_term(RESERVED, POSITION_KEY)
+            for document in documents:
+                self._writer.add_document(document)
+            self._writer.commit()
+        except BaseException:
+            self._writer.rollback()
+            raise
+        self._index.reload()
+        self._position, self._erasable = batch.position, erasable
+
+    def contents(self) -> Mapping[str, int]:
+        """Every record's id and revision."""
+        searcher = self._index.searcher()
+        documents = (searcher.doc(address) for address in _addresses(searcher))
+        return {
+            document["id"][0]: document["revision"][0] for document in documents if document.get_first("id") is not None
+        }
+
+    def search(self, text: str, *, filter: IndexFilter, limit: int) -> LexicalResult:
+        """Find the records that hold the question's words, best first, ties by id.
+
+        Any text is a question: quotation marks require a phrase, nothing else is syntax, and a text without words
+        (or of stop words only) finds nothing. Of a long text the first 20,000 characters and the 64 rarest terms count.
+        """
+        searcher = self._index.searcher()
+        question = plan(searcher, text)
+        hits = self._best(searcher, question, filter, limit) if question.present and limit > 0 else []
+        coverage = self._coverage(searcher, question, hits)
+        return LexicalResult(
+            tuple(LexicalHit(hit.record_id, hit.score, coverage.get(hit.place, 0.0)) for hit in hits),
+            # Deleted records are still in Tantivy's own statistics: keep the promise of a ceiling regardless.
+            max([question.ceiling, *(hit.score for hit in hits)]),
+            tuple(term.value for term in question.terms),
+        )
+
+    def analyse(self, text: str) -> list[str]:
+        """The terms of a text as the index sees them, in order."""
+        return analysis.analyse(text)
+
+    def compact(self) -> None:
+        """Write the index anew without what was removed, if anything was.
+
+        Tantivy's binding cannot force a merge, and a deletion there only hides a record: the live records are copied
+        into a fresh index (stored fields, about 20,000 short records a second) that replaces this one by a rename.
+        Searches go on meanwhile; the next `apply` waits.
+        """
+        if not self._erasable or self._position is None:
+            return
+        self._copy_into(self._generations.start(), self._position)
+        adopted = self._generations.adopt()
+        self._writer.wait_merging_threads()
+        self._adopt(adopted)
+        self._generations.retire()
+
+    def close(self) -> None:
+        """Wait for running merges and release the lock."""
+        self._writer.wait_merging_threads()
+
+    def _adopt(self, generation: Path) -> None:
+        self._index: Index = open_index(str(generation))
+        self._writer: IndexWriter = self._index.writer(_HEAP_BYTES, 1)
+        self._position, self._erasable = _position_of(self._index.searcher(), self._index)
+
+    def _copy_into(self, folder: Path, position: Position) -> None:
+        target = open_index(str(folder))
+        writer = target.writer(_HEAP_BYTES, 1)
+        for document in _records(self._index.searcher()):
+            writer.add_document(document)
+        writer.add_document(position_document(position, 0))
+        writer.commit()
+        writer.wait_merging_threads()
+
+    def _best(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> list["_Scored"]:
+        query = scored(self._schema, question, accepted)
+        depth = limit + 1
+        while True:
+            found = searcher.search(query, limit=depth, count=False).hits
+            decided = len(found) < depth or found[-1][0] < found[limit - 1][0]
+            if decided or depth >= limit + _DEEPEST_TIE:
+                break
+            depth = min(4 * depth + 64, limit + _DEEPEST_TIE)
+        last = found[limit - 1][0] if len(found) >= limit else 0.0
+        named = [
+            _Scored(searcher.doc(address)["id"][0], score, _place(address)) for score, address in found if score >= last
+        ]
+        return sorted(named, key=lambda hit: (-hit.score, hit.record_id))[:limit]
+
+    def _coverage(self, searcher: Searcher, question: Plan, hits: Sequence["_Scored"]) -> dict[tuple[int, int], float]:
+        if not hits:
+            return {}
+        query = covering(self._schema, question, [hit.record_id for hit in hits])
+        held = searcher.search(query, limit=len(hits), count=False).hits
+        return {_place(address): min(score / question.mass, 1.0) for score, address in held}
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    record_id: str
+    score: float
+    place: tuple[int, int]
+
+
+def _place(address: DocAddress) -> tuple[int, int]:
+    return address.segment_ord, address.doc
+
+
+def _position_of(searcher: Searcher, index: Index) -> tuple[Position | None, int]:
+    query = Query.term_query(index.schema, RESERVED, POSITION_KEY, "basic")
+    found = searcher.search(query, limit=1, count=False).hits
+    return read_position(searcher.doc(found[0][1])) if found else (None, 0)
+
+
+def _addresses(searcher: Searcher) -> list[DocAddress]:
+    found = searcher.search(Query.all_query(), limit=max(searcher.num_docs, 1), count=False).hits
+    return [address for _, address in found]
+
+
+def _records(searcher: Searcher) -> Iterator[Document]:
+    for address in _addresses(searcher):
+        document = searcher.doc(address)
+        if document.get_first("id") is not None:
+            yield document

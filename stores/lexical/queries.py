@@ -1,0 +1,153 @@
+"""How a question becomes a Tantivy query: boosted terms, required phrases and filters, never its query parser."""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tantivy import FieldType, Occur, Query, Schema, Searcher
+
+from stores.lexical.analysis import analyse, exact_tokens, is_single_unspaced, positions, quoted
+from stores.lexical.schema import microseconds
+from stores.records import IndexFilter
+
+LONGEST_QUERY = 20_000
+"""Characters of a query that are read."""
+MOST_CONSIDERED = 512
+"""Distinct terms whose rarity is looked up, in order."""
+MOST_TERMS = 64
+"""Distinct terms that are searched, rarest first."""
+MOST_PHRASES = 8
+
+K1 = 1.2
+BOOSTS = {"text": 1.0, "exact": 1.0}
+# A union of a few terms is read lazily; beyond that one automaton over the dictionary is cheaper.
+_FEW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing that is looked for."""
+
+    field: str
+    value: str
+    documents: int
+    idf: float
+
+    @property
+    def weight(self) -> float:
+        """What the term can add to a score at most, up to the factor k1 + 1."""
+        return BOOSTS[self.field] * self.idf
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An analysed question."""
+
+    terms: tuple[Term, ...]
+    phrases: tuple[tuple[tuple[int, str], ...], ...]
+
+    @property
+    def ceiling(self) -> float:
+        """The BM25 score that no record can reach: every term, infinitely often, in a text of no length."""
+        return sum(term.weight for term in self.terms) * (K1 + 1)
+
+    @property
+    def mass(self) -> float:
+        """The sum of the terms' idf, of which a record's coverage is a share."""
+        return sum(term.idf for term in self.terms)
+
+    @property
+    def present(self) -> list[Term]:
+        """The terms that the index holds."""
+        return [term for term in self.terms if term.documents]
+
+
+def plan(searcher: Searcher, text: str) -> Plan:
+    """Analyse a question against the index's dictionary.
+
+    A word that the index lacks stays, with the highest idf, because a record that cannot hold it covers less of the
+    question. An exact token that the index lacks goes: its parts speak for it.
+    """
+    text = text[:LONGEST_QUERY]
+    weigh = _weigher(searcher)
+    exact = [term for term in map(weigh("exact"), exact_tokens(text)[:MOST_CONSIDERED]) if term.documents]
+    words = [word for word in dict.fromkeys(analyse(text)) if not is_single_unspaced(word)]
+    found = [*map(weigh("text"), words[:MOST_CONSIDERED]), *exact]
+    phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
+    # The sort is stable: equally rare terms keep their order in the question.
+    return Plan(
+        tuple(sorted(found, key=lambda term: -term.idf)[:MOST_TERMS]), tuple(phrase for phrase in phrases if phrase)
+    )
+
+
+def _weigher(searcher: Searcher) -> Callable[[str], Callable[[str], Term]]:
+    total = searcher.num_docs
+
+    def in_field(field: str) -> Callable[[str], Term]:
+        def weigh(value: str) -> Term:
+            documents = searcher.doc_freq(field, value)
+            # Frequencies count deleted records until their segment is merged, the total does not.
+            share = (max(total, documents) - documents + 0.5) / (documents + 0.5)
+            return Term(field, value, documents, math.log1p(share))
+
+        return weigh
+
+    return in_field
+
+
+def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
+    """The query for records that hold some term and every phrase, scored by BM25."""
+    terms = [
+        Query.boost_query(Query.term_query(schema, term.field, term.value), BOOSTS[term.field])
+        for term in question.present
+    ]
+    required = [_phrase(schema, phrase) for phrase in question.phrases]
+    return Query.boolean_query(
+        [
+            (Occur.Must, union(terms)),
+            *((Occur.Must, _unscored(query)) for query in (*required, *filters(schema, accepted))),
+        ]
+    )
+
+
+def covering(schema: Schema, question: Plan, record_ids: Iterable[str]) -> Query:
+    """The query whose score is the summed idf of the terms that each of the given records holds."""
+    ids = union([Query.term_query(schema, "id", record_id, "basic") for record_id in record_ids])
+    held = [
+        (Occur.Should, Query.const_score_query(Query.term_query(schema, term.field, term.value), term.idf))
+        for term in question.present
+    ]
+    return Query.boolean_query([(Occur.Must, _unscored(ids)), *held])
+
+
+def filters(schema: Schema, accepted: IndexFilter) -> list[Query]:
+    """What a record must match before it competes."""
+    found = [_any_of(schema, "visibility", accepted.visibility)]
+    found += [_any_of(schema, facet, {value.lower() for value in values}) for facet, values in accepted.any_of.items()]
+    if accepted.updated_since is not None:
+        since = microseconds(accepted.updated_since)
+        found.append(Query.range_query(schema, "updated_at", FieldType.Integer, lower_bound=since))
+    return found
+
+
+def union(queries: list[Query]) -> Query:
+    """Any of the queries; none when there are none."""
+    return Query.boolean_query([(Occur.Should, query) for query in queries]) if queries else Query.empty_query()
+
+
+def _any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
+    accepted = sorted(values)
+    if len(accepted) <= _FEW:
+        return union([Query.term_query(schema, field, value, "basic") for value in accepted])
+    return Query.term_set_query(schema, field, accepted)
+
+
+def _phrase(schema: Schema, words: tuple[tuple[int, str], ...]) -> Query:
+    if len(words) > 1:
+        return Query.phrase_query(schema, "text", list(words))
+    word = words[0][1]
+    return union([Query.term_query(schema, field, word) for field in BOOSTS])
+
+
+def _unscored(query: Query) -> Query:
+    return Query.const_score_query(query, 0.0)

@@ -1,0 +1,74 @@
+"""How a record lies in the lexical index."""
+
+import json
+from datetime import datetime
+from typing import get_args
+
+from tantivy import Document, Index, Schema, SchemaBuilder
+
+from stores.lexical.analysis import identifiers, prepare, token_analyser, word_analyser
+from stores.records import Entity, Facet, Position, facets
+
+FORMAT = 1
+"""Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
+
+FACETS: tuple[Facet, ...] = get_args(Facet)
+RESERVED = "reserved"
+POSITION_KEY = "position"
+
+
+def open_index(path: str) -> Index:
+    """Open or create an index in a folder that exists."""
+    index = Index(build_schema(), path)
+    index.config_reader("manual")
+    index.register_tokenizer("words", word_analyser())
+    index.register_tokenizer("tokens", token_analyser())
+    return index
+
+
+def build_schema() -> Schema:
+    """Every field is stored in its prepared form, because an index without deleted text is copied from itself."""
+    builder = SchemaBuilder()
+    for name in ("id", "visibility", *FACETS, RESERVED, "payload"):
+        builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field("revision", stored=True)
+    builder.add_integer_field("updated_at", stored=True, indexed=True, fast=True)
+    builder.add_text_field("text", stored=True, tokenizer_name="words", index_option="position")
+    builder.add_text_field("exact", stored=True, tokenizer_name="tokens", index_option="freq")
+    return builder.build()
+
+
+def to_document(entity: Entity) -> Document:
+    """Lay a record out; its name, description and content are values of one field, each once."""
+    document = Document()
+    document.add_text("id", entity.id)
+    document.add_text("visibility", entity.visibility)
+    document.add_integer("revision", entity.revision)
+    document.add_integer("updated_at", microseconds(entity.updated_at))
+    for facet, values in facets(entity).items():
+        for value in values:
+            document.add_text(facet, value)
+    parts = [part for part in dict.fromkeys((entity.name, entity.description, entity.content)) if part]
+    for part in parts:
+        document.add_text("text", prepare(part))
+    document.add_text("exact", " ".join(identifiers("\n".join(parts))))
+    return document
+
+
+def position_document(position: Position, erasable: int) -> Document:
+    """The reserved record that says how far the index has come; it has no visibility, so no search finds it."""
+    document = Document()
+    document.add_text(RESERVED, POSITION_KEY)
+    document.add_text("payload", json.dumps([position.epoch, position.sequence, position.batch, erasable]))
+    return document
+
+
+def read_position(document: Document) -> tuple[Position, int]:
+    """The position and the number of removed records whose text may still be on disk."""
+    epoch, sequence, batch, erasable = json.loads(document.get_first("payload") or "")
+    return Position(epoch, sequence, batch), erasable
+
+
+def microseconds(moment: datetime) -> int:
+    """A time as an integer that keeps its order."""
+    return int(moment.timestamp() * 1_000_000)

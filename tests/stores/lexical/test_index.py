@@ -1,0 +1,386 @@
+"""What the lexical index promises."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stores.index import IndexBatch
+from stores.lexical import LexicalIndex, LexicalResult, analyse
+from stores.records import ORGANIZATION, Entity, IndexFilter, JsonObject, Position
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+EVERYONE = IndexFilter(frozenset({ORGANIZATION}))
+
+
+def record(record_id: str, content: str, *, name: str = "", revision: int = 1, **changes: object) -> Entity:
+    metadata: JsonObject = {}
+    values: dict[str, object] = {
+        "organization_id": "o",
+        "id": record_id,
+        "entity_type": "pattern",
+        "name": name,
+        "description": "",
+        "content": content,
+        "category": None,
+        "languages": (),
+        "tags": (),
+        "metadata": metadata,
+        "source_file": None,
+        "visibility": ORGANIZATION,
+        "memory_scope": "organization",
+        "scope_key": None,
+        "project_id": None,
+        "principal_id": "u",
+        "revision": revision,
+        "created_at": NOW,
+        "updated_at": NOW,
+    }
+    return Entity(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def batch(sequence: int, *entities: Entity, deleted: tuple[str, ...] = ()) -> IndexBatch:
+    return IndexBatch(entities, deleted, (), (), Position("epoch", sequence, f"batch-{sequence}"))
+
+
+def ids(result: LexicalResult) -> list[str]:
+    return [hit.record_id for hit in result.hits]
+
+
+@pytest.fixture
+def index(tmp_path: Path):  # type: ignore[no-untyped-def]
+    opened = LexicalIndex.open(tmp_path / "lexical")
+    yield opened
+    opened.close()
+
+
+def filled(index: LexicalIndex, **texts: str) -> LexicalIndex:
+    index.apply(batch(1, *(record(record_id, text) for record_id, text in texts.items())))
+    return index
+
+
+def find(index: LexicalIndex, text: str, accepted: IndexFilter = EVERYONE, limit: int = 10) -> list[str]:
+    return ids(index.search(text, filter=accepted, limit=limit))
+
+
+def test_a_fresh_index_has_no_position_and_finds_nothing(index: LexicalIndex) -> None:
+    assert index.position() is None
+    assert index.contents() == {}
+    assert find(index, "anything") == []
+
+
+def test_position_and_contents_survive_reopening(tmp_path: Path) -> None:
+    index = LexicalIndex.open(tmp_path / "lexical")
+    index.apply(batch(3, record("a", "tea"), record("b", "coffee", revision=7)))
+    index.close()
+    again = LexicalIndex.open(tmp_path / "lexical")
+    assert again.position() == Position("epoch", 3, "batch-3")
+    assert again.contents() == {"a": 1, "b": 7}
+    assert find(again, "coffees") == ["b"]
+    again.close()
+
+
+def test_a_replaced_record_is_found_by_its_new_words_only(index: LexicalIndex) -> None:
+    filled(index, a="tea")
+    index.apply(batch(2, record("a", "coffee", revision=2)))
+    assert find(index, "tea") == []
+    assert find(index, "coffee") == ["a"]
+    assert index.contents() == {"a": 2}
+
+
+def test_applying_a_batch_twice_changes_nothing(index: LexicalIndex) -> None:
+    twice = batch(1, record("a", "tea"), deleted=("b",))
+    index.apply(twice)
+    before = index.search("tea", filter=EVERYONE, limit=5)
+    index.apply(twice)
+    assert ids(index.search("tea", filter=EVERYONE, limit=5)) == ids(before)
+    assert index.contents() == {"a": 1}
+
+
+def test_a_record_that_occurs_twice_in_a_batch_is_held_once(index: LexicalIndex) -> None:
+    index.apply(batch(1, record("a", "tea"), record("a", "tea", revision=2)))
+    assert index.contents() == {"a": 2}
+    assert find(index, "tea") == ["a"]
+
+
+def test_a_batch_without_records_still_advances_the_position(index: LexicalIndex) -> None:
+    index.apply(batch(9))
+    assert index.position() == Position("epoch", 9, "batch-9")
+    assert index.contents() == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        pytest.param("the connection pools were exhausted", "pool exhaustion", id="stemming"),
+        pytest.param("function parseHTTPHeader(x)", "http header", id="camel case"),
+        pytest.param("call foo_bar_baz first", "bar", id="snake case"),
+        pytest.param("uses python3.11", "python", id="digits"),
+        pytest.param("a café in Zürich", "cafe zurich", id="accents"),
+        pytest.param("un cafe\u0301", "café", id="decomposed accents"),
+        pytest.param("fails with ERR-4711.", "err-4711", id="error code"),
+        pytest.param("see src/stores/lexical/index.py:42", "index.py", id="end of a path"),
+        pytest.param("written in C++ mostly", "c++", id="punctuated name"),
+        pytest.param("\uff26\uff55\uff4c\uff4c width", "full", id="full-width letters"),
+        pytest.param("私は日本語を勉強しています", "日本語", id="Japanese"),
+        pytest.param("他的猫很大", "猫", id="one Chinese character"),
+        pytest.param("데이터베이스를 고쳤다", "데이터", id="Korean"),
+        pytest.param("สวัสดีชาวโลก", "ชาวโลก", id="Thai"),
+        pytest.param("Привет, мир", "МИР", id="Cyrillic"),
+    ],
+)
+def test_what_is_written_can_be_found(index: LexicalIndex, text: str, question: str) -> None:
+    filled(index, wanted=text, other="nothing of the kind")
+    assert find(index, question) == ["wanted"]
+
+
+def test_an_identifier_ranks_the_record_that_spells_it_first(index: LexicalIndex) -> None:
+    filled(
+        index, parts="the pool size and the max pool size of max", exact="set MAX_POOL_SIZE in the environment for this"
+    )
+    assert find(index, "max_pool_size")[0] == "exact"
+
+
+def test_a_quoted_phrase_is_required(index: LexicalIndex) -> None:
+    filled(index, near="connection pool exhausted", far="the pool of the connection")
+    assert set(find(index, "connection pool")) == {"near", "far"}
+    assert find(index, 'where is "connection pool"') == ["near"]
+    assert find(index, "“pool of the connection”") == ["far"]
+    assert find(index, '"no such words" connection') == []
+
+
+def test_a_phrase_does_not_run_from_the_name_into_the_content(index: LexicalIndex) -> None:
+    index.apply(batch(1, record("a", "river bank", name="green")))
+    assert find(index, '"green river"') == []
+    assert find(index, '"river bank"') == ["a"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        " \n\t",
+        "🦊🎉",
+        "?!… --- ***",
+        "the of and",
+        "\x00",
+        "\ud800",
+        '"',
+        '""',
+        "“”",
+        "( OR AND NOT",
+        "id:a",
+        "*",
+        "-tea",
+    ],
+)
+def test_a_question_is_never_an_error(index: LexicalIndex, question: str) -> None:
+    filled(index, a="tea")
+    expected = ["a"] if "tea" in question else []
+    assert find(index, question) == expected
+
+
+def test_a_hundred_kilobytes_of_question_are_answered(index: LexicalIndex) -> None:
+    filled(index, a="needle", b="hay")
+    question = "needle " + " ".join(f"word{number}x{number * 7}" for number in range(9_000))
+    found = index.search(question, filter=EVERYONE, limit=10)
+    assert len(found.terms) == 64
+    assert len(question) > 100_000
+
+
+def test_coverage_weighs_the_terms_a_record_holds_against_all_terms(index: LexicalIndex) -> None:
+    filled(index, both="amber kettle", one="amber", other="kettle of fish", filler="fish")
+    full = {hit.record_id: hit.coverage for hit in index.search("amber kettle", filter=EVERYONE, limit=9).hits}
+    assert full == pytest.approx({"both": 1.0, "one": 0.5, "other": 0.5})
+    absent = {hit.record_id: hit.coverage for hit in index.search("amber xylophone", filter=EVERYONE, limit=9).hits}
+    assert absent["one"] < 0.5
+
+
+def test_a_score_never_passes_the_ceiling(index: LexicalIndex) -> None:
+    filled(index, a="tea " * 500, b="coffee")
+    found = index.search("tea", filter=EVERYONE, limit=1)
+    assert 0 < found.hits[0].score <= found.ceiling
+
+
+def test_filters_apply_before_the_limit(index: LexicalIndex) -> None:
+    others = [record(f"o{number:02}", "tea tea tea", visibility="private:x") for number in range(50)]
+    index.apply(batch(1, *others, record("mine", "tea with a great many other words", visibility="private:me")))
+    keys = frozenset({"private:me"}) | {f"project:{number}" for number in range(1_000)}
+    assert find(index, "tea", IndexFilter(keys), limit=1) == ["mine"]
+    assert find(index, "tea", IndexFilter(frozenset())) == []
+
+
+def test_facets_and_times_filter_case_insensitively(index: LexicalIndex) -> None:
+    index.apply(
+        batch(
+            1,
+            record("a", "tea", entity_type="Task", languages=("Python", "Go"), metadata={"status": "Doing"}),
+            record("b", "tea", entity_type="task", metadata={"assignees": ["Ann"]}, updated_at=NOW + timedelta(days=2)),
+        )
+    )
+
+    def matching(**any_of: set[str]) -> list[str]:
+        accepted = {facet: frozenset(values) for facet, values in any_of.items()}
+        return find(index, "tea", IndexFilter(frozenset({ORGANIZATION}), accepted))  # type: ignore[arg-type]
+
+    assert matching(entity_type={"TASK"}) == ["a", "b"]
+    assert matching(language={"go"}, status={"doing", "done"}) == ["a"]
+    assert matching(assignee={"ANN"}) == ["b"]
+    assert matching(assignee={"ann"}, language={"go"}) == []
+    assert matching(entity_type=set()) == []
+    since = IndexFilter(frozenset({ORGANIZATION}), updated_since=NOW + timedelta(days=1))
+    assert find(index, "tea", since) == ["b"]
+
+
+def test_equal_scores_are_ordered_by_id_whatever_the_order_of_writing(index: LexicalIndex) -> None:
+    names = [f"r{number:03}" for number in range(300)]
+    for sequence, start in enumerate((200, 0, 100), start=1):
+        index.apply(batch(sequence, *(record(name, "tea") for name in reversed(names[start : start + 100]))))
+    assert find(index, "tea", limit=5) == names[:5]
+
+
+def test_compacting_removes_deleted_text_from_disk(tmp_path: Path) -> None:
+    folder = tmp_path / "lexical"
+    index = LexicalIndex.open(folder)
+    index.apply(batch(1, record("a", "zanzibar"), record("b", "tea time"), record("c", "quokka")))
+    index.apply(batch(2, record("c", "tea leaf", revision=2), deleted=("a",)))
+    assert index.erasable == 2
+    assert _on_disk(folder, b"zanzibar")
+    index.compact()
+    assert index.erasable == 0
+    assert not _on_disk(folder, b"zanzibar")
+    assert not _on_disk(folder, b"quokka")
+    assert index.contents() == {"b": 1, "c": 2}
+    assert find(index, "tea") == ["b", "c"]
+    assert find(index, "zanzibar") == []
+    index.apply(batch(3, record("d", "tea")))
+    index.close()
+    again = LexicalIndex.open(folder)
+    assert again.position() == Position("epoch", 3, "batch-3")
+    assert sorted(again.contents()) == ["b", "c", "d"]
+    again.close()
+
+
+def test_filters_and_phrases_hold_after_compacting(index: LexicalIndex) -> None:
+    index.apply(batch(1, record("a", "green parseTea leaf", languages=("Go",), name="日本語"), record("x", "gone")))
+    index.apply(batch(2, deleted=("x",)))
+    before = index.search("parse tea", filter=EVERYONE, limit=5)
+    index.compact()
+    go = IndexFilter(frozenset({ORGANIZATION}), {"language": frozenset({"go"})}, updated_since=NOW)
+    assert find(index, '"parse tea"', go) == ["a"]
+    assert find(index, "日本語") == ["a"]
+    assert find(index, "parseTea") == ["a"]
+    assert index.search("parse tea", filter=EVERYONE, limit=5).hits[0].coverage == before.hits[0].coverage
+
+
+def test_a_half_built_generation_is_ignored_and_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "lexical"
+    index = LexicalIndex.open(folder)
+    filled(index, a="tea").close()
+    (folder / "building").mkdir()
+    (folder / "building" / "meta.json").write_text("{")
+    (folder / "0-7").mkdir()
+    again = LexicalIndex.open(folder)
+    assert find(again, "tea") == ["a"]
+    assert [entry.name for entry in folder.iterdir()] == ["1-1"]
+    again.close()
+
+
+def test_a_refused_record_leaves_the_index_as_it_was(index: LexicalIndex) -> None:
+    filled(index, a="tea")
+    broken = record("b", "coffee", revision="x")  # type: ignore[arg-type]
+    with pytest.raises((TypeError, ValueError)):
+        index.apply(batch(2, record("a", "coffee"), broken))
+    index.apply(batch(3, record("c", "milk")))
+    assert index.contents() == {"a": 1, "c": 1}
+    assert find(index, "coffee") == []
+
+
+def test_the_same_words_are_analysed_alike_however_they_are_written() -> None:
+    assert analyse("parseHTTPHeaders") == analyse("parse_http_header") == ["pars", "http", "header"]
+
+
+def _on_disk(folder: Path, word: bytes) -> bool:
+    return any(word in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+WORDS = st.sampled_from(["tea", "coffee", "milk", "sugar", "kettle"])
+KEYS = st.sampled_from([ORGANIZATION, "private:a", "project:p"])
+CONTENT = st.lists(WORDS, max_size=4).map(" ".join)
+STEP = st.one_of(
+    st.tuples(st.just("put"), st.integers(0, 5), CONTENT, KEYS),
+    st.tuples(st.just("delete"), st.integers(0, 5), st.just(""), st.just("")),
+    st.tuples(st.just("compact"), st.just(0), st.just(""), st.just("")),
+    st.tuples(st.just("reopen"), st.just(0), st.just(""), st.just("")),
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(STEP, max_size=12), visible=st.sets(KEYS), word=WORDS)
+def test_any_history_leaves_what_a_dictionary_would_hold(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str, str]], visible: set[str], word: str
+) -> None:
+    folder = tmp_path_factory.mktemp("lexical")
+    index = LexicalIndex.open(folder)
+    model: dict[str, tuple[int, str, str]] = {}
+    for sequence, (verb, number, content, key) in enumerate(steps, start=1):
+        record_id = f"r{number}"
+        if verb == "put":
+            model[record_id] = (sequence, content, key)
+            index.apply(batch(sequence, record(record_id, content, revision=sequence, visibility=key)))
+        elif verb == "delete":
+            model.pop(record_id, None)
+            index.apply(batch(sequence, deleted=(record_id,)))
+        elif verb == "compact":
+            index.compact()
+        else:
+            index.close()
+            index = LexicalIndex.open(folder)
+    assert index.contents() == {record_id: revision for record_id, (revision, _, _) in model.items()}
+    expected = {name for name, (_, content, key) in model.items() if word in content.split() and key in visible}
+    assert set(find(index, word, IndexFilter(frozenset(visible)))) == expected
+    index.close()
+
+
+@pytest.mark.slow
+def test_after_a_kill_the_position_and_the_records_agree(tmp_path: Path) -> None:
+    folder = tmp_path / "lexical"
+    script = textwrap.dedent(
+        """
+        import sys
+        from pathlib import Path
+        from tests.stores.lexical.test_index import LexicalIndex, batch, record
+        index = LexicalIndex.open(Path(sys.argv[1]))
+        start = index.position().sequence if index.position() else 0
+        for number in range(start + 1, 100_000):
+            index.apply(batch(number, record(f"r{number % 50}", f"tea number{number}", revision=number)))
+            if number % 25 == 0:
+                index.compact()
+            print(number, flush=True)
+        """
+    )
+    acknowledged = 0
+    for wanted in (5, 30, 51):
+        child = subprocess.Popen([sys.executable, "-c", script, str(folder)], stdout=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        goal = acknowledged + wanted
+        for line in child.stdout:
+            acknowledged = int(line)
+            if acknowledged >= goal:
+                break
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        index = LexicalIndex.open(folder)
+        position = index.position()
+        assert position is not None
+        assert position.sequence >= acknowledged
+        assert max(index.contents().values()) == position.sequence
+        acknowledged = position.sequence
+        index.close()
