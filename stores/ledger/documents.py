@@ -1,0 +1,171 @@
+"""Sources, their documents, and where each chunk stands in them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import bindparam, select
+
+from stores.errors import Conflict, NotFound, ValidationFailed
+from stores.ledger import schema
+from stores.ledger.encoding import check_id, check_text, dump_json, key_of, load_object, load_strings
+from stores.ledger.engine import in_chunks
+from stores.ledger.entities import EntityWrites
+from stores.ledger.rows import entity_columns, to_entity
+from stores.ledger.store import Store
+from stores.records import Chunk, Document, Entity, EntityDraft
+
+SOURCE = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPlace:
+    """A chunk and what a reader is told about where it comes from."""
+
+    chunk: Chunk
+    document_url: str
+    document_title: str
+    source_name: str
+    source_url: str
+
+
+_chunks = schema.chunks
+_documents = schema.documents
+_sources = schema.entities
+_chunk_columns = [_chunks.c[name] for name in ("id", "document_id", "source_id", "chunk_index", "chunk_type")]
+_chunk_columns.append(_chunks.c.heading_path)
+_document_columns = [_documents.c[name] for name in ("id", "source_id", "url", "title", "content_hash")]
+
+_places = (
+    select(*_chunk_columns, _documents.c.url, _documents.c.title, _sources.c.name, _sources.c.metadata)
+    .join(
+        _documents,
+        (_documents.c.organization_id == _chunks.c.organization_id) & (_documents.c.id == _chunks.c.document_id),
+    )
+    .join(_sources, (_sources.c.organization_id == _chunks.c.organization_id) & (_sources.c.id == _chunks.c.source_id))
+    .where(_chunks.c.organization_id == bindparam("organization"), _chunks.c.id.in_(bindparam("ids", expanding=True)))
+)
+_slice = (
+    select(*_chunk_columns, *entity_columns(schema.entities))
+    .join(
+        schema.entities,
+        (schema.entities.c.organization_id == _chunks.c.organization_id) & (schema.entities.c.id == _chunks.c.id),
+    )
+    .where(
+        _chunks.c.organization_id == bindparam("organization"),
+        _chunks.c.document_id == bindparam("document"),
+        _chunks.c.chunk_index.between(bindparam("first"), bindparam("last")),
+    )
+    .order_by(_chunks.c.chunk_index, _chunks.c.id)
+)
+_all_sources = (
+    select(_sources.c.id)
+    .where(_sources.c.organization_id == bindparam("organization"), _sources.c.type_key == SOURCE)
+    .order_by(_sources.c.name_key, _sources.c.id)
+)
+_documents_of = (
+    select(*_document_columns)
+    .where(_documents.c.organization_id == bindparam("organization"), _documents.c.source_id == bindparam("source"))
+    .order_by(_documents.c.id)
+)
+_document = select(*_document_columns).where(
+    _documents.c.organization_id == bindparam("organization"), _documents.c.id == bindparam("document")
+)
+
+
+class DocumentReads(Store):
+    """Reads of sources, documents and chunks."""
+
+    def chunks(self, organization_id: str, chunk_ids: Iterable[str]) -> dict[str, ChunkPlace]:
+        """Return those of the ids that are chunks, with their document and source."""
+        rows = (
+            row
+            for ids in in_chunks(chunk_ids)
+            for row in self._all(_places, {"organization": organization_id, "ids": ids})
+        )
+        return {row[0]: _to_place(row) for row in rows}
+
+    def document_chunks(
+        self, organization_id: str, document_id: str, first_index: int, last_index: int
+    ) -> list[tuple[Chunk, Entity]]:
+        """Return a document's chunks between two indexes, both included, in order."""
+        values = {"organization": organization_id, "document": document_id, "first": first_index, "last": last_index}
+        return [(_to_chunk(row), to_entity(row[6:])) for row in self._all(_slice, values)]
+
+    def sources(self, organization_id: str, *, name: str | None = None, name_contains: str | None = None) -> list[str]:
+        """Return the ids of the sources with that name, or with that text in their name, in any case; by name."""
+        statement = _all_sources
+        if name is not None:
+            statement = statement.where(_sources.c.name_key == key_of(name))
+        if name_contains:
+            statement = statement.where(_sources.c.name_key.contains(key_of(name_contains), autoescape=True))
+        return [row[0] for row in self._all(statement, {"organization": organization_id})]
+
+    def documents(self, organization_id: str, source_id: str) -> list[Document]:
+        """Return a source's documents, ordered by id."""
+        rows = self._all(_documents_of, {"organization": organization_id, "source": source_id})
+        return [Document(*row) for row in rows]
+
+
+class DocumentWrites(EntityWrites):
+    """Writes of documents and chunks."""
+
+    def add_document(self, document: Document) -> None:
+        """Store a document of an existing source.
+
+        Raises:
+            NotFound: The source does not exist.
+            Conflict: The id is taken.
+        """
+        check_id(document.id)
+        check_text((document.url, document.title, document.content_hash))
+        source = self.entity(document.source_id)
+        if source is None or source.entity_type.lower() != SOURCE:
+            raise NotFound(f"Source {document.source_id} does not exist.")
+        values = {name: getattr(document, name) for name in ("id", "source_id", "url", "title", "content_hash")}
+        if not self._insert_new(_documents, values | {"organization_id": self.organization_id}):
+            raise Conflict(f"Document {document.id} exists already.")
+
+    def add_chunk(self, chunk: Chunk, draft: EntityDraft) -> Entity:
+        """Store a chunk's place and the entity that holds its text.
+
+        Raises:
+            NotFound: The document does not exist in that source.
+            Conflict: The id is taken.
+            ValidationFailed: Chunk and draft have different ids.
+        """
+        if draft.id != chunk.id:
+            raise ValidationFailed(f"Chunk {chunk.id} cannot have the entity {draft.id}.")
+        document = self._document(chunk.document_id)
+        if document is None or document.source_id != chunk.source_id:
+            raise NotFound(f"Source {chunk.source_id} has no document {chunk.document_id}.")
+        check_text((chunk.chunk_type,))
+        entity = self.create_entity(replace(draft, source_id=chunk.source_id))
+        self._insert_new(
+            _chunks,
+            {
+                "organization_id": self.organization_id,
+                "id": chunk.id,
+                "document_id": chunk.document_id,
+                "source_id": chunk.source_id,
+                "chunk_index": chunk.chunk_index,
+                "chunk_type": chunk.chunk_type,
+                "heading_path": dump_json(chunk.heading_path),
+            },
+        )
+        return entity
+
+    def _document(self, document_id: str) -> Document | None:
+        row = self._run(_document, {"organization": self.organization_id, "document": document_id}).first()
+        return None if row is None else Document(*row)
+
+
+def _to_chunk(row: Sequence[Any]) -> Chunk:
+    cells: list[Any] = list(row[:6])
+    cells[5] = load_strings(cells[5])
+    return Chunk(*cells)
+
+
+def _to_place(row: Sequence[Any]) -> ChunkPlace:
+    url = load_object(row[9]).get("url")
+    return ChunkPlace(_to_chunk(row), row[6], row[7], row[8], url if isinstance(url, str) else "")

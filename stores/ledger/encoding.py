@@ -1,0 +1,125 @@
+"""How values travel into columns and back, the same on every database: instants, JSON, text, comparison keys."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+from pydantic import JsonValue
+
+from stores.errors import ValidationFailed
+from stores.records import JsonObject
+
+Clock = Callable[[], datetime]
+"""Tells the present instant, aware and in UTC."""
+
+KEY_LENGTH = 256
+"""Comparison keys are indexed, and PostgreSQL refuses index rows over 2,704 bytes."""
+
+ID_LENGTH = 300
+"""Four bytes for each of these characters, twice, still fit an index row."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def utc_now() -> datetime:
+    """Return the present instant."""
+    return datetime.now(UTC)
+
+
+def to_micros(instant: datetime) -> int:
+    """Return the microseconds since 1970: exact, and ordered as the instants are."""
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """Return the aware UTC instant of `to_micros`."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def optional_micros(instant: datetime | None) -> int | None:
+    """Return `to_micros`, or None for None."""
+    return None if instant is None else to_micros(instant)
+
+
+def optional_instant(micros: int | None) -> datetime | None:
+    """Return `from_micros`, or None for None."""
+    return None if micros is None else from_micros(micros)
+
+
+def check_text(texts: Iterable[str | None]) -> None:
+    """Refuse what a database would cut off or cannot hold.
+
+    Raises:
+        ValidationFailed: A text holds U+0000 or a lone surrogate.
+    """
+    for text in texts:
+        if text and ("\0" in text or not _is_encodable(text)):
+            raise ValidationFailed("Text holds U+0000 or a lone surrogate, which cannot be stored.")
+
+
+def check_id(record_id: str) -> None:
+    """Refuse an id that no index could hold.
+
+    Raises:
+        ValidationFailed: It is empty, too long, or not storable text.
+    """
+    if not 0 < len(record_id) <= ID_LENGTH:
+        raise ValidationFailed(f"An id has 1 to {ID_LENGTH} characters, not {len(record_id)}.")
+    check_text((record_id,))
+
+
+def dump_json(value: JsonValue | tuple[str, ...]) -> str:
+    """Return JSON text that reads back to the same value: key order, big integers and every character kept.
+
+    Raises:
+        ValidationFailed: It holds NaN, an infinity, U+0000, a lone surrogate, or is nested beyond reading.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (ValueError, RecursionError) as error:
+        raise ValidationFailed(
+            "A value cannot be stored as JSON: a number out of range, or nested too deep."
+        ) from error
+    if not _is_encodable(text) or ("\\u0000" in text and _ESCAPED_NUL.search(text)):
+        raise ValidationFailed("Text holds U+0000 or a lone surrogate, which cannot be stored.")
+    return text
+
+
+def load_object(text: str) -> JsonObject:
+    """Return the object of `dump_json`."""
+    return {} if text == "{}" else cast(JsonObject, json.loads(text))
+
+
+def load_value(text: str) -> JsonValue:
+    """Return the value of `dump_json`."""
+    return cast(JsonValue, json.loads(text))
+
+
+def load_strings(text: str) -> tuple[str, ...]:
+    """Return the strings of `dump_json`."""
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+def fold(text: str) -> str:
+    """Return the text without case, so that equal-looking texts are equal."""
+    return text.casefold() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
+
+
+def key_of(text: str | None) -> str:
+    """Return what a text is compared and sorted by; empty for None."""
+    return fold(text)[:KEY_LENGTH] if text else ""
+
+
+def _is_encodable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,220 @@
+"""Connections: one writer and a pool of query-only readers on SQLite, two pools on PostgreSQL; errors translated."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DataError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.pool import QueuePool
+
+from stores.errors import Conflict, InvalidSetting, Unavailable, ValidationFailed
+
+READERS = 4
+WAIT_S = 20
+"""The longest wait for the writer, a connection or a row that another process holds."""
+
+IN_CHUNK = 500
+"""The most values in one IN list: far below the limits on bound parameters, and few distinct statements."""
+
+_RETRYABLE = frozenset({"40001", "40P01"})
+
+_SQLITE_PRAGMAS = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=FULL",
+    "PRAGMA secure_delete=ON",
+    "PRAGMA foreign_keys=ON",
+    f"PRAGMA busy_timeout={WAIT_S * 1000}",
+    "PRAGMA cache_size=-16000",
+    "PRAGMA temp_store=MEMORY",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The connections of one ledger. Readers commit each statement by itself."""
+
+    writer: Engine
+    reader: Engine
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Tell whether the ledger is a file of our own."""
+        return self.writer.dialect.name == "sqlite"
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Yield a connection in a transaction that commits at the end, or rolls back on an error."""
+        with _translated(), self.writer.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Yield a connection for reads that each see the latest commit."""
+        try:
+            with _translated(), self.reader.connect() as connection:
+                yield connection
+        except (UnicodeEncodeError, OverflowError) as error:
+            raise ValidationFailed("A value cannot be compared with anything stored.") from error
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection]:
+        """Yield a connection whose reads all see one moment."""
+        with _translated(), self.reader.connect() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN")
+                try:
+                    yield connection
+                finally:
+                    connection.exec_driver_sql("ROLLBACK")
+            else:
+                steady = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+                with steady.begin():
+                    yield steady
+
+    def checkpoint(self) -> None:
+        """Move SQLite's log into its file and empty it, so that text deleted before is on disk no more."""
+        if self.is_sqlite:
+            with _translated(), self.reader.connect() as connection:
+                connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """Close every connection."""
+        self.reader.dispose()
+        self.writer.dispose()
+
+
+def connect(url: str) -> Database:
+    """Open the database of a URL, `sqlite:////absolute/path` or `postgresql+psycopg://…`.
+
+    Raises:
+        InvalidSetting: The URL is malformed, or names a database that is neither.
+        Unavailable: The server does not answer.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise InvalidSetting("The database URL cannot be read.", remediation=_URL_HELP) from error
+    if parsed.get_backend_name() == "sqlite":
+        return _open_sqlite(parsed)
+    if parsed.get_backend_name() == "postgresql":
+        return _open_postgresql(parsed.set(drivername="postgresql+psycopg"))
+    raise InvalidSetting(f"A ledger cannot live in {parsed.get_backend_name()}.", remediation=_URL_HELP)
+
+
+def in_chunks(ids: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the distinct ids in lists that fit one IN."""
+    distinct = list(dict.fromkeys(ids))
+    return (distinct[start : start + IN_CHUNK] for start in range(0, len(distinct), IN_CHUNK))
+
+
+@cache
+def insert_or_skip(dialect: str, table: Table) -> Insert:
+    """Return an INSERT that leaves an existing row alone; its `rowcount` is then 0."""
+    statement: Insert = upsert(dialect, table).on_conflict_do_nothing()
+    return statement.execution_options(preserve_rowcount=True)
+
+
+def upsert(dialect: str, table: Table) -> Any:  # noqa: ANN401, RUF100  (two dialects, one method set, no common class)
+    """Return an INSERT of the dialect, on which `on_conflict_do_update` can be called."""
+    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+
+
+_URL_HELP = "Use sqlite:////absolute/path/ledger.sqlite or postgresql+psycopg://user@host/database."
+
+
+def _open_sqlite(url: URL) -> Database:
+    if not url.database or url.database == ":memory:":
+        raise InvalidSetting("A ledger in memory would lose what it acknowledged.", remediation=_URL_HELP)
+    _create_private(Path(url.database))
+    writer = create_engine(
+        url, poolclass=QueuePool, pool_size=1, max_overflow=0, pool_timeout=WAIT_S, connect_args=_SHARED_BY_THREADS
+    )
+    reader = create_engine(
+        url,
+        poolclass=QueuePool,
+        pool_size=READERS,
+        max_overflow=READERS * 4,
+        pool_timeout=WAIT_S,
+        isolation_level="AUTOCOMMIT",
+        connect_args=_SHARED_BY_THREADS,
+    )
+    event.listen(writer, "connect", _prepare_writer)
+    event.listen(writer, "begin", _begin_immediate)
+    event.listen(reader, "connect", _prepare_reader)
+    return Database(writer, reader)
+
+
+_SHARED_BY_THREADS = {"check_same_thread": False}
+
+
+def _create_private(path: Path) -> None:
+    """Create the file unreadable for other users of the machine; its log inherits that."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise InvalidSetting(f"The ledger {path} cannot be opened: {error.strerror}.") from error
+
+
+def _prepare_writer(connection: Any, _record: object) -> None:
+    # The driver would begin transactions by itself, and not before the first write: too late to read first.
+    connection.isolation_level = None
+    for pragma in _SQLITE_PRAGMAS:
+        connection.execute(pragma)
+
+
+def _prepare_reader(connection: Any, record: object) -> None:
+    _prepare_writer(connection, record)
+    connection.execute("PRAGMA query_only=ON")
+
+
+def _begin_immediate(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _open_postgresql(url: URL) -> Database:
+    writer = create_engine(
+        url, pool_size=READERS, max_overflow=READERS * 4, pool_timeout=WAIT_S, pool_pre_ping=True,
+        isolation_level="READ COMMITTED",
+    )  # fmt: skip
+    reader = create_engine(
+        url, pool_size=READERS, max_overflow=READERS * 4, pool_timeout=WAIT_S, pool_pre_ping=True,
+        isolation_level="AUTOCOMMIT",
+    )  # fmt: skip
+    event.listen(writer, "connect", _limit_waiting)
+    database = Database(writer, reader)
+    with database.read() as connection:
+        encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
+    if encoding != "UTF8":
+        database.close()
+        raise InvalidSetting(
+            f"The PostgreSQL database has the encoding {encoding}.",
+            remediation="Create it with ENCODING 'UTF8' and TEMPLATE template0.",
+        )
+    return database
+
+
+def _limit_waiting(connection: Any, _record: object) -> None:
+    connection.execute(f"SET lock_timeout = '{WAIT_S}s'")
+    connection.commit()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except DataError as error:
+        raise ValidationFailed("A value is outside of what the ledger can store.") from error
+    except (OperationalError, InterfaceError) as error:
+        if getattr(error.orig, "sqlstate", None) in _RETRYABLE:
+            raise Conflict("Another write got in between; nothing was changed.") from error
+        raise Unavailable("The ledger cannot be used at this moment.") from error
+    except PoolTimeout as error:
+        raise Unavailable(f"The ledger was busy for {WAIT_S} seconds.") from error

@@ -1,0 +1,211 @@
+"""Entities: read by id, now or as of a time; created and changed inside a transaction."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import BigInteger, bindparam, delete, func, insert, select, update
+
+from stores.errors import Conflict, NotFound
+from stores.ledger import schema
+from stores.ledger.encoding import check_id, to_micros
+from stores.ledger.engine import in_chunks
+from stores.ledger.rows import ENTITY_COLUMNS, entity_columns, entity_values, label_rows, to_entity
+from stores.ledger.store import Store
+from stores.ledger.writing import Entry, Writing
+from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
+
+_table = schema.entities
+_past = schema.entity_revisions
+_labels = schema.entity_labels
+_of_organization = _table.c.organization_id == bindparam("organization")
+
+_by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
+_by_ids = select(*entity_columns(_table)).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_unchanged_since = _by_ids.where(_table.c.updated_at <= bindparam("at"))
+_past_at = select(*entity_columns(_past)).where(
+    _past.c.organization_id == bindparam("organization"),
+    _past.c.id.in_(bindparam("ids", expanding=True)),
+    _past.c.valid_from <= bindparam("at"),
+    _past.c.valid_to > bindparam("at"),
+)
+_by_prefix = (
+    select(*entity_columns(_table))
+    .where(_of_organization, _table.c.id >= bindparam("first"), _table.c.id < bindparam("end"))
+    .order_by(_table.c.id)
+    .limit(bindparam("limit"))
+)
+_revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
+_counts = select(_table.c.entity_type, func.count()).where(_of_organization).group_by(_table.c.entity_type)
+_counts_visible = _counts.where(_table.c.visibility.in_(bindparam("visibility", expanding=True)))
+
+_archive = insert(_past).from_select(
+    [*ENTITY_COLUMNS, "valid_from", "valid_to"],
+    select(*entity_columns(_table), _table.c.updated_at, bindparam("valid_to", type_=BigInteger)).where(
+        _of_organization, _table.c.id == bindparam("entity")
+    ),
+)
+_change = update(_table).where(
+    _table.c.organization_id == bindparam("of_organization"), _table.c.id == bindparam("of_entity")
+)
+_unlabel = delete(_labels).where(
+    _labels.c.organization_id == bindparam("organization"), _labels.c.entity_id == bindparam("entity")
+)
+_label = insert(_labels)
+
+
+class EntityReads(Store):
+    """Reads of entities. Who may see them is the caller's business."""
+
+    def entity(self, organization_id: str, entity_id: str) -> Entity | None:
+        """Return the current revision of an entity."""
+        row = self._first(_by_id, {"organization": organization_id, "id": entity_id})
+        return None if row is None else to_entity(row)
+
+    def entities(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Entity]:
+        """Return the current revisions of those entities that exist, by id."""
+        rows = (
+            row
+            for ids in in_chunks(entity_ids)
+            for row in self._all(_by_ids, {"organization": organization_id, "ids": ids})
+        )
+        return {entity.id: entity for entity in map(to_entity, rows)}
+
+    def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
+        """Return the revision that was current then; None before its creation."""
+        return self.entities_at(organization_id, (entity_id,), as_of).get(entity_id)
+
+    def entities_at(self, organization_id: str, entity_ids: Iterable[str], as_of: datetime) -> dict[str, Entity]:
+        """Return the revisions that were current then, by id; what was created later or erased is absent."""
+        found: dict[str, Entity] = {}
+        for ids in in_chunks(entity_ids):
+            values = {"organization": organization_id, "ids": ids, "at": to_micros(as_of)}
+            found |= {entity.id: entity for entity in map(to_entity, self._all(_unchanged_since, values))}
+            if older := [entity_id for entity_id in ids if entity_id not in found]:
+                rows = self._all(_past_at, values | {"ids": older})
+                found |= {entity.id: entity for entity in map(to_entity, rows)}
+        return found
+
+    def entities_with_prefix(self, organization_id: str, prefix: str, limit: int) -> list[Entity]:
+        """Return the entities whose id begins so, ordered by id."""
+        values = {"organization": organization_id, "first": prefix, "end": prefix + "\U0010ffff", "limit": limit}
+        return [to_entity(row) for row in self._all(_by_prefix, values)]
+
+    def revisions(self, organization_id: str) -> dict[str, int]:
+        """Return the id and revision of every entity."""
+        return {row[0]: row[1] for row in self._all(_revisions, {"organization": organization_id})}
+
+    def entity_counts(self, organization_id: str, visibility: frozenset[str] | None = None) -> dict[str, int]:
+        """Return how many entities there are of each type, of all or of what these visibility keys show."""
+        if visibility is None:
+            rows = self._all(_counts, {"organization": organization_id})
+        else:
+            rows = self._all(_counts_visible, {"organization": organization_id, "visibility": sorted(visibility)})
+        return {row[0]: row[1] for row in rows}
+
+
+class EntityWrites(Writing):
+    """Writes of entities."""
+
+    def entity(self, entity_id: str) -> Entity | None:
+        """Return the entity as this transaction sees it."""
+        row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
+        return None if row is None else to_entity(row)
+
+    def create_entity(self, draft: EntityDraft, *, fields: JsonObject | None = None) -> Entity:
+        """Store a new entity; `fields` go into the change feed.
+
+        Raises:
+            Conflict: The id is taken.
+        """
+        check_id(draft.id)
+        entity = self._entity_of(draft)
+        if not self._insert_new(_table, entity_values(entity)):
+            raise Conflict(f"Entity {draft.id} exists already.")
+        if labels := label_rows(entity):
+            self._run(_label, labels)
+        self._record(_entry(entity, fields))
+        return entity
+
+    def update_entity(
+        self,
+        entity_id: str,
+        change: Callable[[Entity], Entity],
+        *,
+        expected_revision: int | None = None,
+        fields: JsonObject | None = None,
+    ) -> Entity:
+        """Store what `change` makes of the current entity as its next revision.
+
+        Its identity, organization, source and time of creation stay what they were.
+
+        Raises:
+            NotFound: There is no such entity.
+            Conflict: It is not at the expected revision.
+        """
+        current = self._current(entity_id, expected_revision)
+        changed = replace(
+            change(current),
+            organization_id=current.organization_id,
+            id=current.id,
+            source_id=current.source_id,
+            created_at=current.created_at,
+            # A clock that was set back must not make the past revision end before it began.
+            updated_at=max(self.now, current.updated_at),
+            revision=current.revision + 1,
+        )
+        self._store_revision(current, changed)
+        self._record(_entry(changed, fields))
+        return changed
+
+    def _store_revision(self, current: Entity, changed: Entity) -> None:
+        values = entity_values(changed)
+        identity = {"organization": self.organization_id, "entity": current.id}
+        self._run(_archive, identity | {"valid_to": values["updated_at"]})
+        del values["organization_id"], values["id"], values["created_at"], values["source_id"]
+        self._run(_change, values | {"of_organization": self.organization_id, "of_entity": current.id})
+        labels = label_rows(changed)
+        if labels != label_rows(current):
+            self._run(_unlabel, identity)
+            if labels:
+                self._run(_label, labels)
+
+    def _current(self, entity_id: str, expected_revision: int | None) -> Entity:
+        current = self.entity(entity_id)
+        if current is None:
+            raise NotFound(f"Entity {entity_id} does not exist.")
+        if expected_revision is not None and current.revision != expected_revision:
+            raise Conflict(
+                f"Entity {entity_id} is at revision {current.revision}, not at {expected_revision}.",
+                details={"expected": expected_revision, "actual": current.revision},
+            )
+        return current
+
+    def _entity_of(self, draft: EntityDraft) -> Entity:
+        return Entity(
+            organization_id=self.organization_id,
+            id=draft.id,
+            entity_type=draft.entity_type,
+            name=draft.name,
+            description=draft.description,
+            content=draft.content,
+            category=draft.category,
+            languages=draft.languages,
+            tags=draft.tags,
+            metadata=draft.metadata,
+            source_file=draft.source_file,
+            visibility=draft.visibility,
+            memory_scope=draft.memory_scope,
+            scope_key=draft.scope_key,
+            project_id=draft.project_id,
+            principal_id=self.actor_id,
+            revision=1,
+            created_at=self.now,
+            updated_at=self.now,
+            source_id=draft.source_id,
+        )
+
+
+def _entry(entity: Entity, fields: JsonObject | None) -> Entry:
+    operation: ChangeOperation = "create" if entity.revision == 1 else "update"
+    return Entry("entity", entity.id, operation, entity.revision, entity.entity_type, entity.visibility, fields or {})

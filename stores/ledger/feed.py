@@ -1,0 +1,153 @@
+"""The change feed: what indexes follow, and the snapshot from which they begin."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Select, Table, bindparam, delete, func, select
+
+from stores.errors import NotFound
+from stores.ledger import schema
+from stores.ledger.encoding import Clock, from_micros, load_object, to_micros
+from stores.ledger.engine import Database
+from stores.ledger.relations import relation_columns, to_relation
+from stores.ledger.rows import entity_columns, to_entity
+from stores.ledger.store import Cells, Store
+from stores.records import Change, Entity, Position, Relation
+
+PAGE = 500
+
+_changes = schema.changes
+_of_organization = _changes.c.organization_id == bindparam("organization")
+_organization = schema.organizations.c.id == bindparam("organization")
+_head = select(schema.organizations.c.seq, schema.organizations.c.batch).where(_organization)
+_oldest = select(func.min(_changes.c.sequence)).where(_of_organization)
+_batch = select(_changes.c.batch).where(_of_organization, _changes.c.sequence == bindparam("sequence"))
+_after = (
+    select(*_changes.c)
+    .where(_of_organization, _changes.c.sequence > bindparam("after"))
+    .order_by(_changes.c.sequence)
+    .limit(bindparam("limit"))
+)
+_prune = (
+    delete(_changes)
+    .where(_of_organization, _changes.c.sequence < bindparam("watermark"), _changes.c.created_at < bindparam("before"))
+    .execution_options(preserve_rowcount=True)
+)
+
+
+def _page_of(table: Table, columns: list[Any]) -> Select[Any]:
+    return (
+        select(*columns)
+        .where(table.c.organization_id == bindparam("organization"), table.c.id > bindparam("after"))
+        .order_by(table.c.id)
+        .limit(PAGE)
+    )
+
+
+_entity_page = _page_of(schema.entities, entity_columns(schema.entities))
+_relation_page = _page_of(schema.relations, relation_columns())
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All current rows of one organization at one position; pages are read as they are asked for."""
+
+    position: Position
+    _connection: Connection
+    _organization_id: str
+
+    def entities(self) -> Iterator[list[Entity]]:
+        """Yield every entity in pages, ordered by id."""
+        for rows in self._pages(_entity_page):
+            yield [to_entity(row) for row in rows]
+
+    def relations(self) -> Iterator[list[Relation]]:
+        """Yield every relation in pages, ended ones too, ordered by id."""
+        for rows in self._pages(_relation_page):
+            yield [to_relation(row) for row in rows]
+
+    def _pages(self, statement: Select[Any]) -> Iterator[list[Cells]]:
+        after = ""
+        while True:
+            values = {"organization": self._organization_id, "after": after}
+            rows = list(self._connection.execute(statement, values))
+            if rows:
+                yield rows
+            if len(rows) < PAGE:
+                return
+            after = rows[-1].id
+
+
+class FeedReads(Store):
+    """Reads of the feed."""
+
+    def __init__(self, database: Database, clock: Clock, epoch: str) -> None:
+        super().__init__(database, clock)
+        self.epoch = epoch
+        """The id of this ledger's life: another one means that indexes followed another ledger."""
+
+    def head(self, organization_id: str) -> Position:
+        """Return the position of the last commit; 0 and "" where nothing has been written.
+
+        Raises:
+            NotFound: There is no such organization.
+        """
+        return self._position(self._first(_head, {"organization": organization_id}), organization_id)
+
+    def changes(self, organization_id: str, after: int, limit: int) -> list[Change]:
+        """Return what follows a sequence number, in order.
+
+        Ask `batch_at` first whether the number is still a place in this feed: pruned rows are silently absent.
+        """
+        rows = self._all(_after, {"organization": organization_id, "after": after, "limit": limit})
+        return [_to_change(row) for row in rows]
+
+    def batch_at(self, organization_id: str, sequence: int) -> str | None:
+        """Return the batch of a sequence number; None when it was pruned or is above the head.
+
+        A follower whose number has another batch, or none, cannot go on from there and rebuilds.
+        """
+        head = self._first(_head, {"organization": organization_id})
+        if head is None:
+            return None
+        if sequence == head.seq:
+            return str(head.batch)
+        if sequence == 0:
+            oldest = self._first(_oldest, {"organization": organization_id})
+            return "" if oldest is not None and oldest[0] == 1 else None
+        row = self._first(_batch, {"organization": organization_id, "sequence": sequence})
+        return None if row is None else row[0]
+
+    def prune_feed(self, before: datetime, watermarks: Mapping[str, int]) -> int:
+        """Delete rows older than `before` and below each organization's lowest watermark; return how many.
+
+        The row at the watermark stays, because its follower asks for it; an organization without one is left alone.
+        """
+        with self._database.write() as connection:
+            return sum(
+                connection.execute(
+                    _prune, {"organization": organization, "watermark": watermark, "before": to_micros(before)}
+                ).rowcount
+                for organization, watermark in watermarks.items()
+            )
+
+    @contextmanager
+    def snapshot(self, organization_id: str) -> Iterator[Snapshot]:
+        """Yield one consistent view of an organization, for a rebuild. Writers go on meanwhile."""
+        with self._database.snapshot() as connection:
+            head = connection.execute(_head, {"organization": organization_id}).first()
+            yield Snapshot(self._position(head, organization_id), connection, organization_id)
+
+    def _position(self, head: Cells | None, organization_id: str) -> Position:
+        if head is None:
+            raise NotFound(f"Organization {organization_id} does not exist.")
+        return Position(self.epoch, head.seq, head.batch)
+
+
+def _to_change(row: Sequence[Any]) -> Change:
+    cells: list[Any] = list(row)
+    cells[11:13] = load_object(cells[11]), from_micros(cells[12])
+    return Change(*cells)

@@ -1,0 +1,179 @@
+"""Idempotency keys: a request that is repeated is answered, never done twice."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import uuid4
+
+from pydantic import JsonValue
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from stores.errors import Conflict
+from stores.ledger import schema
+from stores.ledger.encoding import check_text, dump_json, load_value, to_micros
+from stores.ledger.engine import upsert
+from stores.ledger.rows import Values
+from stores.ledger.store import Store
+from stores.ledger.writing import Writing
+
+KEPT = timedelta(hours=24)
+
+_keys = schema.idempotency_keys
+_records = schema.idempotency_records
+_row = select(_keys).where(_keys.c.organization_id == bindparam("organization"), _keys.c.slot == bindparam("of_slot"))
+_records_of = (
+    select(_records.c.record)
+    .where(_records.c.organization_id == bindparam("organization"), _records.c.slot == bindparam("of_slot"))
+    .order_by(_records.c.ordinal)
+)
+_owned = (
+    _keys.c.organization_id == bindparam("organization"),
+    _keys.c.slot == bindparam("of_slot"),
+    _keys.c.claim_id == bindparam("of_claim"),
+)
+_apply = update(_keys).where(*_owned, _keys.c.state == "claimed").values(state="applied")
+_finish = update(_keys).where(*_owned, _keys.c.state != "finished").values(state="finished")
+_release = delete(_keys).where(*_owned, _keys.c.state == "claimed")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to carry out the request of an idempotency key."""
+
+    organization_id: str
+    slot: str
+    claim_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """The answer that the same request got before."""
+
+    status: int
+    body: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedRequest:
+    """A request that came with an idempotency key."""
+
+    organization_id: str
+    principal: str
+    method: str
+    path: str
+    key: str
+    body_hash: str
+
+
+class Idempotency(Store):
+    """Claims of requests, kept for 24 hours."""
+
+    def claim(self, request: KeyedRequest, holder: str) -> Claim | Replay:
+        """Take the right to carry out a request, or return the answer that it got before.
+
+        Raises:
+            Conflict: The key came with another body, its request is still running, or it was carried out and its
+                answer was lost: then the message names the records that it wrote.
+        """
+        check_text((request.organization_id, request.key))
+        values = self._new_row(request, holder)
+        with self._database.write() as connection:
+            statement = upsert(connection.dialect.name, _keys)
+            expired = _keys.c.expires_at <= bindparam("now")
+            statement = statement.on_conflict_do_update(
+                index_elements=[_keys.c.organization_id, _keys.c.slot],
+                set_={name: statement.excluded[name] for name in values if name not in ("organization_id", "slot")},
+                where=expired,
+            ).returning(_keys.c.claim_id)
+            now = to_micros(self._clock())
+            if connection.execute(statement, values | {"now": now}).first() is None:
+                return self._answer(connection, request, values["slot"])
+            connection.execute(
+                delete(_records).where(
+                    _records.c.organization_id == request.organization_id, _records.c.slot == values["slot"]
+                )
+            )
+        return Claim(request.organization_id, values["slot"], values["claim_id"])
+
+    def finish(self, claim: Claim, status: int, body: JsonValue) -> None:
+        """Store the answer, for whoever repeats the request."""
+        with self._database.write() as connection:
+            connection.execute(_finish.values(status=status, body=dump_json(body)), _identity_of(claim))
+
+    def release(self, claim: Claim) -> None:
+        """Drop a claim whose transaction did not commit, so that the request may be tried again."""
+        with self._database.write() as connection:
+            connection.execute(_release, _identity_of(claim))
+
+    def release_dead_claims(self, holder: str) -> int:
+        """Drop what a process that is gone had claimed and not carried out; return how many."""
+        statement = delete(_keys).where(_keys.c.holder == holder, _keys.c.state == "claimed")
+        with self._database.write() as connection:
+            return connection.execute(statement).rowcount
+
+    def prune_claims(self) -> int:
+        """Delete what is older than 24 hours; return how many."""
+        with self._database.write() as connection:
+            return connection.execute(delete(_keys).where(_keys.c.expires_at <= to_micros(self._clock()))).rowcount
+
+    def _new_row(self, request: KeyedRequest, holder: str) -> Values:
+        return {
+            "organization_id": request.organization_id,
+            "slot": _slot(request),
+            "claim_id": uuid4().hex,
+            "body_hash": request.body_hash,
+            "holder": holder,
+            "state": "claimed",
+            "status": None,
+            "body": None,
+            "expires_at": to_micros(self._clock() + KEPT),
+        }
+
+    def _answer(self, connection: Connection, request: KeyedRequest, slot: str) -> Replay:
+        values = {"organization": request.organization_id, "of_slot": slot}
+        row = connection.execute(_row, values).one()
+        if row.body_hash != request.body_hash:
+            raise Conflict(
+                "This Idempotency-Key was used for a request with another body.",
+                remediation="Use a new key for a new request.",
+            )
+        if row.state == "finished":
+            return Replay(row.status, load_value(row.body))
+        if row.state == "claimed":
+            raise Conflict("A request with this Idempotency-Key is still running.")
+        records = [record for (record,) in connection.execute(_records_of, values)]
+        raise Conflict(
+            f"This request was carried out, but its answer is gone. It wrote: {', '.join(records) or 'nothing'}.",
+            remediation="Read the records that the message names.",
+            details={"records": records},
+        )
+
+
+class ClaimedWrites(Writing):
+    """The part of a transaction that ties it to a claim."""
+
+    def _apply_claim(self, claim: Claim) -> None:
+        """Mark the request as carried out, in the transaction that carries it out.
+
+        Raises:
+            Conflict: The claim was released, has expired, or was applied before.
+        """
+        identity = _identity_of(claim)
+        if claim.organization_id != self.organization_id or self._run(_apply, identity).rowcount != 1:
+            raise Conflict("The claim on this Idempotency-Key does not hold any more; nothing was changed.")
+        records = dict.fromkeys(f"{entry.kind}:{entry.record_id}" for entry in self._entries)
+        rows = [
+            {"organization_id": self.organization_id, "slot": claim.slot, "ordinal": ordinal, "record": record}
+            for ordinal, record in enumerate(records)
+        ]
+        if rows:
+            self._run(insert(_records), rows)
+
+
+def _slot(request: KeyedRequest) -> str:
+    parts = [request.principal, request.method.upper(), request.path, request.key]
+    return hashlib.sha256(dump_json(list(parts)).encode()).hexdigest()
+
+
+def _identity_of(claim: Claim) -> Values:
+    return {"organization": claim.organization_id, "of_slot": claim.slot, "of_claim": claim.claim_id}

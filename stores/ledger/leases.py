@@ -1,0 +1,114 @@
+"""Leases: who may do a long piece of work, among all processes that share the ledger."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import BigInteger, bindparam, literal, select, update
+
+from stores.errors import Conflict
+from stores.ledger import schema
+from stores.ledger.encoding import check_text, from_micros, to_micros
+from stores.ledger.engine import upsert
+from stores.ledger.rows import Values
+from stores.ledger.store import Store
+from stores.ledger.writing import Writing
+
+LEASE_S = 30.0
+
+_leases = schema.leases
+_mine = (
+    _leases.c.organization_id == bindparam("organization"),
+    _leases.c.name == bindparam("lease"),
+    _leases.c.token == bindparam("of_token"),
+)
+_renew = update(_leases).where(*_mine, _leases.c.expires_at > bindparam("now", type_=BigInteger))
+_release = update(_leases).where(*_mine).values(expires_at=0)
+_held = select(_leases.c.token).where(*_mine, _leases.c.expires_at > bindparam("now", type_=BigInteger))
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to do something alone until it expires."""
+
+    organization_id: str
+    name: str
+    holder: str
+    token: int
+    """Larger than that of every earlier holder: what is written under an older one must be refused."""
+    expires_at: datetime
+
+
+class Leases(Store):
+    """Named leases of each organization."""
+
+    def acquire(self, organization_id: str, name: str, holder: str, ttl_s: float = LEASE_S) -> Lease:
+        """Take a lease that nobody holds.
+
+        Raises:
+            Conflict: Somebody holds it, the same holder included.
+        """
+        check_text((organization_id, name, holder))
+        now = self._clock()
+        expires_at = now + timedelta(seconds=ttl_s)
+        values: Values = {"organization_id": organization_id, "name": name, "holder": holder, "token": 1}
+        with self._database.write() as connection:
+            insert = upsert(connection.dialect.name, _leases)
+            statement = insert.on_conflict_do_update(
+                index_elements=[_leases.c.organization_id, _leases.c.name],
+                set_={
+                    "holder": insert.excluded.holder,
+                    "expires_at": insert.excluded.expires_at,
+                    "token": _leases.c.token + 1,
+                },
+                where=_leases.c.expires_at <= literal(to_micros(now), BigInteger),
+            ).returning(_leases.c.token)
+            row = connection.execute(statement, values | {"expires_at": to_micros(expires_at)}).first()
+        if row is None:
+            raise Conflict(f"{name} is being worked on by another request.")
+        return Lease(organization_id, name, holder, row[0], expires_at)
+
+    def renew(self, lease: Lease, ttl_s: float = LEASE_S) -> Lease:
+        """Prolong a lease from now on.
+
+        Raises:
+            Conflict: It expired or was released.
+        """
+        now = self._clock()
+        until = to_micros(now + timedelta(seconds=ttl_s))
+        with self._database.write() as connection:
+            renewed = connection.execute(_renew.values(expires_at=until), _identity_of(lease) | {"now": to_micros(now)})
+            if renewed.rowcount == 0:
+                raise _lost(lease)
+        return Lease(lease.organization_id, lease.name, lease.holder, lease.token, from_micros(until))
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back; one that is not held any more is left alone."""
+        with self._database.write() as connection:
+            connection.execute(_release, _identity_of(lease))
+
+    def release_holder(self, holder: str) -> int:
+        """Give back everything that a process which is gone had leased; return how many."""
+        statement = update(_leases).where(_leases.c.holder == holder, _leases.c.expires_at > 0).values(expires_at=0)
+        with self._database.write() as connection:
+            return connection.execute(statement).rowcount
+
+
+class FencedWrites(Writing):
+    """The part of a transaction that a lease protects."""
+
+    def require_lease(self, lease: Lease) -> None:
+        """Refuse to commit the work of somebody whose lease was lost meanwhile.
+
+        Raises:
+            Conflict: The lease expired, was released, or has another holder.
+        """
+        if self._run(_held, _identity_of(lease) | {"now": to_micros(self.now)}).first() is None:
+            raise _lost(lease)
+
+
+def _lost(lease: Lease) -> Conflict:
+    return Conflict(f"The lease on {lease.name} was lost; nothing was changed.")
+
+
+def _identity_of(lease: Lease) -> Values:
+    return {"organization": lease.organization_id, "lease": lease.name, "of_token": lease.token}

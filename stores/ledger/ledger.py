@@ -1,0 +1,110 @@
+"""The ledger: the only truth. Everything that is kept is kept here first, and the indexes follow its feed."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from uuid import uuid4
+
+from sqlalchemy import Connection, select, update
+
+from stores.ledger import schema
+from stores.ledger.accounts import Accounts
+from stores.ledger.documents import DocumentReads
+from stores.ledger.encoding import Clock, utc_now
+from stores.ledger.engine import Database, connect, insert_or_skip
+from stores.ledger.entities import EntityReads
+from stores.ledger.feed import FeedReads
+from stores.ledger.idempotency import Claim, Idempotency
+from stores.ledger.leases import Leases
+from stores.ledger.listing import Listing
+from stores.ledger.migrating import migrate
+from stores.ledger.relations import RelationReads
+from stores.ledger.sessions import Sessions
+from stores.ledger.standings import StandingReads
+from stores.ledger.transaction import Transaction
+
+CommitListener = Callable[[str, int], None]
+
+_epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
+
+
+class Ledger(EntityReads, StandingReads, RelationReads, DocumentReads, Listing, FeedReads, Accounts, Sessions):
+    """A ledger that is open. Every method may be called from any thread.
+
+    Do not open a transaction, or call another method that writes, inside a transaction of the same thread:
+    SQLite has one writer, and the inner one would wait for the outer one until it gives up.
+    """
+
+    def __init__(self, database: Database, clock: Clock, epoch: str) -> None:
+        super().__init__(database, clock, epoch)
+        self.idempotency = Idempotency(database, clock)
+        self.leases = Leases(database, clock)
+        self.on_commit: list[CommitListener] = []
+        """Called with the organization and the last sequence number after each commit that grew its feed."""
+
+    @classmethod
+    def open(cls, url: str, *, clock: Clock = utc_now) -> "Ledger":
+        """Open a ledger, creating and migrating what is missing.
+
+        Raises:
+            InvalidSetting: The URL cannot be used, or the ledger was written by a newer version.
+            Unavailable: The database server does not answer.
+        """
+        database = connect(url)
+        try:
+            with database.write() as connection:
+                migrate(connection)
+                epoch = _settle_epoch(connection)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database, clock, epoch)
+
+    @contextmanager
+    def transaction(
+        self, organization_id: str, actor_id: str, claim: Claim | None = None, *, deferred: bool = False
+    ) -> Iterator[Transaction]:
+        """Yield one transaction: durable when the block ends, undone when it raises.
+
+        Transactions of one organization never overlap; the order of commits is the order of sequence numbers.
+        With a claim, its mark is part of the transaction. `deferred` marks bulk writes, which are embedded last.
+
+        Raises:
+            NotFound: The organization does not exist.
+            Conflict: The claim does not hold any more.
+        """
+        with self._database.write() as connection:
+            tx = Transaction(connection, organization_id, actor_id, self._clock, deferred=deferred)
+            yield tx
+            tx.seal(claim)
+        if tx.wrote:
+            for listener in self.on_commit:
+                listener(organization_id, tx.sequence)
+
+    def renew_epoch(self) -> str:
+        """Give the ledger a new epoch, after a restore, so that every index is rebuilt."""
+        epoch = uuid4().hex
+        with self._database.write() as connection:
+            connection.execute(update(schema.meta).where(schema.meta.c.name == "epoch").values(value=epoch))
+        self.epoch = epoch
+        return epoch
+
+    def ping(self) -> None:
+        """Make sure that the ledger answers.
+
+        Raises:
+            Unavailable: It does not.
+        """
+        self._first(_epoch, {})
+
+    def checkpoint(self) -> None:
+        """Empty SQLite's log, so that deleted text is gone from disk; for quiet moments."""
+        self._database.checkpoint()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._database.close()
+
+
+def _settle_epoch(connection: Connection) -> str:
+    connection.execute(insert_or_skip(connection.dialect.name, schema.meta), {"name": "epoch", "value": uuid4().hex})
+    return str(connection.execute(_epoch).scalar_one())

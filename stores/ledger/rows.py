@@ -1,0 +1,132 @@
+"""Rows of the entity tables to entities and back."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pydantic import JsonValue
+from sqlalchemy import Column, Table
+
+from stores.ledger.encoding import (
+    check_text,
+    dump_json,
+    fold,
+    from_micros,
+    key_of,
+    load_object,
+    load_strings,
+    to_micros,
+)
+from stores.records import Entity
+
+Values = dict[str, Any]
+"""The parameters of an INSERT or UPDATE."""
+
+ENTITY_COLUMNS = (
+    "organization_id",
+    "id",
+    "entity_type",
+    "name",
+    "description",
+    "content",
+    "category",
+    "languages",
+    "tags",
+    "metadata",
+    "source_file",
+    "visibility",
+    "memory_scope",
+    "scope_key",
+    "project_id",
+    "principal_id",
+    "revision",
+    "created_at",
+    "updated_at",
+    "source_id",
+)
+
+
+def entity_columns(table: Table) -> list[Column[Any]]:
+    """Return the columns that `to_entity` reads, of the current entities or of their revisions."""
+    return [table.c[name] for name in ENTITY_COLUMNS]
+
+
+def to_entity(row: Sequence[Any]) -> Entity:
+    """Return the entity of a row whose first columns are `entity_columns`."""
+    cells: list[Any] = list(row[: len(ENTITY_COLUMNS)])
+    cells[7:10] = load_strings(cells[7]), load_strings(cells[8]), load_object(cells[9])
+    cells[17:19] = from_micros(cells[17]), from_micros(cells[18])
+    return Entity(*cells)
+
+
+def entity_values(entity: Entity) -> Values:
+    """Return every column of an entity, with what is derived for lists: keys, labels apart.
+
+    Raises:
+        ValidationFailed: A text cannot be stored.
+    """
+    check_text(_texts(entity))
+    return {
+        "organization_id": entity.organization_id,
+        "id": entity.id,
+        "entity_type": entity.entity_type,
+        "type_key": key_of(entity.entity_type),
+        "name": entity.name,
+        "name_key": key_of(entity.name),
+        "category": entity.category,
+        "category_key": key_of(entity.category),
+        **_workflow_keys(entity),
+        "visibility": entity.visibility,
+        "memory_scope": entity.memory_scope,
+        "scope_key": entity.scope_key,
+        "project_id": entity.project_id,
+        "principal_id": entity.principal_id,
+        "source_id": entity.source_id,
+        "revision": entity.revision,
+        "created_at": to_micros(entity.created_at),
+        "updated_at": to_micros(entity.updated_at),
+        "source_file": entity.source_file,
+        "languages": dump_json(entity.languages),
+        "tags": dump_json(entity.tags),
+        "metadata": dump_json(entity.metadata),
+        "description": entity.description,
+        "content": entity.content,
+        "search_text": fold(f"{entity.name}\x1f{entity.description}"),
+    }
+
+
+def label_rows(entity: Entity) -> list[Values]:
+    """Return the rows that find an entity by a language, a tag or an assignee."""
+    keys = sorted({(kind, key) for kind, label in _labels(entity) if (key := key_of(label))})
+    return [
+        {"organization_id": entity.organization_id, "kind": kind, "label": label, "entity_id": entity.id}
+        for kind, label in keys
+    ]
+
+
+def _labels(entity: Entity) -> Iterator[tuple[str, str]]:
+    yield from (("language", language) for language in entity.languages)
+    yield from (("tag", tag) for tag in entity.tags)
+    assignees = entity.metadata.get("assignees")
+    if isinstance(assignees, list):
+        yield from (("assignee", name) for name in assignees if isinstance(name, str))
+
+
+def _workflow_keys(entity: Entity) -> Values:
+    found = entity.metadata
+    return {
+        "status_key": _string_key(found.get("status")),
+        "priority_key": _string_key(found.get("priority")),
+        "complexity_key": _string_key(found.get("complexity")),
+        "feature_key": _string_key(found.get("feature")),
+        "epic_id": epic if isinstance(epic := found.get("epic_id"), str) else "",
+    }
+
+
+def _string_key(value: JsonValue) -> str:
+    return key_of(value) if isinstance(value, str) else ""
+
+
+def _texts(entity: Entity) -> Iterator[str | None]:
+    yield from (entity.entity_type, entity.name, entity.description, entity.content, entity.category)
+    yield from (entity.source_file, entity.visibility, entity.memory_scope, entity.scope_key)
+    yield from (entity.project_id, entity.principal_id, entity.source_id)

@@ -1,0 +1,35 @@
+"""One transaction of the ledger, with everything that can be written in it."""
+
+from sqlalchemy import update
+
+from stores.ledger import schema
+from stores.ledger.encoding import check_id, check_text
+from stores.ledger.erasure import Erasure
+from stores.ledger.idempotency import Claim, ClaimedWrites
+from stores.ledger.leases import FencedWrites
+from stores.ledger.relations import RelationWrites
+from stores.records import ProjectAccess
+
+_access = schema.project_access
+
+
+class Transaction(Erasure, RelationWrites, ClaimedWrites, FencedWrites):
+    """All of it is committed, or none. Opened by `Ledger.transaction`."""
+
+    def set_project_access(self, access: ProjectAccess) -> None:
+        """Store who may read a project; the row outlives the project entity."""
+        check_id(access.project_id)
+        check_text((access.creator_id,))
+        identity = {"organization_id": self.organization_id, "project_id": access.project_id}
+        values = {"visibility": access.visibility, "creator_id": access.creator_id}
+        if not self._insert_new(_access, identity | values):
+            statement = update(_access).where(
+                _access.c.organization_id == self.organization_id, _access.c.project_id == access.project_id
+            )
+            self._run(statement.values(values), {})
+
+    def seal(self, claim: Claim | None) -> None:
+        """Write what belongs at the end: the claim's mark, then the feed."""
+        if claim is not None:
+            self._apply_claim(claim)
+        self._append_feed()

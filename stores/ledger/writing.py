@@ -1,0 +1,118 @@
+"""What every write inside one ledger transaction shares: the connection, the moment, the rows of the change feed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Connection, CursorResult, Executable, Table, bindparam, insert, select, update
+
+from stores.errors import NotFound
+from stores.ledger import schema
+from stores.ledger.encoding import Clock, check_id, check_text, dump_json, to_micros
+from stores.ledger.engine import insert_or_skip
+from stores.ledger.rows import Values
+from stores.records import ChangeOperation, JsonObject, Kind
+
+Result = CursorResult[*tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A change on its way into the feed."""
+
+    kind: Kind
+    record_id: str
+    operation: ChangeOperation
+    revision: int
+    entity_type: str
+    visibility: str
+    fields: JsonObject = field(default_factory=dict)
+
+
+_lock_organization = (
+    select(schema.organizations.c.seq)
+    .where(schema.organizations.c.id == bindparam("organization"))
+    .with_for_update(key_share=True)
+)
+_advance = (
+    update(schema.organizations)
+    .where(schema.organizations.c.id == bindparam("organization"))
+    .values(seq=schema.organizations.c.seq + bindparam("count"), batch=bindparam("new_batch"))
+    .returning(schema.organizations.c.seq)
+)
+_append_changes = insert(schema.changes)
+
+
+class Writing:
+    """One open transaction of one organization, which no other transaction of it overlaps.
+
+    The row of the organization is locked first: on PostgreSQL that makes what `BEGIN IMMEDIATE` makes on SQLite,
+    a single writer (per organization), so that nothing read here can change before the commit.
+    """
+
+    def __init__(
+        self, connection: Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
+    ) -> None:
+        check_text((organization_id, actor_id))
+        self._connection = connection
+        self.organization_id = organization_id
+        self.actor_id = actor_id
+        self._deferred = deferred
+        self._entries: list[Entry] = []
+        self.sequence = self._lock()
+        """The head of the feed; after the commit, that of this transaction's last change."""
+        self.now = clock()
+        """The date of everything in the transaction; taken behind the lock, so that times follow sequence order."""
+
+    @property
+    def wrote(self) -> bool:
+        """Tell whether the feed grows by this transaction."""
+        return bool(self._entries)
+
+    def _lock(self) -> int:
+        head: int | None = self._run(_lock_organization, {"organization": self.organization_id}).scalar()
+        if head is None:
+            raise NotFound(f"Organization {self.organization_id} does not exist.")
+        return head
+
+    def _run(self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Result:
+        return self._connection.execute(statement, values)
+
+    def _insert_new(self, table: Table, values: Values) -> bool:
+        """Insert a row and tell whether its key was free."""
+        return self._run(insert_or_skip(self._connection.dialect.name, table), values).rowcount == 1
+
+    def _record(self, entry: Entry) -> None:
+        check_id(entry.record_id)
+        self._entries.append(entry)
+
+    def _append_feed(self) -> None:
+        """Number the entries and store them; the last statements before the commit."""
+        if not self._entries:
+            return
+        batch = uuid4().hex
+        count = len(self._entries)
+        advance = {"organization": self.organization_id, "count": count, "new_batch": batch}
+        self.sequence = self._run(_advance, advance).scalar_one()
+        first = self.sequence - count + 1
+        self._run(
+            _append_changes, [self._row(first + place, entry, batch) for place, entry in enumerate(self._entries)]
+        )
+
+    def _row(self, sequence: int, entry: Entry, batch: str) -> Values:
+        return {
+            "organization_id": self.organization_id,
+            "sequence": sequence,
+            "kind": entry.kind,
+            "record_id": entry.record_id,
+            "operation": entry.operation,
+            "revision": entry.revision,
+            "entity_type": entry.entity_type,
+            "visibility": entry.visibility,
+            "actor": self.actor_id,
+            "batch": batch,
+            "deferred": self._deferred,
+            "fields": dump_json(entry.fields),
+            "created_at": to_micros(self.now),
+        }
