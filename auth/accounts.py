@@ -86,7 +86,7 @@ class Accounts:
             raise AuthenticationRequired("The token is not valid.")
         fresh = str(uuid.uuid4())
         session = self.ledger.rotate_session(claims.session_id, claims.token_id, fresh, self.clock())
-        if session is None or session.user_id != claims.user_id:
+        if isinstance(session, str) or session.user_id != claims.user_id:
             raise AuthenticationRequired("The refresh token was already used or revoked.", remediation="Log in again.")
         return self._signed_in(session)
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+from pydantic import JsonValue
+
 JsonObject = dict[str, JsonValue]
 
 ORGANIZATION = "organization"
@@ -210,7 +211,7 @@ class IndexFilter:
 
     visibility: frozenset[str]
     any_of: Mapping[Facet, frozenset[str]] = field(default_factory=dict)
-    """For each facet the accepted values, compared case-insensitively; a record must match all facets."""
+    """For each facet the accepted values, in lower case; a record must match all facets."""
     updated_since: datetime | None = None
 
 
@@ -237,3 +238,13 @@ def searchable_text(entity: Entity) -> str:
     """The text that is embedded: name, description and content, each once. Tags are in no searched text."""
     parts = [entity.name, entity.description, entity.content]
     return "\n".join(part for index, part in enumerate(parts) if part and part not in parts[:index])
+
+
+def matches(entity: Entity, wanted: IndexFilter) -> bool:
+    """Whether an entity, as the ledger has it now, passes a filter that an index applied to what it knew."""
+    if entity.visibility not in wanted.visibility:
+        return False
+    if wanted.updated_since is not None and entity.updated_at < wanted.updated_since:
+        return False
+    found = facets(entity)
+    return all(accepted.intersection(found.get(facet, ())) for facet, accepted in wanted.any_of.items())

@@ -47,6 +47,7 @@ class Call:
     """None for a public operation."""
     claim: "Claim | None" = None
     """The idempotency key's claim; the ledger marks it applied in the same transaction as the write."""
+    idempotency_key: str | None = None
     request_id: str = ""
     client: str = ""
     """The peer's address, for limits and audit."""

@@ -1,0 +1,60 @@
+"""`engrain …`: the commands and nothing else; each imports what it needs when it runs."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+app = typer.Typer(
+    name="engrain",
+    help="A memory that software teams and their coding agents share.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder that holds everything (ENGRAIN_DATA_DIR).")]
+OrganizationOption = Annotated[str | None, typer.Option("--organization", help="Only this organization (id or slug).")]
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    from tools.version import VERSION  # noqa: PLC0415 - reading metadata is slower than the other commands' start
+
+    typer.echo(VERSION)
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on (ENGRAIN_HOST).")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one (ENGRAIN_PORT).")] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Serve REST, WebSocket and MCP from one data folder, until interrupted."""
+    from cli.serving import run_server  # noqa: PLC0415 - engines load only when they are used
+
+    raise typer.Exit(run_server(os.environ, host=host, port=port, data_dir=data_dir))
+
+
+@app.command()
+def check(data_dir: DataDir = None, organization: OrganizationOption = None) -> None:
+    """Prove that every index equals the ledger. Exit code 1 where one does not. The server must be stopped."""
+    from cli.maintenance import run_check  # noqa: PLC0415 - engines load only when they are used
+
+    raise typer.Exit(run_check(os.environ, data_dir=data_dir, organization=organization))
+
+
+@app.command()
+def reindex(
+    data_dir: DataDir = None,
+    organization: OrganizationOption = None,
+    index: Annotated[
+        list[Literal["lexical", "graph", "vectors"]] | None, typer.Option(help="Only this index; may be repeated.")
+    ] = None,
+) -> None:
+    """Rebuild indexes from the ledger. The server must be stopped."""
+    from cli.maintenance import run_reindex  # noqa: PLC0415 - engines load only when they are used
+
+    raise typer.Exit(run_reindex(os.environ, data_dir=data_dir, organization=organization, names=index or ()))

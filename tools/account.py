@@ -1,0 +1,200 @@
+"""Sign-up, sign-in, refresh and who am I."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from auth.accounts import SignedIn
+from stores.errors import Forbidden
+from stores.records import Role
+from tools.app import App
+from tools.operation import Call, Operation, Request, Result, Route
+from tools.threads import in_thread
+
+Email = Annotated[str, StringConstraints(min_length=3, max_length=254)]
+Secret = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+NewSecret = Annotated[str, StringConstraints(min_length=8, max_length=128)]
+
+
+class UserBrief(Result):
+    """A user, as sign-in shows it."""
+
+    id: str
+    email: str
+    name: str
+
+
+class UserView(UserBrief):
+    """A user, as it sees itself."""
+
+    codehost_id: int | None
+    avatar_url: str | None
+    is_admin: bool
+
+
+class OrganizationView(Result):
+    """An organization."""
+
+    id: str
+    name: str
+    slug: str
+
+
+class SignUpRequest(Request):
+    """A new local account."""
+
+    email: Email = Field(description="E-mail address; it identifies the account.")
+    password: NewSecret = Field(description="8 to 128 characters.")
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")] = Field(
+        description="How others see the user."
+    )
+
+
+class LogInRequest(Request):
+    """Credentials of a local account."""
+
+    email: Email = Field(description="E-mail address.")
+    password: Secret = Field(description="Password.")
+
+
+class RefreshRequest(Request):
+    """A refresh token, from the body or the cookie."""
+
+    refresh_token: Annotated[str, StringConstraints(min_length=1, max_length=4096)] = Field(
+        description="The refresh token that came last."
+    )
+
+
+class SignedInView(Result):
+    """Who signed in, where, and both tokens."""
+
+    user: UserBrief
+    organization: OrganizationView
+    access_token: str
+    refresh_token: str
+    token_type: Literal["bearer"] = "bearer"
+    expires_in: int
+
+
+class TokensView(Result):
+    """A rotated pair of tokens."""
+
+    access_token: str
+    refresh_token: str
+    token_type: Literal["bearer"] = "bearer"
+    expires_in: int
+
+
+class MeRequest(Request):
+    """Nothing: the caller is known."""
+
+
+class MeView(Result):
+    """The caller."""
+
+    user: UserView
+    organization: OrganizationView
+    org_role: Role
+
+
+def _signed_in(signed: SignedIn) -> SignedInView:
+    user, organization = signed.identity.user, signed.identity.organization
+    return SignedInView(
+        user=UserBrief(id=user.id, email=user.email, name=user.name),
+        organization=OrganizationView(id=organization.id, name=organization.name, slug=organization.slug),
+        access_token=signed.access_token,
+        refresh_token=signed.refresh_token,
+        expires_in=signed.expires_in,
+    )
+
+
+def _require_local_auth(app: App) -> None:
+    if not app.settings.local_auth_enabled:
+        raise Forbidden(
+            "local_auth_disabled", code="local_auth_disabled", remediation="Sign in with one of the configured providers."
+        )
+
+
+async def sign_up(app: App, _call: Call, request: SignUpRequest) -> SignedInView:
+    """Create an account with a personal organization, and sign in."""
+    _require_local_auth(app)
+    if not app.settings.signup_enabled:
+        raise Forbidden("signup_disabled", code="signup_disabled", remediation="Ask the operator for an account.")
+    return _signed_in(await in_thread(app.accounts.sign_up, request.email, request.password, request.name))
+
+
+async def log_in(app: App, _call: Call, request: LogInRequest) -> SignedInView:
+    """Sign in with e-mail and password."""
+    _require_local_auth(app)
+    return _signed_in(await in_thread(app.accounts.sign_in, request.email, request.password))
+
+
+async def refresh(app: App, _call: Call, request: RefreshRequest) -> TokensView:
+    """Exchange a refresh token for a new pair; each works once."""
+    signed = await in_thread(app.accounts.refresh, request.refresh_token)
+    return TokensView(
+        access_token=signed.access_token, refresh_token=signed.refresh_token, expires_in=signed.expires_in
+    )
+
+
+async def me(app: App, call: Call, _request: MeRequest) -> MeView:
+    """Say who the caller is, in which organization and with which role."""
+    user, organization = call.caller.user, call.caller.organization
+    return MeView(
+        user=UserView(
+            id=user.id,
+            email=user.email,
+            name=user.name,
+            codehost_id=user.codehost_id,
+            avatar_url=user.avatar_url,
+            is_admin=user.is_admin,
+        ),
+        organization=OrganizationView(id=organization.id, name=organization.name, slug=organization.slug),
+        org_role=call.caller.role,
+    )
+
+
+OPERATIONS = (
+    Operation(
+        name="sign_up",
+        request=SignUpRequest,
+        result=SignedInView,
+        run=sign_up,
+        roles=None,
+        scope="write",
+        route=Route(
+            "POST", "/api/auth/local/signup", status=201, tag="account", cookies="set", rate="5/minute",
+            errors=frozenset({403, 409, 429}),
+        ),
+    ),
+    Operation(
+        name="log_in",
+        request=LogInRequest,
+        result=SignedInView,
+        run=log_in,
+        roles=None,
+        scope="write",
+        route=Route(
+            "POST", "/api/auth/local/login", tag="account", cookies="set", rate="5/minute",
+            errors=frozenset({401, 403, 429}),
+        ),
+    ),
+    Operation(
+        name="refresh",
+        request=RefreshRequest,
+        result=TokensView,
+        run=refresh,
+        roles=None,
+        scope="write",
+        route=Route(
+            "POST", "/api/auth/refresh", tag="account", cookies="set", rate="30/minute", errors=frozenset({401, 429})
+        ),
+    ),
+    Operation(
+        name="me",
+        request=MeRequest,
+        result=MeView,
+        run=me,
+        route=Route("GET", "/api/auth/me", tag="account"),
+    ),
+)

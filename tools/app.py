@@ -1,0 +1,203 @@
+"""The composition root: builds every part in order from the settings and closes them in reverse."""
+
+import asyncio
+import os
+import secrets
+import threading
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import structlog
+
+from auth.accounts import Accounts
+from auth.passwords import Passwords
+from auth.tokens import Tokens
+from stores.clock import new_id, utc_now
+from stores.embedding import Embedder, EmbeddingSpec, build_embedder
+from stores.folder import DataFolder
+from stores.indexer import Indexer, IndexerOptions
+from stores.ledger import Ledger
+from tools.events import EventHub
+from tools.settings import Settings
+
+if TYPE_CHECKING:
+    from tools.logs import LogRing
+
+log = structlog.get_logger("app")
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Everything that an operation may use. There are no globals beside it."""
+
+    settings: Settings
+    folder: DataFolder
+    ledger: Ledger
+    indexer: Indexer
+    embedder: Embedder | None
+    accounts: Accounts
+    events: EventHub
+    logs: "LogRing"
+    clock: Callable[[], datetime]
+    process_id: str
+    """Names this data folder's server in claims and leases, so that its next process can release them."""
+    started_at: datetime
+
+    @staticmethod
+    def new_id(prefix: str) -> str:
+        """Make an id of the form `<prefix>_<12 hex digits>`."""
+        return new_id(prefix)
+
+
+@asynccontextmanager
+async def open_app(
+    settings: Settings,
+    *,
+    logs: "LogRing",
+    clock: Callable[[], datetime] = utc_now,
+    embedder: Embedder | None = None,
+) -> AsyncIterator[App]:
+    """Open a data folder and everything in it; leave it closed, with every acknowledged write on disk.
+
+    Raises:
+        FolderInUse: Another process serves the folder.
+        InvalidSetting: A setting does not fit what is there.
+    """
+    with ExitStack() as stack:
+        app = await anyio.to_thread.run_sync(lambda: stack.enter_context(_opened(settings, logs, clock, embedder)))
+        loop = asyncio.get_running_loop()
+
+        def ring(_organization_id: str, _sequence: int) -> None:
+            with suppress(RuntimeError):  # The loop has ended; nobody listens any more.
+                loop.call_soon_threadsafe(app.events.ring)
+
+        app.ledger.on_commit.append(ring)
+        app.indexer.on_applied.append(ring)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(app.events.run)
+            try:
+                yield app
+            finally:
+                tasks.cancel_scope.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The data folder, the ledger in it, and the indexes that follow it."""
+
+    folder: DataFolder
+    ledger: Ledger
+    indexer: Indexer
+    embedder: Embedder | None
+    process_id: str
+
+
+@contextmanager
+def open_stores(
+    settings: Settings, *, clock: Callable[[], datetime] = utc_now, embedder: Embedder | None = None
+) -> Iterator[Stores]:
+    """Claim the data folder and open what is in it.
+
+    Raises:
+        FolderInUse: Another process serves the folder.
+    """
+    with ExitStack() as stack:
+        folder = DataFolder.claim(settings.data_dir)
+        stack.callback(folder.close)
+        ledger = Ledger.open(settings.ledger_url, clock=clock)
+        stack.callback(ledger.close)
+        process_id = _instance(folder.path)
+        ledger.idempotency.release_dead_claims(process_id)
+        ledger.leases.release_holder(process_id)
+        embedder = embedder or build_embedder(_embedding(settings))
+        if embedder is not None:
+            stack.callback(embedder.close)
+            _warm(embedder)
+        options = IndexerOptions(
+            graph_engine=settings.graph_engine,
+            open_limit=settings.open_organizations,
+            vector_budget_mb=settings.vector_memory_mb,
+        )
+        indexer = Indexer(ledger, folder.path / "organizations", embedder=embedder, options=options, clock=clock)
+        ledger.on_commit.append(indexer.notify)
+        indexer.start()
+        stack.callback(indexer.close)
+        yield Stores(folder, ledger, indexer, embedder, process_id)
+
+
+@contextmanager
+def _opened(
+    settings: Settings, logs: "LogRing", clock: Callable[[], datetime], embedder: Embedder | None
+) -> Iterator[App]:
+    with open_stores(settings, clock=clock, embedder=embedder) as stores:
+        tokens = Tokens(
+            secret=settings.jwt_secret or _own_secret(stores.folder.path),
+            algorithm=settings.jwt_algorithm,
+            access_lifetime=timedelta(minutes=settings.access_token_expire_minutes),
+            refresh_lifetime=timedelta(days=settings.refresh_token_expire_days),
+            clock=clock,
+        )
+        yield App(
+            settings=settings,
+            folder=stores.folder,
+            ledger=stores.ledger,
+            indexer=stores.indexer,
+            embedder=stores.embedder,
+            accounts=Accounts(stores.ledger, tokens, Passwords(), clock),
+            events=EventHub(stores.ledger, stores.indexer.applied),
+            logs=logs,
+            clock=clock,
+            process_id=stores.process_id,
+            started_at=clock(),
+        )
+
+
+def _embedding(settings: Settings) -> EmbeddingSpec:
+    return EmbeddingSpec(
+        provider=settings.embedding_provider,
+        model=settings.embedding_model,
+        base_url=settings.embedding_base_url,
+        api_key=settings.embedding_api_key,
+        dimension=settings.embedding_dimension,
+        threads=settings.embedding_threads,
+        timeout_s=settings.embedding_timeout_s,
+    )
+
+
+def _warm(embedder: Embedder) -> None:
+    """Load the model beside the start: the server answers before it is there."""
+
+    def load() -> None:
+        try:
+            embedder.embed_query("ready")
+        except Exception:  # noqa: BLE001 - a failing endpoint is reported by the searches that need it
+            log.warning("embedder_not_ready", model=embedder.model, exc_info=True)
+
+    threading.Thread(target=load, name="embedder-load", daemon=True).start()
+
+
+def _instance(folder: Path) -> str:
+    return _kept(folder / "instance", lambda: uuid.uuid4().hex)
+
+
+def _own_secret(folder: Path) -> str:
+    """The secret of a server that nobody gave one: made once, readable by its owner only."""
+    return _kept(folder / "jwt_secret", lambda: secrets.token_hex(32))
+
+
+def _kept(path: Path, make: Callable[[], str]) -> str:
+    if not path.exists():
+        fresh = path.with_suffix(".new")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(make())
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    return path.read_text().strip()

@@ -1,0 +1,20 @@
+"""Every operation of Engrain. Adding one is adding its entry here: nothing else knows its name."""
+
+from types import MappingProxyType
+
+from tools import account, create, entities, explore, ingest, logs, neighbors, search, slices
+from tools.operation import Operation
+
+OPERATIONS: tuple[Operation, ...] = (
+    *account.OPERATIONS,
+    *search.OPERATIONS,
+    *create.OPERATIONS,
+    *entities.OPERATIONS,
+    *explore.OPERATIONS,
+    *neighbors.OPERATIONS,
+    *slices.OPERATIONS,
+    *ingest.OPERATIONS,
+    *logs.OPERATIONS,
+)
+
+by_name = MappingProxyType({operation.name: operation for operation in OPERATIONS})

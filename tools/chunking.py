@@ -1,0 +1,105 @@
+"""Cuts a document into chunks along its headings and paragraphs. Pure; every character of the body is in some chunk."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+CHUNK_LIMIT = 1600
+"""Characters that a chunk has at most; about one passage and a half of the default embedding model."""
+
+_HEADING = re.compile(r"(#{1,6})\s+(\S.*?)\s*#*\s*")
+_UNDERLINE = re.compile(r"([=\-~^\"'*+#])\1{2,}\s*")
+_FENCE = re.compile(r"\s*(```+|~~~+)")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One chunk: its text, what it is, and the headings above it."""
+
+    content: str
+    chunk_type: str
+    """`heading` when it opens a section, else `paragraph`."""
+    heading_path: tuple[str, ...]
+
+
+def title_of(text: str) -> str | None:
+    """The first heading of a Markdown or reStructuredText document."""
+    for _, title, _ in _headings(text.splitlines()):
+        return title
+    return None
+
+
+def chunks(text: str, *, limit: int = CHUNK_LIMIT) -> list[Piece]:
+    """Cut a document; a section that is longer than `limit` is cut between paragraphs, then sentences, then anywhere."""
+    pieces: list[Piece] = []
+    for path, lines in _sections(text):
+        body = "\n".join(lines).strip()
+        if not body:
+            continue
+        for number, part in enumerate(_parts(body, limit)):
+            pieces.append(Piece(part, "heading" if path and number == 0 else "paragraph", path))
+    return pieces
+
+
+def _headings(lines: list[str]) -> Iterator[tuple[int, str, int]]:
+    """Yield (line number, title, level) of each heading outside code fences; underlined ones are levels 1 and up."""
+    fence: str | None = None
+    underline_levels: list[str] = []
+    for number, line in enumerate(lines):
+        opened = _FENCE.match(line)
+        if opened:
+            fence = None if fence and opened[1].startswith(fence) else fence or opened[1]
+            continue
+        if fence:
+            continue
+        heading = _HEADING.fullmatch(line)
+        if heading:
+            yield number, heading[2], len(heading[1])
+        elif _is_underlined(lines, number):
+            mark = lines[number + 1][0]
+            if mark not in underline_levels:
+                underline_levels.append(mark)
+            yield number, line.strip(), underline_levels.index(mark) + 1
+
+
+def _is_underlined(lines: list[str], number: int) -> bool:
+    if number + 1 >= len(lines) or not lines[number].strip() or lines[number][0].isspace():
+        return False
+    below = lines[number + 1]
+    return bool(_UNDERLINE.fullmatch(below)) and len(below.strip()) >= len(lines[number].strip())
+
+
+def _sections(text: str) -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    lines = text.splitlines()
+    path: list[tuple[int, str]] = []
+    start = 0
+    for number, title, level in _headings(lines):
+        yield tuple(name for _, name in path), lines[start:number]
+        path = [*[entry for entry in path if entry[0] < level], (level, title)]
+        start = number
+    yield tuple(name for _, name in path), lines[start:]
+
+
+def _parts(body: str, limit: int) -> Iterator[str]:
+    part = ""
+    for paragraph in re.split(r"\n\s*\n", body):
+        for piece in _short(paragraph, limit):
+            if part and len(part) + 2 + len(piece) > limit:
+                yield part
+                part = piece
+            else:
+                part = f"{part}\n\n{piece}" if part else piece
+    if part:
+        yield part
+
+
+def _short(paragraph: str, limit: int) -> Iterator[str]:
+    while len(paragraph) > limit:
+        ends = [match.end() for match in _SENTENCE_END.finditer(paragraph, limit // 2, limit)]
+        space = paragraph.rfind(" ", limit // 2, limit)
+        cut = ends[-1] if ends else space + 1 if space > 0 else limit
+        yield paragraph[:cut].rstrip()
+        paragraph = paragraph[cut:].lstrip()
+    if paragraph.strip():
+        yield paragraph

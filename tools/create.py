@@ -1,0 +1,334 @@
+"""Creating entities: one at a time, in bulk, and as agents add them."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from auth.policy import Visibility, may_read, project_key, without_stamped, writable_visibility
+from auth.principal import Principal
+from stores.clock import new_id
+from stores.errors import NotFound
+from stores.ledger import RelationDraft, Transaction
+from stores.records import ORGANIZATION, Entity, EntityDraft, JsonObject
+from tools.app import App
+from tools.entities import entity_views, project_named
+from tools.entity_models import (
+    BackgroundJobs,
+    Content,
+    EntityFields,
+    EntityId,
+    EntityView,
+    Label,
+    Labels,
+    MutationReceipt,
+    Name,
+    RelatedTo,
+)
+from tools.entity_types import RELATIONSHIP_TYPES, EntityType
+from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
+from tools.projects import grant_project
+from tools.receipts import receipt
+from tools.search import SearchRequest, search
+from tools.threads import in_thread
+from tools.workflow import with_defaults
+
+SYNC_TIMEOUT_S = 20.0
+BULK_LIMIT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """What one write stored, and up to which change the indexes must come to show it."""
+
+    entities: Sequence[Entity]
+    sequence: int
+
+
+class CreateEntityRequest(EntityFields):
+    """An entity to store."""
+
+    sync: bool = Field(False, description="Wait until every healthy index shows the entity, at most 20 s.")
+    defer_embeddings: bool = Field(False, description="Let interactive writes be embedded first.")
+
+
+async def create_entity(app: App, call: Call, request: CreateEntityRequest) -> EntityView:
+    """Store an entity. It is durable when this answers; with `sync` it is in every healthy index, too.
+
+    Without `sync` the timestamps in the answer are null and `entity_created` follows when the indexes have it.
+    """
+    sync = request.sync or request.entity_type == "project"
+    created = await store(app, call, [request], sync=sync, deferred=request.defer_embeddings)
+    entity = created.entities[0]
+    view = (await entity_views(app, call.caller, [entity]))[0]
+    extra: dict[str, object] = {"mutation_receipt": receipt(app, call, [entity])}
+    if sync:
+        extra["background_jobs"] = await until_visible(app, call.caller, created)
+    else:
+        extra |= {"created_at": None, "updated_at": None}
+    return view.model_copy(update=extra)
+
+
+async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync: bool, deferred: bool) -> Created:
+    """Write entities with their relations and feed rows in one transaction."""
+
+    def write() -> Created:
+        caller = call.caller
+        drafts = [_draft(caller, fields) for fields in requests]
+        mode = "sync" if sync else "async"
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
+            entities = [tx.create_entity(draft, fields={"mode": mode}) for draft in drafts]
+            for fields, entity in zip(requests, entities, strict=True):
+                grant_project(tx, entity)
+                for reference in fields.related_to or ():
+                    _relate(app, tx, caller, entity, reference)
+        return Created(entities, tx.sequence)
+
+    return await in_thread(write)
+
+
+async def until_visible(app: App, caller: Principal, created: Created) -> BackgroundJobs:
+    """Wait until every healthy index shows what was created, at most 20 s; name those that do not."""
+    pending = await app.indexer.applied_within(
+        caller.organization_id, created.sequence, [entity.id for entity in created.entities], SYNC_TIMEOUT_S
+    )
+    return BackgroundJobs(pending_indexes=sorted(pending))
+
+
+def _draft(caller: Principal, fields: EntityFields) -> EntityDraft:
+    metadata = without_stamped(fields.metadata or {})
+    scope = metadata.pop("memory_scope", None)
+    project_id = project_named(metadata.get("project_id"))
+    entity_id = str(uuid.uuid4()) if fields.entity_type == "task" else new_id(fields.entity_type)
+    if fields.entity_type == "project":
+        project_id = None
+        visibility = Visibility(project_key(entity_id), "project", entity_id)
+    else:
+        visibility = writable_visibility(caller, scope, project_id)
+    return EntityDraft(
+        id=entity_id,
+        entity_type=fields.entity_type,
+        name=fields.name,
+        description=fields.description or "",
+        content=fields.content or "",
+        category=fields.category,
+        languages=tuple(fields.languages or ()),
+        tags=tuple(fields.tags or ()),
+        metadata=with_defaults(fields.entity_type, metadata),
+        visibility=visibility.key,
+        memory_scope=visibility.memory_scope,
+        scope_key=visibility.scope_key,
+        project_id=project_id,
+    )
+
+
+def relationship(reference: str) -> tuple[str, str]:
+    """Split `supersedes:<id>` into the relationship's name and the id; a plain id is RELATED_TO."""
+    name, separator, target = reference.partition(":")
+    if separator and name.upper() in RELATIONSHIP_TYPES:
+        return name.upper(), target
+    return "RELATED_TO", reference
+
+
+def _relate(app: App, tx: Transaction, caller: Principal, entity: Entity, reference: str) -> None:
+    name, target_id = relationship(reference)
+    target = app.ledger.entity(caller.organization_id, target_id)
+    if target is None or not may_read(caller, target.visibility):
+        raise NotFound(
+            f"related_to names {target_id}, which does not exist.",
+            remediation="Use ids that a search or list returned, plain or as `relationship:id`.",
+        )
+    tx.add_relation(
+        RelationDraft(
+            name=name,
+            source_id=entity.id,
+            target_id=target_id,
+            fact=f"{entity.name} {name.lower().replace('_', ' ')} {target.name}",
+            visibility=entity.visibility if entity.visibility != ORGANIZATION else target.visibility,
+            provenance={"from": "related_to"},
+        )
+    )
+
+
+class BulkCreateRequest(Request):
+    """Entities to store together."""
+
+    entities: Annotated[list[EntityFields], Field(min_length=1, max_length=BULK_LIMIT)] = Field(
+        description=f"1 to {BULK_LIMIT} entities; all are stored or none."
+    )
+    defer_embeddings: bool = Field(True, description="Let interactive writes be embedded first.")
+    sync: bool = Field(False, description="Wait until every healthy index shows them, at most 20 s.")
+
+
+class BulkCreated(Result):
+    """What a bulk create stored, in the order of the request."""
+
+    entities: list[EntityView]
+    total: int
+    background_jobs: BackgroundJobs | None = None
+    mutation_receipt: MutationReceipt | None = None
+
+
+async def bulk_create(app: App, call: Call, request: BulkCreateRequest) -> BulkCreated:
+    """Store up to 128 entities in one transaction: all of them or none."""
+    created = await store(app, call, request.entities, sync=request.sync, deferred=request.defer_embeddings)
+    views = await entity_views(app, call.caller, created.entities)
+    if not request.sync:
+        views = [view.model_copy(update={"created_at": None, "updated_at": None}) for view in views]
+    return BulkCreated(
+        entities=views,
+        total=len(views),
+        background_jobs=await until_visible(app, call.caller, created) if request.sync else None,
+        mutation_receipt=receipt(app, call, created.entities),
+    )
+
+
+class AddRequest(Request):
+    """What an agent wants to be remembered in the graph."""
+
+    title: Name = Field(description="Title: one line that says what it is.")
+    content: Content = Field(description="The knowledge itself.")
+    entity_type: EntityType = Field("episode", description="episode, pattern, rule, decision, procedure, task, …")
+    category: Label | None = Field(None, description="Category to filter by.")
+    languages: Labels | None = Field(None, description="Programming languages it is about.")
+    tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
+    related_to: RelatedTo | None = Field(
+        None, description="Ids to link to; `supersedes:<id>` retires the older record from search."
+    )
+    metadata: JsonObject | None = Field(None, description="Further structured data.")
+    project: EntityId | None = Field(None, description="Id of the project that it belongs to.")
+    priority: Literal["critical", "high", "medium", "low", "someday"] | None = Field(None, description="For tasks.")
+    assignees: Labels | None = Field(None, description="For tasks: who works on it.")
+    due_date: Label | None = Field(None, description="For tasks: ISO 8601 date.")
+    technologies: Labels | None = Field(None, description="For tasks and projects.")
+    depends_on: RelatedTo | None = Field(None, description="For tasks: ids of tasks that come first.")
+    repository_url: Annotated[str, Field(max_length=2000)] | None = Field(None, description="For projects.")
+    check_conflicts: bool = Field(True, description="Name existing records that look like this one.")
+    skip_conflicts: bool = Field(False, description="Store without looking for similar records.")
+    conflict_threshold: float = Field(0.85, ge=0, le=1, description="Similarity from which a record is named.")
+
+
+class Similar(Result):
+    """An existing record that says nearly the same."""
+
+    id: str
+    name: str
+    type: str
+    score: float
+
+
+class Added(Result):
+    """What was added, and what it resembles."""
+
+    success: bool = True
+    id: str
+    message: str
+    entity: EntityView
+    conflicts: list[Similar] = Field(default_factory=list)
+
+
+async def add(app: App, call: Call, request: AddRequest) -> Added:
+    """Add one piece of knowledge to the shared memory: an episode, pattern, rule, decision, task or any other type.
+
+    Similar records are named, never refused: link to them, or retire one with `related_to=["supersedes:<id>"]`.
+    """
+    fields = _added_fields(request)
+    similar = [] if request.skip_conflicts or not request.check_conflicts else await _similar(app, call, request)
+    created = await store(app, call, [fields], sync=True, deferred=False)
+    entity = created.entities[0]
+    pending = await until_visible(app, call.caller, created)
+    view = (await entity_views(app, call.caller, [entity]))[0].model_copy(
+        update={"background_jobs": pending, "mutation_receipt": receipt(app, call, [entity])}
+    )
+    note = f"; {len(similar)} similar record(s) exist" if similar else ""
+    return Added(id=entity.id, message=f"Added {entity.entity_type} {entity.name}{note}", entity=view, conflicts=similar)
+
+
+def _added_fields(request: AddRequest) -> EntityFields:
+    metadata: JsonObject = dict(request.metadata or {})
+    given: JsonObject = {
+        "project_id": request.project,
+        "priority": request.priority,
+        "assignees": list(request.assignees) if request.assignees else None,
+        "due_date": request.due_date,
+        "technologies": list(request.technologies) if request.technologies else None,
+        "repository_url": request.repository_url,
+    }
+    metadata |= {key: value for key, value in given.items() if value is not None}
+    depends = [f"depends_on:{task_id}" for task_id in request.depends_on or ()]
+    return EntityFields(
+        name=request.title,
+        content=request.content,
+        entity_type=request.entity_type,
+        category=request.category,
+        languages=request.languages,
+        tags=request.tags,
+        metadata=metadata,
+        related_to=[*(request.related_to or ()), *depends],
+    )
+
+
+async def _similar(app: App, call: Call, request: AddRequest) -> list[Similar]:
+    query = SearchRequest(
+        query=f"{request.title}\n{request.content}"[:2000],
+        types=[request.entity_type],
+        limit=5,
+        include_content=False,
+        include_raw_memory=False,
+        record_exposure=False,
+        boost_recent=False,
+    )
+    found = await search(app, call, query)
+    return [
+        Similar(id=hit.id, name=hit.name, type=hit.type, score=hit.score)
+        for hit in found.results
+        if hit.score >= request.conflict_threshold
+    ]
+
+
+def _added_text(added: Added) -> str:
+    similar = [f"- similar ({hit.score:.2f}): {hit.id} {hit.name}" for hit in added.conflicts]
+    return "\n".join([f"{added.message}: {added.id}", *similar])
+
+
+OPERATIONS = (
+    Operation(
+        name="create_entity",
+        request=CreateEntityRequest,
+        result=EntityView,
+        run=create_entity,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "POST", "/api/entities", status=201, query=frozenset({"sync"}), errors=frozenset({400, 404, 409})
+        ),
+        mutates=True,
+        events=("entity_pending", "entity_created"),
+    ),
+    Operation(
+        name="bulk_create_entities",
+        request=BulkCreateRequest,
+        result=BulkCreated,
+        run=bulk_create,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "POST", "/api/entities/bulk", status=201, query=frozenset({"sync"}), errors=frozenset({400, 404, 409})
+        ),
+        mutates=True,
+        events=("entity_pending", "entity_created"),
+    ),
+    Operation(
+        name="add",
+        request=AddRequest,
+        result=Added,
+        run=add,
+        roles=WRITERS,
+        scope="write",
+        tool=Tool("Add knowledge", read_only=False, render=_added_text),
+        mutates=True,
+        events=("entity_created",),
+    ),
+)

@@ -1,0 +1,145 @@
+"""Events from the change feed, each to the subscribers whose principal may see its record."""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+import anyio
+import structlog
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from auth.policy import may_read
+from auth.principal import Principal
+from stores.records import Change, JsonObject, Position
+from tools.threads import in_thread
+
+BUFFER = 256
+"""Events that wait for a slow subscriber before it is cut off."""
+PAGE = 500
+POLL_S = 1.0
+"""How often the feed is read when nobody rang: other processes may write to the same ledger."""
+
+log = structlog.get_logger("events")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What happened to one record; never any text of it."""
+
+    name: str
+    data: JsonObject
+    timestamp: datetime
+
+
+class Feed(Protocol):
+    """What the hub reads: the ledger, or a test's stand-in."""
+
+    def changes(self, organization_id: str, after: int, limit: int) -> list[Change]: ...
+    def head(self, organization_id: str) -> Position: ...
+
+
+@dataclass(slots=True)
+class Subscription:
+    """One subscriber. Replace `principal` when its rights have changed."""
+
+    principal: Principal
+    _send: MemoryObjectSendStream[Event]
+    _receive: MemoryObjectReceiveStream[Event]
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self._receive.__aiter__()
+
+    def offer(self, event: Event, visibility: str) -> None:
+        """Queue an event that the subscriber may see; one that does not read is cut off."""
+        if not may_read(self.principal, visibility):
+            return
+        try:
+            self._send.send_nowait(event)
+        except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self._send.close()
+
+
+@dataclass(slots=True)
+class _Channel:
+    """One organization's subscribers and how far its feed has been told."""
+
+    cursor: int
+    subscribers: list[Subscription] = field(default_factory=list)
+    awaiting: list[Change] = field(default_factory=list)
+    """Creations that the indexes do not show yet."""
+
+
+class EventHub:
+    """Follows the feeds of the organizations that somebody listens to."""
+
+    def __init__(self, feed: Feed, applied: Callable[[str, int], bool]) -> None:
+        self._feed = feed
+        self._applied = applied
+        self._channels: dict[str, _Channel] = {}
+        self._bell = anyio.Event()
+        self._ring_loop: Callable[[], None] | None = None
+
+    @contextlib.asynccontextmanager
+    async def subscribe(self, principal: Principal) -> AsyncIterator[Subscription]:
+        """Receive the events of the principal's organization from now on."""
+        organization_id = principal.organization_id
+        send, receive = anyio.create_memory_object_stream[Event](BUFFER)
+        subscription = Subscription(principal, send, receive)
+        if organization_id not in self._channels:
+            head = await in_thread(self._feed.head, organization_id)
+            self._channels.setdefault(organization_id, _Channel(head.sequence))
+        channel = self._channels[organization_id]
+        channel.subscribers.append(subscription)
+        try:
+            yield subscription
+        finally:
+            channel.subscribers.remove(subscription)
+            if not channel.subscribers and self._channels.get(organization_id) is channel:
+                del self._channels[organization_id]
+            send.close()
+            receive.close()
+
+    def ring(self) -> None:
+        """Say that a feed has grown; call it on the event loop."""
+        self._bell.set()
+
+    async def run(self) -> None:
+        """Tell subscribers what the feeds say, until cancelled."""
+        while True:
+            with anyio.move_on_after(POLL_S):
+                await self._bell.wait()
+            self._bell = anyio.Event()
+            for organization_id, channel in list(self._channels.items()):
+                await self._tell(organization_id, channel)
+
+    async def _tell(self, organization_id: str, channel: _Channel) -> None:
+        while changes := await in_thread(self._feed.changes, organization_id, channel.cursor, PAGE):
+            for change in changes:
+                self._publish(channel, change)
+            channel.cursor = changes[-1].sequence
+            if len(changes) < PAGE:
+                break
+        shown = [change for change in channel.awaiting if self._applied(organization_id, change.sequence)]
+        channel.awaiting = [change for change in channel.awaiting if change not in shown]
+        for change in shown:
+            _offer(channel, "entity_created", change)
+
+    def _publish(self, channel: _Channel, change: Change) -> None:
+        if change.kind != "entity":
+            return
+        if change.operation != "create":
+            _offer(channel, "entity_updated" if change.operation == "update" else "entity_deleted", change)
+            return
+        if change.fields.get("mode") == "async":
+            _offer(channel, "entity_pending", change)
+        channel.awaiting.append(change)
+
+
+def _offer(channel: _Channel, name: str, change: Change) -> None:
+    data: JsonObject = {"id": change.record_id, "entity_type": change.entity_type}
+    data |= {key: value for key, value in change.fields.items() if key != "mode"}
+    event = Event(name, data, change.created_at)
+    for subscription in channel.subscribers:
+        subscription.offer(event, change.visibility)

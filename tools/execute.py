@@ -1,0 +1,105 @@
+"""The one place where a call is checked, made safe to repeat, and run: REST and MCP both come through here."""
+
+import hashlib
+import json
+from dataclasses import replace
+
+from pydantic import BaseModel, JsonValue
+
+from auth.principal import Principal
+from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest
+from stores.ledger import Claim, KeyedRequest, Replay
+from tools.app import App
+from tools.operation import Call, Operation, Outcome, Request, Result
+from tools.threads import in_thread
+
+KEY_LIMIT = 255
+
+
+def require_rights(operation: Operation, principal: Principal | None) -> None:
+    """Refuse a caller without the role or scope that the operation's entry names.
+
+    Raises:
+        AuthenticationRequired: Nobody is signed in and the operation is not public.
+        Forbidden: The role or the scope is not enough.
+    """
+    if operation.roles is None:
+        return
+    if principal is None:
+        raise AuthenticationRequired("Authentication is required.")
+    if principal.role not in operation.roles:
+        needed = " or ".join(role.capitalize() for role in ("viewer", "member", "admin", "owner") if role in operation.roles)
+        raise Forbidden(
+            f"Your role is {principal.role.capitalize()}; {operation.name} needs {needed}.",
+            details={"actual": principal.role, "expected": needed},
+        )
+    if f"api:{operation.scope}" not in principal.scopes:
+        raise Forbidden(
+            f"insufficient_api_scope: {operation.name} needs the scope api:{operation.scope}.",
+            remediation=f"Use a credential with the scope api:{operation.scope}.",
+            details={"actual": " ".join(sorted(principal.scopes)), "expected": f"api:{operation.scope}"},
+        )
+
+
+async def execute(
+    app: App, operation: Operation, call: Call, request: Request, *, idempotency_key: str | None = None, key_path: str = ""
+) -> Outcome:
+    """Run an operation for a caller. With an idempotency key, the same request is applied once and answered alike."""
+    require_rights(operation, call.principal)
+    if idempotency_key is None or not operation.mutates or call.principal is None:
+        return Outcome(_status(operation), await operation.run(app, call, request))
+    return await _execute_once(app, operation, call, request, (idempotency_key, key_path))
+
+
+async def _execute_once(
+    app: App, operation: Operation, call: Call, request: Request, key: tuple[str, str]
+) -> Outcome:
+    claim = await in_thread(_claim, app, operation, call.caller, request, key)
+    if isinstance(claim, Replay):
+        return Outcome(claim.status, stored=_replayed(claim.body), replayed=True)
+    try:
+        result: Result = await operation.run(app, replace(call, claim=claim, idempotency_key=key[0]), request)
+    except BaseException:
+        await in_thread(app.ledger.idempotency.release, claim)
+        raise
+    outcome = Outcome(_status(operation), result)
+    await in_thread(app.ledger.idempotency.finish, claim, outcome.status, outcome.body())
+    return outcome
+
+
+def _claim(app: App, operation: Operation, caller: Principal, request: Request, key: tuple[str, str]) -> Claim | Replay:
+    text, path = key
+    if not text or len(text) > KEY_LIMIT or not text.isprintable():
+        raise InvalidRequest(
+            f"An Idempotency-Key has 1 to {KEY_LIMIT} visible characters.", remediation="Send a UUID, for example."
+        )
+    keyed = KeyedRequest(
+        organization_id=caller.organization_id,
+        principal=caller.user_id,
+        method=operation.route.method if operation.route else "MCP",
+        path=path or operation.name,
+        key=text,
+        body_hash=body_hash(request),
+    )
+    return app.ledger.idempotency.claim(keyed, app.process_id)
+
+
+def body_hash(request: BaseModel) -> str:
+    """Digest what a request asks, whatever the order of its fields."""
+    canonical = json.dumps(request.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _replayed(answer: JsonValue) -> bytes:
+    """Mark a stored answer as a replay in its mutation receipt."""
+    if not isinstance(answer, dict) or not answer:
+        return b""
+    mutation = answer.get("mutation_receipt")
+    marked = {**answer, "mutation_receipt": {**mutation, "replayed": True}} if isinstance(mutation, dict) else answer
+    return json.dumps(marked, ensure_ascii=False).encode()
+
+
+def _status(operation: Operation) -> int:
+    return operation.route.status if operation.route else 200
+
+

@@ -1,0 +1,74 @@
+"""Health: what the server says of itself, to anybody and to its users."""
+
+import time
+from collections import defaultdict
+from typing import Any
+
+from stores.errors import EngrainError
+from stores.indexer import IndexStatus
+from tools.app import App
+from tools.version import VERSION
+
+_WORST = ("ready", "catching_up", "rebuilding", "failed")
+
+
+def health() -> dict[str, Any]:
+    """Say that the process answers."""
+    return {"status": "healthy", "version": VERSION, "runtime": {"name": "engrain"}}
+
+
+def readiness(app: App) -> dict[str, Any]:
+    """Say of each store whether it is there, and of each index how far it has come. Blocks.
+
+    The indexes are told over all organizations together: who they are is nobody's business here.
+    """
+    ledger = _ledger(app)
+    dependencies = [ledger, _embedder(app)]
+    return {
+        "status": "ready" if ledger["ready"] else "not_ready",
+        "version": VERSION,
+        "dependencies": dependencies,
+        "indexes": _indexes(app.indexer.status()),
+    }
+
+
+def _ledger(app: App) -> dict[str, Any]:
+    start = time.perf_counter()
+    backend = "postgresql" if app.settings.database_url else "sqlite"
+    try:
+        app.ledger.ping()
+    except EngrainError as error:
+        return {"name": "ledger", "ready": False, "backend": backend, "detail": error.message}
+    return {"name": "ledger", "ready": True, "backend": backend, "latency_ms": _ms(start)}
+
+
+def _embedder(app: App) -> dict[str, Any]:
+    if app.embedder is None:
+        return {"name": "embedder", "ready": True, "detail": "off: search is lexical"}
+    return {"name": "embedder", "ready": True, "detail": app.settings.embedding_provider}
+
+
+def _ms(start: float) -> float:
+    return round((time.perf_counter() - start) * 1000, 3)
+
+
+def _indexes(lines: list[IndexStatus]) -> list[dict[str, Any]]:
+    by_name: dict[str, list[IndexStatus]] = defaultdict(list)
+    for line in lines:
+        by_name[line.index].append(line)
+    return [
+        {
+            "name": name,
+            "state": max((line.state for line in by_name[name]), key=_WORST.index, default="ready"),
+            "pending": sum(line.pending for line in by_name[name]),
+            "watermark": sum(line.watermark for line in by_name[name]),
+            "organizations": len(by_name[name]),
+        }
+        for name in ("lexical", "graph", "vectors")
+    ]
+
+
+def stats(app: App, organization_id: str, visible: frozenset[str]) -> dict[str, Any]:
+    """Count what a caller may see, by type. Blocks."""
+    counts = app.ledger.entity_counts(organization_id, visible)
+    return {"entity_counts": counts, "total_entities": sum(counts.values())}

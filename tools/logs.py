@@ -1,0 +1,122 @@
+"""Structured logs: their set-up, the ring of recent entries, and the operation that shows them to owners."""
+
+import logging
+import sys
+from collections import deque
+from collections.abc import MutableMapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import structlog
+from pydantic import Field
+
+from stores.records import JsonObject
+from tools.app import App
+from tools.operation import OWNERS, Call, Operation, Request, Result, Tool
+
+RING_SIZE = 5000
+Level = Literal["debug", "info", "warning", "error", "critical"]
+_STANDARD = ("timestamp", "level", "event", "logger")
+
+
+class LogRing:
+    """The last entries, for owners. An entry without an organization is the operator's alone and is not kept."""
+
+    def __init__(self, size: int = RING_SIZE) -> None:
+        self._entries: deque[tuple[str, JsonObject]] = deque(maxlen=size)
+
+    def __call__(self, _logger: object, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        """Keep a copy of the entry on its way through the processors."""
+        organization_id = entry.get("organization_id")
+        if isinstance(organization_id, str):
+            self._entries.append((organization_id, _shown(entry)))
+        return entry
+
+    def of(self, organization_id: str) -> list[JsonObject]:
+        """The entries of one organization, newest first."""
+        return [entry for owner, entry in reversed(self._entries) if owner == organization_id]
+
+
+def _shown(entry: MutableMapping[str, Any]) -> JsonObject:
+    context = {key: value if isinstance(value, int | float | bool | None) else str(value) for key, value in entry.items()}
+    return {
+        "timestamp": str(entry.get("timestamp") or datetime.now(UTC).isoformat()),
+        "service": str(entry.get("logger", "engrain")),
+        "level": str(entry.get("level", "info")),
+        "event": str(entry.get("event", "")),
+        "context": {key: value for key, value in context.items() if key not in _STANDARD},
+    }
+
+
+def configure_logs(level: str, style: Literal["json", "console"], ring: LogRing) -> None:
+    """Send structured log lines to standard error, and a copy of each to the ring."""
+    renderer: Any = structlog.processors.JSONRenderer()
+    if style == "console":
+        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            ring,
+            structlog.processors.format_exc_info if style == "json" else _unchanged,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+def _unchanged(_logger: object, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    return entry
+
+
+class LogsRequest(Request):
+    """Which entries to show."""
+
+    limit: int = Field(50, ge=1, le=500, description="Most entries, newest first.")
+    service: str | None = Field(None, max_length=200, description="Only entries of this part of the server.")
+    level: Level | None = Field(None, description="Only entries of this level.")
+
+
+class LogEntry(Result):
+    """One structured log line."""
+
+    timestamp: str
+    service: str
+    level: str
+    event: str
+    context: dict[str, Any]
+
+
+class Logs(Result):
+    """Entries, newest first."""
+
+    result: list[LogEntry]
+
+
+async def logs(app: App, call: Call, request: LogsRequest) -> Logs:
+    """Show what the server logged about this organization's requests, newest first. Owners only."""
+    kept = [
+        LogEntry.model_validate(entry)
+        for entry in app.logs.of(call.caller.organization_id)
+        if request.service in (None, entry["service"]) and request.level in (None, entry["level"])
+    ]
+    return Logs(result=kept[: request.limit])
+
+
+def _text(found: Logs) -> str:
+    return "\n".join(f"{entry.timestamp} {entry.level} {entry.event} {entry.context}" for entry in found.result)
+
+
+OPERATIONS = (
+    Operation(
+        name="logs",
+        request=LogsRequest,
+        result=Logs,
+        run=logs,
+        roles=OWNERS,
+        tool=Tool("Read logs", read_only=True, render=_text),
+    ),
+)

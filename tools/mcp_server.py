@@ -1,0 +1,222 @@
+"""The MCP server made from the catalogue: one tool per operation that shows to agents, and two resources."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+import mcp_types as types
+import structlog
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from pydantic_core import to_json
+
+from auth.principal import Principal
+from stores.errors import AuthenticationRequired, EngrainError, ValidationFailed
+from tools.app import App
+from tools.execute import execute
+from tools.operation import Call, Operation, Outcome, Tool
+from tools.parsing import parse
+from tools.tool_schemas import input_schema, output_schema
+
+PRINCIPAL = "engrain.principal"
+REQUEST_ID = "engrain.request_id"
+
+INSTRUCTIONS = """\
+Engrain is your team's shared memory. It keeps what people and agents learned, decided and tried.
+Before you start a task, call `context` with its goal, or `search` with a question in plain words.
+When you learn something that a colleague will need (a decision and its reason, a pitfall, a procedure), keep it \
+with `remember` or `add`, in the words that you would want to read. Keep facts and their sources, never secrets.
+Cite what you used by id. When a record is wrong or outdated, add the new one with `related_to: ["supersedes:<id>"]`.
+An error says what to change: correct the named argument and call again."""
+
+RESOURCES = (
+    types.Resource(
+        uri="engrain://health",
+        name="health",
+        title="Health",
+        description="Whether the memory and its indexes are up to date, as JSON.",
+        mime_type="text/plain",
+    ),
+    types.Resource(
+        uri="engrain://stats",
+        name="stats",
+        title="Statistics",
+        description="How many records of each type you can read, as JSON.",
+        mime_type="text/plain",
+    ),
+)
+
+log = structlog.get_logger("engrain.mcp")
+
+Context = ServerRequestContext[Any, Any]
+Caller = Callable[[Context], Principal | None]
+"""Who calls, read from the message itself. In-process and stdio transports must decide it themselves."""
+
+
+def caller_of_request(context: Context) -> Principal | None:
+    """Read the caller from the HTTP request that carried this message.
+
+    Never from a context variable: those survive into the next request on a connection. Without a request there is
+    no caller: a missing token never means the local owner.
+    """
+    scope = getattr(context.request, "scope", None) or {}
+    principal = scope.get(PRINCIPAL)
+    return principal if isinstance(principal, Principal) else None
+
+
+def build_mcp_server(
+    app: App, operations: Iterable[Operation], *, version: str, caller: Caller = caller_of_request
+) -> Server[Any]:
+    """Make the server that offers the catalogue's tools.
+
+    Raises:
+        ValueError: A tool has an argument without a description, or two tools share a name.
+    """
+    tools = Toolbox(app, operations, caller)
+    return Server(
+        "engrain",
+        version=version,
+        title="Engrain",
+        description="A memory that software teams and their coding agents share.",
+        instructions=INSTRUCTIONS,
+        get_tool_input_schema=tools.input_schema,
+        on_list_tools=tools.list_tools,
+        on_call_tool=tools.call_tool,
+        on_list_resources=tools.list_resources,
+        on_read_resource=tools.read_resource,
+    )
+
+
+class Toolbox:
+    """What the MCP methods do, over the operations that are tools."""
+
+    def __init__(self, app: App, operations: Iterable[Operation], caller: Caller) -> None:
+        self.app = app
+        self.caller = caller
+        self.operations: dict[str, Operation] = {}
+        self.tools: dict[str, types.Tool] = {}
+        for operation in operations:
+            if operation.tool is None:
+                continue
+            if operation.name in self.operations:
+                raise ValueError(f"two tools are called {operation.name}")
+            self.operations[operation.name] = operation
+            self.tools[operation.name] = describe(operation, operation.tool)
+        self.listed = [
+            self.tools[name] for name, operation in self.operations.items() if operation.tool and operation.tool.listed
+        ]
+        self.resources: Mapping[str, Callable[[Context], Awaitable[Any]]] = {
+            "engrain://health": self._health,
+            "engrain://stats": self._stats,
+        }
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """Return a tool's input schema, or None."""
+        tool = self.tools.get(name)
+        return tool.input_schema if tool else None
+
+    async def list_tools(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        """List the tools that are worth an agent's attention. The others can be called all the same."""
+        return types.ListToolsResult(tools=self.listed)
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Run a tool. What a caller can act on is an error result with the way out; anything else is our bug."""
+        operation = self.operations.get(params.name)
+        if operation is None or operation.tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
+        request_id = _request_id(context)
+        try:
+            outcome = await self._run(context, operation, params.arguments or {}, request_id)
+        except EngrainError as error:
+            return _refused(error, request_id)
+        except Exception:
+            log.exception("internal_error", tool=params.name, request_id=request_id)
+            return _refused(EngrainError("Something went wrong on our side."), request_id)
+        return _answered(operation.tool, outcome)
+
+    async def _run(
+        self, context: Context, operation: Operation, arguments: Mapping[str, Any], request_id: str
+    ) -> Outcome:
+        principal = self.caller(context)
+        if principal is None and operation.roles is not None:
+            raise AuthenticationRequired("Authentication is required.")
+        omitted = operation.tool.omit if operation.tool else frozenset()
+        if misplaced := sorted(omitted & arguments.keys()):
+            raise ValidationFailed(
+                f"{operation.name} has no argument `{misplaced[0]}`.",
+                details={"field": f"arguments.{misplaced[0]}", "expected": "no such argument"},
+            )
+        request = parse(operation.request, dict(arguments), strict_names=True, where="arguments")
+        key = getattr(request, "idempotency_key", None)
+        call = Call(principal, request_id=request_id)
+        return await execute(self.app, operation, call, request, idempotency_key=key)
+
+    async def list_resources(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """List the two resources."""
+        return types.ListResourcesResult(resources=list(RESOURCES))
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """Read a resource: JSON in plain text."""
+        uri = str(params.uri)
+        read = self.resources.get(uri)
+        if read is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown resource: {uri}")
+        try:
+            text = to_json(await read(context)).decode()
+        except EngrainError as error:
+            raise MCPError(types.INVALID_REQUEST, f"{error.message} {error.remediation}") from None
+        contents = types.TextResourceContents(uri=uri, mime_type="text/plain", text=text)
+        return types.ReadResourceResult(contents=[contents])
+
+    async def _health(self, context: Context) -> Any:
+        return await self.app.health()
+
+    async def _stats(self, context: Context) -> Any:
+        principal = self.caller(context)
+        if principal is None:
+            raise AuthenticationRequired("Authentication is required.")
+        return await self.app.stats(principal)
+
+
+def describe(operation: Operation, tool: Tool) -> types.Tool:
+    """Show an operation as an MCP tool."""
+    return types.Tool(
+        name=operation.name,
+        title=tool.title,
+        description=operation.description,
+        input_schema=input_schema(operation.request, tool.omit),
+        output_schema=output_schema(operation.result),
+        annotations=types.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.read_only,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent or tool.read_only,
+            open_world_hint=False,
+        ),
+    )
+
+
+def _answered(tool: Tool, outcome: Outcome) -> types.CallToolResult:
+    body = outcome.body()
+    rendered = tool.render(outcome.result) if tool.render and outcome.result is not None else None
+    text = rendered if rendered is not None else to_json(body).decode()
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=body)
+
+
+def _refused(error: EngrainError, request_id: str) -> types.CallToolResult:
+    """Tell the model what was wrong and what to do, and the client the same as data."""
+    text = f"{error.code}: {error.message} {error.remediation}"
+    if error.code == "internal_error":
+        text += f" (request {request_id})"
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+
+
+def _request_id(context: Context) -> str:
+    scope = getattr(context.request, "scope", None) or {}
+    return str(scope.get(REQUEST_ID, ""))

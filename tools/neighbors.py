@@ -1,0 +1,139 @@
+"""expand_neighbors: the entities around several ids, with a little of their text."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from auth.policy import may_read
+from stores.errors import NotFound, Unavailable
+from stores.graph import NeighbourQuery
+from stores.records import Entity
+from tools.app import App
+from tools.entity_models import EntityId, Label
+from tools.entity_types import EntityType
+from tools.operation import Call, Operation, Request, Result, Tool
+from tools.threads import in_thread
+
+SEEDS_LIMIT = 50
+
+
+class ExpandRequest(Request):
+    """Where to start, and how far and along what to go."""
+
+    entity_ids: Annotated[list[EntityId], Field(min_length=1, max_length=SEEDS_LIMIT)] = Field(
+        description="Ids to start from, as search returned them."
+    )
+    relationship_types: Annotated[list[Label], Field(max_length=50)] | None = Field(None, description="Only along these.")
+    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(None, description="Only these entity types.")
+    depth: int = Field(1, ge=1, le=3, description="Steps to go.")
+    limit: int = Field(8, ge=1, le=50, description="Most neighbours of each id.")
+    content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per neighbour.")
+    include_incoming: bool = Field(True, description="Whether relations that point at the ids count.")
+    project: EntityId | None = Field(None, description="Only neighbours in this project.")
+
+
+class Neighbor(Result):
+    """One entity that was reached."""
+
+    id: str
+    type: str
+    name: str
+    content: str
+    relationship: str
+    direction: str
+    distance: int
+
+
+class Neighborhood(Result):
+    """What stands around one of the given ids."""
+
+    entity_id: str
+    name: str
+    neighbors: list[Neighbor]
+
+
+class Expanded(Result):
+    """The neighbourhoods, in the order of the request."""
+
+    results: list[Neighborhood]
+    total: int
+
+
+async def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expanded:
+    """Show what is linked to entities that you found: their neighbours in the graph, with relationship and direction."""
+    return await in_thread(_expand, app, call, request)
+
+
+def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
+    caller = call.caller
+    seeds = app.ledger.entities(caller.organization_id, list(dict.fromkeys(request.entity_ids)))
+    known = [id_ for id_ in dict.fromkeys(request.entity_ids) if id_ in seeds and may_read(caller, seeds[id_].visibility)]
+    if not known:
+        raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")
+    results = [_neighborhood(app, call, request, seeds[seed_id]) for seed_id in known]
+    return Expanded(results=results, total=sum(len(result.neighbors) for result in results))
+
+
+def _neighborhood(app: App, call: Call, request: ExpandRequest, seed: Entity) -> Neighborhood:
+    caller = call.caller
+    query = NeighbourQuery(
+        visibility=caller.visible,
+        names=frozenset(name.upper() for name in request.relationship_types or ()) or None,
+        include_incoming=request.include_incoming,
+        limit_per_id=200,
+    )
+    with app.indexer.indexes(caller.organization_id) as indexes:
+        if indexes.graph is None:
+            raise Unavailable(f"The graph is not ready: {indexes.degraded.get('graph', 'it is being built')}.")
+        reached = indexes.graph.walk(seed.id, depth=request.depth, query=query).entities
+    entities = app.ledger.entities(caller.organization_id, [step.id for step in reached])
+    superseded = app.ledger.superseded(caller.organization_id, list(entities))
+    kept = [
+        (step, entities[step.id])
+        for step in reached
+        if step.id in entities and step.id not in superseded and _wanted(call, request, entities[step.id])
+    ]
+    return Neighborhood(
+        entity_id=seed.id,
+        name=seed.name,
+        neighbors=[
+            Neighbor(
+                id=entity.id,
+                type=entity.entity_type,
+                name=entity.name,
+                content=entity.content[: request.content_max_chars],
+                relationship=step.name,
+                direction=step.direction,
+                distance=step.distance,
+            )
+            for step, entity in kept[: request.limit]
+        ],
+    )
+
+
+def _wanted(call: Call, request: ExpandRequest, entity: Entity) -> bool:
+    typed = not request.types or entity.entity_type in request.types
+    placed = request.project is None or entity.project_id == request.project
+    return typed and placed and may_read(call.caller, entity.visibility)
+
+
+def _text(expanded: Expanded) -> str:
+    lines = []
+    for result in expanded.results:
+        lines.append(f"{result.entity_id} {result.name}: {len(result.neighbors)} neighbours")
+        for hit in result.neighbors:
+            lines.append(f"- {hit.relationship} {hit.direction}: {hit.id} [{hit.type}] {hit.name}")
+            if hit.content:
+                lines.append("  " + " ".join(hit.content.split()))
+    return "\n".join(lines)
+
+
+OPERATIONS = (
+    Operation(
+        name="expand_neighbors",
+        request=ExpandRequest,
+        result=Expanded,
+        run=expand_neighbors,
+        tool=Tool("Expand neighbours", read_only=True, render=_text),
+    ),
+)

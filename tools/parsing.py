@@ -1,0 +1,114 @@
+"""Turns what a client sent into a request model, and what is wrong with it into one sentence."""
+
+import difflib
+import math
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from stores.errors import ValidationFailed
+from tools.operation import Request
+
+R = TypeVar("R", bound=Request)
+
+_EXPECTED = {
+    "missing": "a value: it is required",
+    "extra_forbidden": "no such field",
+    "string_type": "a string",
+    "int_type": "an integer",
+    "int_parsing": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+
+
+def parse(model: type[R], data: object, *, strict_names: bool, strict_types: bool = False, where: str = "body") -> R:
+    """Validate a request.
+
+    `strict_names` refuses unknown fields and names the nearest known one; otherwise they are ignored. `strict_types`
+    takes JSON's own types only, so that "5" is no integer.
+
+    Raises:
+        ValidationFailed: The first thing that is wrong, with `details.field` and `details.expected`.
+    """
+    refuse_unstorable(data, where)
+    try:
+        return model.model_validate(data, extra="forbid" if strict_names else "ignore", strict=strict_types or None)
+    except ValidationError as error:
+        raise refusal(error, model, where) from None
+
+
+def refuse_unstorable(value: object, path: str) -> None:
+    """Refuse what no store keeps to the letter: U+0000, lone surrogates, numbers that are not finite.
+
+    Raises:
+        ValidationFailed: The text at `path` holds one of them.
+    """
+    if isinstance(value, str):
+        _refuse_text(value, path)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_text(str(key), path)
+            refuse_unstorable(item, f"{path}.{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            refuse_unstorable(item, f"{path}.{index}")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValidationFailed(f"{path} is not a finite number.", details={"field": path, "expected": "finite number"})
+
+
+def _refuse_text(text: str, path: str) -> None:
+    if "\x00" in text:
+        raise ValidationFailed(
+            f"{path} holds the character U+0000, which is not accepted.",
+            remediation="Remove the null characters and send it again.",
+            details={"field": path, "expected": "text without U+0000"},
+        )
+    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValidationFailed(
+            f"{path} holds a lone surrogate, which is no valid Unicode.",
+            remediation="Encode the text as valid UTF-8 and send it again.",
+            details={"field": path, "expected": "valid Unicode"},
+        )
+
+
+def refusal(error: ValidationError, model: type[Request], where: str) -> ValidationFailed:
+    """Say the first validation error in one sentence, and how many more there are."""
+    errors = error.errors(include_url=False, include_context=True)
+    first = errors[0]
+    path = ".".join([where, *(str(part) for part in first["loc"])])
+    more = f" ({len(errors) - 1} more fields are wrong)" if len(errors) > 1 else ""
+    return ValidationFailed(
+        _sentence(first, path, model) + more,
+        details={"field": path, "expected": _expected(first)},
+    )
+
+
+def _sentence(error: ErrorDetails, path: str, model: type[Request]) -> str:
+    name = path.partition(".")[2] or path
+    if error["type"] == "extra_forbidden":
+        return f"{name} is not an argument{_nearest(str(error['loc'][-1]), model)}."
+    if error["type"] == "missing":
+        return f"{name} is required."
+    return f"{name}: {error['msg'].removeprefix('Value error, ')}."
+
+
+def _nearest(name: str, model: type[Request]) -> str:
+    near = difflib.get_close_matches(name, model.model_fields, n=1, cutoff=0.5)
+    known = ", ".join(model.model_fields)
+    return f"; did you mean {near[0]}?" if near else f"; known are {known}"
+
+
+def _expected(error: ErrorDetails) -> str:
+    context: dict[str, Any] = error.get("ctx", {})
+    if "expected" in context:
+        return str(context["expected"])
+    return _EXPECTED.get(error["type"], error["type"])

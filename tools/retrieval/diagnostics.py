@@ -1,0 +1,44 @@
+"""How a ranking came about, under the names that clients of the interface know."""
+
+from typing import Any
+
+from tools.retrieval.pipeline import Ranking
+from tools.retrieval.scoring import Candidate
+
+
+def graph_retrieval(ranking: Ranking, *, detailed: bool) -> dict[str, Any]:
+    """Describe the lanes; with `detailed`, each ranked candidate too. Only rows that the caller may read are in it."""
+    counts = ranking.counts
+    shown: dict[str, Any] = {
+        "sources": [name for name in ("lexical", "vector", "graph") if counts[name]],
+        "lexical_count": counts["lexical"],
+        "vector_count": counts["vector"],
+        "graph_count": counts["graph"],
+        "merged_count": len(ranking.candidates),
+        "lifecycle_gate": {"superseded_dropped": ranking.dropped["superseded"]},
+        "stage_timings_ms": ranking.timings_ms,
+    }
+    if detailed:
+        best = ranking.candidates[:DETAILED]
+        shown["source_details"] = {candidate.id: _details(candidate) for candidate in best}
+        shown["ranking_trace"] = [
+            {"entity_id": c.id, "rank": rank, "score": c.score, "sources": list(c.sources), "metadata": {}}
+            for rank, c in enumerate(best, start=1)
+        ]
+    return shown
+
+
+DETAILED = 50
+"""Candidates that detailed diagnostics describe."""
+
+
+def _details(candidate: Candidate) -> dict[str, Any]:
+    ranks = {"lexical": candidate.lexical_rank, "vector": candidate.dense_rank, "graph": candidate.graph_rank}
+    scores = {"lexical": candidate.lexical, "vector": candidate.cosine, "coverage": candidate.coverage}
+    return {
+        "sources": list(candidate.sources),
+        "ranks": {name: rank for name, rank in ranks.items() if rank is not None},
+        "original_scores": {name: round(score, 6) for name, score in scores.items() if score is not None},
+        "graph_expansion_only": candidate.sources == ["graph"],
+        "fused_score": round(candidate.fused, 6),
+    }

@@ -1,0 +1,312 @@
+"""Search over the graph, documents and (with the memory loop) raw memories: one pipeline for REST and agents."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from auth.policy import MemoryScope
+from stores.errors import InvalidRequest
+from stores.records import Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
+from tools.app import App
+from tools.dates import moment, optional_moment
+from tools.entities import chunk_metadata
+from tools.entity_models import EntityId, Label, Labels
+from tools.entity_types import ENTITY_TYPES, EntityType
+from tools.operation import Call, Operation, Request, Result, Route, Tool
+from tools.retrieval.diagnostics import graph_retrieval
+from tools.retrieval.pipeline import Ranking, retrieve
+from tools.retrieval.plan import POOL_LIMIT, Plan
+from tools.retrieval.scoring import Candidate
+from tools.threads import in_thread
+
+SearchType = EntityType | Literal["raw_memory"]
+QUERY_LIMIT = 100_000
+KEYED_SCOPES = ("team", "shared", "delegated")
+
+
+class SearchRequest(Request):
+    """What to find, and within what."""
+
+    query: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT)] = Field(
+        description="What to find, in plain words; exact identifiers and \"quoted phrases\" work too."
+    )
+    types: Annotated[list[SearchType], Field(max_length=50)] | None = Field(None, description="Only these types.")
+    language: Label | None = Field(None, description="Only this programming language.")
+    category: Label | None = Field(None, description="Only this category.")
+    status: Label | None = Field(None, description="Only tasks, epics or projects with this status.")
+    project: EntityId | None = Field(None, description="Only this project (id).")
+    source: Label | None = Field(None, description="Only documents of the source with this name.")
+    source_id: EntityId | None = Field(None, description="Only documents of this source (id).")
+    source_name: Label | None = Field(None, description="Only documents of sources whose name contains this.")
+    assignee: Label | None = Field(None, description="Only tasks assigned to this person.")
+    since: Label | None = Field(None, description="Only what changed since then: ISO date, or relative like 7d.")
+    reference_time: Label | None = Field(None, description="The moment that recency is measured from.")
+    as_of: Label | None = Field(None, description="Answer from what was valid at this moment.")
+    limit: int = Field(10, ge=1, le=50, description="Most results.")
+    offset: int = Field(0, ge=0, le=1_000_000, description="Results to skip.")
+    include_content: bool = Field(True, description="Whether results carry content.")
+    content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per result.")
+    include_documents: bool = Field(True, description="Whether to search documentation chunks.")
+    include_graph: bool = Field(True, description="Whether to search the entities of the graph.")
+    include_raw_memory: bool = Field(True, description="Whether to search raw memories.")
+    memory_scope: MemoryScope = Field("private", description="Scope of the raw memories.")
+    scope_key: EntityId | None = Field(None, description="Key of that scope: a project, team or space id.")
+    participants: Labels = Field([], description="Imported raw memories with these participants.")
+    labels: Labels = Field([], description="Imported raw memories with these labels.")
+    thread_id: EntityId | None = Field(None, description="Imported raw memories of this thread.")
+    occurred_after: datetime | None = Field(None, description="Imported raw memories after this moment.")
+    occurred_before: datetime | None = Field(None, description="Imported raw memories before this moment.")
+    use_enhanced: bool = Field(True, description="Whether the graph contributes to the ranking.")
+    boost_recent: bool = Field(True, description="Whether newer records rank slightly higher.")
+    temporal_decay_days: float | None = Field(None, gt=0, le=36_500, description="Days in which recency halves.")
+    include_retrieval_diagnostics: bool = Field(False, description="Whether to say how each result was found.")
+    record_exposure: bool = Field(True, description="Whether to record what was returned.")
+
+
+class SearchResult(Result):
+    """One hit."""
+
+    id: str
+    type: str
+    name: str
+    content: str
+    score: float
+    source: str | None
+    url: str | None
+    result_origin: Literal["graph", "document", "raw_memory"]
+    metadata: JsonObject
+
+
+class SearchResponse(Result):
+    """One page of hits, best first."""
+
+    results: list[SearchResult]
+    total: int
+    query: str
+    filters: dict[str, Any]
+    graph_count: int
+    document_count: int
+    raw_memory_count: int
+    limit: int
+    offset: int
+    has_more: bool
+
+
+async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
+    """Search the shared memory by meaning, words and relations; best hits first, scores comparable between queries.
+
+    `total` counts the permitted candidates of a pool of at most 1,000.
+    """
+    return await in_thread(_search, app, call, request)
+
+
+def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
+    _require_scope_key(request)
+    plan = _plan(app, call, request)
+    ranking = retrieve(app, plan) if plan is not None else Ranking()
+    page = ranking.candidates[request.offset : request.offset + request.limit]
+    results = _results(app, call, request, plan, page) if plan is not None else []
+    origins = [ranking.standings[candidate.id].entity_type == "document" for candidate in ranking.candidates]
+    total = len(ranking.candidates)
+    return SearchResponse(
+        results=results,
+        total=total,
+        query=request.query,
+        filters=_echo(request, plan, ranking),
+        graph_count=origins.count(False),
+        document_count=origins.count(True),
+        raw_memory_count=0,
+        limit=request.limit,
+        offset=request.offset,
+        has_more=request.offset + request.limit < total,
+    )
+
+
+def _require_scope_key(request: SearchRequest) -> None:
+    if request.include_raw_memory and request.memory_scope in KEYED_SCOPES and request.scope_key is None:
+        raise InvalidRequest(
+            "missing_scope_key",
+            code="missing_scope_key",
+            remediation=f"Name the {request.memory_scope} in scope_key, or leave memory_scope out.",
+        )
+
+
+def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
+    """Turn a request into a plan; None when its filters cannot match anything."""
+    now = app.clock()
+    types = _types(request)
+    sources = _sources(app, call, request)
+    if types == () or sources == ():
+        return None
+    single: dict[Facet, str | None] = {
+        "language": request.language,
+        "category": request.category,
+        "status": request.status,
+        "project_id": request.project,
+        "assignee": request.assignee,
+    }
+    any_of = {facet: frozenset({value.lower()}) for facet, value in single.items() if value is not None}
+    if types is not None:
+        any_of["entity_type"] = frozenset(types)
+    if sources is not None:
+        any_of["source_id"] = frozenset(source.lower() for source in sources)
+    return Plan(
+        organization_id=call.caller.organization_id,
+        query=request.query,
+        filter=IndexFilter(
+            visibility=call.caller.visible,
+            any_of=any_of,
+            updated_since=optional_moment(request.since, now=now, field="since"),
+        ),
+        now=now if request.reference_time is None else moment(request.reference_time, now=now, field="reference_time"),
+        as_of=optional_moment(request.as_of, now=now, field="as_of"),
+        expand=request.use_enhanced,
+        boost_recent=request.boost_recent,
+        decay_days=request.temporal_decay_days or Plan.__dataclass_fields__["decay_days"].default,
+    )
+
+
+def _types(request: SearchRequest) -> tuple[str, ...] | None:
+    """The entity types to search; None for all of them, empty for none."""
+    wanted = [name for name in request.types or ENTITY_TYPES if name != "raw_memory"]
+    kept = tuple(
+        name for name in wanted if (request.include_documents if name == "document" else request.include_graph)
+    )
+    return None if len(kept) == len(ENTITY_TYPES) else kept
+
+
+def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | None:
+    """The ids of the sources that all given source filters agree on; None when there is no such filter."""
+    found: list[set[str]] = []
+    organization = call.caller.organization_id
+    if request.source_id is not None:
+        found.append({request.source_id})
+    if request.source is not None:
+        found.append(set(app.ledger.sources(organization, name=request.source, name_contains=None)))
+    if request.source_name is not None:
+        found.append(set(app.ledger.sources(organization, name=None, name_contains=request.source_name)))
+    return tuple(sorted(set.intersection(*found))) if found else None
+
+
+def _results(
+    app: App, call: Call, request: SearchRequest, plan: Plan, page: list[Candidate]
+) -> list[SearchResult]:
+    organization = call.caller.organization_id
+    ids = [candidate.id for candidate in page]
+    read = app.ledger.entities(organization, ids)
+    if plan.as_of is not None:
+        read = app.ledger.entities_at(organization, ids, plan.as_of)
+    kept = [
+        (hit, read[hit.id])
+        for hit in page
+        if hit.id in read and (plan.as_of is not None or matches(read[hit.id], plan.filter))
+    ]
+    places = app.ledger.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
+    return [
+        _result(request, hit, entity, chunk_metadata(places[entity.id]) if entity.id in places else None)
+        for hit, entity in kept
+    ]
+
+
+def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonObject | None) -> SearchResult:
+    document = entity.entity_type == "document"
+    metadata: JsonObject = (
+        _document_metadata(entity, place or {})
+        if document
+        else {
+            "category": entity.category,
+            "languages": list(entity.languages),
+            "status": entity.metadata.get("status"),
+            "priority": entity.metadata.get("priority"),
+        }
+    )
+    if hit.passage is not None:
+        metadata["passage"] = passage(entity, hit.passage)
+    metadata["retrieval_signals"] = list(hit.sources)
+    source, url = (place or {}).get("source_name"), (place or {}).get("document_url")
+    return SearchResult(
+        id=entity.id,
+        type=entity.entity_type,
+        name=entity.name,
+        content=entity.content[: request.content_max_chars] if request.include_content else "",
+        score=hit.score,
+        source=source if isinstance(source, str) else None,
+        url=url if isinstance(url, str) else entity.source_file,
+        result_origin="document" if document else "graph",
+        metadata=metadata,
+    )
+
+
+def _document_metadata(entity: Entity, place: JsonObject) -> JsonObject:
+    shown: JsonObject = {key: place.get(key) for key in ("document_id", "source_id", "chunk_type", "heading_path")}
+    shown["hint"] = f"Read the whole chunk with GET /api/entities/{entity.id}, or with fetch_slice what stands around it."
+    return shown
+
+
+def passage(entity: Entity, span: tuple[int, int]) -> JsonObject:
+    """Show the best passage of a record: its text, and where it stands in name, description and content together."""
+    start, end = span
+    return {"start": start, "end": end, "text": searchable_text(entity)[start:end][:PASSAGE_LIMIT]}
+
+
+def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[str, Any]:
+    """The applied filters, and how the search went."""
+    given = request.model_dump(mode="json", include=ECHOED, exclude_none=True)
+    filters: dict[str, Any] = {key: value for key, value in given.items() if value != []}
+    filters |= {
+        "include_raw_memory": request.include_raw_memory,
+        "memory_scope": request.memory_scope,
+        "content_max_chars": request.content_max_chars,
+        "stage_timings_ms": ranking.timings_ms,
+        "pool_limit": POOL_LIMIT,
+        "search_source_degraded": bool(ranking.degraded),
+    }
+    if ranking.degraded:
+        filters["search_source_failure_count"] = len(ranking.degraded)
+        filters["search_source_failures"] = [
+            {"source": name, "error_type": reason} for name, reason in sorted(ranking.degraded.items())
+        ]
+    if plan is not None and plan.expand:
+        detailed = request.include_retrieval_diagnostics
+        filters["graph_retrieval"] = graph_retrieval(ranking, detailed=detailed)
+    elif request.include_retrieval_diagnostics:
+        filters["retrieval"] = graph_retrieval(ranking, detailed=True)
+    return filters
+
+
+ECHOED = {
+    "types", "language", "category", "status", "project", "source", "source_id", "source_name", "assignee", "since",
+    "reference_time", "as_of", "include_documents", "include_graph", "scope_key", "participants", "labels", "thread_id",
+    "occurred_after", "occurred_before", "use_enhanced", "boost_recent",
+}  # fmt: skip
+PASSAGE_LIMIT = 1200
+REST_ONLY = frozenset({
+    "reference_time", "as_of", "offset", "include_raw_memory", "memory_scope", "scope_key", "participants", "labels",
+    "thread_id", "occurred_after", "occurred_before", "include_retrieval_diagnostics", "record_exposure",
+})  # fmt: skip
+
+
+def search_text(response: SearchResponse) -> str:
+    """Say the hits in a text that an agent reads: best first, each with its id."""
+    if not response.results:
+        return "Nothing found."
+    lines = [f"{len(response.results)} of {response.total} hits"]
+    for hit in response.results:
+        origin = f" — {hit.source}" if hit.source else ""
+        lines.append(f"{hit.score:.2f} {hit.id} [{hit.type}] {hit.name}{origin}")
+        if hit.content:
+            lines.append("  " + " ".join(hit.content.split()))
+    return "\n".join(lines)
+
+
+OPERATIONS = (
+    Operation(
+        name="search",
+        request=SearchRequest,
+        result=SearchResponse,
+        run=search,
+        route=Route("POST", "/api/search", tag="search", errors=frozenset({400})),
+        tool=Tool("Search the memory", read_only=True, omit=REST_ONLY, render=search_text),
+    ),
+)

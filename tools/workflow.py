@@ -1,0 +1,54 @@
+"""The states that tasks, epics and projects may be in, and the moves between them."""
+
+from stores.errors import InvalidRequest, ValidationFailed
+from stores.records import JsonObject, JsonValue
+from tools.entity_types import COMPLEXITIES, PRIORITIES, PROJECT_VISIBILITIES, STATUSES
+
+
+def with_defaults(entity_type: str, metadata: JsonObject) -> JsonObject:
+    """Add the workflow keys that a new entity of this type has by default.
+
+    Raises:
+        ValidationFailed: A workflow key has a value that is not one of its words.
+    """
+    defaults: JsonObject = {}
+    if entity_type in STATUSES:
+        defaults["status"] = STATUSES[entity_type][0]
+    if entity_type in ("task", "epic"):
+        defaults["priority"] = PRIORITIES[0]
+    if entity_type == "task":
+        defaults["complexity"] = COMPLEXITIES[0]
+    merged = {**defaults, **{key: value for key, value in metadata.items() if value is not None or key not in defaults}}
+    checked_workflow(entity_type, merged, current={})
+    return merged
+
+
+def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObject) -> None:
+    """Refuse workflow values that are no words of the interface, and a move out of a task's archive.
+
+    Raises:
+        ValidationFailed: Unknown status, priority, complexity or project visibility.
+        InvalidRequest: The task or epic is archived, which is final.
+    """
+    if entity_type not in STATUSES:
+        return
+    _one_of("status", update, STATUSES[entity_type])
+    if entity_type in ("task", "epic"):
+        _one_of("priority", update, PRIORITIES)
+        _one_of("complexity", update, COMPLEXITIES)
+        _leave_archived(update.get("status"), current.get("status"))
+    else:
+        _one_of("visibility", update, PROJECT_VISIBILITIES)
+
+
+def _one_of(key: str, metadata: JsonObject, words: tuple[str, ...]) -> None:
+    if key in metadata and metadata[key] not in words:
+        raise ValidationFailed(
+            f"metadata.{key} is {metadata[key]!r}; use one of {', '.join(words)}.",
+            details={"field": f"body.metadata.{key}", "expected": "enum"},
+        )
+
+
+def _leave_archived(new: JsonValue, old: JsonValue) -> None:
+    if old == "archived" and new is not None and new != "archived":
+        raise InvalidRequest(f"Invalid transition: archived -> {new}.", remediation="Create a new one instead.")
