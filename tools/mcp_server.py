@@ -14,9 +14,12 @@ from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError, ValidationFailed
 from tools.app import App
 from tools.execute import execute
+from tools.health import health, readiness, stats
 from tools.operation import Call, Operation, Outcome, Tool
 from tools.parsing import parse
+from tools.threads import in_thread
 from tools.tool_schemas import input_schema, output_schema
+from tools.version import VERSION
 
 PRINCIPAL = "engrain.principal"
 REQUEST_ID = "engrain.request_id"
@@ -46,7 +49,7 @@ RESOURCES = (
     ),
 )
 
-log = structlog.get_logger("engrain.mcp")
+log = structlog.get_logger(logger="mcp")
 
 Context = ServerRequestContext[Any, Any]
 Caller = Callable[[Context], Principal | None]
@@ -64,9 +67,7 @@ def caller_of_request(context: Context) -> Principal | None:
     return principal if isinstance(principal, Principal) else None
 
 
-def build_mcp_server(
-    app: App, operations: Iterable[Operation], *, version: str, caller: Caller = caller_of_request
-) -> Server[Any]:
+def build_mcp_server(app: App, operations: Iterable[Operation], *, caller: Caller = caller_of_request) -> Server[Any]:
     """Make the server that offers the catalogue's tools.
 
     Raises:
@@ -75,7 +76,7 @@ def build_mcp_server(
     tools = Toolbox(app, operations, caller)
     return Server(
         "engrain",
-        version=version,
+        version=VERSION,
         title="Engrain",
         description="A memory that software teams and their coding agents share.",
         instructions=INSTRUCTIONS,
@@ -115,9 +116,7 @@ class Toolbox:
         tool = self.tools.get(name)
         return tool.input_schema if tool else None
 
-    async def list_tools(
-        self, context: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
+    async def list_tools(self, context: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """List the tools that are worth an agent's attention. The others can be called all the same."""
         return types.ListToolsResult(tools=self.listed)
 
@@ -175,13 +174,13 @@ class Toolbox:
         return types.ReadResourceResult(contents=[contents])
 
     async def _health(self, context: Context) -> Any:
-        return await self.app.health()
+        return {**health(), **await in_thread(readiness, self.app)}
 
     async def _stats(self, context: Context) -> Any:
         principal = self.caller(context)
         if principal is None:
             raise AuthenticationRequired("Authentication is required.")
-        return await self.app.stats(principal)
+        return await in_thread(stats, self.app, principal.organization_id, principal.visible)
 
 
 def describe(operation: Operation, tool: Tool) -> types.Tool:

@@ -33,7 +33,7 @@ def input_schema(model: type[BaseModel], omit: frozenset[str]) -> Schema:
 def output_schema(model: type[BaseModel]) -> Schema:
     """Describe a tool's structured answer, without prose: a model reads the answer, a client checks its shape."""
     schema = _plain(model.model_json_schema(mode="serialization"), offer_null=True)
-    return _without(schema, "description", "default")
+    return dict(_without(schema, "description", "default"))
 
 
 def _plain(schema: Any, *, offer_null: bool) -> Any:
@@ -76,7 +76,9 @@ def _without(schema: Any, *keys: str) -> Any:
     if not isinstance(schema, dict):
         return schema
     return {
-        key: {name: _without(field, *keys) for name, field in value.items()} if key in _NAMED else _without(value, *keys)
+        key: {name: _without(field, *keys) for name, field in value.items()}
+        if key in _NAMED
+        else _without(value, *keys)
         for key, value in schema.items()
         if key not in keys
     }

@@ -1,0 +1,86 @@
+"""The composition root of the HTTP surface: every route and every layer, in the order in which they act."""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterable
+
+from pydantic_core import to_json
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import Route, WebSocketRoute
+
+from auth.principal import Principal
+from rest_bridge import health
+from rest_bridge.authentication import Authentication
+from rest_bridge.docs_page import POLICY, render_page
+from rest_bridge.envelope import HANDLERS, Faults
+from rest_bridge.mcp_mount import METADATA_PATH, McpMount, ResourceMetadata
+from rest_bridge.mcp_mount import PATH as MCP_PATH
+from rest_bridge.metrics import Metrics, MetricsPage
+from rest_bridge.openapi import Document, build_document
+from rest_bridge.request_ids import RequestIds, log_exchange
+from rest_bridge.routes import build_routes
+from rest_bridge.websocket import EventSocket
+from tools.app import App
+from tools.catalogue import OPERATIONS
+from tools.mcp_server import build_mcp_server
+from tools.operation import Operation
+from tools.threads import in_thread
+from tools.version import VERSION
+
+
+def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starlette:
+    """Make the ASGI application that serves these operations over REST, WebSocket and MCP."""
+    operations = tuple(operations)
+    metrics = Metrics(VERSION)
+
+    async def authenticate(token: str) -> Principal:
+        return await in_thread(app.accounts.authenticate, token)
+
+    mcp = McpMount(build_mcp_server(app, operations), app.settings)
+    document = build_document(operations, version=VERSION, server=app.settings.base_url, extra=health.PATHS)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_application: Starlette) -> AsyncIterator[None]:
+        async with mcp.lifespan():
+            yield
+
+    return Starlette(
+        routes=[
+            Route("/api/", health.Root(), methods=["GET"]),
+            Route("/api/health", health.Liveness(), methods=["GET"]),
+            Route("/api/health/ready", health.Readiness(app), methods=["GET"]),
+            Document(to_json(document), "application/json").at("/api/openapi.json"),
+            Document(render_page(document).encode(), "text/html", POLICY).at("/api/docs"),
+            Route("/metrics", MetricsPage(app, metrics), methods=["GET"]),
+            *build_routes(app, operations),
+            WebSocketRoute("/api/ws", EventSocket(app, authenticate)),
+            Route(METADATA_PATH, ResourceMetadata(app.settings), methods=["GET"]),
+            Route(MCP_PATH, mcp),
+        ],
+        middleware=[
+            Middleware(RequestIds, version=VERSION, observers=(log_exchange, metrics.observe)),
+            *_cors(app.settings.cors_origins),
+            Middleware(Faults),
+            Middleware(Authentication, authenticate=authenticate),
+        ],
+        exception_handlers=dict(HANDLERS),
+        lifespan=lifespan,
+    )
+
+
+def _cors(origins: Iterable[str]) -> list[Middleware]:
+    """Open the API to the pages of these origins; without any, browsers keep other sites out."""
+    allowed = list(origins)
+    if not allowed:
+        return []
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=allowed,
+            allow_credentials="*" not in allowed,
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "X-Request-ID"],
+            expose_headers=["X-Request-ID", "X-Engrain-Version", "Idempotency-Replayed", "Retry-After"],
+        )
+    ]

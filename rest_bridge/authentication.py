@@ -1,0 +1,78 @@
+"""Finds out who calls, once per request, and leaves the answer in the connection's scope."""
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from auth.principal import Principal
+from rest_bridge.cookies import ACCESS_COOKIE, read_cookies, require_same_origin
+from stores.errors import AuthenticationRequired, EngrainError
+
+PRINCIPAL = "engrain.principal"
+"""Scope key of the caller, or None. Never a context variable: those leak between requests of one connection."""
+CREDENTIAL = "engrain.credential"
+"""Scope key of the credential that was presented, or None."""
+
+Authenticate = Callable[[str], Awaitable[Principal]]
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a caller presented, and why it was not accepted."""
+
+    source: Literal["header", "cookie"]
+    token: str
+    refusal: EngrainError | None = None
+
+
+def presented(headers: Headers) -> tuple[Literal["header", "cookie"], str] | None:
+    """Find the token of a request: the bearer header wins over the cookie."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return "header", token.strip()
+    cookie = read_cookies(headers).get(ACCESS_COOKIE)
+    return ("cookie", cookie) if cookie else None
+
+
+class Authentication:
+    """Resolves the token of every request; refusing is left to what the request asks for."""
+
+    def __init__(self, app: ASGIApp, *, authenticate: Authenticate) -> None:
+        self.app = app
+        self.authenticate = authenticate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with `engrain.principal` and `engrain.credential` in its scope."""
+        if scope["type"] in ("http", "websocket"):
+            scope[PRINCIPAL], scope[CREDENTIAL] = await self.resolve(Headers(scope=scope))
+        await self.app(scope, receive, send)
+
+    async def resolve(self, headers: Headers) -> tuple[Principal | None, Credential | None]:
+        """Return the caller and the credential; the caller is None if there is none or it does not hold."""
+        found = presented(headers)
+        if found is None:
+            return None, None
+        source, token = found
+        try:
+            return await self.authenticate(token), Credential(source, token)
+        except EngrainError as error:
+            return None, Credential(source, token, error)
+
+
+def require_principal(scope: Scope, trusted_origins: Collection[str]) -> Principal:
+    """Return the caller of a protected endpoint.
+
+    Raises:
+        AuthenticationRequired: No credential came with the request, or the one that did does not hold.
+        Forbidden: Only a cookie came, with a state-changing request from another site.
+    """
+    principal: Principal | None = scope.get(PRINCIPAL)
+    credential: Credential | None = scope.get(CREDENTIAL)
+    if principal is None:
+        raise (credential and credential.refusal) or AuthenticationRequired("Authentication is required.")
+    if credential is not None and credential.source == "cookie":
+        require_same_origin(scope, trusted_origins)
+    return principal

@@ -1,0 +1,71 @@
+"""Reads request bodies, never more than a limit, and turns JSON into a plain object."""
+
+from pydantic_core import from_json
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope
+
+from rest_bridge.envelope import UnsupportedMediaType
+from stores.errors import PayloadTooLarge, ValidationFailed
+from stores.records import JsonObject
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+    """Read the whole body, chunked or not.
+
+    Raises:
+        PayloadTooLarge: It announces or holds more than `limit` bytes; no more than those were kept.
+        ClientDisconnect: The caller left before it was complete.
+    """
+    announced = Headers(scope=scope).get("content-length", "")
+    if announced.isascii() and announced.isdigit() and int(announced) > limit:
+        raise _too_large(limit)
+    chunks: list[bytes] = []
+    size = 0
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise _too_large(limit)
+        chunks.append(chunk)
+        more = message.get("more_body", False)
+    return b"".join(chunks)
+
+
+def _too_large(limit: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"The body is larger than the {_size(limit)} that this endpoint takes.")
+
+
+def _size(limit: int) -> str:
+    return f"{limit // 1024**2} MiB" if limit >= 1024**2 else f"{limit} bytes"
+
+
+def parse_object(body: bytes, content_type: str | None) -> JsonObject:
+    """Read a JSON object; no body at all is an empty one.
+
+    A missing content type is taken for JSON, as clients that forget it always meant JSON.
+
+    Raises:
+        UnsupportedMediaType: The body says that it is something other than JSON.
+        ValidationFailed: It is not well-formed JSON, or not an object.
+    """
+    if not body:
+        return {}
+    media_type = (content_type or "application/json").partition(";")[0].strip().lower()
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        raise UnsupportedMediaType(f"The body is {media_type or 'of an unnamed type'}, and this endpoint takes JSON.")
+    try:
+        data = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise _malformed(f"The body is not well-formed JSON: {error}.", "JSON") from None
+    if not isinstance(data, dict):
+        raise _malformed("The body must be a JSON object.", "object")
+    return data
+
+
+def _malformed(message: str, expected: str) -> ValidationFailed:
+    return ValidationFailed(message, details={"field": "body", "expected": expected})

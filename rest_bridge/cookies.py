@@ -1,0 +1,71 @@
+"""The session cookies: how they are set and cleared, and when one alone is enough."""
+
+from collections.abc import Collection, Iterable
+from http.cookies import SimpleCookie
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
+from starlette.types import Scope
+
+from stores.errors import Forbidden
+
+ACCESS_COOKIE = "engrain_access_token"
+REFRESH_COOKIE = "engrain_refresh_token"
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+RawHeader = tuple[bytes, bytes]
+
+
+def read_cookies(headers: Headers) -> dict[str, str]:
+    """Read the request's cookies; a malformed one is skipped."""
+    found: dict[str, str] = {}
+    for line in headers.getlist("cookie"):
+        found.update(cookie_parser(line))
+    return found
+
+
+def setting_headers(tokens: Iterable[tuple[str, str, int]], *, secure: bool) -> list[RawHeader]:
+    """Make the headers that hand out cookies: name, value and lifetime in seconds of each."""
+    return [_header(name, value, lifetime_s, secure=secure) for name, value, lifetime_s in tokens]
+
+
+def clearing_headers() -> list[RawHeader]:
+    """Make the headers that take both session cookies away."""
+    return [_header(name, "", 0, secure=False) for name in (ACCESS_COOKIE, REFRESH_COOKIE)]
+
+
+def _header(name: str, value: str, lifetime_s: int, *, secure: bool) -> RawHeader:
+    cookie: SimpleCookie = SimpleCookie({name: value})
+    cookie[name].update({"httponly": "true", "samesite": "Lax", "path": "/", "max-age": str(lifetime_s)})
+    if secure:
+        cookie[name]["secure"] = "true"
+    return b"set-cookie", cookie.output(header="").strip().encode("latin-1")
+
+
+def require_same_origin(scope: Scope, trusted: Collection[str]) -> None:
+    """Refuse a request that a foreign page could have made with the visitor's cookie.
+
+    The rules are those of Go's `http.CrossOriginProtection`: browsers say where a request comes from in
+    `Sec-Fetch-Site` or `Origin`; a request with neither does not come from a browser.
+
+    Raises:
+        Forbidden: The request changes state and comes from another origin.
+    """
+    if scope.get("method", "GET") in SAFE_METHODS and scope["type"] == "http":
+        return
+    headers = Headers(scope=scope)
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if origin in trusted or ((site or "none") in ("same-origin", "none") and _is_ours(origin, headers, site)):
+        return
+    raise Forbidden(
+        "This request comes from another site and carries only the session cookie.",
+        code="cross_origin_refused",
+        remediation="Send the access token as a bearer token, or add the page's origin to ENGRAIN_CORS_ORIGINS.",
+    )
+
+
+def _is_ours(origin: str | None, headers: Headers, site: str | None) -> bool:
+    """Whether the browser vouches for the request, or its Origin is the host that was asked."""
+    return site is not None or origin is None or urlsplit(origin).netloc == headers.get("host")

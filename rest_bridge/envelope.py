@@ -1,0 +1,163 @@
+"""One shape for every refusal: the table from our errors to HTTP statuses, and the answer made from it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import structlog
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rest_bridge.cookies import clearing_headers
+from stores.errors import (
+    AuthenticationRequired,
+    Conflict,
+    EngrainError,
+    Forbidden,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    PayloadTooLarge,
+    RateLimited,
+    Unavailable,
+    ValidationFailed,
+)
+
+log = structlog.get_logger(logger="http")
+
+CLEAR_COOKIES = "engrain.clear_cookies"
+"""Scope key: a 401 answer takes the session cookies away, because they are what failed."""
+
+
+class UnsupportedMediaType(EngrainError):  # noqa: N818 - a refusal, like the others of its family
+    """415: the body is not JSON."""
+
+    code = "unsupported_media_type"
+    default_remediation = "Send the body as JSON with `Content-Type: application/json`."
+
+
+class LimitReached(RateLimited):
+    """429 that knows when the next try is welcome."""
+
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+STATUSES: Mapping[type[EngrainError], int] = {
+    InvalidRequest: 400,
+    AuthenticationRequired: 401,
+    Forbidden: 403,
+    NotFound: 404,
+    MethodNotAllowed: 405,
+    Conflict: 409,
+    PayloadTooLarge: 413,
+    UnsupportedMediaType: 415,
+    ValidationFailed: 422,
+    RateLimited: 429,
+    Unavailable: 503,
+    EngrainError: 500,
+}
+
+
+def status_of(error: EngrainError) -> int:
+    """Return the HTTP status of an error: that of its nearest class in the table."""
+    return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
+
+
+def refusal(error: EngrainError, scope: Scope, headers: Mapping[str, str] | None = None) -> Response:
+    """Make the answer that tells a caller what went wrong and what to do."""
+    status = status_of(error)
+    body: dict[str, Any] = {
+        "error": error.code,
+        "message": error.message,
+        "request_id": scope.get("engrain.request_id", ""),
+        "remediation": error.remediation,
+    }
+    if error.details:
+        body["details"] = error.details
+    response = Response(to_json(body), status, {**_headers_of(error), **(headers or {})}, "application/json")
+    if status == 401 and scope.get(CLEAR_COOKIES):
+        response.raw_headers.extend(clearing_headers())
+    return response
+
+
+def _headers_of(error: EngrainError) -> dict[str, str]:
+    headers = {"Cache-Control": "no-store"}
+    if isinstance(error, AuthenticationRequired):
+        headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, RateLimited):
+        headers["Retry-After"] = str(getattr(error, "retry_after_s", 1))
+    return headers
+
+
+async def answer_refusal(request: Request, error: Exception) -> Response:
+    """Answer one of our own errors."""
+    if not isinstance(error, EngrainError):
+        raise error
+    if status_of(error) >= 500:
+        log.warning("unavailable", code=error.code, message=error.message)
+    return refusal(error, request.scope)
+
+
+async def answer_http(request: Request, error: Exception) -> Response:
+    """Answer what the router itself refuses: an unknown path, a method that a path does not have."""
+    if not isinstance(error, HTTPException):
+        raise error
+    if error.status_code == 405:
+        allowed = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
+        ours: EngrainError = MethodNotAllowed(f"{request.method} is not a method of {request.url.path}.")
+        return refusal(ours, request.scope, {"Allow": allowed})
+    if error.status_code == 404:
+        return refusal(no_such_path(request.scope), request.scope)
+    ours = EngrainError(error.detail, code="api_error", remediation="See /api/docs for what this endpoint takes.")
+    response = refusal(ours, request.scope, error.headers)
+    response.status_code = error.status_code
+    return response
+
+
+def no_such_path(scope: Scope) -> NotFound:
+    """Name the path that does not exist."""
+    return NotFound(
+        f"There is no endpoint {scope['method']} {scope['path']}.",
+        remediation="See /api/docs for the endpoints, and check the path for a typing error or a trailing slash.",
+    )
+
+
+HANDLERS: Mapping[Any, Any] = {EngrainError: answer_refusal, HTTPException: answer_http}
+"""What the application answers, by class of exception; anything else is a bug and goes to `Faults`."""
+
+
+class Faults:
+    """Answers 500 for what nobody expected, and logs it once with its traceback."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and turn an escaped exception into an answer, if none has begun."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun = False
+
+        async def watch(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watch)
+        except ClientDisconnect:
+            log.debug("client_gone")
+        except EngrainError as error:
+            # Raised by a middleware, outside the router's own table.
+            await refusal(error, scope)(scope, receive, send)
+        except Exception:
+            log.exception("internal_error", method=scope["method"], path=scope["path"])
+            if begun:
+                raise
+            fault = EngrainError("Something went wrong on our side.")
+            await refusal(fault, scope)(scope, receive, send)

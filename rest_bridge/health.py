@@ -1,0 +1,139 @@
+"""What operators ask without signing in: is it alive, is it ready, what is it."""
+
+from typing import Any
+
+from pydantic_core import to_json
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from rest_bridge.openapi import error_response, json_response
+from tools.app import App
+from tools.health import health, readiness
+from tools.threads import in_thread
+from tools.version import VERSION
+
+Schema = dict[str, Any]
+
+
+class Root:
+    """Serves `/api/`: what this is and where to read on."""
+
+    def __init__(self) -> None:
+        self.body = to_json(
+            {
+                "name": "Engrain",
+                "version": VERSION,
+                "docs": "/api/docs",
+                "openapi": "/api/openapi.json",
+                "websocket": "/api/ws",
+                "mcp": "/mcp",
+            }
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with fixed facts."""
+        await Response(self.body, media_type="application/json")(scope, receive, send)
+
+
+class Liveness:
+    """Serves `/api/health`: the process answers. It touches no store, so that a slow disk is no reason to kill it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with fixed facts."""
+        await Response(to_json(health()), headers=_UNCACHED, media_type="application/json")(scope, receive, send)
+
+
+class Readiness:
+    """Serves `/api/health/ready`: 200 when every part that a request may need is there, else 503 naming the part."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Ask the parts, and answer."""
+        report = await in_thread(readiness, self.app)
+        status = 200 if report["status"] == "ready" else 503
+        await Response(to_json(report), status, _UNCACHED, "application/json")(scope, receive, send)
+
+
+_UNCACHED = {"Cache-Control": "no-store"}
+
+_STRING: Schema = {"type": "string"}
+_READINESS: Schema = {
+    "type": "object",
+    "required": ["status", "dependencies", "indexes"],
+    "properties": {
+        "status": {"enum": ["ready", "not_ready"]},
+        "dependencies": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name", "ready"],
+                "properties": {
+                    "name": _STRING,
+                    "ready": {"type": "boolean"},
+                    "detail": {"type": ["string", "null"]},
+                    "latency_ms": {"type": ["number", "null"]},
+                },
+            },
+        },
+        "indexes": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["name", "pending", "state"],
+                "properties": {
+                    "name": _STRING,
+                    "pending": {"type": "integer", "minimum": 0, "description": "Changes not applied yet."},
+                    "watermark": {"type": ["integer", "null"], "description": "The last change applied."},
+                    "state": _STRING,
+                },
+            },
+        },
+    },
+}
+
+
+def _get(name: str, summary: str, responses: Schema) -> Schema:
+    errors = {str(status): error_response(status) for status in (405, 500)}
+    operation = {
+        "operationId": name,
+        "summary": summary,
+        "description": f"{summary}.",
+        "tags": ["health"],
+        "security": [],
+        "parameters": [],
+        "responses": {**responses, **errors},
+    }
+    return {"get": operation}
+
+
+def _facts(*names: str) -> Schema:
+    return {"type": "object", "required": list(names), "properties": dict.fromkeys(names, _STRING)}
+
+
+PATHS: dict[str, Schema] = {
+    "/api/": _get(
+        "about", "What this server is", {"200": json_response("OK", _facts("name", "version", "docs", "websocket"))}
+    ),
+    "/api/health": _get(
+        "health",
+        "Whether the server is alive",
+        {
+            "200": json_response(
+                "OK",
+                {
+                    "type": "object",
+                    "required": ["status", "version", "runtime"],
+                    "properties": {"status": {"const": "healthy"}, "version": _STRING, "runtime": {"type": "object"}},
+                },
+            )
+        },
+    ),
+    "/api/health/ready": _get(
+        "ready",
+        "Whether everything that a request may need is there",
+        {"200": json_response("Ready", _READINESS), "503": json_response("Not ready", _READINESS)},
+    ),
+}
+"""These paths in the OpenAPI document."""

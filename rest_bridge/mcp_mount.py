@@ -1,0 +1,205 @@
+"""MCP over streamable HTTP at `/mcp`: who may speak, whose session it is, and callers that never opened one."""
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from pydantic_core import from_json, to_json
+from starlette.datastructures import URL, Headers
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from auth.principal import SESSION_SCOPES, Principal
+from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
+from rest_bridge.bodies import read_body
+from tools.settings import Settings
+
+PATH = "/mcp"
+METADATA_PATH = "/.well-known/oauth-protected-resource/mcp"
+BODY_LIMIT = 8 * 1024 * 1024
+NO_TOKEN = "Send an access token or an API key as a bearer token."  # noqa: S105 - a sentence about one
+
+_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+_SESSION_HEADER = "mcp-session-id"
+_VERSION_HEADER = "mcp-protocol-version"
+
+
+@dataclass(frozen=True, slots=True)
+class Managers:
+    """The SDK's transports. Which one serves a message depends on what its sender can do."""
+
+    sessions: StreamableHTTPSessionManager
+    """Sessions, as opened by `initialize`; and the revision of 2026-07-28, which has none."""
+    streams: StreamableHTTPSessionManager
+    """One call without a session, answered as a stream."""
+    plain: StreamableHTTPSessionManager
+    """One call without a session, answered as plain JSON."""
+
+    @classmethod
+    def of(cls, server: Server[Any], security: TransportSecuritySettings) -> "Managers":
+        """Make the transports of one server."""
+
+        def manager(*, stateless: bool, json: bool) -> StreamableHTTPSessionManager:
+            return StreamableHTTPSessionManager(
+                server,
+                stateless=stateless,
+                json_response=json,
+                security_settings=security,
+                max_request_body_size=BODY_LIMIT,
+            )
+
+        return cls(
+            sessions=manager(stateless=False, json=False),
+            streams=manager(stateless=True, json=False),
+            plain=manager(stateless=True, json=True),
+        )
+
+
+class McpMount:
+    """The ASGI endpoint at `/mcp`."""
+
+    def __init__(self, server: Server[Any], settings: Settings) -> None:
+        self.settings = settings
+        self.managers = Managers.of(server, transport_security(settings))
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Run the transports; a mounted endpoint's own lifespan would never be called."""
+        managers = self.managers
+        async with managers.sessions.run(), managers.streams.run(), managers.plain.run():
+            yield
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one HTTP request of an MCP client."""
+        principal: Principal | None = scope.get(PRINCIPAL)
+        credential: Credential | None = scope.get(CREDENTIAL)
+        if credential is not None and credential.source == "cookie":
+            # A page of another site can make a browser send the cookie, never the header.
+            principal = scope[PRINCIPAL] = None
+        if principal is not None and "mcp" not in principal.scopes:
+            refused = challenge(scope, self.settings, "The credential does not have the scope mcp.")
+            await refused(scope, receive, send)
+            return
+        if principal is None and self.settings.mcp_auth_mode != "off":
+            refusal = credential.refusal if credential else None
+            await challenge(scope, self.settings, refusal.message if refusal else NO_TOKEN)(scope, receive, send)
+            return
+        if principal is not None:
+            scope[PRINCIPAL] = as_agent(principal)
+            scope["user"] = session_owner(principal)
+        await self.serve(scope, receive, send)
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a request to the transport that fits it."""
+        headers = Headers(scope=scope)
+        version = headers.get(_VERSION_HEADER)
+        sessionless = version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+        if scope["method"] != "POST" or _SESSION_HEADER in headers or not sessionless:
+            await self.managers.sessions.handle_request(scope, receive, send)
+            return
+        body = await read_body(scope, receive, BODY_LIMIT)
+        if _opens_session(body):
+            manager = self.managers.sessions
+        elif "text/event-stream" in headers.get("accept", ""):
+            manager = self.managers.streams
+        else:
+            manager = self.managers.plain
+            scope = _accepting_json(scope)
+        await manager.handle_request(scope, _replaying(body, receive), send)
+
+
+def as_agent(principal: Principal) -> Principal:
+    """Give a credential whose only scope is `mcp` the right to read and write; another one has what it names."""
+    rights = principal.scopes & {"api:read", "api:write"}
+    return replace(principal, scopes=principal.scopes | {"api:read"} if rights else SESSION_SCOPES)
+
+
+def session_owner(principal: Principal) -> AuthenticatedUser:
+    """Name the caller for the SDK, which answers 404 when another owner uses a session's id.
+
+    The token stays out of it, so that a session outlives the access token that opened it. Nothing reads this to
+    decide rights: those come from the principal of each request.
+    """
+    owner = f"{principal.user_id}@{principal.organization_id}"
+    return AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[], subject=principal.user_id))
+
+
+def _opens_session(body: bytes) -> bool:
+    try:
+        message = from_json(body)
+    except ValueError:
+        return False
+    return isinstance(message, dict) and message.get("method") == "initialize"
+
+
+def _accepting_json(scope: Scope) -> Scope:
+    """Let a caller that names no media type, or only some of them, have JSON."""
+    headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
+    return {**scope, "headers": [*headers, (b"accept", b"application/json")]}
+
+
+def _replaying(body: bytes, receive: Receive) -> Receive:
+    """Give a body that was read already once more, then what really comes."""
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return pending.pop() if pending else await receive()
+
+    return replay
+
+
+def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
+    """Refuse with what an OAuth client needs to find out how to get a token."""
+    quoted = reason.replace("\\", "").replace('"', "'")
+    header = (
+        f'Bearer error="invalid_token", error_description="{quoted}", '
+        f'resource_metadata="{base_url(scope, settings)}{METADATA_PATH}"'
+    )
+    headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode(), "Cache-Control": "no-store"}
+    body = to_json({"error": "invalid_token", "error_description": reason})
+    return Response(body, 401, headers, "application/json")
+
+
+def base_url(scope: Scope, settings: Settings) -> str:
+    """Return the address under which clients reach this server."""
+    address = settings.base_url or str(URL(scope=scope).replace(path="", query=""))
+    return address.rstrip("/")
+
+
+class ResourceMetadata:
+    """Serves the OAuth description of `/mcp` as a protected resource (RFC 9728)."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the document."""
+        document: Mapping[str, Any] = {
+            "resource": base_url(scope, self.settings) + PATH,
+            "resource_name": "Engrain",
+            "authorization_servers": [],
+            "bearer_methods_supported": ["header"],
+            "scopes_supported": ["mcp"],
+        }
+        await Response(to_json(document), media_type="application/json")(scope, receive, send)
+
+
+def transport_security(settings: Settings) -> TransportSecuritySettings:
+    """Say which Host and Origin headers are ours, against DNS rebinding. `*` among the allowed hosts accepts any."""
+    if "*" in settings.allowed_hosts:
+        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    public = urlsplit(settings.base_url).netloc if settings.base_url else None
+    names = [*_LOOPBACK, *settings.allowed_hosts, *([public] if public else [])]
+    if settings.host not in ("0.0.0.0", "::"):  # noqa: S104  (compared with, not listened on)
+        names.append(f"[{settings.host}]" if ":" in settings.host else settings.host)
+    hosts = [pattern for name in names for pattern in (name, f"{name}:*")]
+    origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[*origins, *settings.cors_origins])

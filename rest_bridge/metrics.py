@@ -1,0 +1,89 @@
+"""Prometheus metrics of this server: requests by route template, and how far the indexes are behind."""
+
+import hmac
+import ipaddress
+
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from rest_bridge.envelope import no_such_path
+from rest_bridge.request_ids import Exchange
+from tools.app import App
+from tools.health import readiness
+from tools.threads import in_thread
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS", "WEBSOCKET"})
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20)
+
+
+class Metrics:
+    """Counts exchanges in a registry of its own, so that two servers in one process do not meet."""
+
+    def __init__(self, version: str) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "engrain_http_requests", "Requests answered.", ("method", "route", "status"), registry=self.registry
+        )
+        self.seconds = Histogram(
+            "engrain_http_request_duration_seconds",
+            "Time from the request to the end of its answer.",
+            ("method", "route"),
+            registry=self.registry,
+            buckets=_BUCKETS,
+        )
+        self.pending = Gauge(
+            "engrain_index_pending_changes", "Changes an index does not show yet.", ("index",), registry=self.registry
+        )
+        info = Gauge("engrain_info", "Constant 1, with the version.", ("version",), registry=self.registry)
+        info.labels(version).set(1)
+
+    def observe(self, exchange: Exchange) -> None:
+        """Count one exchange. Sockets are counted and not timed: they last as long as their client likes."""
+        method = exchange.method if exchange.method in _METHODS else "other"
+        self.requests.labels(method, exchange.route, exchange.status).inc()
+        if method != "WEBSOCKET":
+            self.seconds.labels(method, exchange.route).observe(exchange.seconds)
+
+    def exposition(self) -> bytes:
+        """Return everything in the text format 0.0.4."""
+        return generate_latest(self.registry)
+
+
+class MetricsPage:
+    """Serves `/metrics` to the scraper, and 404 to everybody else."""
+
+    def __init__(self, app: App, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a scrape."""
+        if not self.may_scrape(scope):
+            raise no_such_path(scope)
+        report = await in_thread(readiness, self.app)
+        for index in report["indexes"]:
+            self.metrics.pending.labels(index["name"]).set(index["pending"])
+        response = Response(self.metrics.exposition(), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+        await response(scope, receive, send)
+
+    def may_scrape(self, scope: Scope) -> bool:
+        """Whether the token is right, or this is development and the caller is on this machine."""
+        settings = self.app.settings
+        if settings.metrics_scrape_token and _token_matches(Headers(scope=scope), settings.metrics_scrape_token):
+            return True
+        return settings.environment == "development" and _is_loopback((scope.get("client") or ("",))[0])
+
+
+def _token_matches(headers: Headers, expected: str) -> bool:
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    offered = bearer.strip() if scheme.lower() == "bearer" else headers.get("x-engrain-metrics-token", "")
+    return hmac.compare_digest(offered.encode(), expected.encode())
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

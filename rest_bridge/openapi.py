@@ -1,0 +1,248 @@
+"""The OpenAPI 3.1 document, generated from the catalogue: what it says is what the routes do."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+from starlette.responses import Response
+from starlette.routing import Route as StarletteRoute
+from starlette.types import Receive, Scope, Send
+
+from rest_bridge.cookies import ACCESS_COOKIE
+from rest_bridge.envelope import STATUSES
+from rest_bridge.routes import Placement
+from rest_bridge.schemas import hoisted, referenced, without_titles
+from tools.operation import Operation, Route
+
+Schema = dict[str, Any]
+
+_PREFIX = "#/components/schemas/"
+_ERROR: Schema = {
+    "type": "object",
+    "description": "Why the request was refused, and what to do about it.",
+    "required": ["error", "message", "request_id", "remediation"],
+    "properties": {
+        "error": {"type": "string", "description": "A stable code."},
+        "message": {"type": "string", "description": "What is wrong, with the thing named."},
+        "request_id": {"type": "string", "description": "The id to quote; the X-Request-ID header has it too."},
+        "remediation": {"type": "string", "description": "The way out."},
+        "details": {
+            "type": "object",
+            "description": "For a validation error: the `field` and what was `expected`.",
+            "additionalProperties": True,
+        },
+    },
+}
+_STAMPS: Schema = {
+    "X-Request-ID": {
+        "description": "The id of this exchange; yours if you sent a well-formed one.",
+        "required": True,
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.:-]{1,128}$"},
+    },
+    "X-Engrain-Version": {
+        "description": "The version of the server.",
+        "required": True,
+        "schema": {"type": "string", "minLength": 1},
+    },
+}
+_REPLAYED: Schema = {
+    "Idempotency-Replayed": {
+        "description": "`true` when this repeats the stored answer of an earlier request with the same key.",
+        "schema": {"type": "string", "const": "true"},
+    }
+}
+_IDEMPOTENCY_KEY: Schema = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "Makes the write safe to repeat: the same key and body give the first answer again.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x21-\\x7e]+$"},
+}
+_STATUS_HEADERS: Mapping[int, Schema] = {
+    401: {"WWW-Authenticate": {"description": "How to authenticate.", "schema": {"type": "string"}}},
+    405: {"Allow": {"description": "The methods of this path.", "schema": {"type": "string"}}},
+    429: {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer", "minimum": 1}}},
+}
+
+
+def build_document(
+    operations: Iterable[Operation], *, version: str, server: str | None, extra: Mapping[str, Schema]
+) -> Schema:
+    """Describe every operation that has a route, and the paths in `extra`, as one OpenAPI document.
+
+    Raises:
+        ValueError: Two different models have one name.
+    """
+    routed = [(operation, operation.route) for operation in operations if operation.route is not None]
+    models, schemas = _schemas([operation for operation, _ in routed])
+    paths: dict[str, Schema] = {path: dict(item) for path, item in extra.items()}
+    for operation, route in routed:
+        item = _operation(operation, route, models, schemas)
+        paths.setdefault(route.path, {})[route.method.lower()] = item
+    schemas["Error"] = _ERROR
+    document: Schema = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Engrain",
+            "version": version,
+            "description": "A memory that software teams and their coding agents share.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": dict(sorted(paths.items())),
+        "components": {"schemas": schemas, "securitySchemes": _SECURITY},
+    }
+    if server is not None:
+        document["servers"] = [{"url": server}]
+    kept = referenced(document, schemas)
+    document["components"]["schemas"] = {name: schemas[name] for name in sorted(kept)}
+    return document
+
+
+_SECURITY: Schema = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "An access token or an API key."},
+    "cookie": {"type": "apiKey", "in": "cookie", "name": ACCESS_COOKIE, "description": "Set by signing in."},
+}
+
+Models = Mapping[tuple[Any, JsonSchemaMode], Schema]
+"""By model and mode: a reference to its component."""
+
+
+def _schemas(operations: Sequence[Operation]) -> tuple[Models, dict[str, Schema]]:
+    wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = []
+    for operation in operations:
+        wanted += [(operation.request, "validation"), (operation.result, "serialization")]
+    models, document = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_PREFIX + "{model}")
+    definitions: dict[str, Schema] = document.get("$defs", {})
+    if clashing := [name for name in definitions if "__" in name]:
+        # pydantic keeps models of one name apart by their modules' paths; readers of the document could not.
+        raise ValueError(f"different models have one name: {', '.join(sorted(clashing))}")
+    return models, hoisted(definitions)
+
+
+def _operation(operation: Operation, route: Route, models: Models, schemas: dict[str, Schema]) -> Schema:
+    placement = Placement.of(operation, route)
+    request = schemas[models[operation.request, "validation"]["$ref"].removeprefix(_PREFIX)]
+    description = operation.description
+    item: Schema = {
+        "operationId": operation.name,
+        "summary": description.partition(". ")[0].rstrip("."),
+        "description": description,
+        "tags": [route.tag],
+        "security": [] if operation.roles is None else [{"bearer": []}, {"cookie": []}],
+        "parameters": _parameters(operation, placement, request),
+        "responses": _responses(operation, route, placement, models),
+    }
+    if placement.body:
+        item["requestBody"] = _body(operation, placement, request, models, schemas)
+    return item
+
+
+def _parameters(operation: Operation, placement: Placement, request: Schema) -> list[Schema]:
+    properties, required = request.get("properties", {}), request.get("required", ())
+    found = [
+        _parameter(name, place, field, required=place == "path" or name in required)
+        for place, names in (("path", placement.path), ("query", placement.query))
+        for name, field in properties.items()
+        if name in names
+    ]
+    for header, name in placement.headers.items():
+        about = properties[name].get("description", "")
+        found.append(_parameter(header.title(), "header", {"type": "string", "description": about}, required=False))
+    return found + ([_IDEMPOTENCY_KEY] if operation.mutates else [])
+
+
+def _parameter(name: str, place: str, field: Schema, *, required: bool) -> Schema:
+    schema = {key: value for key, value in field.items() if key != "description"}
+    if place == "query":
+        schema = without_null(schema)
+    parameter: Schema = {"name": name, "in": place, "required": required, "schema": schema}
+    if description := field.get("description"):
+        parameter["description"] = description
+    return parameter
+
+
+def without_null(schema: Schema) -> Schema:
+    """Drop the null from what a query parameter can be: a query string cannot say it."""
+    options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
+    rest = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
+    if not options:
+        return rest
+    return {**rest, **options[0]} if len(options) == 1 else {**rest, "anyOf": options}
+
+
+def _body(
+    operation: Operation, placement: Placement, request: Schema, models: Models, schemas: dict[str, Schema]
+) -> Schema:
+    reference = models[operation.request, "validation"]
+    required = [name for name in request.get("required", ()) if name in placement.body]
+    if placement.body != frozenset(request.get("properties", {})):
+        name = reference["$ref"].removeprefix(_PREFIX) + "Body"
+        properties = {key: value for key, value in request["properties"].items() if key in placement.body}
+        schemas[name] = {**request, "properties": properties, "required": required}
+        if not required:
+            del schemas[name]["required"]
+        reference = {"$ref": _PREFIX + name}
+    return {"required": bool(required), "content": {"application/json": {"schema": reference}}}
+
+
+def _responses(operation: Operation, route: Route, placement: Placement, models: Models) -> Schema:
+    headers = {**_STAMPS, **(_REPLAYED if operation.mutates else {})}
+    success: Schema = {"description": HTTPStatus(route.status).phrase, "headers": headers}
+    if route.status != HTTPStatus.NO_CONTENT:
+        success["content"] = {"application/json": {"schema": models[operation.result, "serialization"]}}
+    errors = sorted(_statuses(operation, route, placement))
+    return {str(route.status): success} | {str(status): error_response(status) for status in errors}
+
+
+def _statuses(operation: Operation, route: Route, placement: Placement) -> set[int]:
+    """Every status that an operation can be refused with."""
+    found = {405, 422, 500, 503} | route.errors
+    if operation.roles is not None or route.cookies:
+        found |= {401, 403}
+    if placement.path:
+        found.add(404)
+    if placement.body:
+        found |= {413, 415}
+    if operation.mutates:
+        found |= {400, 409}
+    if route.rate:
+        found.add(429)
+    return found
+
+
+def error_response(status: int) -> Schema:
+    """Describe the answer of one error status."""
+    kind = next((kind for kind, code in STATUSES.items() if code == status), None)
+    code = kind.code if kind else "api_error"
+    return {
+        "description": f"{HTTPStatus(status).phrase}: `{code}`, or a more specific code.",
+        "headers": {**_STAMPS, **_STATUS_HEADERS.get(status, {})},
+        "content": {"application/json": {"schema": {"$ref": _PREFIX + "Error"}}},
+    }
+
+
+def json_response(description: str, schema: Schema) -> Schema:
+    """Describe a successful answer outside the catalogue."""
+    return {
+        "description": description,
+        "headers": _STAMPS,
+        "content": {"application/json": {"schema": without_titles(schema)}},
+    }
+
+
+class Document:
+    """Serves fixed bytes: the document, or the page made from it."""
+
+    def __init__(self, content: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> None:
+        self.content = content
+        self.media_type = media_type
+        self.headers = dict(headers or {})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the bytes."""
+        await Response(self.content, 200, self.headers, self.media_type)(scope, receive, send)
+
+    def at(self, path: str) -> StarletteRoute:
+        """Make the route that serves it."""
+        return StarletteRoute(path, self, methods=["GET"])

@@ -1,0 +1,104 @@
+"""Gives strings from the path and the query the JSON type that their field has; JSON bodies need no such help."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl
+
+from pydantic import JsonValue
+from starlette.types import Scope
+
+from stores.errors import ValidationFailed
+from stores.records import JsonObject
+
+_INTEGER = re.compile(r"[+-]?\d{1,400}", re.ASCII)
+_TRUE = frozenset({"true", "1", "yes", "on"})
+_FALSE = frozenset({"false", "0", "no", "off"})
+
+Schema = Mapping[str, Any]
+
+
+def read_query(scope: Scope) -> dict[str, list[str]]:
+    """Read the query string: for each name its values in order."""
+    found: dict[str, list[str]] = {}
+    for name, value in parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+class Coercion:
+    """Knows which JSON types the fields of one request model take."""
+
+    def __init__(self, schema: Schema) -> None:
+        definitions = schema.get("$defs", {})
+        self.types = {name: _types(field, definitions) for name, field in schema.get("properties", {}).items()}
+        self.items = {
+            name: _types(_items(field, definitions), definitions)
+            for name, field in schema.get("properties", {}).items()
+        }
+
+    def one(self, name: str, raw: str) -> JsonValue:
+        """Give one string the type of its field; what does not fit stays a string, and validation names it."""
+        return _coerce(raw, self.types[name])
+
+    def query(self, names: frozenset[str], given: Mapping[str, Sequence[str]]) -> JsonObject:
+        """Pick the named fields out of a query string.
+
+        Raises:
+            ValidationFailed: A field that takes one value was given several.
+        """
+        found: JsonObject = {}
+        for name in names & given.keys():
+            values = given[name]
+            if "array" in self.types[name]:
+                found[name] = [_coerce(value, self.items[name]) for value in values]
+            elif len(values) > 1:
+                raise ValidationFailed(
+                    f"The query parameter `{name}` was given {len(values)} times and takes one value.",
+                    details={"field": f"query.{name}", "expected": "one value"},
+                )
+            else:
+                found[name] = _coerce(values[0], self.types[name])
+        return found
+
+
+def _types(field: Schema, definitions: Mapping[str, Schema]) -> frozenset[str]:
+    field = _resolve(field, definitions)
+    options = [*field.get("anyOf", ()), *field.get("oneOf", ()), *field.get("allOf", ())]
+    found = frozenset().union(*(_types(option, definitions) for option in options))
+    kind = field.get("type", ())
+    return found | ({kind} if isinstance(kind, str) else set(kind))
+
+
+def _items(field: Schema, definitions: Mapping[str, Schema]) -> Schema:
+    field = _resolve(field, definitions)
+    for option in (field, *field.get("anyOf", ())):
+        if "items" in (resolved := _resolve(option, definitions)):
+            return dict(resolved["items"])
+    return {}
+
+
+def _resolve(field: Schema, definitions: Mapping[str, Schema]) -> Schema:
+    reference = field.get("$ref")
+    return definitions[reference.rpartition("/")[2]] if reference else field
+
+
+def _coerce(raw: str, types: frozenset[str]) -> JsonValue:
+    if "string" in types:
+        return raw
+    if "boolean" in types and raw.lower() in _TRUE | _FALSE:
+        return raw.lower() in _TRUE
+    if types & {"integer", "number"} and _INTEGER.fullmatch(raw):
+        return int(raw)
+    if "number" in types:
+        return _number(raw)
+    return raw
+
+
+def _number(raw: str) -> JsonValue:
+    try:
+        value = float(raw)
+    except ValueError:
+        return raw
+    return value if math.isfinite(value) else raw

@@ -1,0 +1,46 @@
+"""A small fixed-window limit for the routes that invite guessing."""
+
+import re
+import time
+from collections.abc import Callable
+
+from rest_bridge.envelope import LimitReached
+
+_SECONDS = {"second": 1, "minute": 60, "hour": 3600}
+
+
+class FixedWindow:
+    """Counts tries per caller in windows that start with the clock, for one process.
+
+    Forgets all callers when a window ends, so its memory is bounded by one window's callers.
+    """
+
+    def __init__(self, tries: int, seconds: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.tries = tries
+        self.seconds = seconds
+        self.clock = clock
+        self.window = -1
+        self.counts: dict[str, int] = {}
+
+    @classmethod
+    def parse(cls, rate: str, clock: Callable[[], float] = time.monotonic) -> "FixedWindow":
+        """Read `5/minute`."""
+        match = re.fullmatch(r"(\d+)/(second|minute|hour)", rate)
+        if match is None:
+            raise ValueError(f"not a rate: {rate!r}")
+        return cls(int(match[1]), _SECONDS[match[2]], clock)
+
+    def take(self, caller: str) -> None:
+        """Count one try.
+
+        Raises:
+            LimitReached: The caller has used up this window.
+        """
+        now = self.clock()
+        window = int(now // self.seconds)
+        if window != self.window:
+            self.window, self.counts = window, {}
+        count = self.counts[caller] = self.counts.get(caller, 0) + 1
+        if count > self.tries:
+            left = max(1, int((window + 1) * self.seconds - now) + 1)
+            raise LimitReached(f"More than {self.tries} tries in {self.seconds} seconds.", retry_after_s=left)

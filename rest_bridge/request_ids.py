@@ -1,0 +1,109 @@
+"""Every exchange has an id and one log line; every answer names the id and the version that gave it."""
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import structlog
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from auth.principal import Principal
+
+REQUEST_ID = "engrain.request_id"
+"""Scope key of the id under which this exchange is logged."""
+
+_ACCEPTED = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+_OPENINGS = frozenset({"http.response.start", "websocket.accept", "websocket.http.response.start"})
+
+log = structlog.get_logger(logger="access")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request and its answer, without anything that either of them said."""
+
+    method: str
+    route: str
+    """The path template; `unmatched` for an unknown path, so that a scan does not fill the metrics."""
+    status: int
+    """0 when the caller left before the answer began."""
+    seconds: float
+    request_id: str
+    user_id: str | None
+    organization_id: str | None
+
+
+Observe = Callable[[Exchange], None]
+
+
+def request_id_of(offered: str | None) -> str:
+    """Keep an id that the caller chose if it is well-formed, else make one."""
+    if offered is not None and _ACCEPTED.fullmatch(offered):
+        return offered
+    return f"req_{secrets.token_hex(6)}"
+
+
+def log_exchange(exchange: Exchange) -> None:
+    """Write the access log line. Never bodies, tokens or query strings."""
+    log.info(
+        "request",
+        method=exchange.method,
+        route=exchange.route,
+        status=exchange.status,
+        ms=round(exchange.seconds * 1000, 2),
+        user_id=exchange.user_id,
+        organization_id=exchange.organization_id,
+    )
+
+
+class RequestIds:
+    """Stamps `X-Request-ID` and `X-Engrain-Version` on every answer and reports the exchange when it is over."""
+
+    def __init__(self, app: ASGIApp, *, version: str, observers: Iterable[Observe] = (log_exchange,)) -> None:
+        self.app = app
+        self.version = (b"x-engrain-version", version.encode())
+        self.observers = tuple(observers)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on under its id."""
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        request_id = request_id_of(Headers(scope=scope).get("x-request-id"))
+        scope[REQUEST_ID] = request_id
+        stamps = [(b"x-request-id", request_id.encode()), self.version, (b"x-content-type-options", b"nosniff")]
+        status = 0
+
+        async def stamp(message: Message) -> None:
+            nonlocal status
+            if message["type"] in _OPENINGS:
+                status = message.get("status", 101)
+                message["headers"] = [*message.get("headers", ()), *stamps]
+            await send(message)
+
+        started = time.perf_counter()
+        # The id is bound for log lines only. Who calls is never read from a context variable: on one keep-alive
+        # connection those survive into the next request.
+        with structlog.contextvars.bound_contextvars(request_id=request_id):
+            try:
+                await self.app(scope, receive, stamp)
+            finally:
+                exchange = _exchange(scope, status, time.perf_counter() - started)
+                for observe in self.observers:
+                    observe(exchange)
+
+
+def _exchange(scope: Scope, status: int, seconds: float) -> Exchange:
+    principal: Principal | None = scope.get("engrain.principal")
+    return Exchange(
+        method=scope.get("method", "WEBSOCKET"),
+        route=getattr(scope.get("route"), "path", "unmatched"),
+        status=status,
+        seconds=seconds,
+        request_id=scope[REQUEST_ID],
+        user_id=principal.user_id if principal else None,
+        organization_id=principal.organization_id if principal else None,
+    )

@@ -1,0 +1,229 @@
+"""Serves catalogue entries over HTTP: where each field comes from, what is asked of the caller, how it is answered."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from pydantic import ValidationError
+from pydantic_core import to_json
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.routing import Route as StarletteRoute
+from starlette.types import Receive, Scope, Send
+
+from rest_bridge.authentication import PRINCIPAL, require_principal
+from rest_bridge.bodies import parse_object, read_body
+from rest_bridge.cookies import (
+    ACCESS_COOKIE,
+    REFRESH_COOKIE,
+    clearing_headers,
+    read_cookies,
+    require_same_origin,
+    setting_headers,
+)
+from rest_bridge.envelope import CLEAR_COOKIES
+from rest_bridge.query_strings import Coercion, read_query
+from rest_bridge.rate_limits import FixedWindow
+from rest_bridge.request_ids import REQUEST_ID
+from stores.errors import InvalidRequest, ValidationFailed
+from stores.records import JsonObject
+from tools.app import App
+from tools.execute import execute
+from tools.operation import Call, Operation, Outcome, Request, Route
+from tools.parsing import refusal, refuse_unstorable
+
+PATH_FIELD = re.compile(r"\{(\w+)\}")
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Which fields of a request come from where."""
+
+    path: frozenset[str]
+    query: frozenset[str]
+    body: frozenset[str]
+    headers: Mapping[str, str]
+    """Header name, lower case, to the field that it may give."""
+
+    @classmethod
+    def of(cls, operation: Operation, route: Route) -> "Placement":
+        """Read the placement off a catalogue entry."""
+        fields = frozenset(operation.request.model_fields)
+        path = frozenset(PATH_FIELD.findall(route.path))
+        if unknown := (path | route.query | frozenset(route.headers.values())) - fields:
+            raise ValueError(f"{operation.name} has no fields {sorted(unknown)}")
+        bodiless = route.method in ("GET", "DELETE")
+        query = fields - path if bodiless else route.query
+        return cls(path, query, fields - path - query, route.headers)
+
+    def relocated(self, error: ValidationFailed) -> ValidationFailed:
+        """Turn the field `body.page` of an error into `query.page` where that is where it stands."""
+        field = str(error.details.get("field", "body"))
+        place, _, rest = field.partition(".")
+        name = rest.partition(".")[0]
+        if place == "body" and name in self.path | self.query:
+            error.details["field"] = f"{'path' if name in self.path else 'query'}.{rest}"
+        return error
+
+
+class Endpoint:
+    """One operation at one method of one path."""
+
+    def __init__(self, app: App, operation: Operation, route: Route) -> None:
+        self.app = app
+        self.operation = operation
+        self.route = route
+        self.placement = Placement.of(operation, route)
+        self.coercion = Coercion(operation.request.model_json_schema())
+        limited = route.rate is not None and app.settings.rate_limit_enabled
+        self.limit = FixedWindow.parse(route.rate) if route.rate and limited else None
+
+    @cached_property
+    def trusted_origins(self) -> frozenset[str]:
+        """Origins whose pages may use the visitor's cookie."""
+        return frozenset(self.app.settings.cors_origins)
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
+        """Serve one request, from its rights to its answer."""
+        principal = scope.get(PRINCIPAL)
+        client = (scope.get("client") or ("",))[0]
+        if self.limit is not None:
+            self.limit.take(principal.user_id if principal else client)
+        if self.operation.roles is not None:
+            principal = require_principal(scope, self.trusted_origins)
+        key = self.idempotency_key(scope)
+        request = self.validate(await self.read(scope, receive))
+        call = Call(principal, request_id=scope[REQUEST_ID], client=client)
+        outcome = await execute(self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"])
+        return self.respond(scope, outcome)
+
+    def idempotency_key(self, scope: Scope) -> str | None:
+        """Return the caller's key for this write.
+
+        Raises:
+            InvalidRequest: It is longer than 255 characters or holds something invisible.
+        """
+        key = Headers(scope=scope).get("idempotency-key")
+        if key is None or not self.operation.mutates:
+            return None
+        if not _KEY.fullmatch(key):
+            raise InvalidRequest(
+                "An Idempotency-Key is 1 to 255 visible ASCII characters.",
+                remediation="Send a fresh UUID for each write, and the same one when you repeat it.",
+            )
+        return key
+
+    async def read(self, scope: Scope, receive: Receive) -> JsonObject:
+        """Collect the fields from path, query, headers and body; unknown names are left out."""
+        headers = Headers(scope=scope)
+        data: JsonObject = {}
+        if self.placement.body:
+            body = await read_body(scope, receive, self.route.body_limit)
+            given = parse_object(body, headers.get("content-type"))
+            data = {name: given[name] for name in self.placement.body & given.keys()}
+        if self.placement.query:
+            data |= self.coercion.query(self.placement.query, read_query(scope))
+        for header, name in self.placement.headers.items():
+            if header in headers and name not in data:
+                data[name] = self.coercion.one(name, headers[header].removeprefix("W/").strip('"'))
+        for name in self.placement.path:
+            data[name] = self.coercion.one(name, scope["path_params"][name])
+        if self.route.cookies:
+            self.read_refresh_cookie(scope, headers, data)
+        return data
+
+    def read_refresh_cookie(self, scope: Scope, headers: Headers, data: JsonObject) -> None:
+        """Let the cookie stand in for a refresh token that the body does not name."""
+        if "refresh_token" not in self.placement.body or data.get("refresh_token") is not None:
+            return
+        token = read_cookies(headers).get(REFRESH_COOKIE)
+        if token:
+            require_same_origin(scope, self.trusted_origins)
+            data["refresh_token"] = token
+            scope[CLEAR_COOKIES] = True
+
+    def validate(self, data: JsonObject) -> Request:
+        """Validate the fields as JSON, where "5" is no integer, and name a faulty one by where it stands.
+
+        Raises:
+            ValidationFailed: A field is missing or outside its bounds.
+        """
+        model = self.operation.request
+        try:
+            refuse_unstorable(data, "body")
+            # From bytes, because pydantic's strict mode takes dates and tuples only from JSON itself.
+            return model.model_validate_json(to_json(data), strict=True, extra="ignore")
+        except ValidationError as error:
+            raise self.placement.relocated(refusal(error, model, "body")) from None
+        except ValidationFailed as error:
+            raise self.placement.relocated(error) from None
+
+    def respond(self, scope: Scope, outcome: Outcome) -> Response:
+        """Make the answer: the operation's status, the result as JSON, and the session cookies."""
+        headers = {"Cache-Control": "no-store"}
+        if outcome.replayed:
+            headers["Idempotency-Replayed"] = "true"
+        bodiless = outcome.status == 204
+        response = Response(
+            None if bodiless else outcome.content(),
+            outcome.status,
+            headers,
+            None if bodiless else "application/json",
+        )
+        if self.route.cookies == "set":
+            response.raw_headers.extend(self.session_cookies(scope, outcome))
+        elif self.route.cookies == "clear":
+            response.raw_headers.extend(clearing_headers())
+        return response
+
+    def session_cookies(self, scope: Scope, outcome: Outcome) -> list[tuple[bytes, bytes]]:
+        """Make the cookies from the tokens in the answer."""
+        settings = self.app.settings
+        body = outcome.body()
+        tokens = [
+            (ACCESS_COOKIE, body.get("access_token"), settings.access_token_expire_minutes * 60),
+            (REFRESH_COOKIE, body.get("refresh_token"), settings.refresh_token_expire_days * 86_400),
+        ]
+        secure = scope.get("scheme") == "https" or settings.environment == "production"
+        held = [(name, token, lifetime) for name, token, lifetime in tokens if isinstance(token, str)]
+        return setting_headers(held, secure=secure)
+
+
+class PathEndpoint:
+    """All operations at one path, by method."""
+
+    def __init__(self, endpoints: Mapping[str, Endpoint]) -> None:
+        self.endpoints = endpoints
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the operation of the request's method; the router has refused all others."""
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        response = await self.endpoints[method].answer(scope, receive)
+        await response(scope, receive, send)
+
+
+def build_routes(app: App, operations: Iterable[Operation]) -> list[StarletteRoute]:
+    """Make one route for each path of the catalogue; fixed paths come before those with fields.
+
+    Raises:
+        ValueError: Two operations have one method and path, or an operation names a field that it does not have.
+    """
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for operation in operations:
+        if (route := operation.route) is None:
+            continue
+        endpoints = by_path.setdefault(route.path, {})
+        if route.method in endpoints:
+            raise ValueError(f"{operation.name} and {endpoints[route.method].operation.name} share a route")
+        endpoints[route.method] = Endpoint(app, operation, route)
+    return [
+        StarletteRoute(path, PathEndpoint(endpoints), methods=list(endpoints))
+        for path, endpoints in sorted(by_path.items(), key=lambda item: _specificity(item[0]))
+    ]
+
+
+def _specificity(path: str) -> list[tuple[bool, str]]:
+    """Order paths so that a fixed segment is tried before a field at the same place."""
+    return [("{" in segment, segment) for segment in path.split("/")]

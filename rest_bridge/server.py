@@ -1,0 +1,96 @@
+"""Serves the application on a socket, and stops it without losing what it was doing."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from rest_bridge.application import build_asgi
+from stores.errors import InvalidSetting
+from tools.app import open_app
+from tools.logs import LogRing, configure_logs
+from tools.settings import Settings
+
+GRACE_S = 6
+"""Seconds that open requests have to finish; with the closing of the stores it stays within 10."""
+SOCKET_MESSAGE_LIMIT = 64 * 1024
+
+Listening = Callable[[str], None]
+
+
+def serve(settings: Settings, on_listening: Listening | None = None) -> None:
+    """Serve until SIGINT or SIGTERM. `on_listening` is told the address once requests are accepted.
+
+    Raises:
+        InvalidSetting: The address is in use or not one of this machine.
+    """
+    listener = bind(settings.host, settings.port)
+    with listener:
+        asyncio.run(_serve(settings, listener, on_listening))
+
+
+async def _serve(settings: Settings, listener: socket.socket, on_listening: Listening | None) -> None:
+    ring = LogRing()
+    configure_logs(settings.log_level, settings.log_format, ring)
+    async with open_app(settings, logs=ring) as app:
+        server = Server(configuration(build_asgi(app)), lambda: on_listening and on_listening(address_of(listener)))
+        await server.serve(sockets=[listener])
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with a word when it has started."""
+
+    def __init__(self, config: uvicorn.Config, on_started: Callable[[], object]) -> None:
+        super().__init__(config)
+        self.on_started = on_started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start listening, then say so."""
+        await super().startup(sockets)
+        if self.started:
+            self.on_started()
+
+
+def configuration(application: ASGIApp) -> uvicorn.Config:
+    """Configure the HTTP server.
+
+    `reset_contextvars` is a safety setting: without it, context variables of one request are seen by the next on the
+    same connection.
+    """
+    return uvicorn.Config(
+        application,
+        lifespan="on",
+        http="h11",
+        ws="websockets-sansio",
+        ws_max_size=SOCKET_MESSAGE_LIMIT,
+        reset_contextvars=True,
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        forwarded_allow_ips="127.0.0.1",
+        timeout_graceful_shutdown=GRACE_S,
+    )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Take the address before anything else is opened, so that a second server fails at once and with a reason.
+
+    Raises:
+        InvalidSetting: The address is in use or not one of this machine.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise InvalidSetting(
+            f"Cannot listen on {host}:{port}: {error.strerror or error}.",
+            remediation="Stop what listens there, or choose another address with ENGRAIN_HOST and ENGRAIN_PORT.",
+        ) from None
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return the URL of a bound socket; 0 as the port has become a real one."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

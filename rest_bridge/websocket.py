@@ -1,0 +1,160 @@
+"""The event socket: `/api/ws` tells a signed-in caller what happens to the records that it may see."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from json import JSONDecodeError
+from typing import Any
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from auth.principal import Principal
+from rest_bridge.authentication import Authenticate, presented, require_principal
+from rest_bridge.events import EVENT_NAMES, frame
+from stores.errors import AuthenticationRequired, EngrainError, Forbidden
+from tools.app import App
+from tools.events import Event, Subscription
+
+POLICY_VIOLATION = 1008
+TRY_AGAIN_LATER = 1013
+_REASON_BYTES = 120
+"""A close frame holds 123."""
+
+
+class EventSocket:
+    """Serves one WebSocket per caller: events out; ping, pong and subscribe in."""
+
+    def __init__(
+        self, app: App, authenticate: Authenticate, *, heartbeat_s: float = 30.0, pong_timeout_s: float = 10.0
+    ) -> None:
+        self.app = app
+        self.authenticate = authenticate
+        self.heartbeat_s = heartbeat_s
+        self.pong_timeout_s = pong_timeout_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Accept the handshake, and close at once with 1008 and the reason if the caller may not listen."""
+        socket = WebSocket(scope, receive, send)
+        await socket.accept()
+        try:
+            principal = self.require_listener(scope)
+        except EngrainError as error:
+            await _close(socket, POLICY_VIOLATION, error.message)
+            return
+        async with self.app.events.subscribe(principal) as subscription:
+            await Listener(self, socket, subscription).run()
+
+    def require_listener(self, scope: Scope) -> Principal:
+        """Return the caller if it may listen.
+
+        Raises:
+            AuthenticationRequired: Nobody is signed in.
+            Forbidden: A page of another site opened the socket, or the credential may not read.
+        """
+        principal = require_principal(scope, self.app.settings.cors_origins)
+        if not principal.scopes & {"api:read", "api:write"}:
+            raise Forbidden("insufficient_api_scope: the socket needs the scope api:read.")
+        return principal
+
+
+class Listener:
+    """One open socket: what it asked for, and whether it still answers."""
+
+    def __init__(self, endpoint: EventSocket, socket: WebSocket, subscription: Subscription) -> None:
+        self.endpoint = endpoint
+        self.socket = socket
+        self.subscription = subscription
+        self.topics: frozenset[str] = frozenset()
+        self.alive = anyio.Event()
+        self.sending = anyio.Lock()
+
+    async def run(self) -> None:
+        """Serve the socket until either side ends it."""
+        async with anyio.create_task_group() as tasks:
+            for serve in (self.hear, self.tell, self.beat):
+                tasks.start_soon(self._until_over, serve, tasks.cancel_scope)
+
+    async def _until_over(self, serve: Any, scope: anyio.CancelScope) -> None:
+        # A send on a socket that the peer has left raises either of these, by who noticed first.
+        with suppress(WebSocketDisconnect, RuntimeError):
+            await serve()
+        scope.cancel()
+
+    async def hear(self) -> None:
+        """Answer what the client sends; any message of it is a sign of life."""
+        while True:
+            try:
+                message = await self.socket.receive_json()
+            except (JSONDecodeError, KeyError, UnicodeDecodeError):
+                message = None
+            self.alive.set()
+            if reply := self.reply_to(message):
+                await self.send(*reply)
+
+    def reply_to(self, message: object) -> tuple[str, Mapping[str, Any]] | None:
+        """Decide the answer to one message: an event's name and data, or nothing."""
+        kind = message.get("type") if isinstance(message, dict) else None
+        if kind == "ping":
+            return "pong", {}
+        if kind in ("pong", "heartbeat_ack"):
+            return None
+        topics = message.get("topics", []) if isinstance(message, dict) else None
+        if kind == "subscribe" and isinstance(topics, list):
+            known = [topic for topic in EVENT_NAMES if topic in topics]
+            self.topics = frozenset(known)
+            return "subscribed", {"topics": known}
+        return "error", {"message": "Send a JSON object whose type is ping, pong, heartbeat_ack or subscribe."}
+
+    async def tell(self) -> None:
+        """Pass on the events of the caller's topics. A client that does not keep up is sent away to start afresh."""
+        async for event in self.subscription:
+            if not self.topics or event.name in self.topics:
+                await self.send_event(event)
+        await _close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
+
+    async def beat(self) -> None:
+        """Ask for a sign of life now and then, and look whether the credential still holds."""
+        while True:
+            await anyio.sleep(self.endpoint.heartbeat_s)
+            if not await self.renewed():
+                return
+            self.alive = anyio.Event()
+            with anyio.move_on_after(self.endpoint.pong_timeout_s) as waiting:
+                await self.send("heartbeat", {"server_time": self.endpoint.app.clock().isoformat()})
+                await self.alive.wait()
+            if waiting.cancelled_caught:
+                await _close(self.socket, POLICY_VIOLATION, "No pong came in time.")
+                return
+
+    async def renewed(self) -> bool:
+        """Authenticate again, so that a revoked session hears nothing more and changed rights take effect."""
+        found = presented(Headers(scope=self.socket.scope))
+        if found is None:
+            return True
+        try:
+            self.subscription.principal = await self.endpoint.authenticate(found[1])
+        except (AuthenticationRequired, Forbidden) as error:
+            await _close(self.socket, POLICY_VIOLATION, error.message)
+            return False
+        return True
+
+    async def send_event(self, event: Event) -> None:
+        """Send one event of the feed."""
+        await self._send(frame(event.name, event.data, event.timestamp))
+
+    async def send(self, name: str, data: Mapping[str, Any]) -> None:
+        """Send one event of the socket's own."""
+        await self._send(frame(name, data, self.endpoint.app.clock()))
+
+    async def _send(self, text: str) -> None:
+        async with self.sending:
+            await self.socket.send_text(text)
+
+
+async def _close(socket: WebSocket, code: int, reason: str) -> None:
+    text = reason.encode()[:_REASON_BYTES].decode(errors="ignore")
+    # A peer that reads nothing cannot be told: the server's own time-out ends it.
+    with suppress(RuntimeError, WebSocketDisconnect), anyio.move_on_after(1):
+        await socket.close(code, text)
