@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from stores.errors import ValidationFailed
 
-_RELATIVE = re.compile(r"(\d{1,6})\s*([hdwmy])", re.IGNORECASE)
+_RELATIVE = re.compile(r"([0-9]{1,6})\s*([hdwmy])", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 FORMS = "an ISO 8601 date or time such as 2026-03-01 or 2026-03-01T12:00:00Z, or a relative value such as 7d, 2w or 12h"
 

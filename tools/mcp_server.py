@@ -49,7 +49,7 @@ RESOURCES = (
     ),
 )
 
-log = structlog.get_logger(logger="mcp")
+log = structlog.get_logger()
 
 Context = ServerRequestContext[Any, Any]
 Caller = Callable[[Context], Principal | None]
@@ -131,7 +131,7 @@ class Toolbox:
         except EngrainError as error:
             return _refused(error, request_id)
         except Exception:
-            log.exception("internal_error", tool=params.name, request_id=request_id)
+            log.exception("internal_error", logger="mcp", tool=params.name, request_id=request_id)
             return _refused(EngrainError("Something went wrong on our side."), request_id)
         return _answered(operation.tool, outcome)
 

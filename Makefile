@@ -1,0 +1,60 @@
+# Two commands for a newcomer: `make demo` and `make test`. Everything is installed into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+FOLDER ?=
+DATA ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check serve bench eval model docs clean
+
+help: ## Say what there is.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit("Engrain needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.python pyproject.toml constraints.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+install: $(VENV)/.dev ## Install everything, development tools included.
+
+demo: $(VENV)/.run ## Start a server, feed it real text, ask it questions. FOLDER=… adds a folder of yours.
+	@$(BIN)/engrain demo $(if $(FOLDER),--folder "$(FOLDER)")
+
+test: $(VENV)/.dev ## Run all tests.
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.dev ## Lint, types, architecture, documentation drift.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/engrain reference --check docs/reference
+
+serve: $(VENV)/.run ## Serve on loopback from the default data folder.
+	$(BIN)/engrain serve
+
+bench: $(VENV)/.run ## Measure speed; prints a table.
+	$(BIN)/engrain bench
+
+eval: $(VENV)/.run ## Measure retrieval on labelled data. DATA=… names the folder.
+	$(BIN)/engrain eval $(if $(DATA),--data "$(DATA)")
+
+docs: $(VENV)/.dev ## Write the generated reference anew.
+	$(BIN)/engrain reference --write docs/reference
+
+model: $(VENV)/.dev ## Rebuild the embedding model that ships in the package.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[model]'
+	$(BIN)/python scripts/build_model.py
+
+clean: ## Remove what was installed and built.
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache

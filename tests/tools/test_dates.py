@@ -1,0 +1,33 @@
+"""Moments: ISO 8601 in any zone, or relative."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from stores.errors import ValidationFailed
+from tools.dates import moment
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
+        ("2026-03-01T12:00:00Z", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026-03-01T12:00:00+02:00", datetime(2026, 3, 1, 10, tzinfo=UTC)),
+        ("2026-03-01T12:00:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("7d", NOW - timedelta(days=7)),
+        ("2w", NOW - timedelta(days=14)),
+        (" 12h ", NOW - timedelta(hours=12)),
+    ],
+)
+def test_a_moment_is_read_as_utc(text: str, expected: datetime) -> None:
+    assert moment(text, now=NOW, field="since") == expected
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "7", "d", "999999y", "2026-13-01", "١٢d"])
+def test_nonsense_is_refused_with_the_forms(text: str) -> None:
+    with pytest.raises(ValidationFailed, match="ISO 8601") as refused:
+        moment(text, now=NOW, field="since")
+    assert refused.value.details["field"] == "body.since"

@@ -1,0 +1,59 @@
+"""Requests are validated once, and refused in one sentence."""
+
+import pytest
+from pydantic import Field
+
+from stores.errors import ValidationFailed
+from tools.operation import Request
+from tools.parsing import parse
+
+
+class Find(Request):
+    """A request."""
+
+    query: str = Field(min_length=1)
+    limit: int = Field(10, ge=1, le=50)
+    metadata: dict[str, object] | None = None
+
+
+def test_an_unknown_field_is_ignored_where_names_are_not_strict() -> None:
+    assert parse(Find, {"query": "a", "limt": 5}, strict_names=False).limit == 10
+
+
+def test_a_misspelt_argument_is_named_with_the_nearest_known_one() -> None:
+    with pytest.raises(ValidationFailed, match=r"limt is not an argument; did you mean limit\?"):
+        parse(Find, {"query": "a", "limt": 5}, strict_names=True)
+
+
+@pytest.mark.parametrize(
+    ("data", "field"),
+    [
+        ({}, "body.query"),
+        ({"query": ""}, "body.query"),
+        ({"query": 5}, "body.query"),
+        ({"query": "a", "limit": 51}, "body.limit"),
+        ({"query": "a\x00b"}, "body.query"),
+        ({"query": "a", "metadata": {"k": ["\x00"]}}, "body.metadata.k.0"),
+        ({"query": "a", "metadata": {"a\x00": 1}}, "body.metadata"),
+        ({"query": "\ud800"}, "body.query"),
+        ({"query": "a", "metadata": {"k": float("nan")}}, "body.metadata.k"),
+        ([], "body"),
+    ],
+)
+def test_what_is_wrong_is_named(data: object, field: str) -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        parse(Find, data, strict_names=False)
+    assert refused.value.details["field"] == field
+    assert refused.value.details["expected"]
+
+
+def test_strict_types_take_no_text_for_a_number() -> None:
+    with pytest.raises(ValidationFailed):
+        parse(Find, {"query": "a", "limit": "5"}, strict_names=False, strict_types=True)
+    assert parse(Find, {"query": "a", "limit": "5"}, strict_names=True).limit == 5
+
+
+def test_no_message_sends_the_reader_to_another_site() -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        parse(Find, {"query": []}, strict_names=True)
+    assert "http" not in refused.value.message

@@ -1,0 +1,59 @@
+"""Settings are typed, documented and refused in a sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from stores.errors import InvalidSetting
+from tools.settings import Settings, read_settings
+
+SECRET = "x" * 32
+
+
+def test_an_empty_environment_serves_on_loopback() -> None:
+    settings, warnings = read_settings({})
+    assert (settings.host, settings.on_loopback, warnings) == ("127.0.0.1", True, [])
+
+
+def test_names_map_to_the_environment_and_options_win(tmp_path: Path) -> None:
+    environ = {"ENGRAIN_DATA_DIR": str(tmp_path), "ENGRAIN_RATE_LIMIT_ENABLED": "false", "ENGRAIN_PORT": "1"}
+    settings, _ = read_settings(environ, port=2)
+    assert (settings.data_dir, settings.rate_limit_enabled, settings.port) == (tmp_path, False, 2)
+
+
+@pytest.mark.parametrize(
+    ("environ", "sentence"),
+    [
+        ({"ENGRAIN_JWT_SECRET": "short"}, "fewer than 32 characters"),
+        ({"ENGRAIN_HOST": "0.0.0.0"}, "ENGRAIN_JWT_SECRET is needed to listen on 0.0.0.0"),  # noqa: S104 - the point
+        ({"ENGRAIN_HOST": "10.0.0.1", "ENGRAIN_JWT_SECRET": SECRET, "ENGRAIN_MCP_AUTH_MODE": "off"}, "loopback only"),
+        ({"ENGRAIN_PORT": "http"}, "ENGRAIN_PORT=http is not valid"),
+        ({"ENGRAIN_EMBEDDING_PROVIDER": "openai"}, "ENGRAIN_EMBEDDING_MODEL is needed"),
+        ({"ENGRAIN_RATE_LIMIT_ENABLED": "perhaps"}, "ENGRAIN_RATE_LIMIT_ENABLED=perhaps is not valid"),
+    ],
+    ids=["short secret", "open host", "open MCP", "word for a port", "model missing", "no boolean"],
+)
+def test_an_impossible_setting_is_refused_in_a_sentence(environ: dict[str, str], sentence: str) -> None:
+    with pytest.raises(InvalidSetting, match=sentence):
+        read_settings(environ)
+
+
+def test_a_secret_is_never_repeated_in_a_message() -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        read_settings({"ENGRAIN_JWT_SECRET": "hunter2"})
+    assert "hunter2" not in refused.value.message
+
+
+def test_an_unknown_name_is_a_warning_with_the_nearest_known_one() -> None:
+    _, warnings = read_settings({"ENGRAIN_DATADIR": "/tmp/x", "OTHER": "1"})  # noqa: S108 - never opened
+    assert warnings == ["ENGRAIN_DATADIR is not a setting of Engrain; did you mean ENGRAIN_DATA_DIR?"]
+
+
+def test_every_setting_says_what_it_is_for() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_secrets_stay_out_of_the_settings_text() -> None:
+    settings, _ = read_settings({"ENGRAIN_JWT_SECRET": SECRET, "ENGRAIN_EMBEDDING_API_KEY": "sk-hidden"})
+    assert SECRET not in repr(settings)
+    assert "sk-hidden" not in repr(settings)
