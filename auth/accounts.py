@@ -55,8 +55,12 @@ class Accounts:
         if self.ledger.user_by_email(email) is not None:
             raise Conflict("Email is already in use", remediation="Log in, or sign up with another address.")
         now, user_id = self.clock(), str(uuid.uuid4())
-        user = User(user_id, email, name, password_hash, is_admin=False, avatar_url=None, codehost_id=None, created_at=now)
-        organization = Organization(str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now)
+        user = User(
+            user_id, email, name, password_hash, is_admin=False, avatar_url=None, codehost_id=None, created_at=now
+        )
+        organization = Organization(
+            str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now
+        )
         self.ledger.create_account(user, organization)
         return self._start_session(user_id, organization.id)
 
@@ -70,7 +74,9 @@ class Accounts:
         known = self.passwords.verify(user.password_hash if user else None, password)
         organization = self.ledger.default_organization(user.id) if user and known else None
         if user is None or not known:
-            raise AuthenticationRequired("Invalid credentials", remediation="Check the e-mail address and the password.")
+            raise AuthenticationRequired(
+                "Invalid credentials", remediation="Check the e-mail address and the password."
+            )
         if organization is None:
             raise Forbidden("Your account belongs to no organization.", remediation="Ask for an invitation to one.")
         return self._start_session(user.id, organization.id)
@@ -99,7 +105,9 @@ class Accounts:
         """
         claims = self.tokens.read(token, "access")
         if claims.organization_id is None:
-            raise Forbidden("no_org_context: the token names no organization.", remediation="Switch to an organization.")
+            raise Forbidden(
+                "no_org_context: the token names no organization.", remediation="Switch to an organization."
+            )
         identity = self.ledger.identity(claims.user_id, claims.organization_id, claims.session_id)
         if identity is None:
             raise AuthenticationRequired("The session has ended.")

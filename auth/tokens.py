@@ -45,14 +45,17 @@ class Tokens:
         subject = (user_id, organization_id, session_id)
         return self._sign("refresh", subject, self.refresh_lifetime, {"jti": token_id})
 
-    def _sign(
-        self, kind: TokenType, subject: tuple[str, str, str], lifetime: timedelta, more: dict[str, str]
-    ) -> str:
+    def _sign(self, kind: TokenType, subject: tuple[str, str, str], lifetime: timedelta, more: dict[str, str]) -> str:
         now = int(self.clock().timestamp())
         user_id, organization_id, session_id = subject
         claims: dict[str, object] = {
-            "sub": user_id, "org": organization_id, "sid": session_id, "typ": kind,
-            "iat": now, "exp": now + int(lifetime.total_seconds()), **more,
+            "sub": user_id,
+            "org": organization_id,
+            "sid": session_id,
+            "typ": kind,
+            "iat": now,
+            "exp": now + int(lifetime.total_seconds()),
+            **more,
         }
         return jwt.encode(claims, self.secret, algorithm=self.algorithm)
 
@@ -65,7 +68,9 @@ class Tokens:
         try:
             # `exp` is compared with our own clock below, so that tests can move it.
             claims = jwt.decode(
-                token, self.secret, algorithms=[self.algorithm],
+                token,
+                self.secret,
+                algorithms=[self.algorithm],
                 options={"require": _REQUIRED[kind], "verify_exp": False, "verify_iat": False, "verify_aud": False},
             )
         except jwt.InvalidTokenError:

@@ -73,5 +73,3 @@ def run_reindex(
         return 0
 
     return _guarded(command)
-
-

@@ -25,7 +25,7 @@ from stores.errors import (
     ValidationFailed,
 )
 
-log = structlog.get_logger(logger="http")
+log = structlog.get_logger()
 
 CLEAR_COOKIES = "engrain.clear_cookies"
 """Scope key: a 401 answer takes the session cookies away, because they are what failed."""
@@ -98,7 +98,7 @@ async def answer_refusal(request: Request, error: Exception) -> Response:
     if not isinstance(error, EngrainError):
         raise error
     if status_of(error) >= 500:
-        log.warning("unavailable", code=error.code, message=error.message)
+        log.warning("unavailable", logger="http", code=error.code, message=error.message)
     return refusal(error, request.scope)
 
 
@@ -151,12 +151,12 @@ class Faults:
         try:
             await self.app(scope, receive, watch)
         except ClientDisconnect:
-            log.debug("client_gone")
+            log.debug("client_gone", logger="http")
         except EngrainError as error:
             # Raised by a middleware, outside the router's own table.
             await refusal(error, scope)(scope, receive, send)
         except Exception:
-            log.exception("internal_error", method=scope["method"], path=scope["path"])
+            log.exception("internal_error", logger="http", method=scope["method"], path=scope["path"])
             if begun:
                 raise
             fault = EngrainError("Something went wrong on our side.")

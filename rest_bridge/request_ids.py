@@ -18,7 +18,7 @@ REQUEST_ID = "engrain.request_id"
 _ACCEPTED = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 _OPENINGS = frozenset({"http.response.start", "websocket.accept", "websocket.http.response.start"})
 
-log = structlog.get_logger(logger="access")
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,7 @@ def log_exchange(exchange: Exchange) -> None:
     """Write the access log line. Never bodies, tokens or query strings."""
     log.info(
         "request",
+        logger="access",
         method=exchange.method,
         route=exchange.route,
         status=exchange.status,

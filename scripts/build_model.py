@@ -5,7 +5,7 @@ several of exactly the same length): there is no attention mask. That is on purp
 activations by the range of the whole batch, so a text's vector would depend on the texts it is embedded with, and
 batches were measured to be no faster than single texts on a CPU.
 
-Run it with the `model` extra installed; it prints the digests that `stores/embedding/builtin.py` checks.
+Run it with the `model` extra installed; it prints the digests that `stores/embedding/shipped.py` checks.
 """
 
 import argparse

@@ -72,7 +72,7 @@ class SignedInView(Result):
     organization: OrganizationView
     access_token: str
     refresh_token: str
-    token_type: Literal["bearer"] = "bearer"
+    token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a word of the protocol
     expires_in: int
 
 
@@ -81,7 +81,7 @@ class TokensView(Result):
 
     access_token: str
     refresh_token: str
-    token_type: Literal["bearer"] = "bearer"
+    token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a word of the protocol
     expires_in: int
 
 
@@ -111,7 +111,9 @@ def _signed_in(signed: SignedIn) -> SignedInView:
 def _require_local_auth(app: App) -> None:
     if not app.settings.local_auth_enabled:
         raise Forbidden(
-            "local_auth_disabled", code="local_auth_disabled", remediation="Sign in with one of the configured providers."
+            "local_auth_disabled",
+            code="local_auth_disabled",
+            remediation="Sign in with one of the configured providers.",
         )
 
 
@@ -163,7 +165,12 @@ OPERATIONS = (
         roles=None,
         scope="write",
         route=Route(
-            "POST", "/api/auth/local/signup", status=201, tag="account", cookies="set", rate="5/minute",
+            "POST",
+            "/api/auth/local/signup",
+            status=201,
+            tag="account",
+            cookies="set",
+            rate="5/minute",
             errors=frozenset({403, 409, 429}),
         ),
     ),
@@ -175,7 +182,11 @@ OPERATIONS = (
         roles=None,
         scope="write",
         route=Route(
-            "POST", "/api/auth/local/login", tag="account", cookies="set", rate="5/minute",
+            "POST",
+            "/api/auth/local/login",
+            tag="account",
+            cookies="set",
+            rate="5/minute",
             errors=frozenset({401, 403, 429}),
         ),
     ),

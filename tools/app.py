@@ -176,7 +176,7 @@ def _warm(embedder: Embedder) -> None:
     def load() -> None:
         try:
             embedder.embed_query("ready")
-        except Exception:  # noqa: BLE001 - a failing endpoint is reported by the searches that need it
+        except Exception:  # a failing endpoint is reported by the searches that need it
             log.warning("embedder_not_ready", model=embedder.model, exc_info=True)
 
     threading.Thread(target=load, name="embedder-load", daemon=True).start()

@@ -10,7 +10,7 @@ CHUNK_LIMIT = 1600
 _HEADING = re.compile(r"(#{1,6})\s+(\S.*?)\s*#*\s*")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+#])\1{2,}\s*")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
-_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_SENTENCE_END = re.compile("(?<=[.!?\u3002\uff01\uff1f])\\s+|\\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def title_of(text: str) -> str | None:
 
 
 def chunks(text: str, *, limit: int = CHUNK_LIMIT) -> list[Piece]:
-    """Cut a document; a section that is longer than `limit` is cut between paragraphs, then sentences, then anywhere."""
+    """Cut a document; a section longer than `limit` is cut between paragraphs, then sentences, then anywhere."""
     pieces: list[Piece] = []
     for path, lines in _sections(text):
         body = "\n".join(lines).strip()

@@ -243,7 +243,9 @@ async def add(app: App, call: Call, request: AddRequest) -> Added:
         update={"background_jobs": pending, "mutation_receipt": receipt(app, call, [entity])}
     )
     note = f"; {len(similar)} similar record(s) exist" if similar else ""
-    return Added(id=entity.id, message=f"Added {entity.entity_type} {entity.name}{note}", entity=view, conflicts=similar)
+    return Added(
+        id=entity.id, message=f"Added {entity.entity_type} {entity.name}{note}", entity=view, conflicts=similar
+    )
 
 
 def _added_fields(request: AddRequest) -> EntityFields:
@@ -301,9 +303,7 @@ OPERATIONS = (
         run=create_entity,
         roles=WRITERS,
         scope="write",
-        route=Route(
-            "POST", "/api/entities", status=201, query=frozenset({"sync"}), errors=frozenset({400, 404, 409})
-        ),
+        route=Route("POST", "/api/entities", status=201, query=frozenset({"sync"}), errors=frozenset({400, 404, 409})),
         mutates=True,
         events=("entity_pending", "entity_created"),
     ),

@@ -38,7 +38,9 @@ class ListEntitiesRequest(Request):
     language: Label | None = Field(None, description="Only this programming language.")
     category: Label | None = Field(None, description="Only this category.")
     search: Annotated[str, Field(max_length=1000)] | None = Field(None, description="Text in name or description.")
-    project_ids: Annotated[str, Field(max_length=10_000)] | None = Field(None, description="Comma-separated project ids.")
+    project_ids: Annotated[str, Field(max_length=10_000)] | None = Field(
+        None, description="Comma-separated project ids."
+    )
     page: int = Field(1, ge=1, le=1_000_000, description="Page, from 1.")
     page_size: int = Field(50, ge=1, le=200, description="Entities on a page.")
     sort_by: Literal["name", "created_at", "updated_at", "entity_type"] = Field("updated_at", description="Order by.")
@@ -237,7 +239,7 @@ def _with_metadata(caller: Principal, entity: Entity, update: JsonObject) -> Ent
     scope = update.pop("memory_scope", None)
     merged = {**entity.metadata, **update}
     checked_workflow(entity.entity_type, update, current=entity.metadata)
-    project_id = update["project_id"] if "project_id" in update else entity.project_id
+    project_id = update.get("project_id", entity.project_id)
     moved = project_id != entity.project_id
     reopened = entity.entity_type == "project" and update.get("visibility", entity.metadata.get("visibility")) != (
         entity.metadata.get("visibility")

@@ -36,8 +36,13 @@ class Event:
 class Feed(Protocol):
     """What the hub reads: the ledger, or a test's stand-in."""
 
-    def changes(self, organization_id: str, after: int, limit: int) -> list[Change]: ...
-    def head(self, organization_id: str) -> Position: ...
+    def changes(self, organization_id: str, after: int, limit: int) -> list[Change]:
+        """The changes after a sequence number, in order."""
+        ...
+
+    def head(self, organization_id: str) -> Position:
+        """Where the feed ends."""
+        ...
 
 
 @dataclass(slots=True)

@@ -28,7 +28,9 @@ def require_rights(operation: Operation, principal: Principal | None) -> None:
     if principal is None:
         raise AuthenticationRequired("Authentication is required.")
     if principal.role not in operation.roles:
-        needed = " or ".join(role.capitalize() for role in ("viewer", "member", "admin", "owner") if role in operation.roles)
+        needed = " or ".join(
+            role.capitalize() for role in ("viewer", "member", "admin", "owner") if role in operation.roles
+        )
         raise Forbidden(
             f"Your role is {principal.role.capitalize()}; {operation.name} needs {needed}.",
             details={"actual": principal.role, "expected": needed},
@@ -42,7 +44,13 @@ def require_rights(operation: Operation, principal: Principal | None) -> None:
 
 
 async def execute(
-    app: App, operation: Operation, call: Call, request: Request, *, idempotency_key: str | None = None, key_path: str = ""
+    app: App,
+    operation: Operation,
+    call: Call,
+    request: Request,
+    *,
+    idempotency_key: str | None = None,
+    key_path: str = "",
 ) -> Outcome:
     """Run an operation for a caller. With an idempotency key, the same request is applied once and answered alike."""
     require_rights(operation, call.principal)
@@ -51,9 +59,7 @@ async def execute(
     return await _execute_once(app, operation, call, request, (idempotency_key, key_path))
 
 
-async def _execute_once(
-    app: App, operation: Operation, call: Call, request: Request, key: tuple[str, str]
-) -> Outcome:
+async def _execute_once(app: App, operation: Operation, call: Call, request: Request, key: tuple[str, str]) -> Outcome:
     claim = await in_thread(_claim, app, operation, call.caller, request, key)
     if isinstance(claim, Replay):
         return Outcome(claim.status, stored=_replayed(claim.body), replayed=True)
@@ -101,5 +107,3 @@ def _replayed(answer: JsonValue) -> bytes:
 
 def _status(operation: Operation) -> int:
     return operation.route.status if operation.route else 200
-
-

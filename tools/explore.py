@@ -25,15 +25,23 @@ DEPENDENCY_NAMES = frozenset({"DEPENDS_ON", "REQUIRES", "BLOCKS"})
 class ExploreRequest(Request):
     """What to list, or where to start."""
 
-    mode: Literal["list", "related", "traverse", "dependencies"] = Field("list", description="list: by filters; related: one step from entity_id; traverse: up to `depth` steps; dependencies: what it depends on and what depends on it.")
+    mode: Literal["list", "related", "traverse", "dependencies"] = Field(
+        "list",
+        description="list: by filters; related: one step from entity_id; traverse: up to `depth` steps; "
+        "dependencies: what it depends on and what depends on it.",
+    )
     types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(None, description="Only these types.")
     entity_id: EntityId | None = Field(None, description="Where related, traverse and dependencies start.")
-    relationship_types: Annotated[list[Label], Field(max_length=50)] | None = Field(None, description="Only along these.")
+    relationship_types: Annotated[list[Label], Field(max_length=50)] | None = Field(
+        None, description="Only along these."
+    )
     depth: int = Field(1, ge=1, le=3, description="Steps of a traverse.")
     language: Label | None = Field(None, description="Only this programming language.")
     category: Label | None = Field(None, description="Only this category.")
     project: EntityId | None = Field(None, description="Only this project (id).")
-    project_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(None, description="Only these projects.")
+    project_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(
+        None, description="Only these projects."
+    )
     epic: EntityId | None = Field(None, description="Only tasks of this epic (id).")
     no_epic: bool = Field(False, description="Only tasks without an epic.")
     complexity: Label | None = Field(None, description="Only tasks of this complexity.")

@@ -15,10 +15,10 @@ from stores.ledger import Transaction
 from stores.records import Chunk, Document, Entity, EntityDraft
 from tools.app import App
 from tools.chunking import Piece, chunks, title_of
+from tools.create import Created, until_visible
 from tools.entities import readable
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt, Name
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
-from tools.create import Created, until_visible
 from tools.threads import in_thread
 
 DOCUMENTS_LIMIT = 64
@@ -183,8 +183,13 @@ OPERATIONS = (
         roles=WRITERS,
         scope="write",
         route=Route(
-            "POST", "/api/ingestion/documents", status=201, query=frozenset({"sync"}), tag="documents",
-            body_limit=96 * 1024 * 1024, errors=frozenset({400, 404, 409}),
+            "POST",
+            "/api/ingestion/documents",
+            status=201,
+            query=frozenset({"sync"}),
+            tag="documents",
+            body_limit=96 * 1024 * 1024,
+            errors=frozenset({400, 404, 409}),
         ),
         mutates=True,
         events=("entity_created",),

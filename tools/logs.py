@@ -38,7 +38,9 @@ class LogRing:
 
 
 def _shown(entry: MutableMapping[str, Any]) -> JsonObject:
-    context = {key: value if isinstance(value, int | float | bool | None) else str(value) for key, value in entry.items()}
+    context = {
+        key: value if isinstance(value, int | float | bool | None) else str(value) for key, value in entry.items()
+    }
     return {
         "timestamp": str(entry.get("timestamp") or datetime.now(UTC).isoformat()),
         "service": str(entry.get("logger", "engrain")),

@@ -23,8 +23,12 @@ class ExpandRequest(Request):
     entity_ids: Annotated[list[EntityId], Field(min_length=1, max_length=SEEDS_LIMIT)] = Field(
         description="Ids to start from, as search returned them."
     )
-    relationship_types: Annotated[list[Label], Field(max_length=50)] | None = Field(None, description="Only along these.")
-    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(None, description="Only these entity types.")
+    relationship_types: Annotated[list[Label], Field(max_length=50)] | None = Field(
+        None, description="Only along these."
+    )
+    types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(
+        None, description="Only these entity types."
+    )
     depth: int = Field(1, ge=1, le=3, description="Steps to go.")
     limit: int = Field(8, ge=1, le=50, description="Most neighbours of each id.")
     content_max_chars: int = Field(500, ge=0, le=50_000, description="Characters of content per neighbour.")
@@ -60,14 +64,16 @@ class Expanded(Result):
 
 
 async def expand_neighbors(app: App, call: Call, request: ExpandRequest) -> Expanded:
-    """Show what is linked to entities that you found: their neighbours in the graph, with relationship and direction."""
+    """Show what is linked to entities that you found: neighbours in the graph, with relationship and direction."""
     return await in_thread(_expand, app, call, request)
 
 
 def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
     caller = call.caller
     seeds = app.ledger.entities(caller.organization_id, list(dict.fromkeys(request.entity_ids)))
-    known = [id_ for id_ in dict.fromkeys(request.entity_ids) if id_ in seeds and may_read(caller, seeds[id_].visibility)]
+    known = [
+        id_ for id_ in dict.fromkeys(request.entity_ids) if id_ in seeds and may_read(caller, seeds[id_].visibility)
+    ]
     if not known:
         raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")
     results = [_neighborhood(app, call, request, seeds[seed_id]) for seed_id in known]

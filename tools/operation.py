@@ -62,7 +62,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where an operation stands in REST. Fields named in the path come from it, then `query`, the rest from the body."""
+    """Where an operation stands in REST. Fields in the path come from it, then `query`, the rest from the body."""
 
     method: Method
     path: str

@@ -29,7 +29,7 @@ class SearchRequest(Request):
     """What to find, and within what."""
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT)] = Field(
-        description="What to find, in plain words; exact identifiers and \"quoted phrases\" work too."
+        description='What to find, in plain words; exact identifiers and "quoted phrases" work too.'
     )
     types: Annotated[list[SearchType], Field(max_length=50)] | None = Field(None, description="Only these types.")
     language: Label | None = Field(None, description="Only this programming language.")
@@ -189,9 +189,7 @@ def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | 
     return tuple(sorted(set.intersection(*found))) if found else None
 
 
-def _results(
-    app: App, call: Call, request: SearchRequest, plan: Plan, page: list[Candidate]
-) -> list[SearchResult]:
+def _results(app: App, call: Call, request: SearchRequest, plan: Plan, page: list[Candidate]) -> list[SearchResult]:
     organization = call.caller.organization_id
     ids = [candidate.id for candidate in page]
     read = app.ledger.entities(organization, ids)
@@ -240,7 +238,9 @@ def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonO
 
 def _document_metadata(entity: Entity, place: JsonObject) -> JsonObject:
     shown: JsonObject = {key: place.get(key) for key in ("document_id", "source_id", "chunk_type", "heading_path")}
-    shown["hint"] = f"Read the whole chunk with GET /api/entities/{entity.id}, or with fetch_slice what stands around it."
+    shown["hint"] = (
+        f"Read the whole chunk with GET /api/entities/{entity.id}, or with fetch_slice what stands around it."
+    )
     return shown
 
 

@@ -73,7 +73,8 @@ class Settings(BaseModel):
     def _agree(self) -> "Settings":
         if self.jwt_secret is not None and len(self.jwt_secret) < 32:
             raise ValueError(
-                "ENGRAIN_JWT_SECRET has fewer than 32 characters: set a random one, for example from `openssl rand -hex 32`"
+                "ENGRAIN_JWT_SECRET has fewer than 32 characters: set a random one,"
+                " for example from `openssl rand -hex 32`"
             )
         if self.jwt_secret is None and not self.on_loopback:
             raise ValueError(

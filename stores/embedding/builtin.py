@@ -1,11 +1,9 @@
 """The embedder that needs no network: all-MiniLM-L6-v2 in int8, run by onnxruntime on the CPU."""
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TypeVar
 
 import numpy as np
@@ -14,14 +12,8 @@ from numpy.typing import NDArray
 
 from stores.embedding.embedder import EmbeddingFailed, Passage
 from stores.embedding.passages import split_passages
-from stores.embedding.wordpiece import PASSAGE_TOKENS, WordPieceTokenizer
-
-MODEL_FILE = "all-MiniLM-L6-v2-int8.onnx"
-VOCABULARY_FILE = "vocab.txt"
-SHA256 = {
-    MODEL_FILE: "0d0cba3b548e27b87add133a26e4a619fadae0a693a1dd6c19a4a24acf6fff20",
-    VOCABULARY_FILE: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-}
+from stores.embedding.shipped import MODEL_FILE, SHA256, load_tokenizer, read_shipped
+from stores.embedding.wordpiece import PASSAGE_TOKENS
 
 Vectors = NDArray[np.float32]
 Result = TypeVar("Result")
@@ -36,32 +28,6 @@ class EncodedPassage:
     """(tokens, dimension), not normalised."""
 
 
-def load_tokenizer() -> WordPieceTokenizer:
-    """Read the vocabulary that ships with the package.
-
-    Raises:
-        EmbeddingFailed: The file is missing or damaged.
-    """
-    return WordPieceTokenizer(_packaged(VOCABULARY_FILE).decode())
-
-
-def _packaged(name: str) -> bytes:
-    try:
-        data = files("stores").joinpath("models", name).read_bytes()
-    except OSError as error:
-        raise _damaged(name, f"cannot be read ({error.strerror})") from error
-    if hashlib.sha256(data).hexdigest() != SHA256[name]:
-        raise _damaged(name, "is not the file that this version was released with")
-    return data
-
-
-def _damaged(name: str, what: str) -> EmbeddingFailed:
-    return EmbeddingFailed(
-        f"The built-in embedding model cannot be loaded: stores/models/{name} {what}.",
-        remediation="Install engrain again, or choose a remote embedding provider.",
-    )
-
-
 class _Encoder:
     """The loaded model: one text in, its vectors out, on the calling thread."""
 
@@ -72,7 +38,7 @@ class _Encoder:
         # and threads that spin while they wait take the time of everybody else's.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(_packaged(MODEL_FILE), options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(read_shipped(MODEL_FILE), options, providers=["CPUExecutionProvider"])
 
     def sentence(self, text: str) -> Vectors:
         (sentence,) = self._run(["sentence"], text)

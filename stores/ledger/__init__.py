@@ -1,7 +1,6 @@
 """The ledger: SQL behind one interface, on SQLite or PostgreSQL. What this module names is the contract."""
 
 from stores.ledger.documents import ChunkPlace
-from stores.ledger.encoding import Clock, utc_now
 from stores.ledger.feed import Snapshot
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.leases import Lease, Leases
@@ -15,7 +14,6 @@ from stores.ledger.transaction import Transaction
 __all__ = [
     "ChunkPlace",
     "Claim",
-    "Clock",
     "CommitListener",
     "EntityQuery",
     "Idempotency",
@@ -30,5 +28,4 @@ __all__ = [
     "SortKey",
     "Standing",
     "Transaction",
-    "utc_now",
 ]

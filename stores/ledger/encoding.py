@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import cast
 
@@ -11,9 +11,6 @@ from pydantic import JsonValue
 
 from stores.errors import ValidationFailed
 from stores.records import JsonObject
-
-Clock = Callable[[], datetime]
-"""Tells the present instant, aware and in UTC."""
 
 KEY_LENGTH = 256
 """Comparison keys are indexed, and PostgreSQL refuses index rows over 2,704 bytes."""
@@ -24,11 +21,6 @@ ID_LENGTH = 300
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-
-
-def utc_now() -> datetime:
-    """Return the present instant."""
-    return datetime.now(UTC)
 
 
 def to_micros(instant: datetime) -> int:

@@ -8,9 +8,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, Table, bindparam, delete, func, select
 
+from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger import schema
-from stores.ledger.encoding import Clock, from_micros, load_object, to_micros
+from stores.ledger.encoding import from_micros, load_object, to_micros
 from stores.ledger.engine import Database
 from stores.ledger.relations import relation_columns, to_relation
 from stores.ledger.rows import entity_columns, to_entity

@@ -6,10 +6,10 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, select, update
 
+from stores.clock import Clock, utc_now
 from stores.ledger import schema
 from stores.ledger.accounts import Accounts
 from stores.ledger.documents import DocumentReads
-from stores.ledger.encoding import Clock, utc_now
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads

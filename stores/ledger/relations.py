@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 from sqlalchemy import BigInteger, Column, ColumnElement, and_, bindparam, or_, select, update
 
+from stores.clock import new_uuid
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import (
@@ -42,7 +42,7 @@ class RelationDraft:
     """When it became true; None: now."""
     invalid_at: datetime | None = None
     provenance: JsonObject = field(default_factory=dict)
-    id: str = field(default_factory=lambda: str(uuid4()))
+    id: str = field(default_factory=new_uuid)
 
 
 _RELATION_COLUMNS = (

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Executable, Row
 
-from stores.ledger.encoding import Clock
+from stores.clock import Clock
 from stores.ledger.engine import Database
 
 Cells = Row[*tuple[Any, ...]]

@@ -7,9 +7,10 @@ from uuid import uuid4
 
 from sqlalchemy import Connection, CursorResult, Executable, Table, bindparam, insert, select, update
 
+from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger import schema
-from stores.ledger.encoding import Clock, check_id, check_text, dump_json, to_micros
+from stores.ledger.encoding import check_id, check_text, dump_json, to_micros
 from stores.ledger.engine import insert_or_skip
 from stores.ledger.rows import Values
 from stores.records import ChangeOperation, JsonObject, Kind

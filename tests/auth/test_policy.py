@@ -72,7 +72,25 @@ def test_stamped_metadata_is_dropped() -> None:
 
 def test_only_author_owner_or_admin_changes_who_may_read() -> None:
     entity = Entity(
-        "o", "e", "note", "n", "", "", None, (), (), {}, None, "organization", "organization", None, None, "ann", 1, NOW, NOW
+        "o",
+        "e",
+        "note",
+        "n",
+        "",
+        "",
+        None,
+        (),
+        (),
+        {},
+        None,
+        "organization",
+        "organization",
+        None,
+        None,
+        "ann",
+        1,
+        NOW,
+        NOW,
     )
     require_scope_change(principal("ann"), entity)
     require_scope_change(principal("bob", "admin"), entity)

@@ -26,7 +26,7 @@ def test_a_moment_is_read_as_utc(text: str, expected: datetime) -> None:
     assert moment(text, now=NOW, field="since") == expected
 
 
-@pytest.mark.parametrize("text", ["", "yesterday", "7", "d", "999999y", "2026-13-01", "١٢d"])
+@pytest.mark.parametrize("text", ["", "yesterday", "7", "d", "999999y", "2026-13-01", "\u0661\u0662d"])
 def test_nonsense_is_refused_with_the_forms(text: str) -> None:
     with pytest.raises(ValidationFailed, match="ISO 8601") as refused:
         moment(text, now=NOW, field="since")

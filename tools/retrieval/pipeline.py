@@ -1,4 +1,4 @@
-"""One search over the indexes of one organization: candidates, fuse, expand, check, rank. Blocks; run it in a thread."""
+"""One search over the indexes of an organization: candidates, fuse, expand, check, rank. Blocks."""
 
 import time
 from collections.abc import Iterator

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from stores.embedding import EmbeddingFailed
-from stores.embedding import builtin as builtin_module
 from stores.embedding.builtin import BuiltinEmbedder
+from stores.embedding.shipped import MODEL_FILE, SHA256
 
 SENTENCES = [
     "A cat sits on the mat.",
@@ -99,7 +99,7 @@ def test_a_closed_embedder_says_so() -> None:
 
 
 def test_a_damaged_model_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(builtin_module.SHA256, builtin_module.MODEL_FILE, "0" * 64)
+    monkeypatch.setitem(SHA256, MODEL_FILE, "0" * 64)
     with pytest.raises(EmbeddingFailed, match=r"all-MiniLM-L6-v2-int8\.onnx is not the file") as failure:
         BuiltinEmbedder().embed_query("anything")
     assert "Install engrain again" in failure.value.remediation

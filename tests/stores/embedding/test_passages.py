@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stores.embedding import Passage, split_passages
-from stores.embedding.builtin import load_tokenizer
+from stores.embedding.shipped import load_tokenizer
 from stores.embedding.wordpiece import PASSAGE_TOKENS
 
 TOKENIZER = load_tokenizer()
