@@ -1,0 +1,1 @@
+"""Tests of the ledger, each on SQLite and on PostgreSQL."""

@@ -1,0 +1,254 @@
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stores.errors import Conflict, NotFound, ValidationFailed
+from stores.ledger import Ledger
+from stores.records import EntityDraft
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, rename
+
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
+SHORT_KEY = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=10)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(SHORT_KEY, inner, max_size=3),
+    max_leaves=8,
+)
+DRAFTS = st.builds(
+    EntityDraft,
+    id=st.just("id"),
+    entity_type=TEXT,
+    name=TEXT,
+    visibility=TEXT,
+    memory_scope=TEXT,
+    description=TEXT,
+    content=TEXT,
+    category=st.none() | TEXT,
+    languages=st.lists(TEXT, max_size=3).map(tuple),
+    tags=st.lists(TEXT, max_size=3).map(tuple),
+    metadata=st.dictionaries(SHORT_KEY, JSON, max_size=4),
+    source_file=st.none() | TEXT,
+    scope_key=st.none() | TEXT,
+    project_id=st.none() | TEXT,
+    source_id=st.none() | TEXT,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(wanted=DRAFTS)
+def test_what_is_stored_reads_back_to_the_letter(ledger: Ledger, wanted: EntityDraft) -> None:
+    wanted = replace(wanted, id=str(uuid4()))
+    with ledger.transaction(ORG, ANN) as tx:
+        created = tx.create_entity(wanted)
+
+    read = ledger.entity(ORG, wanted.id)
+
+    assert read == created
+    for name in EntityDraft.__slots__:
+        assert getattr(read, name) == getattr(wanted, name)
+    assert read is not None
+    assert list(read.metadata) == list(wanted.metadata)
+    assert repr(read.metadata) == repr(wanted.metadata)
+
+
+def test_big_integers_and_the_order_of_keys_survive(ledger: Ledger) -> None:
+    metadata = {"z": 2**70, "a": 1.5, "m": [1, "1", True, None], "e": 1e300}
+    create(ledger, draft("e1", metadata=metadata))
+    read = ledger.entity(ORG, "e1")
+    assert read is not None
+    assert list(read.metadata.items()) == list(metadata.items())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"content": "a\0b"},
+        {"name": "\ud800"},
+        {"metadata": {"deep": ["\0"]}},
+        {"metadata": {"\udfff": 1}},
+        {"metadata": {"n": float("nan")}},
+        {"metadata": {"n": 1 << 20_000}},
+        {"tags": ("\0",)},
+        {"languages": ("\ud800",)},
+        {"project_id": "\0"},
+        {"id": "\0"},
+        {"id": ""},
+        {"id": "x" * 301},
+    ],
+    ids=[
+        "U+0000 in content",
+        "a lone surrogate",
+        "U+0000 deep in metadata",
+        "a lone surrogate as a key",
+        "not a number",
+        "a number with 6,000 digits",
+        "U+0000 in a tag",
+        "a lone surrogate in a language",
+        "U+0000 in the project",
+        "U+0000 in the id",
+        "no id",
+        "a long id",
+    ],
+)
+def test_text_that_a_database_would_corrupt_is_refused(ledger: Ledger, changes: dict[str, Any]) -> None:
+    with pytest.raises(ValidationFailed), ledger.transaction(ORG, ANN) as tx:
+        tx.create_entity(replace(draft("e1"), **changes))
+    assert ledger.head(ORG).sequence == 0
+
+
+def test_a_backslash_before_u0000_is_text_and_kept(ledger: Ledger) -> None:
+    metadata = {"regex": "\\u0000", "two": "\\\\u0000"}
+    create(ledger, draft("e1", metadata=metadata))
+    read = ledger.entity(ORG, "e1")
+    assert read is not None
+    assert read.metadata == metadata
+
+
+def test_times_keep_their_microseconds_and_are_utc(ledger: Ledger, clock: SteppingClock) -> None:
+    [created] = create(ledger, draft("e1"))
+    assert created.created_at == created.updated_at == clock.now
+    assert created.created_at.microsecond == 123456
+    assert created.created_at.utcoffset() == timedelta(0)
+    assert ledger.entity(ORG, "e1") == created
+
+
+def test_an_id_is_taken_once_per_organization(ledger: Ledger) -> None:
+    create(ledger, draft("e1", name="first"))
+    with pytest.raises(Conflict, match="e1 exists already"):
+        create(ledger, draft("e1", name="second"))
+    create(ledger, draft("e1", name="elsewhere"), organization_id=OTHER)
+
+    first, elsewhere = ledger.entity(ORG, "e1"), ledger.entity(OTHER, "e1")
+
+    assert first is not None
+    assert elsewhere is not None
+    assert (first.name, elsewhere.name) == ("first", "elsewhere")
+
+
+def test_a_caller_may_go_on_after_a_conflict(ledger: Ledger) -> None:
+    create(ledger, draft("e1"))
+    with ledger.transaction(ORG, ANN) as tx:
+        with pytest.raises(Conflict):
+            tx.create_entity(draft("e1"))
+        tx.create_entity(draft("e2"))
+    assert set(ledger.revisions(ORG)) == {"e1", "e2"}
+
+
+def test_an_update_stores_the_next_revision_and_keeps_the_identity(ledger: Ledger) -> None:
+    [created] = create(ledger, draft("e1", source_id=None, metadata={"status": "todo"}))
+    with ledger.transaction(ORG, ANN) as tx:
+        changed = tx.update_entity(
+            "e1",
+            lambda entity: replace(entity, id="other", organization_id=OTHER, source_id="s", content="new", revision=9),
+        )
+    assert changed == replace(created, content="new", revision=2, updated_at=changed.updated_at)
+    assert changed.updated_at > created.updated_at
+    assert ledger.entity(ORG, "e1") == changed
+
+
+def test_an_update_sees_what_the_transaction_wrote_before(ledger: Ledger) -> None:
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.create_entity(draft("e1", name="a"))
+        tx.update_entity("e1", lambda entity: replace(entity, name=entity.name + "b"))
+        tx.update_entity("e1", lambda entity: replace(entity, name=entity.name + "c"))
+        assert tx.entity("e1") == tx.entity("e1")
+    read = ledger.entity(ORG, "e1")
+    assert read is not None
+    assert (read.name, read.revision) == ("abc", 3)
+
+
+def test_an_update_of_another_revision_than_expected_changes_nothing(ledger: Ledger) -> None:
+    create(ledger, draft("e1"))
+    rename(ledger, "e1", "second")
+    with pytest.raises(Conflict, match="at revision 2, not at 1") as refused, ledger.transaction(ORG, ANN) as tx:
+        tx.update_entity("e1", lambda entity: replace(entity, name="lost"), expected_revision=1)
+    assert refused.value.details == {"expected": 1, "actual": 2}
+    read = ledger.entity(ORG, "e1")
+    assert read is not None
+    assert read.name == "second"
+
+
+def test_what_does_not_exist_cannot_be_changed(ledger: Ledger) -> None:
+    with pytest.raises(NotFound, match="e1"), ledger.transaction(ORG, ANN) as tx:
+        tx.update_entity("e1", lambda entity: entity)
+    with pytest.raises(NotFound, match="org-9"), ledger.transaction("org-9", ANN):
+        pass
+    assert ledger.entity(ORG, "e1") is None
+    assert ledger.entities(ORG, ["e1"]) == {}
+
+
+def test_an_exception_undoes_the_whole_transaction(ledger: Ledger) -> None:
+    with pytest.raises(Conflict), ledger.transaction(ORG, ANN) as tx:
+        assert [tx.create_entity(draft(entity_id)) for entity_id in ("e1", "e2", "e1")]
+    assert ledger.entity(ORG, "e1") is None
+    assert ledger.head(ORG).sequence == 0
+
+
+def test_each_revision_is_read_as_of_its_time(ledger: Ledger, clock: SteppingClock) -> None:
+    before = clock()
+    [first] = create(ledger, draft("e1", name="one", tags=("t",), metadata={"a": 1}))
+    second = rename(ledger, "e1", "two")
+    third = rename(ledger, "e1", "three")
+    tick = timedelta(microseconds=1)
+
+    assert ledger.entity_at(ORG, "e1", before) is None
+    assert ledger.entity_at(ORG, "e1", first.updated_at - tick) is None
+    assert ledger.entity_at(ORG, "e1", first.updated_at) == first
+    assert ledger.entity_at(ORG, "e1", second.updated_at - tick) == first
+    assert ledger.entity_at(ORG, "e1", second.updated_at) == second
+    assert ledger.entity_at(ORG, "e1", third.updated_at - tick) == second
+    assert ledger.entity_at(ORG, "e1", clock()) == third
+
+
+def test_many_entities_are_read_as_of_one_time(ledger: Ledger) -> None:
+    create(ledger, *(draft(f"e{number}") for number in range(3)))
+    [last] = create(ledger, draft("e3"))
+    rename(ledger, "e0", "changed")
+    create(ledger, draft("later"))
+
+    found = ledger.entities_at(ORG, ["e0", "e1", "e3", "later", "never"], last.created_at)
+
+    assert {entity_id: entity.name for entity_id, entity in found.items()} == {"e0": "e0", "e1": "e1", "e3": "e3"}
+
+
+def test_a_clock_that_was_set_back_does_not_break_as_of(ledger: Ledger, clock: SteppingClock) -> None:
+    [first] = create(ledger, draft("e1", name="one"))
+    clock.now -= timedelta(days=1)
+    second = rename(ledger, "e1", "two")
+    assert second.updated_at == first.updated_at
+    assert ledger.entity_at(ORG, "e1", first.updated_at) == second
+
+
+def test_more_ids_than_fit_one_statement_are_read(ledger: Ledger) -> None:
+    ids = [f"e{number:04}" for number in range(1_203)]
+    create(ledger, *(draft(entity_id) for entity_id in ids))
+    assert list(ledger.entities(ORG, [*ids, "absent", *ids])) == ids
+    assert ledger.revisions(ORG) == dict.fromkeys(ids, 1)
+
+
+def test_a_short_id_finds_what_begins_with_it(ledger: Ledger) -> None:
+    create(ledger, *(draft(entity_id) for entity_id in ("task_ab1", "task_ab2", "task_ac", "task_a%", "Task_ab3")))
+    assert [entity.id for entity in ledger.entities_with_prefix(ORG, "task_ab", 10)] == ["task_ab1", "task_ab2"]
+    assert [entity.id for entity in ledger.entities_with_prefix(ORG, "task_a", 1)] == ["task_a%"]
+    assert ledger.entities_with_prefix(ORG, "task%", 10) == []
+
+
+def test_entities_are_counted_by_type_and_visibility(ledger: Ledger) -> None:
+    create(ledger, draft("a"), draft("b"), draft("c", entity_type="task", visibility="private:x"))
+    assert ledger.entity_counts(ORG) == {"episode": 2, "task": 1}
+    assert ledger.entity_counts(ORG, frozenset({"private:x"})) == {"task": 1}
+    assert ledger.entity_counts(ORG, frozenset()) == {}
+    assert ledger.entity_counts(OTHER) == {}
+
+
+@pytest.mark.parametrize("entity_id", ["a\0b", "\ud800"], ids=["U+0000", "a lone surrogate"])
+def test_an_id_that_no_database_could_hold_is_not_found_or_refused(ledger: Ledger, entity_id: str) -> None:
+    with suppress(ValidationFailed):
+        assert ledger.entity(ORG, entity_id) is None
+    assert ledger.entity(ORG, "e1") is None

@@ -1,0 +1,80 @@
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+
+from stores.errors import InvalidSetting
+from stores.ledger import Ledger, schema
+from stores.ledger.engine import connect
+from tests.stores.ledger.samples import ANN, ORG, create, draft, organization, person
+
+
+def test_the_migrations_lead_to_the_schema(url: str) -> None:
+    Ledger.open(url).close()
+    database = connect(url)
+    with database.write() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        differences = compare_metadata(context, schema.metadata)
+    database.close()
+    assert differences == []
+
+
+def test_a_ledger_keeps_its_epoch_and_content_when_it_is_opened_again(url: str) -> None:
+    first = Ledger.open(url)
+    first.create_account(person(ANN), organization(ORG))
+    create(first, draft("e1"))
+    first.close()
+
+    again = Ledger.open(url)
+
+    assert again.epoch == first.epoch
+    assert again.revisions(ORG) == {"e1": 1}
+    assert again.renew_epoch() == again.epoch != first.epoch
+    again.close()
+
+
+def test_a_ledger_from_the_future_is_refused_with_a_sentence(url: str) -> None:
+    Ledger.open(url).close()
+    database = connect(url)
+    with database.write() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    database.close()
+    with pytest.raises(InvalidSetting, match="newer version"):
+        Ledger.open(url)
+
+
+def test_opening_says_nothing(url: str, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]) -> None:
+    with caplog.at_level(logging.WARNING):
+        Ledger.open(url).close()
+    assert caplog.records == []
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_folder_with_odd_characters_holds_a_ledger(tmp_path: Path) -> None:
+    folder = tmp_path / "50% of ünïcode & spaces"
+    folder.mkdir()
+    ledger = Ledger.open(f"sqlite:///{folder / 'ledger.sqlite'}")
+    ledger.ping()
+    ledger.close()
+    assert (folder / "ledger.sqlite").stat().st_mode & 0o077 == 0
+
+
+def test_two_processes_may_open_a_new_ledger_at_once(url: str) -> None:
+    program = "import sys; from stores.ledger import Ledger; print(Ledger.open(sys.argv[1]).epoch)"
+    racing = [
+        subprocess.Popen([sys.executable, "-c", program, url], stdout=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    epochs = {process.communicate(timeout=60)[0] for process in racing}
+    assert [process.returncode for process in racing] == [0, 0, 0]
+    assert len(epochs) == 1
+
+
+@pytest.mark.parametrize("bad", ["", "nonsense", "mysql://x/y", "sqlite://", "sqlite:////absent-folder/x.sqlite"])
+def test_a_url_that_cannot_hold_a_ledger_is_refused_with_a_sentence(bad: str) -> None:
+    with pytest.raises(InvalidSetting):
+        Ledger.open(bad)
