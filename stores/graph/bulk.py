@@ -1,0 +1,130 @@
+"""Builds a whole graph file at once, by COPY from Arrow tables: a thousand times faster than inserting (K3)."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from stores.graph.engine import Database, Engine, Session
+from stores.graph.files import log_path
+from stores.graph.schema import (
+    BURIED,
+    EXPORT_EDGES,
+    EXPORT_ENTITIES,
+    PUT_POSITION,
+    TABLES,
+    edge_values,
+    entity_values,
+    position_values,
+)
+from stores.records import Entity, Position, Relation
+
+_POOL_MB = 1024
+_ROWS_PER_COPY = 100_000
+_ENTITY = pa.schema(
+    [
+        ("id", pa.string()),
+        ("entity_type", pa.string()),
+        ("visibility", pa.string()),
+        ("project_id", pa.string()),
+        ("revision", pa.int64()),
+    ]
+)
+_TIME = pa.timestamp("us")
+_EDGE = pa.schema(
+    [
+        ("source_id", pa.string()),
+        ("target_id", pa.string()),
+        ("id", pa.string()),
+        ("name", pa.string()),
+        ("visibility", pa.string()),
+        ("created_at", _TIME),
+        ("expired_at", _TIME),
+        ("valid_at", _TIME),
+        ("invalid_at", _TIME),
+    ]
+)
+_LINK = ["id", "source_id", "target_id"]
+
+
+def entity_tables(pages: Iterable[Sequence[Entity]]) -> Iterator[pa.Table]:
+    """Turn pages of entities into Arrow tables."""
+    for page in pages:
+        rows = [entity_values(entity) | {"revision": entity.revision} for entity in page]
+        yield pa.Table.from_pylist(rows, schema=_ENTITY)
+
+
+def edge_tables(pages: Iterable[Sequence[Relation]]) -> Iterator[pa.Table]:
+    """Turn pages of relations into Arrow tables."""
+    for page in pages:
+        yield pa.Table.from_pylist([edge_values(relation) for relation in page], schema=_EDGE)
+
+
+def exported_tables(session: Session) -> tuple[Iterable[pa.Table], Iterable[pa.Table]]:
+    """Everything in a graph that is not buried, as entities and edges."""
+    return [session.table(EXPORT_ENTITIES).cast(_ENTITY)], [session.table(EXPORT_EDGES).cast(_EDGE)]
+
+
+def build(
+    path: Path,
+    engine: Engine,
+    entities: Iterable[pa.Table],
+    edges: Iterable[pa.Table],
+    position: Position | None,
+) -> None:
+    """Write a complete, checkpointed graph file; whatever was at the path is replaced. Ids must be unique."""
+    discard(path)
+    database = Database(path, engine, _POOL_MB)
+    try:
+        session = database.session()
+        try:
+            _fill(session, entities, edges)
+            if position is not None:
+                session.rows(PUT_POSITION, **position_values(position))
+            session.command("CHECKPOINT")
+        finally:
+            session.close()
+    finally:
+        database.close()
+
+
+def discard(path: Path) -> None:
+    """Remove an unfinished graph file."""
+    path.unlink(missing_ok=True)
+    log_path(path).unlink(missing_ok=True)
+
+
+def _fill(session: Session, entities: Iterable[pa.Table], edges: Iterable[pa.Table]) -> None:
+    for statement in TABLES:
+        session.command(statement)
+    known: set[str] = set()
+    for table in _sized(entities, _ENTITY):
+        session.copy("Entity", table)
+        session.command("CHECKPOINT")
+        known.update(table["id"].to_pylist())
+    for table in _sized(edges, _EDGE):
+        _copy_stand_ins(session, table, known)
+        session.copy("Link", table.select(_LINK))
+        session.copy("Relation", table)
+        session.command("CHECKPOINT")
+
+
+def _copy_stand_ins(session: Session, edges: pa.Table, known: set[str]) -> None:
+    absent = sorted({*edges["source_id"].to_pylist(), *edges["target_id"].to_pylist()} - known)
+    if absent:
+        stand_in = {"entity_type": "", "visibility": BURIED, "project_id": "", "revision": 0}
+        session.copy("Entity", pa.Table.from_pylist([{"id": each, **stand_in} for each in absent], schema=_ENTITY))
+        known.update(absent)
+
+
+def _sized(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Regroup into few large tables: each COPY of edges rewrites what its neighbours in the file hold."""
+    held: list[pa.Table] = []
+    for table in tables:
+        for start in range(0, table.num_rows, _ROWS_PER_COPY):
+            held.append(table.slice(start, _ROWS_PER_COPY))
+            if sum(part.num_rows for part in held) >= _ROWS_PER_COPY:
+                yield pa.concat_tables(held).combine_chunks()
+                held = []
+    if held:
+        yield pa.concat_tables([schema.empty_table(), *held]).combine_chunks()

@@ -1,0 +1,104 @@
+"""The embedded graph engine: loaded by name, opened with safe limits, driven through prepared statements."""
+
+import importlib
+import importlib.util  # kuzu's COPY from Arrow looks it up and fails if nobody imported it
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+from stores.errors import InvalidSetting
+
+Engine = Literal["ladybug", "kuzu"]
+Value = str | datetime | list[str]
+"""What a statement may be bound to. No integers: a prepared statement keeps the width of the first one it saw."""
+
+MIB = 1 << 20
+_RIVAL: Mapping[Engine, Engine] = {"ladybug": "kuzu", "kuzu": "ladybug"}
+_OPTIONS: Mapping[Engine, Mapping[str, int | bool]] = {
+    # Address space to reserve. Too little ends a graph's life: kuzu uses up 9 MiB of it at each checkpoint (K8).
+    "ladybug": {"max_db_size": 1 << 38, "throw_on_wal_replay_failure": False},
+    "kuzu": {"max_db_size": 1 << 40},
+}
+
+
+def load_engine(name: Engine) -> ModuleType:
+    """Import an engine on first use.
+
+    Raises:
+        InvalidSetting: The other engine is loaded; the two crash in one process.
+    """
+    if _RIVAL[name] in sys.modules:
+        raise InvalidSetting(
+            f"The graph engine {_RIVAL[name]!r} is loaded already; {name!r} cannot share a process with it.",
+            remediation="Choose one graph engine for the whole server and restart it.",
+        )
+    return importlib.import_module(name)
+
+
+def database_options(engine: Engine, pool_mb: int) -> dict[str, int | bool]:
+    """The keyword arguments every opener of a graph file must use, the probe's child process included.
+
+    Automatic checkpoints are off: with a reader in the way they fail the write that triggered them (K2).
+    """
+    limits: dict[str, int | bool] = {
+        "buffer_pool_size": pool_mb * MIB,
+        "max_num_threads": 1,
+        "auto_checkpoint": False,
+    }
+    return limits | dict(_OPTIONS[engine])
+
+
+class Session:
+    """One connection with its prepared statements. Not for two threads at once."""
+
+    def __init__(self, module: ModuleType, database: Any) -> None:
+        self._connection = module.Connection(database, num_threads=1)
+        self._prepare = importlib.import_module(f"{module.__name__}.prepared_statement").PreparedStatement
+        self._prepared: dict[str, Any] = {}
+
+    def rows(self, cypher: str, **values: Value) -> list[list[Any]]:
+        """Run a statement, prepared on first use, and return every row."""
+        statement = self._prepared.get(cypher)
+        if statement is None:
+            statement = self._prepared[cypher] = self._prepare(self._connection, cypher)
+        with self._connection.execute(statement, values) as result:
+            found: list[list[Any]] = result.get_all()
+        return found
+
+    def command(self, cypher: str) -> None:
+        """Run a statement that has no parameters and is not worth preparing."""
+        self._connection.execute(cypher).close()
+
+    def table(self, cypher: str) -> Any:
+        """Run a statement without parameters and return its rows as one Arrow table."""
+        with self._connection.execute(cypher) as result:
+            return result.get_as_arrow()
+
+    def copy(self, target: str, table: Any) -> None:
+        """Append the rows of an Arrow table to a graph table, in a transaction of their own."""
+        self._connection.execute(f"COPY {target} FROM $rows", {"rows": table}).close()
+
+    def close(self) -> None:
+        """Close the connection; an open transaction is rolled back."""
+        self._prepared.clear()
+        self._connection.close()
+
+
+class Database:
+    """One open graph file."""
+
+    def __init__(self, path: Path, engine: Engine, pool_mb: int) -> None:
+        self._module = load_engine(engine)
+        self.pool_mb = pool_mb
+        self._database = self._module.Database(str(path), **database_options(engine, pool_mb))
+
+    def session(self) -> Session:
+        """Open a connection; close it before the database."""
+        return Session(self._module, self._database)
+
+    def close(self) -> None:
+        """Release the file."""
+        self._database.close()

@@ -1,0 +1,67 @@
+"""A readers-writer lock, and the process-wide list of graphs that are open."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_open_folders: set[Path] = set()
+_open_folders_lock = threading.Lock()
+
+
+def claim(folder: Path) -> None:
+    """Reserve a graph for one opener: the engine itself would let a second one in and corrupt the file.
+
+    Raises:
+        RuntimeError: This process has the graph open already.
+    """
+    with _open_folders_lock:
+        if folder.resolve() in _open_folders:
+            raise RuntimeError(f"The graph in {folder} is open in this process already.")
+        _open_folders.add(folder.resolve())
+
+
+def release(folder: Path) -> None:
+    """Let the graph be opened again."""
+    with _open_folders_lock:
+        _open_folders.discard(folder.resolve())
+
+
+class Gate:
+    """Many share it, or one has it alone; whoever wants it alone goes first. Not re-entrant."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._sharing = 0
+        self._wanted_alone = 0
+        self._alone = False
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Keep everybody out who wants to be alone."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._alone and not self._wanted_alone)
+            self._sharing += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._sharing -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Wait until nobody else is inside and keep everybody out."""
+        with self._changed:
+            self._wanted_alone += 1
+            try:
+                self._changed.wait_for(lambda: not self._alone and not self._sharing)
+            finally:
+                self._wanted_alone -= 1
+            self._alone = True
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._alone = False
+                self._changed.notify_all()

@@ -1,0 +1,280 @@
+"""The graph index of one organization: follows the feed, answers what is related to what."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from stores.graph import gate
+from stores.graph.engine import MIB, Engine, Session
+from stores.graph.files import building_path, database_path, remove_strangers, replace_graph
+from stores.graph.neighbours import Neighbour, NeighbourQuery, hop
+from stores.graph.schema import (
+    BURY_EDGE,
+    BURY_ENTITY,
+    CONTENTS,
+    COUNT_DANGLING,
+    COUNT_EDGES,
+    COUNT_ENTITIES,
+    CREATE_EDGE,
+    FIND_LINK,
+    GET_POSITION,
+    PUT_ENTITY,
+    PUT_LINK,
+    PUT_POSITION,
+    PUT_STAND_IN,
+    RELATION_IDS,
+    UPDATE_EDGE,
+    edge_values,
+    entity_values,
+    position_values,
+)
+from stores.graph.sessions import Sessions
+from stores.graph.walk import Walk, breadth_first
+from stores.index import IndexBatch
+from stores.records import Entity, Position, Relation
+
+_CHECKPOINT_TRANSACTIONS = 1_000
+_CHECKPOINT_RECORDS = 20_000
+_BURIED_SHARE = 0.1
+_BYTES_PER_RECORD = 1_024
+WALK_CAP = 500
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class GraphIndex:
+    """One graph on disk. Writes come from one thread; reads from any, also while a write is under way."""
+
+    name = "graph"
+
+    def __init__(self, folder: Path, engine: Engine, buffer_pool_mb: int, clock: Callable[[], datetime]) -> None:
+        self._folder = folder
+        self._engine: Engine = engine
+        self._clock = clock
+        self._gate = gate.Gate()
+        self._closed = False
+        self._transactions = 0
+        self._records = 0
+        self._worth_counting = True
+        folder.mkdir(parents=True, exist_ok=True)
+        remove_strangers(folder, self._path)
+        self._sessions = Sessions(self._path, engine, buffer_pool_mb)
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        *,
+        engine: Engine = "ladybug",
+        buffer_pool_mb: int = 64,
+        clock: Callable[[], datetime] = _utc_now,
+    ) -> "GraphIndex":
+        """Open or create the graph in a folder of its own.
+
+        The buffer pool is a floor; a large graph gets more. The clock tells what is current.
+
+        Raises:
+            RuntimeError: The graph is open already, here or in another process, or the engine cannot read it.
+            InvalidSetting: The other engine is loaded in this process.
+        """
+        gate.claim(folder)
+        try:
+            return cls(folder, engine, buffer_pool_mb, clock)
+        except BaseException:
+            gate.release(folder)
+            raise
+
+    @property
+    def _path(self) -> Path:
+        return database_path(self._folder, self._engine)
+
+    def position(self) -> Position | None:
+        """How far the feed has been applied; None for a fresh index."""
+        with self._reading() as session:
+            rows = session.rows(GET_POSITION)
+        return Position(*rows[0]) if rows else None
+
+    def contents(self) -> Mapping[str, int]:
+        """Every entity id and its revision."""
+        with self._reading() as session:
+            table = session.table(CONTENTS)
+        return dict(zip(table["id"].to_pylist(), table["revision"].to_pylist(), strict=True))
+
+    def relation_ids(self) -> set[str]:
+        """The id of every relation whose two ends are in the graph, expired ones included."""
+        with self._reading() as session:
+            return set(session.table(RELATION_IDS)["id"].to_pylist())
+
+    def dangling(self) -> int:
+        """Count the relations that are skipped because an end of theirs is absent."""
+        with self._reading() as session:
+            return int(session.rows(COUNT_DANGLING)[0][0])
+
+    def neighbours(self, ids: Sequence[str], *, query: NeighbourQuery) -> list[Neighbour]:
+        """Follow one edge from each id, in the order of the ids; per id the latest `valid_at` first.
+
+        An id that is unknown or not visible has no neighbours. Costs one look-up per id and direction, and time in
+        proportion to the edges an id has where few of them pass the filter.
+        """
+        return self._hop(ids, query)[0]
+
+    def walk(self, entity_id: str, *, depth: int, query: NeighbourQuery, cap: int = WALK_CAP) -> Walk:
+        """Visit what lies within one to three edges, nearest first, at most `cap` entities."""
+        if not 1 <= depth <= 3:
+            raise ValueError("depth must be 1, 2 or 3")
+        return breadth_first(entity_id, depth=depth, cap=cap, neighbours=lambda ids: self._hop(ids, query))
+
+    def _hop(self, ids: Sequence[str], query: NeighbourQuery) -> tuple[list[Neighbour], bool]:
+        if query.finds_nothing():
+            return [], False
+        now = self._clock()
+        found: list[Neighbour] = []
+        cut = False
+        with self._reading() as session:
+            for origin_id in dict.fromkeys(ids):
+                near = hop(session, origin_id, query, now)
+                cut = cut or len(near) > query.limit_per_id
+                found.extend(near[: query.limit_per_id])
+        return found, cut
+
+    def apply(self, batch: IndexBatch) -> None:
+        """Make the batch visible to reads and advance the position, in one commit.
+
+        At the first error nothing of the batch is kept and the error is raised.
+        """
+        with self._gate.shared():
+            self._check_open()
+            with self._transaction() as session:
+                _write(session, batch)
+        self._transactions += 1
+        self._records += _size(batch)
+        self._worth_counting = True
+        if self._transactions >= _CHECKPOINT_TRANSACTIONS or self._records >= _CHECKPOINT_RECORDS:
+            self.checkpoint()
+
+    def load(
+        self, entities: Iterable[Sequence[Entity]], relations: Iterable[Sequence[Relation]], position: Position
+    ) -> None:
+        """Replace the whole graph by these records, each id once. Reads see the old one until the new one is ready."""
+        from stores.graph import bulk  # noqa: PLC0415 pyarrow is slow to import
+
+        self._rebuild(bulk.entity_tables(entities), bulk.edge_tables(relations), position)
+
+    def checkpoint(self) -> None:
+        """Move the log into the graph file; reads wait meanwhile (about a second at 200,000 edges)."""
+        with self._gate.exclusive():
+            self._check_open()
+            self._sessions.writer.command("CHECKPOINT")
+            self._transactions = self._records = 0
+            self._sessions.grow_pool()
+
+    def compact(self) -> None:
+        """Checkpoint, or rebuild the file where buried records or dead space make it worth it."""
+        if self._worth_counting and self._is_wasteful():
+            from stores.graph import bulk  # noqa: PLC0415 pyarrow is slow to import
+
+            position = self.position()
+            with self._reading() as session:
+                entities, edges = bulk.exported_tables(session)
+            self._rebuild(entities, edges, position)
+        elif self._transactions:
+            self.checkpoint()
+        self._worth_counting = False
+
+    def close(self) -> None:
+        """Checkpoint and release the file; a second call does nothing."""
+        with self._gate.exclusive():
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._sessions.close(checkpoint=self._transactions > 0)
+            finally:
+                gate.release(self._folder)
+
+    def _is_wasteful(self) -> bool:
+        with self._reading() as session:
+            counts: list[list[Any]] = [session.rows(statement)[0] for statement in (COUNT_ENTITIES, COUNT_EDGES)]
+        records = sum(int(row[0]) for row in counts)
+        buried = sum(int(row[1] or 0) for row in counts)
+        dead_space = self._path.stat().st_size > 16 * MIB + _BYTES_PER_RECORD * records
+        return dead_space or buried > _BURIED_SHARE * records
+
+    def _rebuild(self, entities: Iterable[Any], edges: Iterable[Any], position: Position | None) -> None:
+        from stores.graph import bulk  # noqa: PLC0415 pyarrow is slow to import
+
+        building = building_path(self._folder, self._engine)
+        try:
+            bulk.build(building, self._engine, entities, edges, position)
+            with self._gate.exclusive():
+                self._check_open()
+                self._sessions.reopen(lambda: replace_graph(building, self._path))
+        finally:
+            bulk.discard(building)
+        self._transactions = self._records = 0
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError(f"The graph in {self._folder} is closed.")
+
+    @contextmanager
+    def _reading(self) -> Iterator[Session]:
+        with self._gate.shared():
+            self._check_open()
+            with self._sessions.reader() as session:
+                yield session
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Session]:
+        """Commit at the end, or roll back and drop the connection.
+
+        After an error the engine has left the transaction, and a next statement would commit by itself (K6).
+        """
+        session = self._sessions.writer
+        try:
+            session.command("BEGIN TRANSACTION")
+            yield session
+            session.command("COMMIT")
+        except BaseException:
+            with suppress(RuntimeError):
+                session.command("ROLLBACK")
+            self._sessions.renew_writer()
+            raise
+
+
+def _size(batch: IndexBatch) -> int:
+    return len(batch.entities) + len(batch.deleted_entities) + len(batch.relations) + len(batch.deleted_relations)
+
+
+def _write(session: Session, batch: IndexBatch) -> None:
+    """Prepared single-key statements in a loop: set-wise edge inserts are a thousand times slower (K3)."""
+    for entity in batch.entities:
+        session.rows(PUT_ENTITY, **entity_values(entity))
+    for entity_id in batch.deleted_entities:
+        session.rows(BURY_ENTITY, id=entity_id)
+    for relation in batch.relations:
+        _put_relation(session, relation)
+    for relation_id in batch.deleted_relations:
+        for source_id, target_id in session.rows(FIND_LINK, id=relation_id):
+            session.rows(BURY_EDGE, id=relation_id, source_id=source_id, target_id=target_id)
+    session.rows(PUT_POSITION, **position_values(batch.position))
+
+
+def _put_relation(session: Session, relation: Relation) -> None:
+    ends = [relation.source_id, relation.target_id]
+    values = edge_values(relation)
+    known = session.rows(FIND_LINK, id=relation.id)
+    if known and known[0] != ends:
+        session.rows(BURY_EDGE, id=relation.id, source_id=known[0][0], target_id=known[0][1])
+    if known and session.rows(UPDATE_EDGE, **values):
+        if known[0] == ends:
+            return
+    elif not session.rows(CREATE_EDGE, **values):
+        for end in ends:
+            session.rows(PUT_STAND_IN, id=end)
+        session.rows(CREATE_EDGE, **values)
+    session.rows(PUT_LINK, id=relation.id, source_id=relation.source_id, target_id=relation.target_id)

@@ -1,0 +1,123 @@
+"""The tables of the graph and the statements that change them.
+
+A record that was deleted is *buried*: its visibility becomes empty and every read filters it out. Deleting edges for
+real kills the process on kuzu (K1: two edges, one deleted, checkpoint, one more created and deleted, checkpoint), and
+burying costs the same for an entity of two edges and of 100,000. `compact` rebuilds the file without what is buried.
+
+A relation whose source or target is not (yet) there keeps a buried stand-in for it, so the graph depends only on the
+set of records applied, never on their order or on how the feed was cut into batches.
+"""
+
+from datetime import UTC, datetime
+
+from stores.graph.engine import Value
+from stores.records import Entity, Position, Relation
+
+SCHEMA_VERSION = 1
+BURIED = ""
+OPEN_ENDED = datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001 engines drop offsets (K5)
+"""Stands for "no end": comparisons need no null checks and a prepared statement sees one type."""
+
+TABLES = (
+    "CREATE NODE TABLE IF NOT EXISTS Entity(id STRING PRIMARY KEY, entity_type STRING, visibility STRING, "
+    "project_id STRING, revision INT64)",
+    # Finds a relation by its id: edges have no index of their own.
+    "CREATE NODE TABLE IF NOT EXISTS Link(id STRING PRIMARY KEY, source_id STRING, target_id STRING)",
+    "CREATE NODE TABLE IF NOT EXISTS Position(id STRING PRIMARY KEY, epoch STRING, sequence INT64, batch STRING)",
+    "CREATE REL TABLE IF NOT EXISTS Relation(FROM Entity TO Entity, id STRING, name STRING, visibility STRING, "
+    "created_at TIMESTAMP, expired_at TIMESTAMP, valid_at TIMESTAMP, invalid_at TIMESTAMP)",
+)
+
+PUT_POSITION = (
+    "MERGE (p:Position {id: 'feed'}) SET p.epoch = $epoch, p.sequence = CAST($sequence AS INT64), p.batch = $batch"
+)
+GET_POSITION = "MATCH (p:Position {id: 'feed'}) RETURN p.epoch, p.sequence, p.batch"
+
+PUT_ENTITY = (
+    "MERGE (e:Entity {id: $id}) SET e.entity_type = $entity_type, e.visibility = $visibility, "
+    "e.project_id = $project_id, e.revision = CAST($revision AS INT64)"
+)
+BURY_ENTITY = f"MATCH (e:Entity {{id: $id}}) SET e.visibility = '{BURIED}'"
+PUT_STAND_IN = (
+    "MERGE (e:Entity {id: $id}) ON CREATE SET e.entity_type = '', "
+    f"e.visibility = '{BURIED}', e.project_id = '', e.revision = 0"
+)
+
+FIND_LINK = "MATCH (l:Link {id: $id}) RETURN l.source_id, l.target_id"
+PUT_LINK = "MERGE (l:Link {id: $id}) SET l.source_id = $source_id, l.target_id = $target_id"
+_EDGE = "MATCH (a:Entity {id: $source_id})-[r:Relation]->(b:Entity {id: $target_id}) WHERE r.id = $id"
+CREATE_EDGE = (
+    "MATCH (a:Entity {id: $source_id}), (b:Entity {id: $target_id}) "
+    "CREATE (a)-[r:Relation {id: $id, name: $name, visibility: $visibility, created_at: $created_at, "
+    "expired_at: $expired_at, valid_at: $valid_at, invalid_at: $invalid_at}]->(b) RETURN r.id"
+)
+UPDATE_EDGE = (
+    f"{_EDGE} SET r.name = $name, r.visibility = $visibility, r.created_at = $created_at, "
+    "r.expired_at = $expired_at, r.valid_at = $valid_at, r.invalid_at = $invalid_at RETURN r.id"
+)
+BURY_EDGE = f"{_EDGE} SET r.visibility = '{BURIED}'"
+
+CONTENTS = f"MATCH (e:Entity) WHERE e.visibility <> '{BURIED}' RETURN e.id AS id, e.revision AS revision"
+_LIVE_EDGE = f"MATCH (a:Entity)-[r:Relation]->(b:Entity) WHERE r.visibility <> '{BURIED}'"
+RELATION_IDS = f"{_LIVE_EDGE} AND a.visibility <> '{BURIED}' AND b.visibility <> '{BURIED}' RETURN r.id AS id"
+COUNT_DANGLING = f"{_LIVE_EDGE} AND (a.visibility = '{BURIED}' OR b.visibility = '{BURIED}') RETURN count(*)"
+COUNT_ENTITIES = f"MATCH (e:Entity) RETURN count(*), sum(CASE WHEN e.visibility = '{BURIED}' THEN 1 ELSE 0 END)"
+COUNT_EDGES = (
+    f"MATCH (:Entity)-[r:Relation]->(:Entity) "
+    f"RETURN count(*), sum(CASE WHEN r.visibility = '{BURIED}' THEN 1 ELSE 0 END)"
+)
+EXPORT_ENTITIES = (
+    f"MATCH (e:Entity) WHERE e.visibility <> '{BURIED}' RETURN e.id AS id, e.entity_type AS entity_type, "
+    "e.visibility AS visibility, e.project_id AS project_id, e.revision AS revision"
+)
+EXPORT_EDGES = (
+    f"{_LIVE_EDGE} RETURN a.id AS source_id, b.id AS target_id, r.id AS id, r.name AS name, "
+    "r.visibility AS visibility, r.created_at AS created_at, r.expired_at AS expired_at, r.valid_at AS valid_at, "
+    "r.invalid_at AS invalid_at"
+)
+
+
+def entity_values(entity: Entity) -> dict[str, Value]:
+    """The parameters of PUT_ENTITY. The type is lower case, as in every index."""
+    return {
+        "id": entity.id,
+        "entity_type": entity.entity_type.lower(),
+        "visibility": entity.visibility,
+        "project_id": entity.project_id or "",
+        "revision": str(entity.revision),
+    }
+
+
+def edge_values(relation: Relation) -> dict[str, Value]:
+    """The parameters of CREATE_EDGE and UPDATE_EDGE."""
+    return {
+        "source_id": relation.source_id,
+        "target_id": relation.target_id,
+        "id": relation.id,
+        "name": relation.name,
+        "visibility": relation.visibility,
+        "created_at": stored_time(relation.created_at),
+        "expired_at": stored_time(relation.expired_at),
+        "valid_at": stored_time(relation.valid_at),
+        "invalid_at": stored_time(relation.invalid_at),
+    }
+
+
+def position_values(position: Position) -> dict[str, Value]:
+    """The parameters of PUT_POSITION."""
+    return {"epoch": position.epoch, "sequence": str(position.sequence), "batch": position.batch}
+
+
+def stored_time(moment: datetime | None) -> datetime:
+    """Naive UTC, because engines drop the offset of an aware time (K5)."""
+    return OPEN_ENDED if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def known_time(stored: datetime) -> datetime:
+    """An aware time as the graph stored it."""
+    return stored.replace(tzinfo=UTC)
+
+
+def known_end(stored: datetime) -> datetime | None:
+    """An aware time, or None for what has no end."""
+    return None if stored == OPEN_ENDED else known_time(stored)

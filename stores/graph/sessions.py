@@ -1,0 +1,81 @@
+"""The connections to one graph file: one that writes, a few that read, and how they are all replaced at once."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from queue import LifoQueue
+
+from stores.graph.engine import Database, Engine, Session
+from stores.graph.files import pool_for
+from stores.graph.schema import TABLES
+
+_READERS = 3
+
+
+class Sessions:
+    """Open connections. Whoever replaces them must be alone inside the graph's gate."""
+
+    def __init__(self, path: Path, engine: Engine, floor_mb: int) -> None:
+        self._path = path
+        self._engine: Engine = engine
+        self._floor_mb = floor_mb
+        self._open()
+
+    def _open(self) -> None:
+        self._database = Database(self._path, self._engine, pool_for(self._path, self._floor_mb))
+        try:
+            self.writer = self._database.session()
+            for statement in TABLES:
+                self.writer.command(statement)
+        except BaseException:
+            self._database.close()
+            raise
+        self._readers: LifoQueue[Session | None] = LifoQueue()
+        for _ in range(_READERS):
+            self._readers.put(None)
+
+    @contextmanager
+    def reader(self) -> Iterator[Session]:
+        """Borrow a reading connection; waits while all are in use. One that failed is not used again."""
+        session = self._readers.get()
+        try:
+            if session is None:
+                session = self._database.session()
+            yield session
+        except BaseException:
+            if session is not None:
+                session.close()
+            self._readers.put(None)
+            raise
+        self._readers.put(session)
+
+    def renew_writer(self) -> None:
+        """Drop the writing connection and whatever state it is in."""
+        self.writer.close()
+        self.writer = self._database.session()
+
+    def grow_pool(self) -> None:
+        """Reopen with a larger buffer pool when the file has outgrown the present one. Call after a checkpoint."""
+        if pool_for(self._path, self._floor_mb) > 2 * self._database.pool_mb:
+            self.reopen(lambda: None)
+
+    def reopen(self, replace: Callable[[], None]) -> None:
+        """Close everything, let the caller replace the file, and open it again."""
+        try:
+            self.close(checkpoint=False)
+            replace()
+        finally:
+            self._open()
+
+    def close(self, *, checkpoint: bool) -> None:
+        """Close all connections and the file."""
+        try:
+            if checkpoint:
+                self.writer.command("CHECKPOINT")
+        finally:
+            while not self._readers.empty():
+                reader = self._readers.get()
+                if reader is not None:
+                    reader.close()
+            self.writer.close()
+            self._database.close()
