@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from pydantic import JsonValue
+
 from auth.principal import Principal
 from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
-from stores.records import ORGANIZATION, Entity, Identity, JsonValue, ProjectAccess, Role
+from stores.records import ORGANIZATION, Entity, Identity, ProjectAccess, Role
 
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)

@@ -16,7 +16,7 @@ from tools.entity_types import ENTITY_TYPES, EntityType
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.retrieval.diagnostics import graph_retrieval
 from tools.retrieval.pipeline import Ranking, retrieve
-from tools.retrieval.plan import POOL_LIMIT, Plan
+from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Plan
 from tools.retrieval.scoring import Candidate
 from tools.threads import in_thread
 
@@ -163,7 +163,7 @@ def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
         as_of=optional_moment(request.as_of, now=now, field="as_of"),
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
-        decay_days=request.temporal_decay_days or Plan.__dataclass_fields__["decay_days"].default,
+        decay_days=request.temporal_decay_days or DECAY_DAYS,
     )
 
 

@@ -60,7 +60,8 @@ def _fetch(app: App, call: Call, request: SliceRequest) -> Slice:
         caller.organization_id, place.chunk.document_id, max(0, index - request.window), index + request.window
     )
     readable_pieces = [(chunk, text) for chunk, text in around if may_read(caller, text.visibility)]
-    pieces, used = [], 0
+    pieces: list[Piece] = []
+    used = 0
     for chunk, text in sorted(readable_pieces, key=lambda pair: abs(pair[0].chunk_index - index)):
         if pieces and used + len(text.content) > request.content_max_chars:
             break

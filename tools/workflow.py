@@ -1,7 +1,9 @@
 """The states that tasks, epics and projects may be in, and the moves between them."""
 
+from pydantic import JsonValue
+
 from stores.errors import InvalidRequest, ValidationFailed
-from stores.records import JsonObject, JsonValue
+from stores.records import JsonObject
 from tools.entity_types import COMPLEXITIES, PRIORITIES, PROJECT_VISIBILITIES, STATUSES
 
 

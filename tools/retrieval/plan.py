@@ -7,6 +7,8 @@ from stores.records import IndexFilter
 
 LANE_DEPTH = 500
 """Candidates that the lexical and the dense lane each contribute."""
+DECAY_DAYS = 30.0
+"""Days in which the bonus for recency halves."""
 POOL_LIMIT = 1000
 """Ranked candidates that `total` can count and `offset` can reach."""
 
@@ -25,4 +27,4 @@ class Plan:
     expand: bool = True
     """Whether the graph contributes neighbours of the best candidates."""
     boost_recent: bool = True
-    decay_days: float = 30.0
+    decay_days: float = DECAY_DAYS
