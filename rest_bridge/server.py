@@ -35,7 +35,13 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
     ring = LogRing()
     configure_logs(settings.log_level, settings.log_format, ring)
     async with open_app(settings, logs=ring) as app:
-        server = Server(configuration(build_asgi(app)), lambda: on_listening and on_listening(address_of(listener)))
+
+        def announce() -> None:
+            app.folder.announce(address_of(listener))
+            if on_listening is not None:
+                on_listening(address_of(listener))
+
+        server = Server(configuration(build_asgi(app)), announce)
         await server.serve(sockets=[listener])
 
 

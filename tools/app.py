@@ -115,8 +115,7 @@ def open_stores(
         process_id = _instance(folder.path)
         ledger.idempotency.release_dead_claims(process_id)
         ledger.leases.release_holder(process_id)
-        embedder = embedder or build_embedder(_embedding(settings))
-        if embedder is not None:
+        if embedder is None and (embedder := build_embedder(_embedding(settings))) is not None:
             stack.callback(embedder.close)
             _warm(embedder)
         options = IndexerOptions(

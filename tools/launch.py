@@ -1,0 +1,91 @@
+"""Starts an Engrain server as a child process, and waits until it is ready."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from stores.errors import Unavailable
+from stores.folder import holder
+
+READY_TIMEOUT_S = 60.0
+STOP_TIMEOUT_S = 15.0
+_COMMAND = "from cli.main import app; app()"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerProcess:
+    """A running child server."""
+
+    process: subprocess.Popen[bytes]
+    address: str
+    """`http://127.0.0.1:<port>`."""
+    log: Path
+
+    def stop(self) -> int:
+        """Ask it to stop, and wait; kill it when it does not. Returns its exit status."""
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            return self.process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+@contextmanager
+def server_process(data_dir: Path, *, environ: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
+    """Serve a data folder on a free loopback port until the block ends.
+
+    Raises:
+        Unavailable: It stopped or was not ready in time; the message ends with what it said last.
+    """
+    data_dir.mkdir(parents=True, exist_ok=True)
+    log = data_dir / "server.log"
+    with log.open("wb") as output:
+        # -P: the user's folder must not shadow our modules.
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
+            [sys.executable, "-P", "-c", _COMMAND, "serve", "--port", "0", "--data-dir", str(data_dir)],
+            env={**os.environ, **(environ or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    server: ServerProcess | None = None
+    try:
+        server = ServerProcess(process, _wait_ready(process, data_dir, log), log)
+        yield server
+    finally:
+        (server or ServerProcess(process, "", log)).stop()
+
+
+def _wait_ready(process: subprocess.Popen[bytes], data_dir: Path, log: Path) -> str:
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise Unavailable(f"The server stopped with status {process.returncode}: {_last_words(log)}")
+        who = holder(data_dir)
+        if who and who.pid == process.pid and who.address and _is_ready(who.address):
+            return who.address
+        time.sleep(0.02)
+    raise Unavailable(f"The server was not ready after {READY_TIMEOUT_S:.0f} s: {_last_words(log)}")
+
+
+def _is_ready(address: str) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        with urllib.request.urlopen(f"{address}/api/health/ready", timeout=2) as answer:  # noqa: S310 - loopback
+            return bool(json.load(answer)["status"] == "ready")
+    return False
+
+
+def _last_words(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return " | ".join(lines[-5:]) or "it said nothing"
