@@ -38,7 +38,9 @@ class _Encoder:
         # and threads that spin while they wait take the time of everybody else's.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(read_shipped(MODEL_FILE), options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(
+            read_shipped(MODEL_FILE), options, providers=["CPUExecutionProvider"]
+        )
 
     def sentence(self, text: str) -> Vectors:
         (sentence,) = self._run(["sentence"], text)

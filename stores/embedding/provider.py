@@ -4,10 +4,19 @@ from stores.embedding.embedder import Embedder, EmbeddingSpec
 
 
 def build_embedder(spec: EmbeddingSpec) -> Embedder | None:
-    """Return the embedder that is asked for, not yet loaded or connected; None for the provider `none`."""
+    """Return the embedder that is asked for, not yet loaded or connected; None for the provider `none`.
+
+    Raises:
+        InvalidSetting: A remote provider without a model, or with an address or key that cannot be right.
+    """
     if spec.provider == "none":
         return None
-    # Here, and not above: onnxruntime, tokenizers and the HTTP client cost time that a lexical-only start saves.
-    from stores.embedding.builtin import BuiltinEmbedder  # noqa: PLC0415 - lazy on purpose
+    # Imported here, and not above: onnxruntime and the HTTP client cost time that a start without them saves.
+    if spec.provider == "builtin":
+        from stores.embedding.builtin import BuiltinEmbedder  # noqa: PLC0415 - lazy on purpose
 
-    return BuiltinEmbedder(threads=spec.threads)
+        return BuiltinEmbedder(threads=spec.threads)
+    from stores.embedding.dialects import OllamaDialect, OpenAiDialect  # noqa: PLC0415 - lazy on purpose
+    from stores.embedding.remote import RemoteEmbedder  # noqa: PLC0415 - lazy on purpose
+
+    return RemoteEmbedder(spec, OllamaDialect() if spec.provider == "ollama" else OpenAiDialect())

@@ -1,0 +1,222 @@
+"""One HTTP endpoint that embeds: addresses, keys, time limits, retries, and failures that say what to do."""
+
+import email.utils
+import json
+import random
+import threading
+import time
+from dataclasses import dataclass
+from typing import Final
+
+import httpx2
+
+from stores.embedding.dialects import Dialect
+from stores.embedding.embedder import EmbeddingFailed, EmbeddingSpec
+from stores.errors import InvalidSetting
+from stores.records import JsonObject
+
+LARGEST_ANSWER: Final = 64 * 1024 * 1024
+LONGEST_PAUSE_S: Final = 60.0
+"""A server that asks for a longer wait is reported instead of waited for."""
+
+_FIRST_PAUSE_S = 0.5
+_RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    status: int
+    retry_after: str | None
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class _Setback:
+    """What went wrong in one try."""
+
+    what: str
+    remediation: str
+    passing: bool = False
+    """Whether another try may help."""
+    pause_s: float | None = None
+    """What the server asked for."""
+
+
+_CLOSED = _Setback("the embedder is closed", "The server is stopping; start it again.")
+
+
+class Endpoint:
+    """Sends a body and returns the answer's object; may be used from several threads."""
+
+    def __init__(self, spec: EmbeddingSpec, dialect: Dialect, model: str) -> None:
+        self._dialect, self._model = dialect, model
+        self._timeout_s, self._max_retries = spec.timeout_s, spec.max_retries
+        self._url = _address(spec, dialect)
+        self._key = _key(spec)
+        self._closing = threading.Event()
+        self._client = httpx2.Client(
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            # A proxy of the environment is for the outside, and a redirect would carry texts and key elsewhere.
+            trust_env=self._url.host not in _LOOPBACK,
+            follow_redirects=False,
+        )
+
+    def post(self, body: JsonObject, *, budget_s: float | None = None) -> JsonObject:
+        """Send the body, again if the failure may pass; `budget_s` bounds the time of all tries and pauses.
+
+        Raises:
+            EmbeddingFailed: It failed for good or too often, or the embedder was closed meanwhile.
+        """
+        deadline = time.monotonic() + budget_s if budget_s is not None else None
+        tries = 0
+        while True:
+            outcome = self._try(body, self._limit(deadline))
+            if not isinstance(outcome, _Setback):
+                return outcome
+            tries += 1
+            pause_s = _pause(outcome, tries)
+            over = deadline is not None and time.monotonic() + pause_s >= deadline
+            if not outcome.passing or tries > self._max_retries or over or pause_s > LONGEST_PAUSE_S:
+                raise self.failure(outcome.what, outcome.remediation, tries)
+            self._closing.wait(pause_s)
+
+    def failure(self, what: str, remediation: str, tries: int = 1) -> EmbeddingFailed:
+        """Return the error that names this endpoint and model; the key is in no part of it."""
+        server = self._url.netloc.decode()
+        often = f" ({tries} tries)" if tries > 1 else ""
+        message = f"Embedding with {self._dialect.provider} model {self._model!r} at {server} failed: {what}{often}."
+        return EmbeddingFailed(
+            self._redacted(message),
+            remediation=self._redacted(remediation),
+            details={"provider": self._dialect.provider, "model": self._model, "server": server},
+        )
+
+    def close(self) -> None:
+        """End pauses and connections; a call that is under way fails."""
+        self._closing.set()
+        self._client.close()
+
+    def _limit(self, deadline: float | None) -> float:
+        if deadline is None:
+            return self._timeout_s
+        return max(min(self._timeout_s, deadline - time.monotonic()), 0.001)
+
+    def _try(self, body: JsonObject, limit_s: float) -> JsonObject | _Setback:
+        if self._closing.is_set():
+            return _CLOSED
+        try:
+            answer = self._send(body, limit_s)
+        except httpx2.TimeoutException:
+            return self._too_slow(limit_s)
+        except RuntimeError:  # the client was closed under us
+            if not self._closing.is_set():
+                raise
+            return _CLOSED
+        except httpx2.RequestError as error:
+            what = f"no connection ({type(error).__name__}: {str(error)[:200]})"
+            return _Setback(what, "Start the server, or correct ENGRAIN_EMBEDDING_BASE_URL.", passing=True)
+        if answer is None:
+            return self._too_slow(limit_s)
+        return self._judged(answer)
+
+    def _send(self, body: JsonObject, limit_s: float) -> _Answer | None:
+        ends = time.monotonic() + limit_s
+        received = bytearray()
+        with self._client.stream("POST", self._url, json=body, timeout=limit_s) as response:
+            # The client's own limit is per chunk: a server that trickles would hold us for ever.
+            for chunk in response.iter_bytes():
+                received += chunk
+                if time.monotonic() > ends:
+                    return None
+                if len(received) > LARGEST_ANSWER:
+                    break
+        return _Answer(response.status_code, response.headers.get("Retry-After"), bytes(received))
+
+    def _too_slow(self, limit_s: float) -> _Setback:
+        remediation = "Raise ENGRAIN_EMBEDDING_TIMEOUT_S, or look why the server is slow; a model's first load can be."
+        return _Setback(f"no answer within {limit_s:.3g} s", remediation, passing=True)
+
+    def _judged(self, answer: _Answer) -> JsonObject | _Setback:
+        if answer.status == 200:
+            return self._parsed(answer)
+        if answer.status in (401, 403):  # such answers like to quote the key
+            return _Setback(
+                f"HTTP {answer.status}, the key was refused", "Set ENGRAIN_EMBEDDING_API_KEY to a valid key."
+            )
+        # The key goes before the words are shortened, or its beginning could be left at the cut.
+        words = " ".join(self._redacted(_explanation(answer.body)).split())[:200]
+        what = f"HTTP {answer.status}: {words}" if words else f"HTTP {answer.status}"
+        if answer.status in _RETRIED:
+            pause_s = _asked_pause(answer.retry_after)
+            return _Setback(what, "Wait for the server to recover, or use another.", passing=True, pause_s=pause_s)
+        if answer.status == 404:
+            return _Setback(what, f"{self._dialect.missing_model(self._model)} {_CHECK_URL}")
+        return _Setback(what, f"Check the model's name and dimension. {_CHECK_URL}")
+
+    def _parsed(self, answer: _Answer) -> JsonObject | _Setback:
+        try:
+            parsed = json.loads(answer.body)
+        except (ValueError, RecursionError):
+            return _Setback("the answer is not JSON", _CHECK_URL)
+        return parsed if isinstance(parsed, dict) else _Setback("the answer is not a JSON object", _CHECK_URL)
+
+    def _redacted(self, text: str) -> str:
+        return text.replace(self._key, "***") if self._key else text
+
+
+_CHECK_URL = "Check that ENGRAIN_EMBEDDING_BASE_URL is the address of an embedding server."
+
+
+def _address(spec: EmbeddingSpec, dialect: Dialect) -> httpx2.URL:
+    base = spec.base_url or dialect.default_base_url
+    try:
+        url = httpx2.URL(base)
+    except httpx2.InvalidURL:
+        url = httpx2.URL()
+    if url.scheme not in ("http", "https") or not url.host:
+        raise InvalidSetting("ENGRAIN_EMBEDDING_BASE_URL is no address: give one like `http://127.0.0.1:8080/v1`.")
+    if url.userinfo or url.query or url.fragment:  # they would be logged with the address
+        raise InvalidSetting(
+            "ENGRAIN_EMBEDDING_BASE_URL holds more than scheme, host, port and path:"
+            " put a credential into ENGRAIN_EMBEDDING_API_KEY."
+        )
+    return url.copy_with(path=dialect.path(url.path.rstrip("/")))
+
+
+def _key(spec: EmbeddingSpec) -> str:
+    key = (spec.api_key or "").strip()
+    # The HTTP library would quote the whole key in its complaint.
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise InvalidSetting("ENGRAIN_EMBEDDING_API_KEY holds a character that no key has: copy it again.")
+    return key
+
+
+def _pause(setback: _Setback, tries: int) -> float:
+    """Return seconds to wait: what the server asked for, else exponential with jitter, so that clients spread."""
+    if setback.pause_s is not None:
+        return setback.pause_s
+    longest = min(_FIRST_PAUSE_S * 2.0 ** (tries - 1), LONGEST_PAUSE_S)
+    return random.uniform(longest / 2, longest)  # noqa: S311 - no secret
+
+
+def _asked_pause(retry_after: str | None) -> float | None:
+    """Read a Retry-After header: seconds or a date (RFC 9110, 10.2.3); None where there is none or it is nonsense."""
+    if not retry_after:
+        return None
+    try:
+        if retry_after.strip().isdecimal():
+            return float(retry_after)
+        return max(email.utils.parsedate_to_datetime(retry_after).timestamp() - time.time(), 0.0)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _explanation(body: bytes) -> str:
+    """Return the server's own words, which both dialects put into `error`; empty where there are none."""
+    try:
+        error = json.loads(body)["error"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+    words = error.get("message") if isinstance(error, dict) else error
+    return words if isinstance(words, str) else ""

@@ -1,0 +1,115 @@
+"""The embedder that asks a server, and believes no answer that it has not checked."""
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stores.embedding.dialects import Dialect
+from stores.embedding.embedder import EmbeddingSpec, Passage
+from stores.embedding.endpoint import Endpoint
+from stores.embedding.passages import split_passages
+from stores.embedding.shipped import load_tokenizer
+from stores.embedding.wordpiece import PASSAGE_TOKENS, WordPieceTokenizer
+from stores.errors import InvalidSetting
+from stores.records import JsonObject
+
+BATCH = 64
+
+_CHARACTERS_PER_TOKEN = 4
+_LONGEST_TEXT = 4 * _CHARACTERS_PER_TOKEN * PASSAGE_TOKENS
+
+_NO_EMBEDDINGS = "Check that ENGRAIN_EMBEDDING_MODEL is an embedding model and the server speaks this protocol."
+
+Vectors = NDArray[np.float32]
+
+
+class RemoteEmbedder:
+    """A model on a server. Its vectors are brought to unit length, whatever the server did."""
+
+    def __init__(self, spec: EmbeddingSpec, dialect: Dialect) -> None:
+        if not spec.model:
+            raise InvalidSetting(f"ENGRAIN_EMBEDDING_MODEL is needed with the embedding provider {spec.provider}.")
+        self._name, self._dialect = spec.model, dialect
+        self._asked_dimension = spec.dimension
+        self._dimension = spec.dimension
+        self._query_budget_s = spec.timeout_s
+        self._endpoint = Endpoint(spec, dialect, spec.model)
+        self._lock = threading.Lock()
+
+    @property
+    def model(self) -> str:
+        """The provider and the model, with the dimension where one was asked for. The server's address may change."""
+        shortened = f"/{self._asked_dimension}" if self._asked_dimension else ""
+        return f"{self._dialect.provider}:{self._name}{shortened}"
+
+    @property
+    def dimension(self) -> int:
+        """The length of every vector, as set or as the first answer showed."""
+        if self._dimension is None:
+            self.embed_query("dimension")
+        assert self._dimension is not None  # noqa: S101 - an answer without rows is refused
+        return self._dimension
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Return one row per text, at most 64 texts in one call."""
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
+        batches = (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
+        return np.concatenate([self._embed(batch) for batch in batches])
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return the vector of a question within one time-out, retries included: a person waits for it."""
+        row: Vectors = self._embed([text], budget_s=self._query_budget_s)[0]
+        return row
+
+    def split(self, text: str) -> list[Passage]:
+        """Divide a text into passages of at most 256 tokens of the built-in model, or 4 characters each in a blob."""
+        return split_passages(text, self._tokenizer, limit=PASSAGE_TOKENS, characters_per_token=_CHARACTERS_PER_TOKEN)
+
+    def close(self) -> None:
+        """End the connections; calls under way fail."""
+        self._endpoint.close()
+
+    @cached_property
+    def _tokenizer(self) -> WordPieceTokenizer:
+        return load_tokenizer()
+
+    def _embed(self, texts: Sequence[str], *, budget_s: float | None = None) -> Vectors:
+        # Some servers refuse an empty text, and with it the whole batch.
+        sent = [_sendable(text[:_LONGEST_TEXT]) or " " for text in texts]
+        answer = self._endpoint.post(self._dialect.request(self._name, sent, self._asked_dimension), budget_s=budget_s)
+        vectors = self._checked(answer, len(sent))
+        with np.errstate(over="ignore"):
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise self._endpoint.failure("a vector in the answer has no direction", _NO_EMBEDDINGS)
+        unit: Vectors = (vectors / lengths).astype(np.float32)
+        return unit
+
+    def _checked(self, answer: JsonObject, count: int) -> NDArray[np.float64]:
+        try:
+            vectors = np.asarray(self._dialect.vectors(answer), np.float64)
+        except (KeyError, TypeError, ValueError):
+            raise self._endpoint.failure("the answer has another shape", _NO_EMBEDDINGS) from None
+        if vectors.ndim != 2 or vectors.shape[0] != count or not vectors.shape[1]:
+            raise self._endpoint.failure(f"{count} texts got vectors of shape {vectors.shape}", _NO_EMBEDDINGS)
+        if not np.isfinite(vectors).all():
+            raise self._endpoint.failure("a vector in the answer is not finite", _NO_EMBEDDINGS)
+        self._require_dimension(vectors.shape[1])
+        return vectors
+
+    def _require_dimension(self, found: int) -> None:
+        with self._lock:
+            expected = self._dimension = self._dimension or found
+        if found != expected:
+            raise self._endpoint.failure(
+                f"vectors of {found} numbers where {expected} were expected",
+                f"Set ENGRAIN_EMBEDDING_DIMENSION to {found}, or choose a model of {expected} dimensions.",
+            )
+
+
+def _sendable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
