@@ -81,7 +81,7 @@ class RequestIds:
         async def stamp(message: Message) -> None:
             nonlocal status
             if message["type"] in _OPENINGS:
-                status = message.get("status", 101)
+                status = int(message.get("status", 101))
                 message["headers"] = [*message.get("headers", ()), *stamps]
             await send(message)
 

@@ -1,0 +1,105 @@
+"""What tests of the HTTP surface need: an application on a fresh data folder, people with tokens, a real server."""
+
+import contextlib
+import socket
+import uuid
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import uvicorn
+from starlette.applications import Starlette
+
+from rest_bridge.application import build_asgi
+from rest_bridge.server import configuration
+from stores.records import Organization, Role, Session, User
+from tools.app import App, open_app
+from tools.logs import LogRing
+from tools.operation import Operation
+from tools.settings import Settings
+
+BASE = "http://127.0.0.1:8420"
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with an account and an access token."""
+
+    user_id: str
+    organization_id: str
+    session_id: str
+    token: str
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        """The header that signs in."""
+        return {"Authorization": f"Bearer {self.token}"}
+
+
+def sign_up(app: App, role: Role = "owner") -> Person:
+    """Make a person in an organization of its own, without the cost of hashing a password."""
+    now, user_id, organization_id = app.clock(), str(uuid.uuid4()), str(uuid.uuid4())
+    user = User(user_id, f"{user_id}@example.com", "Ada", None, False, None, None, now)
+    personal = Organization(str(uuid.uuid4()), "Ada's", f"u-{user_id}", True, now)
+    app.ledger.create_account(user, personal)
+    app.ledger.create_organization(Organization(organization_id, "Team", f"team-{user_id}", False, now))
+    app.ledger.add_membership(user_id, organization_id, role)
+    session = Session(str(uuid.uuid4()), user_id, organization_id, "r1", now, now + timedelta(days=1), None)
+    app.ledger.create_session(session)
+    token = app.accounts.tokens.access(user_id, organization_id, session.id)
+    return Person(user_id, organization_id, session.id, token)
+
+
+def settings_at(folder: Path, **overrides: Any) -> Settings:
+    """Settings of a server that embeds nothing, so that it starts at once."""
+    return Settings(data_dir=folder, **{"embedding_provider": "none", **overrides})
+
+
+@contextlib.asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[App]:
+    """Open the application under test."""
+    async with open_app(settings, logs=LogRing()) as app:
+        yield app
+
+
+@contextlib.asynccontextmanager
+async def client_of(application: Starlette, **options: Any) -> AsyncIterator[httpx2.AsyncClient]:
+    """Talk to an application in this process, with its lifespan running."""
+    async with application.router.lifespan_context(application):
+        transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url=BASE, **options) as client:
+            yield client
+
+
+@contextlib.asynccontextmanager
+async def serving(app: App, operations: Iterable[Operation], **options: Any) -> AsyncIterator[tuple[str, int]]:
+    """Serve an application on a real socket of this machine; gives its host and port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(configuration(build_asgi(app, operations, **options)))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: server.serve(sockets=[listener]))
+            with anyio.fail_after(10):
+                while not server.started:
+                    await anyio.sleep(0.01)
+            try:
+                yield "127.0.0.1", listener.getsockname()[1]
+            finally:
+                server.should_exit = True
+
+
+def assert_envelope(response: httpx2.Response, status: int, code: str) -> dict[str, Any]:
+    """Check that a refusal has the one shape of all refusals."""
+    assert response.status_code == status, response.text
+    body = response.json()
+    assert body["error"] == code, body
+    assert set(body) - {"details"} == {"error", "message", "request_id", "remediation"}
+    assert body["message"]
+    assert body["remediation"]
+    assert body["request_id"] == response.headers["x-request-id"]
+    assert response.headers["x-engrain-version"]
+    assert response.headers["content-type"] == "application/json"
+    return dict(body)

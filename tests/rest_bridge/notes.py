@@ -1,0 +1,225 @@
+"""A tiny catalogue for tests: notes in a dictionary, with one operation for each thing that the bridge does."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from stores.errors import NotFound, RateLimited, Unavailable
+from stores.records import JsonObject
+from tools.app import App
+from tools.operation import OWNERS, WRITERS, Call, Nothing, Operation, Request, Result, Route, Tool
+
+NoteId = Annotated[str, StringConstraints(min_length=1, max_length=40)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
+class NoteRequest(Request):
+    """A note to keep."""
+
+    text: Text = Field(description="What it says.")
+    stars: int = Field(0, ge=0, le=5, description="How good it is.")
+    tags: list[str] = Field([], max_length=5, description="Labels.")
+    due: datetime | None = Field(None, description="When it is due.")
+    metadata: JsonObject | None = Field(None, description="Anything.")
+    sync: bool = Field(False, description="Wait for the indexes.")
+
+
+class NoteIdRequest(Request):
+    """Which note."""
+
+    note_id: NoteId = Field(description="Id of the note.")
+
+
+class PatchRequest(Request):
+    """What to change."""
+
+    note_id: NoteId = Field(description="Id of the note.")
+    text: Text | None = Field(None, description="What it says now.")
+    expected_revision: int | None = Field(None, ge=1, description="Refuse if it is not this one.")
+
+
+class ListRequest(Request):
+    """Which notes."""
+
+    page: int = Field(1, ge=1, description="Page, from 1.")
+    tags: list[str] = Field([], max_length=5, description="With all of these.")
+    starred: bool | None = Field(None, description="Only with, or without stars.")
+    least: float | None = Field(None, ge=0, description="At least so many stars.")
+
+
+class TextRequest(Request):
+    """Just text."""
+
+    text: str = Field("", description="What it says.")
+
+
+class RefreshRequest(Request):
+    """A refresh token."""
+
+    refresh_token: Annotated[str, StringConstraints(min_length=1, max_length=4096)] = Field(description="The token.")
+
+
+class Note(Result):
+    """A note."""
+
+    id: str
+    text: str
+    stars: int
+    tags: list[str]
+    due: datetime | None
+    author: str
+    metadata: JsonObject | None = None
+
+
+class NoteList(Result):
+    """Notes, and what was asked for."""
+
+    notes: list[Note]
+    asked: dict[str, Any]
+
+
+class Said(Result):
+    """Something said back."""
+
+    said: str
+
+
+class Tokens(Result):
+    """A pair of tokens."""
+
+    access_token: str
+    refresh_token: str
+
+
+@dataclass
+class Notes:
+    """The notes, and the operations on them."""
+
+    kept: dict[str, Note] = field(default_factory=dict)
+    seen: list[Call] = field(default_factory=list)
+
+    async def create(self, _app: App, call: Call, request: NoteRequest) -> Note:
+        """Keep a note. It is there at once.
+
+        This paragraph is not for readers of the reference.
+        """
+        self.seen.append(call)
+        note_id = f"note_{len(self.kept) + 1}"
+        fields = request.model_dump(exclude={"sync"})
+        self.kept[note_id] = Note(id=note_id, author=call.caller.user_id, **fields)
+        return self.kept[note_id]
+
+    async def read(self, _app: App, _call: Call, request: NoteIdRequest) -> Note:
+        """Read one note."""
+        if request.note_id not in self.kept:
+            raise NotFound(f"There is no note {request.note_id}.")
+        return self.kept[request.note_id]
+
+    async def patch(self, _app: App, _call: Call, request: PatchRequest) -> Said:
+        """Change a note."""
+        return Said(said=f"{request.note_id} {request.text} {request.expected_revision}")
+
+    async def delete(self, _app: App, _call: Call, request: NoteIdRequest) -> Nothing:
+        """Forget a note."""
+        self.kept.pop(request.note_id, None)
+        return Nothing()
+
+    async def list(self, _app: App, _call: Call, request: ListRequest) -> NoteList:
+        """List notes."""
+        return NoteList(notes=list(self.kept.values()), asked=request.model_dump())
+
+    async def recent(self, _app: App, _call: Call, _request: Request) -> Said:
+        """Say what is new."""
+        return Said(said="recent")
+
+    async def upload(self, _app: App, _call: Call, request: TextRequest) -> Said:
+        """Take a small upload."""
+        return Said(said=str(len(request.text)))
+
+    async def echo(self, _app: App, call: Call, request: TextRequest) -> Said:
+        """Say it back, to anybody."""
+        self.seen.append(call)
+        return Said(said=request.text)
+
+    async def break_down(self, _app: App, _call: Call, request: TextRequest) -> Said:
+        """Fail in the way that the text names."""
+        if request.text == "unavailable":
+            raise Unavailable("The disk is gone.")
+        if request.text == "limited":
+            raise RateLimited("Too many at once.")
+        raise RuntimeError("secret detail: hunter2")
+
+    async def refresh(self, _app: App, _call: Call, request: RefreshRequest) -> Tokens:
+        """Exchange a refresh token."""
+        if request.refresh_token != "good":
+            raise NotFound("no", code="authentication_required") if request.refresh_token == "odd" else _unauthenticated()
+        return Tokens(access_token="fresh-access", refresh_token="fresh-refresh")
+
+    async def leave(self, _app: App, _call: Call, _request: Request) -> Nothing:
+        """Forget the cookies."""
+        return Nothing()
+
+    async def own(self, _app: App, _call: Call, _request: Request) -> Said:
+        """Say something to owners."""
+        return Said(said="owner")
+
+    def operations(self) -> tuple[Operation, ...]:
+        """Everything that one can do with notes."""
+        return (
+            Operation(
+                "create_note", NoteRequest, Note, self.create, WRITERS, "write",
+                Route("POST", "/api/notes", 201, frozenset({"sync"}), tag="notes"),
+                Tool("Keep a note", read_only=False, omit=frozenset({"sync"}), render=lambda note: f"Kept {note.id}."),
+                mutates=True,
+            ),
+            Operation(
+                "read_note", NoteIdRequest, Note, self.read,
+                route=Route("GET", "/api/notes/{note_id}", tag="notes"), tool=Tool("Read a note", read_only=True),
+            ),
+            Operation(
+                "patch_note", PatchRequest, Said, self.patch, WRITERS, "write",
+                Route("PATCH", "/api/notes/{note_id}", headers={"if-match": "expected_revision"}, tag="notes"),
+            ),
+            Operation(
+                "delete_note", NoteIdRequest, Nothing, self.delete, WRITERS, "write",
+                Route("DELETE", "/api/notes/{note_id}", 204, tag="notes"),
+                Tool("Forget a note", read_only=False, destructive=True, listed=False), mutates=True,
+            ),
+            Operation("list_notes", ListRequest, NoteList, self.list, route=Route("GET", "/api/notes", tag="notes")),
+            Operation("recent_notes", Request, Said, self.recent, route=Route("GET", "/api/notes/recent", tag="notes")),
+            Operation(
+                "upload_note", TextRequest, Said, self.upload, WRITERS, "write",
+                Route("POST", "/api/uploads", body_limit=1000, tag="notes"),
+            ),
+            Operation(
+                "echo", TextRequest, Said, self.echo, None,
+                route=Route("POST", "/api/echo", tag="open", rate="2/minute"),
+            ),
+            Operation(
+                "say", TextRequest, Said, self.echo, None, route=Route("POST", "/api/say", tag="open"),
+            ),
+            Operation(
+                "break_down", TextRequest, Said, self.break_down, route=Route("POST", "/api/break", tag="notes"),
+                tool=Tool("Break down", read_only=True),
+            ),
+            Operation(
+                "refresh_tokens", RefreshRequest, Tokens, self.refresh, None, "write",
+                Route("POST", "/api/refresh", cookies="set", tag="open"),
+            ),
+            Operation(
+                "leave", Request, Nothing, self.leave, None, "write",
+                Route("POST", "/api/leave", 204, cookies="clear", tag="open"),
+            ),
+            Operation(
+                "own", Request, Said, self.own, OWNERS, route=Route("GET", "/api/own", tag="notes"),
+                tool=Tool("Own", read_only=True),
+            ),
+        )
+
+
+def _unauthenticated() -> Exception:
+    from stores.errors import AuthenticationRequired
+
+    return AuthenticationRequired("The refresh token does not hold.")

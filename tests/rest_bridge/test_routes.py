@@ -1,0 +1,209 @@
+"""Fields from path, query, headers and body; rights; answers."""
+
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from rest_bridge.routes import Placement, build_routes
+from tests.rest_bridge.harness import Person, assert_envelope, sign_up
+from tests.rest_bridge.notes import Note, Notes, PatchRequest
+from tools.app import App
+from tools.operation import Operation, Route
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_created_note_is_answered_with_the_status_of_its_route(client: httpx2.AsyncClient, ada: Person) -> None:
+    response = await client.post("/api/notes", json={"text": "hello"}, headers=ada.bearer)
+    assert response.status_code == 201
+    assert response.json()["text"] == "hello"
+    assert response.json()["author"] == ada.user_id
+    assert response.headers["cache-control"] == "no-store"
+
+
+async def test_unknown_fields_are_ignored(client: httpx2.AsyncClient, ada: Person) -> None:
+    body = {"text": "hello", "max_planned_queries": "whatever"}
+    response = await client.post("/api/notes?nonsense=1", json=body, headers=ada.bearer)
+    assert response.status_code == 201
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "expected"),
+    [
+        ({}, "body.text", "a value: it is required"),
+        ({"text": 5}, "body.text", "a string"),
+        ({"text": "x", "stars": "5"}, "body.stars", "an integer"),
+        ({"text": "x", "stars": True}, "body.stars", "an integer"),
+        ({"text": "x", "stars": 1.5}, "body.stars", "an integer"),
+        ({"text": "x", "stars": 6}, "body.stars", None),
+        ({"text": "x", "tags": ["a", 1]}, "body.tags.1", "a string"),
+        ({"text": "x", "tags": "a"}, "body.tags", "a list"),
+        ({"text": "x", "metadata": []}, "body.metadata", None),
+        ({"text": "x", "due": "someday"}, "body.due", None),
+        ({"text": "a\x00b"}, "body.text", "text without U+0000"),
+    ],
+)
+async def test_a_body_field_of_the_wrong_type_is_named(
+    client: httpx2.AsyncClient, ada: Person, body: object, field: str, expected: str | None
+) -> None:
+    response = await client.post("/api/notes", json=body, headers=ada.bearer)
+    details = assert_envelope(response, 422, "validation_error")["details"]
+    assert details["field"] == field
+    if expected:
+        assert details["expected"] == expected
+
+
+async def test_dates_in_a_body_are_strings(client: httpx2.AsyncClient, ada: Person) -> None:
+    response = await client.post("/api/notes", json={"text": "x", "due": "2026-07-28T10:00:00Z"}, headers=ada.bearer)
+    assert response.json()["due"] == "2026-07-28T10:00:00Z"
+
+
+async def test_query_strings_are_coerced(client: httpx2.AsyncClient, ada: Person) -> None:
+    response = await client.get("/api/notes?page=2&tags=a&tags=b&starred=True&least=1.5", headers=ada.bearer)
+    assert response.json()["asked"] == {"page": 2, "tags": ["a", "b"], "starred": True, "least": 1.5}
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("page=two", "query.page"),
+        ("page=", "query.page"),
+        ("page=0", "query.page"),
+        ("page=1.5", "query.page"),
+        ("page=1&page=2", "query.page"),
+        ("starred=perhaps", "query.starred"),
+        ("least=nan", "query.least"),
+        ("tags=1&tags=2&tags=3&tags=4&tags=5&tags=6", "query.tags"),
+        ("tags=%00", "query.tags.0"),
+    ],
+)
+async def test_a_query_field_of_the_wrong_type_is_named(
+    client: httpx2.AsyncClient, ada: Person, query: str, field: str
+) -> None:
+    response = await client.get(f"/api/notes?{query}", headers=ada.bearer)
+    assert assert_envelope(response, 422, "validation_error")["details"]["field"] == field
+
+
+async def test_a_path_field_of_the_wrong_shape_is_named(client: httpx2.AsyncClient, ada: Person) -> None:
+    response = await client.get(f"/api/notes/{'n' * 41}", headers=ada.bearer)
+    assert assert_envelope(response, 422, "validation_error")["details"]["field"] == "path.note_id"
+
+
+async def test_a_query_field_does_not_come_from_the_body(
+    client: httpx2.AsyncClient, ada: Person, notes: Notes
+) -> None:
+    response = await client.post("/api/notes?sync=true", json={"text": "x", "sync": "ignored"}, headers=ada.bearer)
+    assert response.status_code == 201
+
+
+async def test_a_path_field_does_not_come_from_the_body(client: httpx2.AsyncClient, ada: Person) -> None:
+    response = await client.patch("/api/notes/n1", json={"note_id": "n2", "text": "t"}, headers=ada.bearer)
+    assert response.json() == {"said": "n1 t None"}
+
+
+@pytest.mark.parametrize("tag", ['"7"', "7", 'W/"7"'])
+async def test_a_header_stands_in_for_its_field(client: httpx2.AsyncClient, ada: Person, tag: str) -> None:
+    response = await client.patch("/api/notes/n1", json={}, headers={**ada.bearer, "If-Match": tag})
+    assert response.json() == {"said": "n1 None 7"}
+
+
+async def test_the_body_wins_over_the_header(client: httpx2.AsyncClient, ada: Person) -> None:
+    headers = {**ada.bearer, "If-Match": '"7"'}
+    response = await client.patch("/api/notes/n1", json={"expected_revision": 3}, headers=headers)
+    assert response.json() == {"said": "n1 None 3"}
+
+
+async def test_a_missing_body_is_an_empty_one(client: httpx2.AsyncClient, ada: Person) -> None:
+    response = await client.patch("/api/notes/n1", headers=ada.bearer)
+    assert response.json() == {"said": "n1 None None"}
+
+
+async def test_an_empty_answer_has_no_body_and_no_type(client: httpx2.AsyncClient, ada: Person) -> None:
+    response = await client.delete("/api/notes/n1", headers=ada.bearer)
+    assert response.status_code == 204
+    assert response.content == b""
+    assert "content-type" not in response.headers
+
+
+async def test_a_fixed_path_wins_over_one_with_a_field(client: httpx2.AsyncClient, ada: Person) -> None:
+    assert (await client.get("/api/notes/recent", headers=ada.bearer)).json() == {"said": "recent"}
+    response = await client.delete("/api/notes/recent", headers=ada.bearer)
+    assert response.status_code == 204, "another method of the same path is the field's"
+
+
+async def test_head_is_answered_like_get(client: httpx2.AsyncClient, ada: Person) -> None:
+    assert (await client.head("/api/notes", headers=ada.bearer)).status_code == 200
+
+
+@pytest.mark.parametrize("key", ["", "has space", "é", "x" * 256])
+async def test_a_malformed_idempotency_key_is_refused(client: httpx2.AsyncClient, ada: Person, key: str) -> None:
+    headers = [*ada.bearer.items(), (b"idempotency-key", key.encode())]
+    response = await client.post("/api/notes", json={"text": "x"}, headers=headers)
+    assert_envelope(response, 400, "invalid_request")
+
+
+async def test_a_repeated_write_is_answered_from_its_key(
+    client: httpx2.AsyncClient, ada: Person, notes: Notes
+) -> None:
+    headers = {**ada.bearer, "Idempotency-Key": "k1"}
+    first = await client.post("/api/notes", json={"text": "once"}, headers=headers)
+    again = await client.post("/api/notes", json={"text": "once"}, headers=headers)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.json() == again.json()
+    assert "idempotency-replayed" not in first.headers
+    assert again.headers["idempotency-replayed"] == "true"
+    assert len(notes.kept) == 1
+    other = await client.post("/api/notes", json={"text": "twice"}, headers=headers)
+    assert_envelope(other, 409, "conflict")
+
+
+async def test_an_idempotency_key_of_another_caller_is_another_key(
+    client: httpx2.AsyncClient, app: App, notes: Notes
+) -> None:
+    for person in (sign_up(app), sign_up(app)):
+        headers = {**person.bearer, "Idempotency-Key": "k1"}
+        assert (await client.post("/api/notes", json={"text": "mine"}, headers=headers)).status_code == 201
+    assert len(notes.kept) == 2
+
+
+async def test_a_role_that_is_not_enough_is_told_which_one_is(client: httpx2.AsyncClient, app: App) -> None:
+    viewer = sign_up(app, "viewer")
+    response = await client.post("/api/notes", json={"text": "x"}, headers=viewer.bearer)
+    assert "Viewer" in assert_envelope(response, 403, "forbidden")["message"]
+
+
+async def test_a_protected_route_is_refused_before_its_body_is_read(client: httpx2.AsyncClient) -> None:
+    async def body() -> AsyncIterator[bytes]:
+        raise AssertionError("the body was read")
+        yield b""
+
+    assert_envelope(await client.post("/api/notes", content=body()), 401, "authentication_required")
+
+
+async def test_a_session_ends_with_its_cookies(client: httpx2.AsyncClient) -> None:
+    response = await client.post("/api/leave")
+    assert response.status_code == 204
+    cookies = response.headers.get_list("set-cookie")
+    assert [cookie.split("=")[0] for cookie in cookies] == ["engrain_access_token", "engrain_refresh_token"]
+    assert all("Max-Age=0" in cookie for cookie in cookies)
+
+
+async def test_the_call_carries_the_request_id_and_the_address(client: httpx2.AsyncClient, notes: Notes) -> None:
+    await client.post("/api/say", headers={"X-Request-ID": "mine:1"})
+    assert notes.seen[0].request_id == "mine:1"
+    assert notes.seen[0].client == "127.0.0.1"
+    assert notes.seen[0].principal is None
+
+
+def test_two_operations_at_one_method_and_path_are_a_mistake(app: App) -> None:
+    operation = Notes().operations()[1]
+    with pytest.raises(ValueError, match="share a route"):
+        build_routes(app, (operation, operation))
+
+
+def test_a_path_field_that_the_request_does_not_have_is_a_mistake() -> None:
+    route = Route("GET", "/api/notes/{nte_id}")
+    operation = Operation("typo", PatchRequest, Note, Notes().read, route=route)
+    with pytest.raises(ValueError, match="nte_id"):
+        Placement.of(operation, route)
