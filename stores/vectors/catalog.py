@@ -1,0 +1,79 @@
+"""Which rows of the table are valid. The table is a log: a record's newest rows replace the ones before."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+PASSAGE, EMPTY, DELETION, STATE = range(4)
+"""What a row is: a passage, a record without text, a record's end, how far the index has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A record's rows, which one commit wrote next to each other."""
+
+    revision: int
+    rows: range
+    kind: int
+
+
+@dataclass(frozen=True, slots=True)
+class Validity:
+    """Which rows a search may read, at one moment."""
+
+    below: int
+    """Rows from this number on were not there yet."""
+    without: frozenset[int]
+
+
+@dataclass(slots=True, eq=False)
+class Catalog:
+    """Every record that the index holds, and every row that is no longer valid but still in the table."""
+
+    records: dict[str, Held] = field(default_factory=dict)
+    superseded: set[int] = field(default_factory=set)
+    state: str | None = None
+    state_row: int | None = None
+    next_row: int = 0
+
+    def read(self, rows: Iterable[tuple[int, int, str, int, int]]) -> None:
+        """Take in rows in their order: number, kind, record id, revision, passage number."""
+        for number, kind, record_id, revision, passage in rows:
+            held = self.records.get(record_id)
+            if kind == PASSAGE and passage and held:
+                self.records[record_id] = Held(revision, range(held.rows.start, number + 1), kind)
+            elif kind != STATE:
+                self.put(record_id, Held(revision, range(number, number + 1), kind))
+            self.next_row = number + 1
+
+    def put(self, record_id: str, held: Held) -> range:
+        """Replace or delete a record; return the rows of passages that became invalid."""
+        before = self.records.pop(record_id, None)
+        self.next_row = max(self.next_row, held.rows.stop)
+        if held.kind == DELETION:
+            self.superseded.update(held.rows)
+        else:
+            self.records[record_id] = held
+        if before is None:
+            return range(0)
+        self.superseded.update(before.rows)
+        return before.rows if before.kind == PASSAGE else range(0)
+
+    def put_state(self, row: int, state: str) -> None:
+        """Note the newest state."""
+        if self.state_row is not None:
+            self.superseded.add(self.state_row)
+        self.state, self.state_row = state, row
+        self.next_row = max(self.next_row, row + 1)
+
+    def erased(self, rows: Iterable[int]) -> None:
+        """Note that rows are no longer in the table."""
+        self.superseded.difference_update(rows)
+
+    def validity(self) -> Validity:
+        """What is valid now."""
+        return Validity(self.next_row, frozenset(self.superseded))
+
+    @property
+    def passages(self) -> int:
+        """How many passages are valid."""
+        return sum(len(held.rows) for held in self.records.values() if held.kind == PASSAGE)

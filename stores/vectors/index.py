@@ -1,0 +1,199 @@
+"""The vector index of one organization: kept in LanceDB, searched in memory as long as there is room."""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from stores.records import IndexFilter
+from stores.vectors.catalog import PASSAGE, Catalog
+from stores.vectors.conditions import wanted
+from stores.vectors.matrix import Matrix, Snapshot, row_bytes
+from stores.vectors.passages import DenseHit, EmbeddedRecord, Vector, VectorState
+
+if TYPE_CHECKING:
+    from stores.vectors.table import PassageTable, Written
+
+INDEX_FROM = 100_000
+"""Passages from which an index that does not fit into memory is searched approximately."""
+_BURIED_SHARE = 0.5
+# Replaced rows are named in every condition while LanceDB itself answers: few enough to read.
+_MOST_NAMED = 1_000
+
+
+class VectorIndex:
+    """Passages and their vectors, one writer. Searches may come from any thread and never wait for the writer."""
+
+    name = "vectors"
+
+    def __init__(self, table: "PassageTable", dimension: int, budget_bytes: int, index_from: int) -> None:
+        self._table = table
+        self._dimension = dimension
+        self._budget_bytes = budget_bytes
+        self._index_from = index_from
+        self._writing = threading.RLock()
+        self._catalog: Catalog = table.catalog()
+        self._validity = self._catalog.validity()
+        self._matrix: Matrix | None = None
+        self._dropped = False
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        *,
+        model: str,
+        dimension: int,
+        memory_budget_mb: int = 512,
+        index_from: int = INDEX_FROM,
+    ) -> Self:
+        """Open the index in a folder, creating both where needed; the first call of a process takes seconds.
+
+        Raises:
+            ModelChanged: The folder holds vectors of another model: build a new index in a new folder.
+        """
+        from stores.vectors.table import PassageTable  # noqa: PLC0415 - the engine takes seconds to import
+
+        table = PassageTable.open(folder, model=model, dimension=dimension)
+        return cls(table, dimension, memory_budget_mb * 1_000_000, index_from)
+
+    def state(self) -> VectorState | None:
+        """How far the vector lane has come; None for a fresh index."""
+        state = self._catalog.state
+        return None if state is None else VectorState.from_json(state)
+
+    def contents(self) -> Mapping[str, int]:
+        """Every record's id and revision, those without text included."""
+        with self._writing:
+            return {record_id: held.revision for record_id, held in self._catalog.records.items()}
+
+    def replace(self, records: Sequence[EmbeddedRecord], deleted: Sequence[str], state: VectorState) -> None:
+        """Make these the only passages of those records, remove the deleted ones, store the state: one commit.
+
+        Of a record that occurs twice the last one counts; one that is deleted as well is kept. Doing it twice changes
+        nothing.
+
+        Raises:
+            ValueError: A vector has the wrong shape or holds something that is not a finite number.
+        """
+        latest = {record.record_id: record for record in records}
+        self._check(latest.values())
+        with self._writing:
+            gone = [each for each in dict.fromkeys(deleted) if each in self._catalog.records and each not in latest]
+            text = state.to_json()
+            written = self._table.append(self._catalog.next_row, list(latest.values()), gone, text)
+            self._take_in(written, latest, text)
+            if self._dropped and len(self._catalog.superseded) > _MOST_NAMED:
+                self._erase()
+
+    def search(self, vector: Vector, *, filter: IndexFilter, limit: int) -> list[DenseHit]:
+        """Find the records whose best passage is nearest to a vector of length 1, best first, ties by id.
+
+        The first search loads the vectors into memory, unless they exceed the budget or were dropped: LanceDB then
+        answers, exactly below `INDEX_FROM` passages.
+        """
+        if limit < 1 or not filter.visibility or not all(filter.any_of.values()):
+            return []
+        query = np.ascontiguousarray(vector, np.float32)
+        snapshot = self._snapshot()
+        if snapshot is not None:
+            return snapshot.search(query, filter, limit)
+        return self._table.search(query, wanted(filter, self._validity), limit)
+
+    def vectors_of(self, record_ids: Iterable[str]) -> dict[str, Vector]:
+        """The vector of each record's first passage; records without text are left out."""
+        held = {each: self._catalog.records.get(each) for each in record_ids}
+        rows = {each: item.rows.start for each, item in held.items() if item and item.kind == PASSAGE}
+        snapshot = self._snapshot()
+        if snapshot is None:
+            return self._table.vectors(rows)
+        found = {each: snapshot.vector(row) for each, row in rows.items()}
+        return {each: vector for each, vector in found.items() if vector is not None}
+
+    def memory_bytes(self) -> int:
+        """The memory that the vectors take at the moment."""
+        matrix = self._matrix
+        return matrix.bytes if matrix else 0
+
+    def drop_matrix(self) -> None:
+        """Give the memory back: LanceDB answers until `load_matrix` is called."""
+        with self._writing:
+            self._dropped, self._matrix = True, None
+
+    def load_matrix(self) -> bool:
+        """Load the vectors into memory, unless they exceed the budget; say whether they are there."""
+        with self._writing:
+            self._dropped = not self._fits()
+            return self._snapshot() is not None
+
+    def compact(self) -> None:
+        """Drop replaced and deleted rows for good, merge what is left and build what large indexes need.
+
+        Seconds per 100,000 passages, and about a minute per 100,000 when the approximate index is built first; searches
+        go on, `replace` waits.
+        """
+        with self._writing:
+            self._erase()
+            if self._dropped and self._catalog.passages >= self._index_from:
+                self._table.ensure_index()
+
+    def close(self) -> None:
+        """Release the table and the memory."""
+        with self._writing:
+            self._matrix = None
+            self._table.close()
+
+    def _check(self, records: Iterable[EmbeddedRecord]) -> None:
+        for record in records:
+            for passage in record.passages:
+                if passage.vector.shape != (self._dimension,) or not np.isfinite(passage.vector).all():
+                    raise ValueError(f"A vector of {record.record_id} is not {self._dimension} finite numbers.")
+
+    def _take_in(self, written: "Written", latest: Mapping[str, EmbeddedRecord], state: str) -> None:
+        matrix = self._matrix
+        for record_id, held in written.held.items():
+            replaced = self._catalog.put(record_id, held)
+            if matrix is not None:
+                matrix.bury(replaced)
+                if held.kind == PASSAGE:
+                    matrix.append(latest[record_id], held.rows)
+        self._catalog.put_state(written.state_row, state)
+        self._validity = self._catalog.validity()
+        if matrix is None:
+            return
+        matrix.publish()
+        if not self._fits():
+            self.drop_matrix()
+        elif matrix.dead_share > _BURIED_SHARE:
+            self._matrix = self._load()
+
+    def _snapshot(self) -> Snapshot | None:
+        matrix = self._matrix
+        if matrix is not None:
+            return matrix.snapshot
+        if self._dropped:
+            return None
+        with self._writing:
+            if self._matrix is None and not self._dropped:
+                self._dropped = not self._fits()
+                self._matrix = None if self._dropped else self._load()
+            return self._matrix.snapshot if self._matrix else None
+
+    def _fits(self) -> bool:
+        return self._catalog.passages * row_bytes(self._dimension) <= self._budget_bytes
+
+    def _load(self) -> Matrix:
+        matrix = Matrix(self._dimension)
+        valid = [held.rows for held in self._catalog.records.values() if held.kind == PASSAGE]
+        if valid:
+            matrix.append_columns(self._table.load(np.concatenate([np.asarray(rows) for rows in valid])))
+        matrix.publish()
+        return matrix
+
+    def _erase(self) -> None:
+        dropped = frozenset(self._catalog.superseded)
+        self._table.compact(dropped)
+        self._catalog.erased(dropped)
+        self._validity = self._catalog.validity()

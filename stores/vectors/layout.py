@@ -1,0 +1,149 @@
+"""How passages lie in the table, as Arrow columns. Imported only when an index is opened: it loads Arrow."""
+
+from typing import Any, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from stores.records import Facet
+from stores.vectors.catalog import EMPTY, PASSAGE
+from stores.vectors.matrix import VISIBILITY, Columns, Integers, microseconds
+from stores.vectors.passages import EmbeddedRecord, Vector
+
+FORMAT = "1"
+FACETS: tuple[Facet, ...] = get_args(Facet)
+STATE_ID = "\0state"
+LIGHT = ["row", "kind", "record_id", "revision", "passage"]
+PASSAGES = ["row", "record_id", "start", "end", "updated_at", VISIBILITY, *FACETS, "vector"]
+
+_NUMBERS = {"row": pa.int64(), "kind": pa.int8(), "revision": pa.int64(), "passage": pa.int32()}
+_PLACES = {"start": pa.int32(), "end": pa.int32(), "updated_at": pa.int64()}
+
+
+def schema(model: str, dimension: int) -> Any:
+    """The table's schema; what the vectors were made with is written on it."""
+    fields: dict[str, Any] = {
+        **_NUMBERS,
+        "record_id": pa.string(),
+        **_PLACES,
+        VISIBILITY: pa.string(),
+        **{facet: pa.list_(pa.string()) for facet in FACETS},
+        "state": pa.string(),
+        "vector": pa.list_(pa.float32(), dimension),
+    }
+    return pa.schema(list(fields.items()), metadata=label(model, dimension))
+
+
+def label(model: str, dimension: int) -> dict[str, str]:
+    """What is written on the table."""
+    return {"format": FORMAT, "model": model, "dimension": str(dimension)}
+
+
+def read_label(table_schema: Any) -> dict[str, str]:
+    """Read what `label` wrote."""
+    return {key.decode(): value.decode() for key, value in (table_schema.metadata or {}).items()}
+
+
+class RowWriter:
+    """Gathers the rows of one commit, column by column."""
+
+    def __init__(self, table_schema: Any, first_row: int) -> None:
+        self._schema = table_schema
+        self._columns: dict[str, list[Any]] = {name: [] for name in table_schema.names}
+        self._zero = np.zeros(table_schema.field("vector").type.list_size, np.float32)
+        self._row = first_row
+
+    def add_record(self, record: EmbeddedRecord) -> range:
+        """Add a record's passages, or one row that says that it has none; return the numbers of its rows."""
+        first = self._row
+        shared: dict[str, Any] = {
+            "record_id": record.record_id,
+            "revision": record.revision,
+            "updated_at": microseconds(record.updated_at),
+            VISIBILITY: record.visibility,
+            **{facet: list(dict.fromkeys(record.facets.get(facet, ()))) for facet in FACETS},
+        }
+        for number, passage in enumerate(record.passages):
+            place = {"passage": number, "start": passage.start, "end": passage.end, "vector": passage.vector}
+            self._add(kind=PASSAGE, **shared, **place)
+        if not record.passages:
+            self._add(kind=EMPTY, **shared)
+        return range(first, self._row)
+
+    def add_mark(self, kind: int, record_id: str, state: str | None = None) -> range:
+        """Add a row that is no record."""
+        self._add(kind=kind, record_id=record_id, state=state)
+        return range(self._row - 1, self._row)
+
+    def table(self) -> Any:
+        """The rows as an Arrow table."""
+        arrays = [
+            self._vectors(field.type) if field.name == "vector" else pa.array(self._columns[field.name], field.type)
+            for field in self._schema
+        ]
+        return pa.Table.from_arrays(arrays, schema=self._schema)
+
+    def _add(self, **values: Any) -> None:
+        row = {"row": self._row, "revision": 0, "passage": 0, "vector": self._zero, **values}
+        for name, column in self._columns.items():
+            column.append(row.get(name))
+        self._row += 1
+
+    def _vectors(self, vector_type: Any) -> Any:
+        flat = np.concatenate(self._columns["vector"]).astype(np.float32, copy=False)
+        return pa.FixedSizeListArray.from_arrays(pa.array(flat), type=vector_type)
+
+
+def light_rows(table: Any) -> list[tuple[int, int, str, int, int]]:
+    """The columns that a catalog reads, in the order of the row numbers."""
+    ordered = table.sort_by("row")
+    return list(zip(*(ordered.column(name).to_pylist() for name in LIGHT), strict=True))
+
+
+def vectors(table: Any) -> Vector:
+    """The vectors of a table's rows, one per line."""
+    column = table.column("vector")
+    width = column.type.list_size
+    lines = [chunk.flatten().to_numpy().reshape(-1, width) for chunk in column.chunks]
+    return np.concatenate([np.empty((0, width), np.float32), *lines])
+
+
+def columns(table: Any, valid: Integers) -> Columns:
+    """The passages among a table's rows whose numbers are given, ready for the matrix."""
+    numbers = table.column("row").to_numpy()
+    order = np.argsort(numbers, kind="stable")
+    chosen = order[np.isin(numbers[order], valid)]
+    rows = table.drop_columns(["vector"]).take(pa.array(chosen)).combine_chunks()
+    return Columns(
+        vectors=vectors(table)[chosen],
+        rows=numbers[chosen],
+        starts=rows.column("start").to_numpy(),
+        ends=rows.column("end").to_numpy(),
+        updated_at=rows.column("updated_at").to_numpy(),
+        owners=rows.column("record_id").to_pylist(),
+        postings=_postings(rows),
+    )
+
+
+def _postings(rows: Any) -> dict[tuple[str, str], Integers]:
+    found: dict[tuple[str, str], Integers] = {}
+    for key in (VISIBILITY, *FACETS):
+        column = rows.column(key).combine_chunks()
+        array = column.chunk(0) if isinstance(column, pa.ChunkedArray) and column.num_chunks else column
+        if not len(array):
+            continue
+        found.update(_grouped(key, array))
+    return found
+
+
+def _grouped(key: str, array: Any) -> dict[tuple[str, str], Integers]:
+    places = np.arange(len(array)) if key == VISIBILITY else pc.list_parent_indices(array).to_numpy()
+    values = (array if key == VISIBILITY else pc.list_flatten(array)).dictionary_encode()
+    codes = values.indices.to_numpy(zero_copy_only=False)
+    order = np.argsort(codes, kind="stable")
+    cuts = np.searchsorted(codes[order], np.arange(len(values.dictionary) + 1))
+    return {
+        (key, value): places[order[cuts[at] : cuts[at + 1]]].astype(np.int64)
+        for at, value in enumerate(values.dictionary.to_pylist())
+    }

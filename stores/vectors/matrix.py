@@ -1,0 +1,246 @@
+"""Exact search in memory: every vector of an organization, read by many threads while one adds to it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stores.records import IndexFilter
+from stores.vectors.passages import DenseHit, EmbeddedRecord, Vector
+
+BLOCK_ROWS = 8_192
+DIGITS = 6
+"""Scores are compared after rounding to this many digits."""
+SLACK = 2 * 10.0**-DIGITS
+VISIBILITY = "visibility"
+# Below this share of wanted rows, picking them out is cheaper than multiplying all.
+_PICK_BELOW = 0.2
+_ROW_BYTES = 64
+
+Bools = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+class Growing(Generic[Scalar]):
+    """An array that only grows: what a reader has seen never changes."""
+
+    def __init__(self, dtype: type[Scalar]) -> None:
+        self._values: NDArray[Scalar] = np.empty(16, dtype)
+        self._size = 0
+
+    def extend(self, values: Iterable[object]) -> None:
+        """Append; readers that hold the values so far keep them."""
+        added = np.asarray(values if isinstance(values, np.ndarray) else list(values), self._values.dtype)
+        size = self._size + len(added)
+        if size > len(self._values):
+            values_then = np.empty(max(size, 2 * len(self._values)), self._values.dtype)
+            values_then[: self._size] = self._values[: self._size]
+            self._values = values_then
+        self._values[self._size : size] = added
+        self._size = size
+
+    def all(self) -> NDArray[Scalar]:
+        """The values so far, without a copy."""
+        return self._values[: self._size]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """One consistent state of the matrix."""
+
+    blocks: tuple[Vector, ...]
+    size: int
+    alive: Bools
+    rows: Integers
+    starts: Integers
+    ends: Integers
+    updated_at: Integers
+    owners: Sequence[str]
+    """May grow beyond `size`."""
+    postings: Mapping[tuple[str, str], Growing[np.int64]]
+    """For each key and value the places of the passages that have it, ascending; may grow beyond `size`."""
+
+    def search(self, vector: Vector, accepted: IndexFilter, limit: int) -> list[DenseHit]:
+        """Find the records whose best passage is nearest, best first, ties by id."""
+        places = np.flatnonzero(self._wanted(accepted))
+        if not len(places) or limit < 1:
+            return []
+        scores = self._scores(vector, places)
+        taken = limit
+        while True:
+            taken = min(4 * taken, len(places))
+            last = float(np.partition(scores, -taken)[-taken])
+            chosen = np.flatnonzero(scores >= last - SLACK)
+            hits = self._hits(places[chosen], scores[chosen])
+            if taken == len(places) or (len(hits) >= limit and hits[limit - 1].score >= last - SLACK / 2):
+                return hits[:limit]
+
+    def vector(self, row: int) -> Vector | None:
+        """A copy of the vector in the row of that number; None when this snapshot lacks it."""
+        place = int(np.searchsorted(self.rows, row))
+        if place == self.size or self.rows[place] != row:
+            return None
+        copied: Vector = self.blocks[place // BLOCK_ROWS][place % BLOCK_ROWS].copy()
+        return copied
+
+    def _wanted(self, accepted: IndexFilter) -> Bools:
+        wanted = self.alive & self._having(VISIBILITY, accepted.visibility)
+        for facet, values in accepted.any_of.items():
+            wanted &= self._having(facet, values)
+        if accepted.updated_since is not None:
+            wanted &= self.updated_at >= microseconds(accepted.updated_since)
+        return wanted
+
+    def _having(self, key: str, values: Iterable[str]) -> Bools:
+        found = np.zeros(self.size, np.bool_)
+        for value in values:
+            posting = self.postings.get((key, value))
+            if posting is not None:
+                places = posting.all()
+                found[places[: np.searchsorted(places, self.size)]] = True
+        return found
+
+    def _scores(self, vector: Vector, places: Integers) -> Vector:
+        if len(places) > _PICK_BELOW * self.size:
+            return np.concatenate(
+                [block[: self.size - at * BLOCK_ROWS] @ vector for at, block in enumerate(self.blocks)]
+            )[places]
+        cuts = np.searchsorted(places, np.arange(len(self.blocks) + 1) * BLOCK_ROWS)
+        return np.concatenate(
+            [block[places[cuts[at] : cuts[at + 1]] - at * BLOCK_ROWS] @ vector for at, block in enumerate(self.blocks)]
+        )
+
+    def _hits(self, places: Integers, scores: Vector) -> list[DenseHit]:
+        found = (
+            DenseHit(self.owners[place], score, start, end)
+            for place, score, start, end in zip(
+                places.tolist(), scores.tolist(), self.starts[places].tolist(), self.ends[places].tolist(), strict=True
+            )
+        )
+        return best_per_record(found)
+
+
+class Matrix:
+    """The writer's side: appends passages, buries those that are gone and hands out snapshots."""
+
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
+        self._blocks: list[Vector] = []
+        self._size = 0
+        self._alive = np.empty(0, np.bool_)
+        self._rows, self._starts, self._ends, self._updated_at = (Growing(np.int64) for _ in range(4))
+        self._owners: list[str] = []
+        self._postings: dict[tuple[str, str], Growing[np.int64]] = {}
+        self.snapshot = self._freeze()
+
+    @property
+    def bytes(self) -> int:
+        """The memory that the rows take."""
+        return row_bytes(self._dimension) * self._size
+
+    @property
+    def dead_share(self) -> float:
+        """The share of rows that are buried."""
+        return 1 - float(self._alive.mean()) if self._size else 0.0
+
+    def append(self, record: EmbeddedRecord, rows: range) -> None:
+        """Add the passages of a record, whose rows have those numbers; `publish` shows them."""
+        places = range(self._size, self._size + len(record.passages))
+        self._append_vectors(np.stack([passage.vector for passage in record.passages]))
+        self._rows.extend(rows)
+        self._starts.extend([passage.start for passage in record.passages])
+        self._ends.extend([passage.end for passage in record.passages])
+        self._updated_at.extend([microseconds(record.updated_at)] * len(places))
+        self._owners.extend([record.record_id] * len(places))
+        self._posting((VISIBILITY, record.visibility)).extend(places)
+        for facet, values in record.facets.items():
+            for value in dict.fromkeys(values):
+                self._posting((facet, value)).extend(places)
+
+    def append_columns(self, columns: "Columns") -> None:
+        """Add rows that were read from the table, in ascending order of their numbers."""
+        base = self._size
+        self._append_vectors(columns.vectors)
+        self._rows.extend(columns.rows)
+        self._starts.extend(columns.starts)
+        self._ends.extend(columns.ends)
+        self._updated_at.extend(columns.updated_at)
+        self._owners.extend(columns.owners)
+        for key, places in columns.postings.items():
+            self._posting(key).extend(places + base)
+
+    def bury(self, rows: Iterable[int]) -> None:
+        """Take rows out of the search from the next `publish` on."""
+        numbers = np.fromiter(rows, np.int64)
+        if len(numbers):
+            # Snapshots hold the array of before.
+            self._alive = self._alive.copy()
+            self._alive[np.searchsorted(self._rows.all(), numbers)] = False
+
+    def publish(self) -> None:
+        """Show readers what was added and buried, at once."""
+        self.snapshot = self._freeze()
+
+    def _append_vectors(self, vectors: Vector) -> None:
+        at = 0
+        while at < len(vectors):
+            offset = self._size % BLOCK_ROWS
+            if not offset:
+                self._blocks.append(np.empty((BLOCK_ROWS, self._dimension), np.float32))
+            count = min(BLOCK_ROWS - offset, len(vectors) - at)
+            self._blocks[-1][offset : offset + count] = vectors[at : at + count]
+            self._size += count
+            at += count
+        self._alive = np.concatenate([self._alive, np.ones(len(vectors), np.bool_)])
+
+    def _posting(self, key: tuple[str, str]) -> Growing[np.int64]:
+        return self._postings.setdefault(key, Growing(np.int64))
+
+    def _freeze(self) -> Snapshot:
+        return Snapshot(
+            tuple(self._blocks),
+            self._size,
+            self._alive,
+            self._rows.all(),
+            self._starts.all(),
+            self._ends.all(),
+            self._updated_at.all(),
+            self._owners,
+            self._postings,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Passages as columns; the postings count from 0."""
+
+    vectors: Vector
+    rows: Integers
+    starts: Integers
+    ends: Integers
+    updated_at: Integers
+    owners: list[str]
+    postings: Mapping[tuple[str, str], Integers]
+
+
+def best_per_record(hits: Iterable[DenseHit]) -> list[DenseHit]:
+    """Keep each record's best passage, the first of equals; order by rounded score, then id."""
+    rounded = (DenseHit(hit.record_id, round(hit.score, DIGITS), hit.start, hit.end) for hit in hits)
+    best: dict[str, DenseHit] = {}
+    for hit in sorted(rounded, key=lambda hit: (-hit.score, hit.record_id, hit.start)):
+        best.setdefault(hit.record_id, hit)
+    return list(best.values())
+
+
+def microseconds(moment: datetime) -> int:
+    """A time as an integer that keeps its order."""
+    return int(moment.timestamp() * 1_000_000)
+
+
+def row_bytes(dimension: int) -> int:
+    """What one passage takes in memory."""
+    return 4 * dimension + _ROW_BYTES

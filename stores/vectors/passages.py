@@ -1,0 +1,90 @@
+"""The value types of the vector index: what goes in, what comes out and how far it has come."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stores.records import Entity, Facet, Position, facets
+
+Vector = NDArray[np.float32]
+
+
+class ModelChanged(Exception):  # noqa: N818  # a state that asks for a rebuild, not a fault
+    """The index holds vectors of another embedding model; the way out is a new index in a new folder."""
+
+    def __init__(self, found: str, wanted: str) -> None:
+        super().__init__(f"The index was made with {found}, not with {wanted}.")
+        self.found = found
+        self.wanted = wanted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmbeddedPassage:
+    """A stretch of a record's text, in characters, and its vector of length 1."""
+
+    start: int
+    end: int
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EmbeddedRecord:
+    """A record as the vector index holds it; one without text has no passages and is held all the same."""
+
+    record_id: str
+    revision: int
+    visibility: str
+    facets: Mapping[Facet, tuple[str, ...]]
+    updated_at: datetime
+    passages: Sequence[EmbeddedPassage]
+
+    @classmethod
+    def of(cls, entity: Entity, passages: Sequence[EmbeddedPassage]) -> Self:
+        """Join an entity with the passages of its searchable text."""
+        return cls(entity.id, entity.revision, entity.visibility, facets(entity), entity.updated_at, passages)
+
+
+@dataclass(frozen=True, slots=True)
+class DenseHit:
+    """A record and its best passage."""
+
+    record_id: str
+    score: float
+    """The cosine, rounded to six digits so that the order does not hang on the engine's rounding."""
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class VectorState:
+    """How far the vector lane has come: all changes up to a position, and single ones above it."""
+
+    position: Position
+    applied: frozenset[int] = frozenset()
+
+    def to_json(self) -> str:
+        """Write the numbers above the position as ranges, because an import leaves thousands of them in a row."""
+        position = self.position
+        return json.dumps([position.epoch, position.sequence, position.batch, _ranges(self.applied)])
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read what `to_json` wrote."""
+        epoch, sequence, batch, ranges = json.loads(text)
+        applied = frozenset(number for first, last in ranges for number in range(first, last + 1))
+        return cls(Position(epoch, sequence, batch), applied)
+
+
+def _ranges(numbers: frozenset[int]) -> list[list[int]]:
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number - 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return found

@@ -1,0 +1,167 @@
+"""The LanceDB table of one organization's passages. Imported only when an index is opened: it loads the engine."""
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import lancedb
+from lancedb.index import HnswSq
+
+from stores.vectors import conditions, layout
+from stores.vectors.catalog import DELETION, EMPTY, PASSAGE, STATE, Catalog, Held
+from stores.vectors.layout import STATE_ID, RowWriter
+from stores.vectors.matrix import SLACK, Columns, Integers, best_per_record
+from stores.vectors.passages import DenseHit, EmbeddedRecord, ModelChanged, Vector
+
+_NAME = "passages"
+# A cleanup that spares versions of the last millisecond: all but the one that was just made, and without a warning.
+_AT_ONCE = timedelta(milliseconds=1)
+# What the approximate index looks at before the exact vectors decide.
+_REFINE = 4
+_EF = 300
+
+
+class PassageTable:
+    """A log of passages: each commit appends rows and the state, `compact` drops the rows that others replaced.
+
+    Appending costs the same at every size and is one commit for data and state; LanceDB's merge costs a scan, and
+    grows with every commit since the last compaction.
+    """
+
+    def __init__(self, table: Any, folder: Path) -> None:
+        self._table = table
+        self._folder = folder
+        # A cleanup removes files that a search of an older version may still read.
+        self._reading = threading.Lock()
+
+    @classmethod
+    def open(cls, folder: Path, *, model: str, dimension: int) -> Self:
+        """Open or create the table.
+
+        Raises:
+            ModelChanged: The table holds vectors of another model.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        # Without the interval a handle may answer from an older version; a relative path may be taken for the cloud.
+        database = lancedb.connect(str(folder.absolute()), read_consistency_interval=timedelta(0))
+        if _NAME not in database.list_tables().tables:
+            database.create_table(_NAME, schema=layout.schema(model, dimension))
+        table = database.open_table(_NAME)
+        found, wanted = layout.read_label(table.schema), layout.label(model, dimension)
+        if found != wanted:
+            raise ModelChanged(_describe(found), _describe(wanted))
+        return cls(table, folder)
+
+    def catalog(self) -> Catalog:
+        """Read which rows are valid, without their vectors."""
+        catalog = Catalog()
+        rows = self._table.search().select(layout.LIGHT).limit(None).to_arrow()
+        catalog.read(layout.light_rows(rows))
+        states = self._table.search().where(f"kind = {STATE}").select(["row", "state"]).limit(None).to_arrow()
+        for row, state in sorted(zip(*(states.column(name).to_pylist() for name in ("row", "state")), strict=True)):
+            catalog.put_state(row, state)
+        return catalog
+
+    def append(
+        self, first_row: int, records: Sequence[EmbeddedRecord], deleted: Collection[str], state: str
+    ) -> "Written":
+        """Write deletions, records and the state in one commit."""
+        writer = RowWriter(self._table.schema, first_row)
+        held = {record_id: Held(0, writer.add_mark(DELETION, record_id), DELETION) for record_id in deleted}
+        for record in records:
+            kind = PASSAGE if record.passages else EMPTY
+            held[record.record_id] = Held(record.revision, writer.add_record(record), kind)
+        state_row = writer.add_mark(STATE, STATE_ID, state)
+        self._table.add(writer.table())
+        return Written(held, state_row.start)
+
+    def search(self, vector: Vector, condition: str, limit: int) -> list[DenseHit]:
+        """Find the records whose best passage is nearest among rows of a condition, best first, ties by id."""
+        taken = limit
+        while True:
+            taken = 4 * taken
+            found = self._nearest(vector, condition, taken)
+            hits = best_per_record(found)
+            complete = len(found) < taken
+            if complete or (len(hits) >= limit and hits[limit - 1].score > found[-1].score + SLACK):
+                return hits[:limit]
+
+    def load(self, valid: Integers) -> Columns:
+        """Read the passages of those row numbers."""
+        rows = self._table.search().where(f"kind = {PASSAGE}").select(layout.PASSAGES).limit(None).to_arrow()
+        return layout.columns(rows, valid)
+
+    def vectors(self, rows: Mapping[str, int]) -> dict[str, Vector]:
+        """Read the vectors of single rows."""
+        if not rows:
+            return {}
+        condition = conditions.numbered(rows.values())
+        found = self._table.search().where(condition).select(["record_id", "vector"]).limit(None).to_arrow()
+        return dict(zip(found.column("record_id").to_pylist(), layout.vectors(found), strict=True))
+
+    def compact(self, drop: Collection[int]) -> None:
+        """Remove rows and merge what is left; afterwards nothing of what was removed is on disk."""
+        if drop:
+            self._table.delete(conditions.numbered(drop))
+        self._merge()
+        if any((self._folder / f"{_NAME}.lance" / "_deletions").glob("*")):
+            # A fragment that is full is left alone as long as little of it was deleted.
+            self.rewrite()
+
+    def rewrite(self) -> None:
+        """Write everything anew, without the rows that were deleted; an approximate index is lost."""
+        self._table.add(self._table.to_arrow(), mode="overwrite")
+        self._merge()
+
+    def ensure_index(self) -> None:
+        """Build the approximate index where there is none: about a minute per 100,000 passages."""
+        if not self._indexed():
+            self._table.create_index("vector", config=HnswSq(distance_type="dot"))
+
+    def close(self) -> None:
+        """Let go of the table."""
+        self._table = None
+
+    def _merge(self) -> None:
+        self._table.optimize()
+        with self._reading:
+            # Also what a killed process left half written; nobody else writes here.
+            self._table.optimize(cleanup_older_than=_AT_ONCE, delete_unverified=True)
+
+    def _indexed(self) -> bool:
+        return any("vector" in index.columns for index in self._table.list_indices())
+
+    def _nearest(self, vector: Vector, condition: str, count: int) -> list[DenseHit]:
+        query = (
+            self._table.search(vector, vector_column_name="vector")
+            .distance_type("dot")
+            .where(condition, prefilter=True)
+            .select(["record_id", "start", "end", "_distance"])
+            .limit(count)
+        )
+        with self._reading:
+            if self._indexed():
+                query = query.ef(max(_EF, count)).refine_factor(_REFINE)
+            found = query.to_arrow()
+        names, starts, ends, distances = (
+            found.column(name).to_pylist() for name in ("record_id", "start", "end", "_distance")
+        )
+        return [
+            DenseHit(name, 1.0 - distance, start, end)
+            for name, start, end, distance in zip(names, starts, ends, distances, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one commit wrote, and where."""
+
+    held: Mapping[str, Held]
+    state_row: int
+
+
+def _describe(label: Mapping[str, str]) -> str:
+    return f"{label.get('model')}, {label.get('dimension')} dimensions, format {label.get('format')}"

@@ -1,0 +1,391 @@
+"""What the vector index promises."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stores.records import ORGANIZATION, Facet, IndexFilter, Position
+from stores.vectors import DenseHit, EmbeddedPassage, EmbeddedRecord, ModelChanged, VectorIndex, VectorState
+from stores.vectors.passages import Vector
+
+DIMENSION = 8
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+EVERYONE = IndexFilter(frozenset({ORGANIZATION}))
+
+
+def unit(seed: int) -> Vector:
+    vector = np.random.default_rng(seed).standard_normal(DIMENSION).astype(np.float32)
+    return vector / np.float32(np.linalg.norm(vector))
+
+
+def record(
+    record_id: str, *seeds: int, revision: int = 1, visibility: str = ORGANIZATION, **facets: str
+) -> EmbeddedRecord:
+    passages = [EmbeddedPassage(10 * at, 10 * at + 9, unit(seed)) for at, seed in enumerate(seeds)]
+    values: dict[Facet, tuple[str, ...]] = {name: tuple(value.split()) for name, value in facets.items()}  # type: ignore[misc]
+    return EmbeddedRecord(record_id, revision, visibility, values, NOW, passages)
+
+
+def state(sequence: int, *applied: int) -> VectorState:
+    return VectorState(Position("epoch", sequence, f"batch-{sequence}"), frozenset(applied))
+
+
+def opened(folder: Path, model: str = "m@1", **options: int) -> VectorIndex:
+    return VectorIndex.open(folder / "vectors", model=model, dimension=DIMENSION, **options)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[VectorIndex]:
+    fresh = opened(tmp_path)
+    yield fresh
+    fresh.close()
+
+
+@pytest.fixture(params=["in memory", "in LanceDB"])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorIndex]:
+    fresh = opened(tmp_path)
+    if request.param == "in LanceDB":
+        fresh.drop_matrix()
+    yield fresh
+    fresh.close()
+
+
+def find(index: VectorIndex, seed: int, accepted: IndexFilter = EVERYONE, limit: int = 10) -> list[str]:
+    return [hit.record_id for hit in index.search(unit(seed), filter=accepted, limit=limit)]
+
+
+def test_importing_the_index_loads_no_engine() -> None:
+    script = "import sys, stores.vectors; assert not {'lancedb', 'pyarrow'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_a_fresh_index_has_no_state_and_finds_nothing(either: VectorIndex) -> None:
+    assert either.state() is None
+    assert either.contents() == {}
+    assert find(either, 1) == []
+
+
+def test_state_and_contents_survive_reopening(tmp_path: Path) -> None:
+    index = opened(tmp_path)
+    index.replace([record("a", 1, 2, revision=4), record("empty")], [], state(3, 5, 6, 7, 9))
+    index.close()
+    again = opened(tmp_path)
+    assert again.state() == state(3, 5, 6, 7, 9)
+    assert again.contents() == {"a": 4, "empty": 1}
+    assert find(again, 2) == ["a"]
+    again.close()
+
+
+def test_a_record_is_found_by_its_best_passage(either: VectorIndex) -> None:
+    either.replace([record("a", 1, 2, 3), record("b", 4)], [], state(1))
+    best = either.search(unit(2), filter=EVERYONE, limit=1)
+    assert best == [DenseHit("a", 1.0, 10, 19)]
+    assert sorted(find(either, 2)) == ["a", "b"]
+
+
+def test_replacing_a_record_removes_all_its_passages(either: VectorIndex) -> None:
+    either.replace([record("a", 1, 2, 3)], [], state(1))
+    either.replace([record("a", 4, revision=2)], [], state(2))
+    assert either.search(unit(2), filter=EVERYONE, limit=5)[0].score < 0.99
+    assert either.search(unit(4), filter=EVERYONE, limit=5) == [DenseHit("a", 1.0, 0, 9)]
+    assert either.contents() == {"a": 2}
+
+
+def test_deleted_records_and_records_without_text_are_not_found(either: VectorIndex) -> None:
+    either.replace([record("a", 1), record("b", 2), record("c", 3)], [], state(1))
+    either.replace([record("b", revision=2)], ["a", "unknown"], state(2))
+    assert find(either, 1) == ["c"]
+    assert either.contents() == {"b": 2, "c": 1}
+
+
+def test_doing_a_replacement_twice_changes_nothing(either: VectorIndex) -> None:
+    for _ in range(2):
+        either.replace([record("a", 1, 2), record("b", 3)], ["gone"], state(1))
+    assert sorted(find(either, 1)) == ["a", "b"]
+    assert either.contents() == {"a": 1, "b": 1}
+
+
+def test_a_record_that_occurs_twice_counts_once(either: VectorIndex) -> None:
+    either.replace([record("a", 1), record("a", 2, revision=2)], [], state(1))
+    assert either.search(unit(2), filter=EVERYONE, limit=5) == [DenseHit("a", 1.0, 0, 9)]
+    assert either.contents() == {"a": 2}
+
+
+def test_equal_scores_are_ordered_by_id(either: VectorIndex) -> None:
+    names = [f"r{number:03}" for number in range(60)]
+    either.replace([record(name, 1) for name in reversed(names)], [], state(1))
+    assert find(either, 1, limit=5) == names[:5]
+
+
+def test_filters_apply_before_the_limit(either: VectorIndex) -> None:
+    others = [record(f"o{number}", 1, 1, visibility="private:x") for number in range(40)]
+    either.replace([*others, record("mine", 2, visibility="private:it's me")], [], state(1))
+    keys = frozenset({"private:it's me"}) | {f"project:{number}" for number in range(1_000)}
+    assert find(either, 1, IndexFilter(keys), limit=1) == ["mine"]
+    assert find(either, 1, IndexFilter(frozenset())) == []
+
+
+def test_facets_and_times_filter(either: VectorIndex) -> None:
+    late = record("b", 1, entity_type="task", assignee="ann")
+    late = EmbeddedRecord("b", 1, ORGANIZATION, late.facets, NOW + timedelta(days=2), late.passages)
+    either.replace([record("a", 1, entity_type="task", language="go python"), late], [], state(1))
+
+    def matching(**any_of: set[str]) -> list[str]:
+        accepted = {facet: frozenset(values) for facet, values in any_of.items()}
+        return find(either, 1, IndexFilter(frozenset({ORGANIZATION}), accepted))  # type: ignore[arg-type]
+
+    assert matching(entity_type={"task", "epic"}) == ["a", "b"]
+    assert matching(language={"python"}) == ["a"]
+    assert matching(assignee={"ann"}, entity_type={"task"}) == ["b"]
+    assert matching(assignee={"ann"}, language={"go"}) == []
+    assert matching(entity_type=set()) == []
+    since = IndexFilter(frozenset({ORGANIZATION}), updated_since=NOW + timedelta(days=1))
+    assert find(either, 1, since) == ["b"]
+
+
+def test_another_model_or_dimension_asks_for_a_new_index(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    with pytest.raises(ModelChanged, match=r"m@1.*not with m@2"):
+        opened(tmp_path, model="m@2")
+    with pytest.raises(ModelChanged):
+        VectorIndex.open(tmp_path / "vectors", model="m@1", dimension=DIMENSION + 1)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_vector_that_is_not_finite_is_refused_and_changes_nothing(index: VectorIndex, value: float) -> None:
+    broken = EmbeddedPassage(0, 1, np.full(DIMENSION, value, np.float32))
+    with pytest.raises(ValueError, match="finite"):
+        index.replace([EmbeddedRecord("a", 1, ORGANIZATION, {}, NOW, [broken])], [], state(1))
+    assert index.contents() == {}
+    assert index.state() is None
+
+
+def test_deleted_vectors_leave_the_disk_when_compacted(tmp_path: Path) -> None:
+    index = opened(tmp_path)
+    index.replace([record(f"r{number}", number) for number in range(2_000)], [], state(1))
+    index.replace([], ["r7"], state(2))
+    assert _on_disk(tmp_path, unit(7).tobytes())
+    index.compact()
+    assert not _on_disk(tmp_path, unit(7).tobytes())
+    assert _on_disk(tmp_path, unit(8).tobytes())
+    assert find(index, 8, limit=1) == ["r8"]
+    index.close()
+    again = opened(tmp_path)
+    assert again.state() == state(2)
+    assert len(again.contents()) == 1_999
+    again.close()
+
+
+def test_a_full_rewrite_keeps_the_records_the_state_and_the_model(tmp_path: Path) -> None:
+    index = opened(tmp_path)
+    index.replace([record("a", 1), record("b", 2)], [], state(1))
+    index._table.rewrite()
+    index.replace([record("c", 3)], ["a"], state(2))
+    index.close()
+    again = opened(tmp_path)
+    assert again.state() == state(2)
+    assert sorted(find(again, 1)) == ["b", "c"]
+    again.close()
+
+
+def test_memory_can_be_given_back_and_taken_again(index: VectorIndex) -> None:
+    index.replace([record(f"r{number}", number) for number in range(50)], [], state(1))
+    assert index.memory_bytes() == 0
+    before = index.search(unit(3), filter=EVERYONE, limit=10)
+    assert index.memory_bytes() > 50 * DIMENSION * 4
+    index.drop_matrix()
+    assert index.memory_bytes() == 0
+    without = index.search(unit(3), filter=EVERYONE, limit=10)
+    assert [(hit.record_id, hit.start) for hit in without] == [(hit.record_id, hit.start) for hit in before]
+    assert [hit.score for hit in without] == pytest.approx([hit.score for hit in before], abs=2e-6)
+    assert index.memory_bytes() == 0
+    assert index.load_matrix()
+    assert index.search(unit(3), filter=EVERYONE, limit=10) == before
+
+
+def test_an_index_over_the_budget_is_not_loaded(tmp_path: Path) -> None:
+    index = opened(tmp_path, memory_budget_mb=0)
+    index.replace([record("a", 1)], [], state(1))
+    assert find(index, 1) == ["a"]
+    assert not index.load_matrix()
+    assert index.memory_bytes() == 0
+    index.close()
+
+
+def test_memory_that_outgrows_the_budget_is_given_back(tmp_path: Path) -> None:
+    index = opened(tmp_path, memory_budget_mb=1)
+    index.replace([record("a", 1)], [], state(1))
+    assert find(index, 1) == ["a"]
+    assert index.memory_bytes() > 0
+    index.replace([record(f"r{number}", *[number] * 100) for number in range(110)], [], state(2))
+    assert index.memory_bytes() == 0
+    assert len(find(index, 1, limit=200)) == 111
+    index.close()
+
+
+def test_vectors_of_records_are_those_of_their_first_passages(either: VectorIndex) -> None:
+    either.replace([record("a", 1, 2), record("b", 3), record("empty")], [], state(1))
+    either.replace([record("b", 4, revision=2)], [], state(2))
+    found = either.vectors_of(["a", "b", "empty", "unknown"])
+    assert sorted(found) == ["a", "b"]
+    assert np.array_equal(found["a"], unit(1))
+    assert np.array_equal(found["b"], unit(4))
+
+
+def test_many_replacements_while_dropped_are_erased_on_the_way(tmp_path: Path) -> None:
+    index = opened(tmp_path)
+    index.drop_matrix()
+    for revision in range(1, 5):
+        index.replace([record(f"r{n}", n, revision=revision) for n in range(400)], [], state(revision))
+    assert set(index.contents().values()) == {4}
+    assert find(index, 5, limit=1) == ["r5"]
+    index.close()
+
+
+def test_a_large_index_outside_memory_is_searched_approximately(tmp_path: Path) -> None:
+    index = opened(tmp_path, memory_budget_mb=0, index_from=500)
+    index.replace([record(f"r{number}", number) for number in range(1_000)], [], state(1))
+    index.replace([], ["r1"], state(2))
+    find(index, 1)
+    index.compact()
+    assert index._table._indexed()
+    index.replace([record("late", 5_000), record("r2", 5_001, revision=2)], [], state(3))
+    assert find(index, 77, limit=1) == ["r77"]
+    assert find(index, 5_000, limit=1) == ["late"]
+    assert find(index, 5_001, limit=1) == ["r2"]
+    index.compact()
+    assert find(index, 5_001, limit=1) == ["r2"]
+    index.close()
+
+
+def test_searches_beside_a_writer_see_whole_commits(index: VectorIndex) -> None:
+    index.replace([record("a", 1), record("b", 1)], [], state(1))
+    find(index, 1)
+    stop = threading.Event()
+    torn: list[list[float]] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            scores = [hit.score for hit in index.search(unit(1), filter=EVERYONE, limit=5)]
+            if len(scores) != 2 or scores[0] != scores[1]:
+                torn.append(scores)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for number in range(2, 60):
+        index.replace([record("a", number), record("b", number)], [], state(number))
+    index.compact()
+    stop.set()
+    reader.join()
+    assert torn == []
+
+
+def _on_disk(folder: Path, needle: bytes) -> bool:
+    return any(needle in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+KEYS = st.sampled_from([ORGANIZATION, "private:a", "project:p"])
+TYPES = st.sampled_from(["task", "note", "task note"])
+RECORD = st.tuples(st.integers(0, 7), st.lists(st.integers(0, 40), max_size=3), KEYS, TYPES)
+STEP = st.one_of(
+    st.tuples(st.just("replace"), st.lists(RECORD, max_size=4), st.lists(st.integers(0, 7), max_size=2)),
+    st.tuples(st.sampled_from(["compact", "reopen", "drop", "load"]), st.just([]), st.just([])),
+)
+Model = dict[str, EmbeddedRecord]
+
+
+def nearest(model: Model, query: Vector, accepted: IndexFilter) -> list[tuple[str, float]]:
+    """Brute force over the model."""
+    scores = {
+        held.record_id: max(float(passage.vector @ query) for passage in held.passages)
+        for held in model.values()
+        if held.passages
+        and held.visibility in accepted.visibility
+        and all(values & set(held.facets.get(facet, ())) for facet, values in accepted.any_of.items())
+    }
+    return sorted(scores.items(), key=lambda item: (-round(item[1], 6), item[0]))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(STEP, max_size=10), visible=st.sets(KEYS), seed=st.integers(0, 40), limit=st.integers(1, 9))
+def test_any_history_finds_what_brute_force_finds(
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[tuple[str, list, list]],
+    visible: set[str],
+    seed: int,
+    limit: int,  # type: ignore[type-arg]
+) -> None:
+    folder = tmp_path_factory.mktemp("vectors")
+    index = opened(folder)
+    model: Model = {}
+    for sequence, (verb, records, deleted) in enumerate(steps, start=1):
+        if verb == "replace":
+            drafts = [
+                record(f"r{n}", *seeds, revision=sequence, visibility=key, entity_type=types)
+                for n, seeds, key, types in records
+            ]
+            gone = [f"r{n}" for n in deleted]
+            index.replace(drafts, gone, state(sequence))
+            model = {name: held for name, held in model.items() if name not in gone}
+            model |= {draft.record_id: draft for draft in drafts}
+            assert index.state() == state(sequence)
+        elif verb == "reopen":
+            index.close()
+            index = opened(folder)
+        else:
+            {"compact": index.compact, "drop": index.drop_matrix, "load": index.load_matrix}[verb]()
+        accepted = IndexFilter(frozenset(visible), {"entity_type": frozenset({"task"})})
+        expected = nearest(model, unit(seed), accepted)[:limit]
+        hits = index.search(unit(seed), filter=accepted, limit=limit)
+        assert [hit.score for hit in hits] == pytest.approx([score for _, score in expected], abs=1e-5)
+        assert {hit.record_id for hit in hits} <= {name for name, _ in nearest(model, unit(seed), accepted)}
+        assert index.contents() == {name: held.revision for name, held in model.items()}
+    index.close()
+
+
+@pytest.mark.slow
+def test_after_a_kill_the_state_is_never_ahead_of_the_records(tmp_path: Path) -> None:
+    script = textwrap.dedent(
+        """
+        import sys
+        from pathlib import Path
+        from tests.stores.vectors.test_index import opened, record, state
+        index = opened(Path(sys.argv[1]))
+        start = index.state().position.sequence if index.state() else 0
+        for number in range(start + 1, 100_000):
+            index.replace([record(f"r{number % 20}", number, revision=number)], [], state(number))
+            if number % 20 == 0:
+                index.compact()
+            print(number, flush=True)
+        """
+    )
+    acknowledged = 0
+    for wanted in (3, 20, 41, 60):
+        child = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+        assert child.stdout is not None
+        goal = acknowledged + wanted
+        for line in child.stdout:
+            acknowledged = int(line)
+            if acknowledged >= goal:
+                break
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        index = opened(tmp_path)
+        reached = index.state()
+        assert reached is not None
+        assert reached.position.sequence >= acknowledged
+        assert max(index.contents().values()) == reached.position.sequence
+        assert find(index, reached.position.sequence, limit=1) == [f"r{reached.position.sequence % 20}"]
+        acknowledged = reached.position.sequence
+        index.close()
