@@ -1,0 +1,43 @@
+"""Both engines, never in one process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from stores.errors import InvalidSetting
+from stores.graph import GraphIndex
+from stores.graph.engine import load_engine
+from tests.stores.graph.drafts import ENGINE_VARIABLE, OTHER_ENGINE
+
+HERE = Path(__file__).parent
+CHECKOUT = HERE.parents[2]
+
+
+def test_the_other_engine_is_refused_once_one_is_loaded(graph: GraphIndex, tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match="cannot share a process"):
+        load_engine(OTHER_ENGINE)
+    with pytest.raises(InvalidSetting):
+        GraphIndex.open(tmp_path / "other", engine=OTHER_ENGINE)
+    assert OTHER_ENGINE not in sys.modules
+
+
+def test_importing_the_graph_loads_no_engine() -> None:
+    code = "import sys, stores.graph; sys.exit(len({'ladybug', 'kuzu', 'pyarrow'} & set(sys.modules)))"
+    subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, check=True, timeout=60)
+
+
+@pytest.mark.skipif(ENGINE_VARIABLE in os.environ, reason="this is the run on a chosen engine")
+def test_every_graph_test_passes_on_the_other_engine_too() -> None:
+    child = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--confcutdir={HERE}", str(HERE)],
+        cwd=CHECKOUT,
+        env={**os.environ, ENGINE_VARIABLE: OTHER_ENGINE},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert child.returncode == 0, f"{child.stdout}\n{child.stderr}"

@@ -1,0 +1,319 @@
+"""What the graph index promises."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from stores.graph import GraphIndex, Neighbour, NeighbourQuery
+from stores.graph import index as graph_index
+from stores.records import ORGANIZATION, Position
+from tests.stores.graph.drafts import ENGINE, EVERYTHING, NOW, batch, entities, entity, relation
+
+DAY = timedelta(days=1)
+
+
+def near(found: Sequence[Neighbour]) -> list[tuple[str, str, str]]:
+    return [(neighbour.origin_id, neighbour.direction, neighbour.id) for neighbour in found]
+
+
+def reopened(graph: GraphIndex, folder: Path) -> GraphIndex:
+    graph.close()
+    return GraphIndex.open(folder, engine=ENGINE, clock=lambda: NOW)
+
+
+def test_a_fresh_graph_has_no_position_and_nothing_in_it(graph: GraphIndex) -> None:
+    assert graph.position() is None
+    assert graph.contents() == {}
+    assert graph.relation_ids() == set()
+
+
+def test_a_batch_and_its_position_are_visible_at_once_and_after_reopening(graph: GraphIndex, tmp_path: Path) -> None:
+    graph.apply(batch([entity("a"), entity("b", revision=70_000)], [relation("r", "a", "b")], sequence=70_000))
+    for look in ("at once", "after reopening"):
+        assert graph.position() == Position("epoch", 70_000, "batch 70000"), look
+        assert graph.contents() == {"a": 1, "b": 70_000}, look
+        assert graph.relation_ids() == {"r"}, look
+        graph = reopened(graph, tmp_path / "graph")
+    graph.close()
+
+
+def test_a_neighbour_tells_how_it_is_related_and_since_when(graph: GraphIndex) -> None:
+    since = datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))
+    graph.apply(batch(entities("ab"), [relation("r", "a", "b", name="BLOCKS", valid_at=since, invalid_at=NOW + DAY)]))
+    assert graph.neighbours(["a"], query=EVERYTHING) == [
+        Neighbour("a", "b", "r", "BLOCKS", "outgoing", since, NOW + DAY)
+    ]
+    assert graph.neighbours(["b"], query=EVERYTHING) == [
+        Neighbour("b", "a", "r", "BLOCKS", "incoming", since, NOW + DAY)
+    ]
+
+
+def test_neighbours_come_per_origin_in_its_order_and_the_latest_first(graph: GraphIndex) -> None:
+    relations = [
+        relation("1", "a", "b", valid_at=NOW - 2 * DAY),
+        relation("2", "a", "c", valid_at=NOW - DAY),
+        relation("3", "c", "b", valid_at=NOW - DAY),
+    ]
+    graph.apply(batch(entities("abc"), relations))
+    assert near(graph.neighbours(["c", "a", "c", "nobody"], query=EVERYTHING)) == [
+        ("c", "incoming", "a"),
+        ("c", "outgoing", "b"),
+        ("a", "outgoing", "c"),
+        ("a", "outgoing", "b"),
+    ]
+
+
+def test_incoming_edges_can_be_left_out(graph: GraphIndex) -> None:
+    graph.apply(batch(entities("abc"), [relation("1", "a", "b"), relation("2", "b", "c")]))
+    query = replace(EVERYTHING, include_incoming=False)
+    assert near(graph.neighbours(["b"], query=query)) == [("b", "outgoing", "c")]
+
+
+def test_an_entity_related_to_itself_is_its_own_neighbour_in_both_directions(graph: GraphIndex) -> None:
+    graph.apply(batch([entity("a")], [relation("r", "a", "a")]))
+    assert sorted(near(graph.neighbours(["a"], query=EVERYTHING))) == [("a", "incoming", "a"), ("a", "outgoing", "a")]
+
+
+@pytest.mark.parametrize("hidden", ["origin", "edge", "neighbour"])
+def test_origin_edge_and_neighbour_must_all_be_visible(graph: GraphIndex, hidden: str) -> None:
+    secret = "private:somebody"
+    a = entity("a", visibility=secret if hidden == "origin" else ORGANIZATION)
+    b = entity("b", visibility=secret if hidden == "neighbour" else ORGANIZATION)
+    edge = relation("r", "a", "b", visibility=secret if hidden == "edge" else ORGANIZATION)
+    graph.apply(batch([a, b], [edge]))
+    assert graph.neighbours(["a"], query=EVERYTHING) == []
+    assert near(graph.neighbours(["a"], query=NeighbourQuery(frozenset({ORGANIZATION, secret})))) != []
+    assert graph.neighbours(["a"], query=NeighbourQuery(frozenset())) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (NeighbourQuery(frozenset({ORGANIZATION}), names=frozenset({"BLOCKS"})), ["b"]),
+        (NeighbourQuery(frozenset({ORGANIZATION}), names=frozenset()), []),
+        (NeighbourQuery(frozenset({ORGANIZATION}), entity_types=frozenset({"TASK"})), ["c"]),
+        (NeighbourQuery(frozenset({ORGANIZATION}), project_ids=frozenset({"p"})), ["b"]),
+        (NeighbourQuery(frozenset({ORGANIZATION}), project_ids=frozenset({"p"}), names=frozenset({"OWNS"})), []),
+    ],
+    ids=["by relation type", "by no relation type", "by entity type", "by project", "by both"],
+)
+def test_neighbours_are_filtered(graph: GraphIndex, wanted: NeighbourQuery, found: list[str]) -> None:
+    graph.apply(
+        batch(
+            [entity("a"), entity("b", project_id="p"), entity("c", entity_type="Task")],
+            [relation("1", "a", "b", name="BLOCKS"), relation("2", "a", "c", name="OWNS")],
+        )
+    )
+    assert [neighbour.id for neighbour in graph.neighbours(["a"], query=wanted)] == found
+
+
+@pytest.mark.parametrize(
+    ("as_of", "found"),
+    [
+        (None, ["now", "until tomorrow"]),
+        (NOW - 3 * DAY, []),
+        (NOW - 2 * DAY, ["past", "retracted"]),
+        (NOW - DAY, ["now", "retracted", "until tomorrow"]),
+        (NOW + DAY, ["now", "retracted"]),
+    ],
+    ids=["now", "before all", "when it starts", "when another ends", "when the last ends"],
+)
+def test_edges_are_followed_as_of_a_moment(graph: GraphIndex, as_of: datetime | None, found: list[str]) -> None:
+    relations = [
+        relation("past", "a", "b", valid_at=NOW - 2 * DAY, invalid_at=NOW - DAY),
+        relation("now", "a", "b", valid_at=NOW - DAY),
+        relation("until tomorrow", "a", "b", valid_at=NOW - DAY, invalid_at=NOW + DAY),
+        relation("retracted", "a", "b", valid_at=NOW - 2 * DAY, expired_at=NOW),
+    ]
+    graph.apply(batch(entities("ab"), relations))
+    query = replace(EVERYTHING, as_of=as_of)
+    assert sorted(neighbour.relation_id for neighbour in graph.neighbours(["a"], query=query)) == found
+
+
+def test_rare_visible_edges_of_a_hub_are_found_and_the_limit_holds(graph: GraphIndex) -> None:
+    ids = [f"n{number}" for number in range(600)]
+    relations = [relation(each, "hub", each, visibility="private:somebody") for each in ids[1:]]
+    graph.load([entities(["hub", *ids])], [relations, [relation("seen", "hub", "n0")]], Position("epoch", 1, ""))
+    assert near(graph.neighbours(["hub"], query=EVERYTHING)) == [("hub", "outgoing", "n0")]
+    insider = NeighbourQuery(frozenset({ORGANIZATION, "private:somebody"}), limit_per_id=5)
+    assert len(graph.neighbours(["hub"], query=insider)) == 5
+    assert graph.walk("hub", depth=1, query=insider).capped
+
+
+def test_a_limit_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        NeighbourQuery(frozenset({ORGANIZATION}), limit_per_id=0)
+
+
+def test_applying_a_batch_twice_changes_nothing(graph: GraphIndex) -> None:
+    twice = batch(entities("ab"), [relation("r", "a", "b")], gone=["c"], severed=["s"])
+    graph.apply(twice)
+    graph.apply(twice)
+    assert graph.contents() == {"a": 1, "b": 1}
+    assert len(graph.neighbours(["a"], query=EVERYTHING)) == 1
+
+
+def test_an_update_replaces_what_was_known(graph: GraphIndex) -> None:
+    graph.apply(batch(entities("ab"), [relation("r", "a", "b")]))
+    graph.apply(batch([entity("b", revision=2)], [relation("r", "a", "b", invalid_at=NOW)], sequence=2))
+    assert graph.contents() == {"a": 1, "b": 2}
+    assert graph.neighbours(["a"], query=EVERYTHING) == []
+    assert graph.relation_ids() == {"r"}
+
+
+def test_a_relation_that_moves_leaves_its_old_ends(graph: GraphIndex) -> None:
+    graph.apply(batch(entities("abc"), [relation("r", "a", "b")]))
+    graph.apply(batch(relations=[relation("r", "b", "c")]))
+    assert graph.neighbours(["a"], query=EVERYTHING) == []
+    graph.apply(batch(relations=[relation("r", "a", "b")]))
+    assert near(graph.neighbours(["b"], query=EVERYTHING)) == [("b", "incoming", "a")]
+    assert near(graph.neighbours(["c"], query=EVERYTHING)) == []
+
+
+def test_a_deleted_relation_is_gone_and_may_come_back(graph: GraphIndex) -> None:
+    graph.apply(batch(entities("ab"), [relation("r", "a", "b")]))
+    graph.apply(batch(severed=["r", "unknown"]))
+    assert graph.relation_ids() == set()
+    assert graph.neighbours(["a"], query=EVERYTHING) == []
+    graph.apply(batch(relations=[relation("r", "a", "b")]))
+    assert graph.relation_ids() == {"r"}
+
+
+def test_a_deleted_entity_takes_its_edges_out_of_sight(graph: GraphIndex) -> None:
+    graph.apply(batch(entities("abc"), [relation("1", "a", "b"), relation("2", "b", "c"), relation("3", "a", "c")]))
+    graph.apply(batch(gone=["b", "unknown"]))
+    assert graph.contents() == {"a": 1, "c": 1}
+    assert graph.relation_ids() == {"3"}
+    assert near(graph.neighbours(["a", "b", "c"], query=EVERYTHING)) == [("a", "outgoing", "c"), ("c", "incoming", "a")]
+
+
+def test_a_relation_waits_out_of_sight_for_an_absent_end(graph: GraphIndex) -> None:
+    graph.apply(batch([entity("a")], [relation("r", "a", "late"), relation("s", "never", "nowhere")]))
+    assert graph.contents() == {"a": 1}
+    assert graph.relation_ids() == set()
+    assert graph.dangling() == 2
+    graph.apply(batch([entity("late")]))
+    assert graph.relation_ids() == {"r"}
+    assert near(graph.neighbours(["a"], query=EVERYTHING)) == [("a", "outgoing", "late")]
+    assert graph.dangling() == 1
+
+
+def test_nothing_of_a_failed_batch_is_kept_and_the_next_one_works(graph: GraphIndex) -> None:
+    graph.apply(batch([entity("a")]))
+    broken = replace(entity("c"), revision="not a number")  # type: ignore[arg-type]
+    with pytest.raises(RuntimeError):
+        graph.apply(batch([entity("b"), broken, entity("d")], sequence=2))
+    assert graph.contents() == {"a": 1}
+    assert graph.position() == Position("epoch", 1, "batch 1")
+    graph.apply(batch([entity("e")], sequence=2))
+    assert graph.contents() == {"a": 1, "e": 1}
+
+
+def test_a_rebuild_replaces_the_graph(graph: GraphIndex, tmp_path: Path) -> None:
+    graph.apply(batch(entities("xy"), [relation("old", "x", "y")]))
+    pages = [entities("ab"), [], entities("c")]
+    graph.load(pages, [[relation("r", "a", "b")], [relation("s", "c", "absent")]], Position("epoch", 9, "last"))
+    for look in ("at once", "after reopening"):
+        assert graph.contents() == {"a": 1, "b": 1, "c": 1}, look
+        assert graph.relation_ids() == {"r"}, look
+        assert graph.dangling() == 1, look
+        assert graph.position() == Position("epoch", 9, "last"), look
+        graph = reopened(graph, tmp_path / "graph")
+    graph.apply(batch([entity("absent")], [relation("t", "b", "c")]))
+    assert graph.relation_ids() == {"r", "s", "t"}
+    graph.close()
+
+
+def test_a_rebuild_of_nothing_gives_an_empty_graph(graph: GraphIndex) -> None:
+    graph.apply(batch([entity("a")]))
+    graph.load([], [], Position("epoch", 3, ""))
+    assert graph.contents() == {}
+    assert graph.position() == Position("epoch", 3, "")
+
+
+def test_a_rebuild_that_fails_leaves_the_graph_as_it_was(graph: GraphIndex, tmp_path: Path) -> None:
+    graph.apply(batch(entities("ab"), [relation("r", "a", "b")]))
+    with pytest.raises(RuntimeError, match=r"(?i)duplicate"):
+        graph.load([entities("aa")], [], Position("epoch", 9, ""))
+    assert graph.contents() == {"a": 1, "b": 1}
+    assert not [path for path in (tmp_path / "graph").iterdir() if "building" in path.name]
+
+
+def test_compaction_keeps_what_is_known_and_drops_what_was_deleted(graph: GraphIndex, tmp_path: Path) -> None:
+    graph.apply(batch(entities("abcd"), [relation("r", "a", "b"), relation("s", "c", "d"), relation("t", "a", "z")]))
+    graph.apply(batch(gone=["doomed", "c", "d"], severed=["s"], sequence=2))
+    before = graph.neighbours(["a"], query=EVERYTHING)
+    graph.compact()
+    assert graph.contents() == {"a": 1, "b": 1}
+    assert graph.relation_ids() == {"r"}
+    assert graph.dangling() == 1
+    assert graph.position() == Position("epoch", 2, "batch 2")
+    assert graph.neighbours(["a"], query=EVERYTHING) == before
+    graph.close()
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "graph").iterdir())
+    assert b"RELATED_TO" in stored
+    assert b"must not keep" not in stored
+
+
+def test_a_checkpoint_comes_by_itself_after_enough_transactions(
+    graph: GraphIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(graph_index, "_CHECKPOINT_TRANSACTIONS", 3)
+    log = tmp_path / "graph" / f"{ENGINE}-1.db.wal"
+    for number in range(3):
+        assert number == 0 or log.stat().st_size > 0
+        graph.apply(batch([entity(f"n{number}")], sequence=number))
+    assert not log.exists() or log.stat().st_size == 0
+    assert len(graph.contents()) == 3
+
+
+def test_reads_go_on_beside_writes_and_checkpoints(graph: GraphIndex) -> None:
+    graph.apply(batch(entities(["hub", "n"]), [relation("r", "hub", "n")]))
+
+    def read(_: int) -> set[str]:
+        return {neighbour.relation_id for neighbour in graph.neighbours(["hub"], query=EVERYTHING)}
+
+    with ThreadPoolExecutor(6) as pool:
+        answers = pool.map(read, range(300))
+        for number in range(60):
+            graph.apply(batch([entity(f"n{number}")], [relation(f"r{number}", "hub", f"n{number}")]))
+            if number % 20 == 10:
+                graph.checkpoint()
+        assert all("r" in answer for answer in answers)
+    assert len(graph.relation_ids()) == 61
+
+
+def test_a_graph_is_not_opened_twice(graph: GraphIndex, tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="open in this process already"):
+        GraphIndex.open(tmp_path / "elsewhere" / ".." / "graph", engine=ENGINE)
+
+
+def test_a_closed_graph_says_so_and_closes_again_without_harm(graph: GraphIndex) -> None:
+    graph.close()
+    graph.close()
+    for use in (graph.position, graph.checkpoint, lambda: graph.apply(batch())):
+        with pytest.raises(RuntimeError, match="is closed"):
+            use()
+
+
+def test_what_another_engine_or_schema_left_is_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "graph"
+    folder.mkdir()
+    for name in ("former-0.db", "former-0.db.wal", f"{ENGINE}-1.building", f"{ENGINE}-1.building.wal"):
+        (folder / name).write_bytes(b"old")
+    GraphIndex.open(folder, engine=ENGINE).close()
+    assert {path.name for path in folder.iterdir()} <= {f"{ENGINE}-1.db", f"{ENGINE}-1.db.wal"}
+
+
+def test_any_text_is_an_id(graph: GraphIndex) -> None:
+    odd = ["", "'", '"', "\\", "{id}", "$id", "日本語", "\n", "a" * 2_000]
+    graph.apply(batch(entities(odd), [relation(each, each, "'") for each in odd]))
+    assert set(graph.contents()) == set(odd)
+    assert graph.relation_ids() == set(odd)
+    graph.load([entities(odd)], [[relation(each, each, "'") for each in odd]], Position("epoch", 1, ""))
+    assert set(graph.contents()) == set(odd)
+    assert graph.relation_ids() == set(odd)

@@ -1,0 +1,201 @@
+"""The graph against a plain-Python model: whatever the order, the chunks and the interruptions, they agree."""
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stores.graph import GraphIndex, Neighbour, NeighbourQuery
+from stores.index import IndexBatch
+from stores.records import ORGANIZATION, Entity, Position, Relation
+from tests.stores.graph.drafts import ENGINE, NOW, entity, relation
+
+HOUR = timedelta(hours=1)
+IDS = [f"e{number}" for number in range(7)]
+VISIBILITIES = st.sampled_from([ORGANIZATION, "private:u", "project:p"])
+ENTITIES = st.builds(
+    lambda entity_id, revision, visibility, kind: entity(
+        entity_id, revision=revision, visibility=visibility, entity_type=kind
+    ),
+    st.sampled_from(IDS),
+    st.integers(1, 100_000),
+    VISIBILITIES,
+    st.sampled_from(["task", "Note"]),
+)
+HOURS = st.integers(-2, 2).map(lambda hours: NOW + hours * HOUR)
+
+
+@st.composite
+def relations(draw: st.DrawFn) -> Relation:
+    number = draw(st.integers(0, 14))
+    return relation(
+        f"r{number}",
+        IDS[number % 7],
+        IDS[(number * 3 + number // 7) % 7],  # one id always has the same ends, as in the ledger
+        name=draw(st.sampled_from(["BLOCKS", "OWNS"])),
+        visibility=draw(VISIBILITIES),
+        valid_at=draw(HOURS),
+        invalid_at=draw(st.none() | HOURS),
+        expired_at=draw(st.none() | HOURS),
+    )
+
+
+QUERIES = st.builds(
+    NeighbourQuery,
+    visibility=st.frozensets(VISIBILITIES),
+    names=st.none() | st.frozensets(st.sampled_from(["BLOCKS", "OWNS"])),
+    include_incoming=st.booleans(),
+    as_of=st.none() | HOURS,
+    limit_per_id=st.just(100),
+    entity_types=st.none() | st.frozensets(st.sampled_from(["Task", "NOTE"]), min_size=1),
+)
+
+
+@dataclass(frozen=True)
+class Forget:
+    """Delete a record by its id."""
+
+    id: str
+
+
+Change = Entity | Relation | Forget
+FORGET = st.builds(Forget, st.sampled_from([*IDS, *(f"r{number}" for number in range(15))]))
+CHANGES = st.lists(st.one_of(ENTITIES, relations(), FORGET), min_size=1, max_size=12)
+PAUSE = st.sampled_from(["go on", "checkpoint", "compact", "reopen"])
+HISTORY = st.lists(st.tuples(CHANGES, PAUSE), min_size=1, max_size=10)
+
+
+@dataclass
+class Model:
+    """What the graph should hold."""
+
+    entities: dict[str, Entity] = field(default_factory=dict)
+    relations: dict[str, Relation] = field(default_factory=dict)
+
+    def take(self, change: Change) -> None:
+        match change:
+            case Entity():
+                self.entities[change.id] = change
+            case Relation():
+                self.relations[change.id] = change
+            case Forget():
+                self.entities.pop(change.id, None)
+                self.relations.pop(change.id, None)
+
+    def edges(self) -> list[Relation]:
+        ends = self.entities.keys()
+        return [each for each in self.relations.values() if {each.source_id, each.target_id} <= ends]
+
+    def neighbours(self, origin: str, query: NeighbourQuery) -> set[Neighbour]:
+        found = set()
+        for edge in self.edges():
+            if edge.source_id == origin and self.passes(edge, edge.target_id, origin, query):
+                found.add(_seen(edge, origin, edge.target_id, "outgoing"))
+            if query.include_incoming and edge.target_id == origin and self.passes(edge, edge.source_id, origin, query):
+                found.add(_seen(edge, origin, edge.source_id, "incoming"))
+        return found
+
+    def passes(self, edge: Relation, other: str, origin: str, query: NeighbourQuery) -> bool:
+        far = self.entities[other]
+        keys = {edge.visibility, far.visibility, self.entities[origin].visibility}
+        kinds = None if query.entity_types is None else {kind.lower() for kind in query.entity_types}
+        return (
+            keys <= query.visibility
+            and (query.names is None or edge.name in query.names)
+            and (kinds is None or far.entity_type.lower() in kinds)
+            and _true_at(edge, query)
+        )
+
+
+def _true_at(edge: Relation, query: NeighbourQuery) -> bool:
+    moment = query.as_of or NOW
+    if edge.invalid_at is not None and edge.invalid_at <= moment:
+        return False
+    if query.as_of is not None:
+        return edge.valid_at <= moment
+    return edge.expired_at is None or edge.expired_at > moment
+
+
+def _seen(edge: Relation, origin: str, other: str, direction: str) -> Neighbour:
+    return Neighbour(origin, other, edge.id, edge.name, direction, edge.valid_at, edge.invalid_at)  # type: ignore[arg-type]
+
+
+def _open(folder: Path) -> GraphIndex:
+    return GraphIndex.open(folder, engine=ENGINE, clock=lambda: NOW)
+
+
+def _batch(changes: Iterable[Change], sequence: int) -> IndexBatch:
+    """The last state of each record that changed, as the indexer reads it."""
+    last = {(type(change) is Relation or change.id.startswith("r"), change.id): change for change in changes}
+    chosen = list(last.values())
+    forgotten = [change.id for change in chosen if isinstance(change, Forget)]
+    return IndexBatch(
+        [change for change in chosen if isinstance(change, Entity)],
+        [each for each in forgotten if each.startswith("e")],
+        [change for change in chosen if isinstance(change, Relation)],
+        [each for each in forgotten if each.startswith("r")],
+        Position("epoch", sequence, f"batch {sequence}"),
+    )
+
+
+def _agree(graph: GraphIndex, model: Model, queries: Sequence[NeighbourQuery]) -> None:
+    assert graph.contents() == {each.id: each.revision for each in model.entities.values()}
+    assert graph.relation_ids() == {edge.id for edge in model.edges()}
+    assert graph.dangling() == len(model.relations) - len(model.edges())
+    for query in queries:
+        found = graph.neighbours(IDS, query=query)
+        assert len(found) == len(set(found))
+        expected: set[Neighbour] = set()
+        for origin in model.entities:
+            expected |= model.neighbours(origin, query)
+        assert set(found) == expected
+
+
+@settings(max_examples=12, deadline=None)
+@given(HISTORY, st.lists(QUERIES, min_size=1, max_size=4))
+def test_any_history_gives_what_the_model_says(
+    history: list[tuple[list[Change], str]], queries: list[NeighbourQuery]
+) -> None:
+    model = Model()
+    with tempfile.TemporaryDirectory() as folder:
+        graph = _open(Path(folder, "graph"))
+        for sequence, (changes, pause) in enumerate(history, start=1):
+            graph.apply(_batch(changes, sequence))
+            for change in changes:
+                model.take(change)
+            if pause == "checkpoint":
+                graph.checkpoint()
+            elif pause == "compact":
+                graph.compact()
+            elif pause == "reopen":
+                graph.close()
+                graph = _open(Path(folder, "graph"))
+            assert graph.position() == Position("epoch", sequence, f"batch {sequence}")
+        _agree(graph, model, queries)
+        graph.close()
+        with closing(_open(Path(folder, "graph"))) as graph:
+            _agree(graph, model, queries)
+
+
+@settings(max_examples=6, deadline=None)
+@given(CHANGES, st.data())
+def test_replay_in_any_chunks_and_a_rebuild_give_the_same_graph(changes: list[Change], data: st.DataObject) -> None:
+    model = Model()
+    for change in changes:
+        model.take(change)
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(changes)))) | {0, len(changes)})
+    everything = NeighbourQuery(frozenset({ORGANIZATION, "private:u", "project:p"}))
+    with tempfile.TemporaryDirectory() as folder, closing(_open(Path(folder, "graph"))) as graph:
+        for start, end in pairwise(cuts):
+            graph.apply(_batch(changes[start:end], end))
+        for start, end in pairwise(cuts[1:]):  # a replay, as after a crash
+            graph.apply(_batch(changes[start:end], end))
+        _agree(graph, model, [everything])
+        graph.load([list(model.entities.values())], [list(model.relations.values())], Position("epoch", 1, ""))
+        _agree(graph, model, [everything])

@@ -1,0 +1,54 @@
+"""Walks over the graph."""
+
+import pytest
+
+from stores.graph import GraphIndex, Reached, Step
+from tests.stores.graph.drafts import EVERYTHING, batch, entities, relation
+
+
+@pytest.fixture
+def chain(graph: GraphIndex) -> GraphIndex:
+    """A chain a to d, with a way back from c to a."""
+    relations = [
+        relation("1", "a", "b", name="BLOCKS"),
+        relation("2", "c", "b", name="OWNS"),
+        relation("3", "c", "d", name="OWNS"),
+        relation("4", "d", "e", name="OWNS"),
+    ]
+    graph.apply(batch(entities("abcde"), relations))
+    return graph
+
+
+def test_a_walk_tells_the_distance_and_the_way_it_came(chain: GraphIndex) -> None:
+    walk = chain.walk("a", depth=3, query=EVERYTHING)
+    to_b, to_c, to_d = Step("BLOCKS", "outgoing"), Step("OWNS", "incoming"), Step("OWNS", "outgoing")
+    assert walk.entities == (
+        Reached("b", 1, (to_b,)),
+        Reached("c", 2, (to_b, to_c)),
+        Reached("d", 3, (to_b, to_c, to_d)),
+    )
+    assert (walk.entities[1].name, walk.entities[1].direction) == ("OWNS", "incoming")
+    assert not walk.capped
+
+
+def test_a_walk_arrives_once_by_the_shortest_way_and_never_at_its_start(chain: GraphIndex) -> None:
+    chain.apply(batch(relations=[relation("5", "a", "c"), relation("6", "c", "a"), relation("7", "a", "a")]))
+    walk = chain.walk("a", depth=2, query=EVERYTHING)
+    assert sorted((reached.id, reached.distance) for reached in walk.entities) == [("b", 1), ("c", 1), ("d", 2)]
+
+
+def test_a_walk_says_when_it_stopped_at_the_cap(chain: GraphIndex) -> None:
+    walk = chain.walk("a", depth=3, query=EVERYTHING, cap=2)
+    assert [reached.id for reached in walk.entities] == ["b", "c"]
+    assert walk.capped
+    assert not chain.walk("a", depth=3, query=EVERYTHING, cap=3).capped
+
+
+def test_a_walk_from_nowhere_reaches_nothing(graph: GraphIndex) -> None:
+    assert graph.walk("nobody", depth=3, query=EVERYTHING).entities == ()
+
+
+@pytest.mark.parametrize("depth", [0, 4])
+def test_a_walk_goes_one_to_three_edges_far(graph: GraphIndex, depth: int) -> None:
+    with pytest.raises(ValueError, match="depth"):
+        graph.walk("a", depth=depth, query=EVERYTHING)
