@@ -156,8 +156,21 @@ class Faults:
             # Raised by a middleware, outside the router's own table.
             await refusal(error, scope)(scope, receive, send)
         except Exception:
-            log.exception("internal_error", logger="http", method=scope["method"], path=scope["path"])
+            _log_fault(scope)
             if begun:
                 raise
             fault = EngrainError("Something went wrong on our side.")
             await refusal(fault, scope)(scope, receive, send)
+
+
+def _log_fault(scope: Scope) -> None:
+    principal = scope.get("engrain.principal")
+    log.exception(
+        "internal_error",
+        logger="http",
+        request_id=scope.get("engrain.request_id"),
+        method=scope["method"],
+        route=getattr(scope.get("route"), "path", "unmatched"),
+        user_id=principal.user_id if principal else None,
+        organization_id=principal.organization_id if principal else None,
+    )

@@ -22,7 +22,7 @@ Schema = Mapping[str, Any]
 def read_query(scope: Scope) -> dict[str, list[str]]:
     """Read the query string: for each name its values in order."""
     found: dict[str, list[str]] = {}
-    for name, value in parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True):
+    for name, value in parse_qsl(scope.get("query_string", b"").decode("utf-8", "replace"), keep_blank_values=True):
         found.setdefault(name, []).append(value)
     return found
 

@@ -55,6 +55,7 @@ def log_exchange(exchange: Exchange) -> None:
         route=exchange.route,
         status=exchange.status,
         ms=round(exchange.seconds * 1000, 2),
+        request_id=exchange.request_id,
         user_id=exchange.user_id,
         organization_id=exchange.organization_id,
     )

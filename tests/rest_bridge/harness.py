@@ -11,11 +11,10 @@ from typing import Any
 
 import anyio
 import httpx2
-import uvicorn
 from starlette.applications import Starlette
 
 from rest_bridge.application import build_asgi
-from rest_bridge.server import configuration
+from rest_bridge.server import Server, configuration
 from stores.records import Organization, Role, Session, User
 from tools.app import App, open_app
 from tools.logs import LogRing
@@ -76,15 +75,15 @@ async def client_of(application: Starlette, **options: Any) -> AsyncIterator[htt
 
 
 @contextlib.asynccontextmanager
-async def serving(app: App, operations: Iterable[Operation], **options: Any) -> AsyncIterator[tuple[str, int]]:
+async def serving(app: App, operations: Iterable[Operation]) -> AsyncIterator[tuple[str, int]]:
     """Serve an application on a real socket of this machine; gives its host and port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(configuration(build_asgi(app, operations, **options)))
+        started = anyio.Event()
+        server = Server(configuration(build_asgi(app, operations)), started.set)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: server.serve(sockets=[listener]))
             with anyio.fail_after(10):
-                while not server.started:
-                    await anyio.sleep(0.01)
+                await started.wait()
             try:
                 yield "127.0.0.1", listener.getsockname()[1]
             finally:

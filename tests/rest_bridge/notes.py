@@ -154,7 +154,9 @@ class Notes:
     async def refresh(self, _app: App, _call: Call, request: RefreshRequest) -> Tokens:
         """Exchange a refresh token."""
         if request.refresh_token != "good":
-            raise NotFound("no", code="authentication_required") if request.refresh_token == "odd" else _unauthenticated()
+            raise (
+                NotFound("no", code="authentication_required") if request.refresh_token == "odd" else _unauthenticated()
+            )
         return Tokens(access_token="fresh-access", refresh_token="fresh-refresh")
 
     async def leave(self, _app: App, _call: Call, _request: Request) -> Nothing:
@@ -169,51 +171,104 @@ class Notes:
         """Everything that one can do with notes."""
         return (
             Operation(
-                "create_note", NoteRequest, Note, self.create, WRITERS, "write",
+                "create_note",
+                NoteRequest,
+                Note,
+                self.create,
+                WRITERS,
+                "write",
                 Route("POST", "/api/notes", 201, frozenset({"sync"}), tag="notes"),
                 Tool("Keep a note", read_only=False, omit=frozenset({"sync"}), render=lambda note: f"Kept {note.id}."),
                 mutates=True,
             ),
             Operation(
-                "read_note", NoteIdRequest, Note, self.read,
-                route=Route("GET", "/api/notes/{note_id}", tag="notes"), tool=Tool("Read a note", read_only=True),
+                "read_note",
+                NoteIdRequest,
+                Note,
+                self.read,
+                route=Route("GET", "/api/notes/{note_id}", tag="notes"),
+                tool=Tool("Read a note", read_only=True),
             ),
             Operation(
-                "patch_note", PatchRequest, Said, self.patch, WRITERS, "write",
+                "patch_note",
+                PatchRequest,
+                Said,
+                self.patch,
+                WRITERS,
+                "write",
                 Route("PATCH", "/api/notes/{note_id}", headers={"if-match": "expected_revision"}, tag="notes"),
             ),
             Operation(
-                "delete_note", NoteIdRequest, Nothing, self.delete, WRITERS, "write",
+                "delete_note",
+                NoteIdRequest,
+                Nothing,
+                self.delete,
+                WRITERS,
+                "write",
                 Route("DELETE", "/api/notes/{note_id}", 204, tag="notes"),
-                Tool("Forget a note", read_only=False, destructive=True, listed=False), mutates=True,
+                Tool("Forget a note", read_only=False, destructive=True, listed=False),
+                mutates=True,
             ),
             Operation("list_notes", ListRequest, NoteList, self.list, route=Route("GET", "/api/notes", tag="notes")),
             Operation("recent_notes", Request, Said, self.recent, route=Route("GET", "/api/notes/recent", tag="notes")),
             Operation(
-                "upload_note", TextRequest, Said, self.upload, WRITERS, "write",
+                "upload_note",
+                TextRequest,
+                Said,
+                self.upload,
+                WRITERS,
+                "write",
                 Route("POST", "/api/uploads", body_limit=1000, tag="notes"),
             ),
             Operation(
-                "echo", TextRequest, Said, self.echo, None,
+                "echo",
+                TextRequest,
+                Said,
+                self.echo,
+                None,
                 route=Route("POST", "/api/echo", tag="open", rate="2/minute"),
             ),
             Operation(
-                "say", TextRequest, Said, self.echo, None, route=Route("POST", "/api/say", tag="open"),
+                "say",
+                TextRequest,
+                Said,
+                self.echo,
+                None,
+                route=Route("POST", "/api/say", tag="open"),
             ),
             Operation(
-                "break_down", TextRequest, Said, self.break_down, route=Route("POST", "/api/break", tag="notes"),
+                "break_down",
+                TextRequest,
+                Said,
+                self.break_down,
+                route=Route("POST", "/api/break", tag="notes"),
                 tool=Tool("Break down", read_only=True),
             ),
             Operation(
-                "refresh_tokens", RefreshRequest, Tokens, self.refresh, None, "write",
+                "refresh_tokens",
+                RefreshRequest,
+                Tokens,
+                self.refresh,
+                None,
+                "write",
                 Route("POST", "/api/refresh", cookies="set", tag="open"),
             ),
             Operation(
-                "leave", Request, Nothing, self.leave, None, "write",
+                "leave",
+                Request,
+                Nothing,
+                self.leave,
+                None,
+                "write",
                 Route("POST", "/api/leave", 204, cookies="clear", tag="open"),
             ),
             Operation(
-                "own", Request, Said, self.own, OWNERS, route=Route("GET", "/api/own", tag="notes"),
+                "own",
+                Request,
+                Said,
+                self.own,
+                OWNERS,
+                route=Route("GET", "/api/own", tag="notes"),
                 tool=Tool("Own", read_only=True),
             ),
         )

@@ -90,9 +90,7 @@ async def test_a_path_field_of_the_wrong_shape_is_named(client: httpx2.AsyncClie
     assert assert_envelope(response, 422, "validation_error")["details"]["field"] == "path.note_id"
 
 
-async def test_a_query_field_does_not_come_from_the_body(
-    client: httpx2.AsyncClient, ada: Person, notes: Notes
-) -> None:
+async def test_a_query_field_does_not_come_from_the_body(client: httpx2.AsyncClient, ada: Person, notes: Notes) -> None:
     response = await client.post("/api/notes?sync=true", json={"text": "x", "sync": "ignored"}, headers=ada.bearer)
     assert response.status_code == 201
 
@@ -143,9 +141,7 @@ async def test_a_malformed_idempotency_key_is_refused(client: httpx2.AsyncClient
     assert_envelope(response, 400, "invalid_request")
 
 
-async def test_a_repeated_write_is_answered_from_its_key(
-    client: httpx2.AsyncClient, ada: Person, notes: Notes
-) -> None:
+async def test_a_repeated_write_is_answered_from_its_key(client: httpx2.AsyncClient, ada: Person, notes: Notes) -> None:
     headers = {**ada.bearer, "Idempotency-Key": "k1"}
     first = await client.post("/api/notes", json={"text": "once"}, headers=headers)
     again = await client.post("/api/notes", json={"text": "once"}, headers=headers)

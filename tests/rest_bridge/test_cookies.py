@@ -1,0 +1,141 @@
+"""Session cookies, and requests that come with nothing else."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from rest_bridge.application import build_asgi
+from tests.rest_bridge.harness import Person, assert_envelope, client_of, opened, settings_at, sign_up
+from tests.rest_bridge.notes import Notes
+
+pytestmark = pytest.mark.anyio
+
+HERE = "http://127.0.0.1:8420"
+REFRESH = {"Cookie": "engrain_refresh_token=good"}
+
+
+def cookie(person: Person, **headers: str) -> dict[str, str]:
+    return {"Cookie": f"engrain_access_token={person.token}", **headers}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "same-origin"},
+        {"Sec-Fetch-Site": "none"},
+        {"Sec-Fetch-Site": "same-origin", "Origin": HERE},
+        {"Origin": HERE},
+        {},
+    ],
+    ids=["same-origin", "typed", "both", "origin", "no browser"],
+)
+async def test_our_own_pages_may_write_with_the_cookie(
+    client: httpx2.AsyncClient, ada: Person, headers: dict[str, str]
+) -> None:
+    response = await client.post("/api/notes", json={"text": "x"}, headers=cookie(ada, **headers))
+    assert response.status_code == 201
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "cross-site", "Origin": HERE},
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:9999"},
+        {"Origin": "http://127.0.0.1:8420.evil.example"},
+    ],
+)
+async def test_pages_of_other_sites_may_not_write_with_the_cookie(
+    client: httpx2.AsyncClient, ada: Person, notes: Notes, headers: dict[str, str]
+) -> None:
+    response = await client.post("/api/notes", json={"text": "x"}, headers=cookie(ada, **headers))
+    assert_envelope(response, 403, "cross_origin_refused")
+    assert not notes.kept
+
+
+async def test_a_bearer_header_is_enough_from_anywhere(client: httpx2.AsyncClient, ada: Person) -> None:
+    headers = {**ada.bearer, "Origin": "https://elsewhere.example", "Sec-Fetch-Site": "cross-site"}
+    response = await client.post("/api/notes", json={"text": "x"}, headers=headers)
+    assert response.status_code == 201
+
+
+async def test_other_sites_may_read_with_the_cookie_as_browsers_keep_the_answer_from_them(
+    client: httpx2.AsyncClient, ada: Person
+) -> None:
+    response = await client.get("/api/notes", headers=cookie(ada, Origin="https://evil.example"))
+    assert response.status_code == 200
+    assert "access-control-allow-origin" not in response.headers
+
+
+async def test_tokens_come_as_cookies_that_scripts_cannot_read(client: httpx2.AsyncClient) -> None:
+    response = await client.post("/api/refresh", json={"refresh_token": "good"})
+    access, refresh = response.headers.get_list("set-cookie")
+    assert access == "engrain_access_token=fresh-access; HttpOnly; Max-Age=3600; Path=/; SameSite=Lax"
+    assert refresh == "engrain_refresh_token=fresh-refresh; HttpOnly; Max-Age=2592000; Path=/; SameSite=Lax"
+    assert response.json() == {"access_token": "fresh-access", "refresh_token": "fresh-refresh"}
+
+
+async def test_the_refresh_cookie_stands_in_for_the_token(client: httpx2.AsyncClient) -> None:
+    assert (await client.post("/api/refresh", headers=REFRESH)).status_code == 200
+    assert (await client.post("/api/refresh", json={"refresh_token": None}, headers=REFRESH)).status_code == 200
+
+
+async def test_the_body_wins_over_the_refresh_cookie(client: httpx2.AsyncClient) -> None:
+    response = await client.post("/api/refresh", json={"refresh_token": "bad"}, headers=REFRESH)
+    assert_envelope(response, 401, "authentication_required")
+    assert "set-cookie" not in response.headers
+
+
+async def test_cookies_that_do_not_hold_are_taken_away(client: httpx2.AsyncClient) -> None:
+    response = await client.post("/api/refresh", headers={"Cookie": "engrain_refresh_token=spent"})
+    assert_envelope(response, 401, "authentication_required")
+    assert all("Max-Age=0" in line for line in response.headers.get_list("set-cookie"))
+
+
+async def test_another_site_may_not_refresh_with_the_cookie(client: httpx2.AsyncClient) -> None:
+    response = await client.post("/api/refresh", headers={**REFRESH, "Origin": "https://evil.example"})
+    assert_envelope(response, 403, "cross_origin_refused")
+
+
+@pytest.fixture
+async def public(tmp_path: Path) -> AsyncIterator[tuple[httpx2.AsyncClient, Person]]:
+    settings = settings_at(tmp_path, environment="production", cors_origins=("https://app.example",))
+    async with opened(settings) as app, client_of(build_asgi(app, Notes().operations())) as client:
+        yield client, sign_up(app)
+
+
+async def test_cookies_are_secure_in_production(public: tuple[httpx2.AsyncClient, Person]) -> None:
+    client, _ = public
+    response = await client.post("/api/refresh", json={"refresh_token": "good"})
+    assert all("; Secure" in line for line in response.headers.get_list("set-cookie"))
+
+
+async def test_cookies_are_secure_over_https(client: httpx2.AsyncClient) -> None:
+    response = await client.post("https://127.0.0.1:8420/api/refresh", json={"refresh_token": "good"})
+    assert all("; Secure" in line for line in response.headers.get_list("set-cookie"))
+
+
+async def test_a_trusted_origin_may_write_with_the_cookie(public: tuple[httpx2.AsyncClient, Person]) -> None:
+    client, ada = public
+    headers = cookie(ada, Origin="https://app.example", **{"Sec-Fetch-Site": "same-site"})
+    response = await client.post("/api/notes", json={"text": "x"}, headers=headers)
+    assert response.status_code == 201
+    assert response.headers["access-control-allow-origin"] == "https://app.example"
+    assert response.headers["access-control-allow-credentials"] == "true"
+
+
+async def test_a_preflight_of_another_origin_is_not_granted(public: tuple[httpx2.AsyncClient, Person]) -> None:
+    client, _ = public
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization,content-type"}
+    granted = await client.options("/api/notes", headers={"Origin": "https://app.example", **asked})
+    refused = await client.options("/api/notes", headers={"Origin": "https://evil.example", **asked})
+    assert granted.status_code == 200
+    assert granted.headers["access-control-allow-origin"] == "https://app.example"
+    assert granted.headers["x-request-id"]
+    assert refused.status_code == 400
+    assert "access-control-allow-origin" not in refused.headers

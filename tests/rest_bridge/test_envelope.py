@@ -1,0 +1,93 @@
+"""Every refusal has one shape, whoever refuses."""
+
+import json
+
+import httpx2
+import pytest
+from structlog.testing import capture_logs
+
+from rest_bridge.envelope import STATUSES, LimitReached, status_of
+from stores.errors import EngrainError, InvalidSetting, NotFound
+from tests.rest_bridge.harness import Person, assert_envelope
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("path", ["/nope", "/api/nope", "/api/notes/a/b", "/%00", "/%ff%fe", "//api/notes"])
+async def test_an_unknown_path_is_not_found(client: httpx2.AsyncClient, path: str) -> None:
+    assert_envelope(await client.get(path), 404, "not_found")
+
+
+@pytest.mark.parametrize(("path", "meant"), [("/api", "/api/"), ("/api/notes/", "/api/notes")])
+async def test_a_slash_too_many_or_too_few_is_redirected(client: httpx2.AsyncClient, path: str, meant: str) -> None:
+    response = await client.post(path, json={})
+    assert response.status_code == 307, "which keeps the method and the body"
+    assert response.headers["location"].endswith(meant)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allow"),
+    [
+        ("PUT", "/api/notes", "GET, HEAD, POST"),
+        ("DELETE", "/api/notes", "GET, HEAD, POST"),
+        ("OPTIONS", "/api/notes", "GET, HEAD, POST"),
+        ("POST", "/api/notes/n1", "DELETE, GET, HEAD, PATCH"),
+        ("TRACE", "/api/say", "POST"),
+        ("GET", "/api/say", "POST"),
+        ("POST", "/api/health", "GET, HEAD"),
+        ("PROPFIND", "/api/openapi.json", "GET, HEAD"),
+    ],
+)
+async def test_a_wrong_method_is_told_the_right_ones(
+    client: httpx2.AsyncClient, method: str, path: str, allow: str
+) -> None:
+    response = await client.request(method, path)
+    assert_envelope(response, 405, "method_not_allowed")
+    assert response.headers["allow"] == allow
+
+
+async def test_an_unexpected_error_is_logged_once_and_told_to_nobody(client: httpx2.AsyncClient, ada: Person) -> None:
+    with capture_logs() as lines:
+        response = await client.post("/api/break", json={}, headers={**ada.bearer, "X-Request-ID": "find-me"})
+    body = assert_envelope(response, 500, "internal_error")
+    assert "hunter2" not in response.text
+    assert body["request_id"] == "find-me"
+    faults = [line for line in lines if line["event"] == "internal_error"]
+    assert len(faults) == 1
+    assert faults[0]["exc_info"]
+    assert faults[0]["organization_id"] == ada.organization_id
+
+
+async def test_what_is_not_there_now_is_a_503(client: httpx2.AsyncClient, ada: Person) -> None:
+    response = await client.post("/api/break", json={"text": "unavailable"}, headers=ada.bearer)
+    assert assert_envelope(response, 503, "unavailable")["message"] == "The disk is gone."
+
+
+async def test_a_limit_says_when_to_come_back(client: httpx2.AsyncClient, ada: Person) -> None:
+    response = await client.post("/api/break", json={"text": "limited"}, headers=ada.bearer)
+    assert_envelope(response, 429, "rate_limited")
+    assert int(response.headers["retry-after"]) >= 1
+
+
+async def test_a_missing_token_is_told_how_to_sign_in(client: httpx2.AsyncClient) -> None:
+    response = await client.get("/api/notes")
+    assert "Log in" in assert_envelope(response, 401, "authentication_required")["remediation"]
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("error", STATUSES, ids=lambda kind: kind.__name__)
+def test_each_error_has_its_own_status(error: type[EngrainError]) -> None:
+    assert status_of(error("something")) == STATUSES[error]
+
+
+def test_an_error_that_is_not_in_the_table_has_the_status_of_its_parent() -> None:
+    class MissingPage(NotFound):
+        """A kind of not found."""
+
+    assert status_of(MissingPage("page 7")) == 404
+    assert status_of(LimitReached("no", retry_after_s=3)) == 429
+    assert status_of(InvalidSetting("never at run time")) == 500
+
+
+async def test_details_are_left_out_when_there_are_none(client: httpx2.AsyncClient) -> None:
+    assert "details" not in json.loads((await client.get("/nope")).text)

@@ -1,0 +1,82 @@
+"""Prometheus metrics."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from rest_bridge.application import build_asgi
+from rest_bridge.metrics import Metrics
+from rest_bridge.request_ids import Exchange
+from tests.rest_bridge.harness import BASE, Person, assert_envelope, opened, settings_at
+from tests.rest_bridge.notes import Notes
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "scrape-me"
+
+
+@asynccontextmanager
+async def scraping(folder: Path, address: str, **settings: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with opened(settings_at(folder, **settings)) as app:
+        asgi = build_asgi(app, Notes().operations())
+        transport = httpx2.ASGITransport(asgi, client=(address, 1))
+        async with httpx2.AsyncClient(transport=transport, base_url=BASE) as client:
+            yield client
+
+
+async def test_requests_are_counted_by_template_and_status(client: httpx2.AsyncClient, ada: Person) -> None:
+    await client.get("/api/notes/n1", headers=ada.bearer)
+    await client.get("/api/notes/n2", headers=ada.bearer)
+    await client.get("/no/such/path")
+    response = await client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert 'engrain_http_requests_total{method="GET",route="/api/notes/{note_id}",status="404"} 2.0' in response.text
+    assert 'engrain_http_requests_total{method="GET",route="unmatched",status="404"} 1.0' in response.text
+    assert 'engrain_http_request_duration_seconds_count{method="GET",route="/api/notes/{note_id}"} 2.0' in response.text
+    assert 'engrain_index_pending_changes{index="vectors"} 0.0' in response.text
+    assert "n1" not in response.text
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+async def test_this_machine_may_scrape_in_development(tmp_path: Path, address: str) -> None:
+    async with scraping(tmp_path, address) as client:
+        assert (await client.get("/metrics")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("address", "environment"),
+    [("10.0.0.7", "development"), ("127.0.0.1", "production"), ("testclient", "development")],
+)
+async def test_others_find_nothing_there(tmp_path: Path, address: str, environment: str) -> None:
+    async with scraping(tmp_path, address, environment=environment) as client:
+        assert_envelope(await client.get("/metrics"), 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Authorization": f"Bearer {TOKEN}"}, 200),
+        ({"X-Engrain-Metrics-Token": TOKEN}, 200),
+        ({"Authorization": "Bearer wrong"}, 404),
+        ({"X-Engrain-Metrics-Token": "wrong"}, 404),
+        ({"X-Engrain-Metrics-Token": ""}, 404),
+        ({}, 404),
+    ],
+)
+async def test_the_token_opens_the_page_from_anywhere(tmp_path: Path, headers: dict[str, str], status: int) -> None:
+    options = {"environment": "production", "metrics_scrape_token": TOKEN}
+    async with scraping(tmp_path, "10.0.0.7", **options) as client:
+        assert (await client.get("/metrics", headers=headers)).status_code == status
+
+
+def test_made_up_methods_do_not_fill_the_registry() -> None:
+    metrics = Metrics("1")
+    for number in range(50):
+        metrics.observe(Exchange(f"M{number}", "unmatched", 405, 0.001, "r", None, None))
+    lines = [
+        line for line in metrics.exposition().decode().splitlines() if line.startswith("engrain_http_requests_total")
+    ]
+    assert lines == ['engrain_http_requests_total{method="other",route="unmatched",status="405"} 50.0']

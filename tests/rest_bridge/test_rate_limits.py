@@ -1,0 +1,75 @@
+"""Fixed windows."""
+
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from rest_bridge.application import build_asgi
+from rest_bridge.envelope import LimitReached
+from rest_bridge.rate_limits import FixedWindow
+from tests.rest_bridge.harness import Person, assert_envelope, client_of, opened, settings_at
+from tests.rest_bridge.notes import Notes
+
+pytestmark = pytest.mark.anyio
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_window_takes_its_number_of_tries_and_starts_anew() -> None:
+    clock = Clock()
+    limit = FixedWindow.parse("3/minute", clock)
+    for _ in range(3):
+        limit.take("ada")
+    with pytest.raises(LimitReached) as refused:
+        limit.take("ada")
+    assert 1 <= refused.value.retry_after_s <= 60
+    clock.now += refused.value.retry_after_s
+    limit.take("ada")
+
+
+def test_callers_do_not_share_a_window() -> None:
+    limit = FixedWindow.parse("1/hour", Clock())
+    limit.take("ada")
+    limit.take("grace")
+    with pytest.raises(LimitReached):
+        limit.take("ada")
+
+
+def test_a_window_that_is_over_is_forgotten() -> None:
+    clock = Clock()
+    limit = FixedWindow.parse("1/second", clock)
+    for number in range(100):
+        limit.take(f"caller {number}")
+    clock.now += 1
+    limit.take("ada")
+    assert list(limit.counts) == ["ada"]
+
+
+@pytest.mark.parametrize("rate", ["", "5", "5/day", "many/minute", "-1/minute"])
+def test_a_rate_that_is_none_is_a_mistake(rate: str) -> None:
+    with pytest.raises(ValueError, match="not a rate"):
+        FixedWindow.parse(rate)
+
+
+async def test_a_route_refuses_more_tries_than_its_rate(client: httpx2.AsyncClient, ada: Person) -> None:
+    answers = [await client.post("/api/echo", json={"text": "x"}) for _ in range(3)]
+    # A window may end between two of them; it cannot end twice.
+    refused = [answer for answer in [*answers, await client.post("/api/echo")] if answer.status_code == 429]
+    assert refused
+    assert_envelope(refused[0], 429, "rate_limited")
+    assert 1 <= int(refused[0].headers["retry-after"]) <= 60
+    assert (await client.post("/api/echo", headers=ada.bearer)).status_code == 200, "another caller is not refused"
+
+
+async def test_limits_can_be_switched_off(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path, rate_limit_enabled=False)
+    async with opened(settings) as app, client_of(build_asgi(app, Notes().operations())) as client:
+        answers = [await client.post("/api/echo", json={"text": "x"}) for _ in range(5)]
+    assert {answer.status_code for answer in answers} == {200}
