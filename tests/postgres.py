@@ -82,10 +82,16 @@ def unprivileged_user() -> pwd.struct_passwd | None:
     return known.get("postgres") or known.get("nobody")
 
 
+def memory_folder() -> Path | None:
+    """Return a folder in memory with room for many databases: creating one there takes 20 ms, on a disk up to 800."""
+    shared = Path("/dev/shm")  # noqa: S108  (mkdtemp makes a private folder in it)
+    return shared if shared.is_dir() and shutil.disk_usage(shared).free > 2**30 else None
+
+
 @contextmanager
 def running_server(binaries: Path, user: pwd.struct_passwd | None) -> Iterator[PostgresServer]:
     """Start a server in a new temporary folder; stop it with `pg_ctl` and delete the folder at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="engrain-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="engrain-postgres-", dir=memory_folder()))
     try:
         if user is not None:
             os.chown(folder, user.pw_uid, user.pw_gid)

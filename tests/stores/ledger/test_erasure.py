@@ -1,0 +1,70 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stores.errors import Conflict, NotFound
+from stores.ledger import Claim, KeyedRequest, Ledger, RelationDraft
+from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, create, draft, organization, person, rename
+
+SECRET = "xyzzy-7f3a-plugh"
+
+
+def test_a_deleted_entity_is_gone_now_and_in_the_past(ledger: Ledger) -> None:
+    [first] = create(ledger, draft("e1", name="one", tags=("t",)), draft("e2"))[:1]
+    second = rename(ledger, "e1", "two")
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.add_relation(RelationDraft(name="ABOUT", source_id="e2", target_id="e1", id="r1"))
+        tx.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="e1", id="r2"))
+    with ledger.transaction(ORG, ANN) as tx:
+        assert tx.delete_entity("e1", expected_revision=2) == second
+        assert tx.entity("e1") is None
+
+    assert ledger.entity(ORG, "e1") is None
+    assert ledger.entity_at(ORG, "e1", first.created_at) is None
+    assert ledger.relations_of(ORG, "e2", history=True) == []
+    assert ledger.list_entities(ORG, replace(EVERYTHING, tags=("t",))) == ([], 0)
+    create(ledger, draft("e1", name="again"))
+    assert ledger.revisions(ORG) == {"e1": 1, "e2": 1}
+
+
+def test_a_deletion_of_another_revision_or_of_nothing_is_refused(ledger: Ledger) -> None:
+    create(ledger, draft("e1"))
+    with pytest.raises(Conflict), ledger.transaction(ORG, ANN) as tx:
+        tx.delete_entity("e1", expected_revision=2)
+    with pytest.raises(NotFound), ledger.transaction(ORG, ANN) as tx:
+        tx.delete_entity("e2")
+    assert ledger.revisions(ORG) == {"e1": 1}
+
+
+def test_a_stored_answer_does_not_outlive_the_record_that_it_repeats(ledger: Ledger) -> None:
+    request = KeyedRequest(ORG, ANN, "POST", "/api/entities", "key", "hash")
+    claim = ledger.idempotency.claim(request, "process-1")
+    assert isinstance(claim, Claim)
+    with ledger.transaction(ORG, ANN, claim) as tx:
+        tx.create_entity(draft("e1"))
+    ledger.idempotency.finish(claim, 201, {"content": SECRET})
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.delete_entity("e1")
+    with pytest.raises(Conflict, match="entity:e1") as refused:
+        ledger.idempotency.claim(request, "process-1")
+    assert SECRET not in str(refused.value)
+
+
+def test_deleted_text_is_in_no_file_after_a_checkpoint(tmp_path: Path) -> None:
+    ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}")
+    ledger.create_account(person(ANN), organization(ORG))
+    create(ledger, draft("e1", name=SECRET, description=SECRET, content=SECRET * 3_000, metadata={"k": SECRET}))
+    create(ledger, draft("e2"))
+    rename(ledger, "e1", f"{SECRET} again")
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.add_relation(RelationDraft(name="ABOUT", source_id="e1", target_id="e2", fact=SECRET))
+    ledger.checkpoint()
+    assert any(SECRET.encode() in file.read_bytes() for file in tmp_path.iterdir())
+
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.delete_entity("e1")
+    ledger.checkpoint()
+
+    assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []
+    ledger.close()

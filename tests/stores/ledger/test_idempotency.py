@@ -1,0 +1,138 @@
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from stores.errors import Conflict
+from stores.ledger import Claim, KeyedRequest, Ledger, Replay
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft
+
+REQUEST = KeyedRequest(ORG, ANN, "POST", "/api/entities", "key-1", "sha256:1")
+HOLDER = "process-1"
+
+
+def claimed(ledger: Ledger, request: KeyedRequest = REQUEST) -> Claim:
+    claim = ledger.idempotency.claim(request, HOLDER)
+    assert isinstance(claim, Claim)
+    return claim
+
+
+def carry_out(ledger: Ledger, claim: Claim, entity_id: str = "e1") -> None:
+    with ledger.transaction(ORG, ANN, claim) as tx:
+        tx.create_entity(draft(entity_id))
+
+
+def test_a_repeated_request_gets_the_answer_of_the_first(ledger: Ledger) -> None:
+    claim = claimed(ledger)
+    carry_out(ledger, claim)
+    body = {"z": "ü", "a": [1, 2.5, None]}
+    ledger.idempotency.finish(claim, 201, body)
+    assert ledger.idempotency.claim(REQUEST, "process-2") == Replay(201, body)
+
+
+def test_a_key_that_came_with_another_body_is_refused(ledger: Ledger) -> None:
+    claimed(ledger)
+    with pytest.raises(Conflict, match="another body"):
+        ledger.idempotency.claim(replace(REQUEST, body_hash="sha256:2"), HOLDER)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"organization_id": OTHER}, {"principal": "x"}, {"method": "PATCH"}, {"path": "/x"}, {"key": "key-2"}],
+    ids=["organization", "principal", "method", "path", "key"],
+)
+def test_a_key_belongs_to_one_caller_and_one_operation(ledger: Ledger, change: dict[str, str]) -> None:
+    claimed(ledger)
+    claimed(ledger, replace(REQUEST, **change))
+
+
+def test_a_request_that_is_still_running_is_not_started_twice(ledger: Ledger) -> None:
+    claimed(ledger)
+    with pytest.raises(Conflict, match="still running"):
+        ledger.idempotency.claim(REQUEST, HOLDER)
+
+
+def test_of_many_equal_requests_at_once_one_gets_the_claim(ledger: Ledger) -> None:
+    def attempt(_: int) -> bool:
+        try:
+            ledger.idempotency.claim(REQUEST, HOLDER)
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(attempt, range(12))) == 1
+
+
+def test_a_request_whose_answer_was_lost_names_what_it_wrote(ledger: Ledger) -> None:
+    claim = claimed(ledger)
+    with ledger.transaction(ORG, ANN, claim) as tx:
+        tx.create_entity(draft("e1"))
+        tx.create_entity(draft("e2"))
+        tx.update_entity("e1", lambda entity: replace(entity, name="x"))
+    with pytest.raises(Conflict, match="entity:e1, entity:e2"):
+        ledger.idempotency.claim(REQUEST, HOLDER)
+
+
+def test_a_claim_that_was_released_may_be_taken_again(ledger: Ledger) -> None:
+    ledger.idempotency.release(claimed(ledger))
+    second = claimed(ledger)
+    carry_out(ledger, second)
+    ledger.idempotency.release(second)
+    with pytest.raises(Conflict, match="carried out"):
+        ledger.idempotency.claim(REQUEST, HOLDER)
+
+
+def test_a_claim_that_does_not_hold_any_more_commits_nothing(ledger: Ledger) -> None:
+    claim = claimed(ledger)
+    ledger.idempotency.release(claim)
+    with pytest.raises(Conflict, match="does not hold"):
+        carry_out(ledger, claim)
+    second = claimed(ledger)
+    carry_out(ledger, second, "e2")
+    with pytest.raises(Conflict, match="does not hold"):
+        carry_out(ledger, second, "e3")
+    assert set(ledger.revisions(ORG)) == {"e2"}
+
+
+def test_a_failed_transaction_leaves_its_claim_to_be_released(ledger: Ledger) -> None:
+    create(ledger, draft("e1"))
+    claim = claimed(ledger)
+    with pytest.raises(Conflict, match="exists already"):
+        carry_out(ledger, claim)
+    ledger.idempotency.release(claim)
+    carry_out(ledger, claimed(ledger), "e2")
+
+
+def test_a_key_is_free_again_after_a_day(ledger: Ledger, clock: SteppingClock) -> None:
+    first = claimed(ledger)
+    carry_out(ledger, first)
+    ledger.idempotency.finish(first, 200, {})
+    clock.now += timedelta(hours=24)
+    second = claimed(ledger)
+    assert second != first
+    with pytest.raises(Conflict, match="still running"):
+        ledger.idempotency.claim(REQUEST, HOLDER)
+    ledger.idempotency.finish(first, 500, {"late": True})
+    carry_out(ledger, second, "e2")
+    with pytest.raises(Conflict, match="entity:e2"):
+        ledger.idempotency.claim(REQUEST, HOLDER)
+
+
+def test_expired_keys_are_pruned_with_the_names_of_what_they_wrote(ledger: Ledger, clock: SteppingClock) -> None:
+    carry_out(ledger, claimed(ledger))
+    assert ledger.idempotency.prune_claims() == 0
+    clock.now += timedelta(hours=24)
+    assert ledger.idempotency.prune_claims() == 1
+    claimed(ledger)
+
+
+def test_claims_of_a_dead_process_are_dropped_unless_they_were_carried_out(ledger: Ledger) -> None:
+    claimed(ledger, replace(REQUEST, key="running"))
+    carry_out(ledger, claimed(ledger, replace(REQUEST, key="applied")))
+    assert ledger.idempotency.release_dead_claims("process-2") == 0
+    assert ledger.idempotency.release_dead_claims(HOLDER) == 1
+    claimed(ledger, replace(REQUEST, key="running"))
+    with pytest.raises(Conflict, match="carried out"):
+        ledger.idempotency.claim(replace(REQUEST, key="applied"), HOLDER)

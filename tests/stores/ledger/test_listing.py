@@ -1,0 +1,149 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stores.errors import ValidationFailed
+from stores.ledger import EntityQuery, Ledger
+from stores.records import ORGANIZATION
+from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, draft, rename
+
+
+def ids(ledger: Ledger, **filters: Any) -> list[str]:
+    found, total = ledger.list_entities(ORG, replace(EVERYTHING, sort_by="name", sort_order="asc", **filters))
+    assert total == len(found)
+    return [entity.id for entity in found]
+
+
+@pytest.fixture
+def tasks(ledger: Ledger) -> Ledger:
+    create(
+        ledger,
+        draft("a", entity_type="task", tags=("Urgent", "x"), languages=("Python",), project_id="p1", category="Backend",
+              metadata={"status": "todo", "priority": "high", "epic_id": "epic-1", "feature": "Search"}),
+        draft("b", entity_type="Task", tags=("y",), languages=("rust", "python"), project_id="p2",
+              metadata={"status": "DOING", "priority": "low", "complexity": "Simple"}),
+        draft("c", entity_type="task", metadata={"status": "archived"}),
+        draft("d", entity_type="pattern", category="backend", metadata={"status": 3, "priority": ["high"]}),
+        draft("e", entity_type="task", visibility="private:bob"),
+        draft("f", entity_type="document", source_id="s1"),
+    )  # fmt: skip
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({}, "abd"),
+        ({"types": ("TASK",)}, "ab"),
+        ({"types": ("pattern", "task")}, "abd"),
+        ({"types": ("Document",)}, "f"),
+        ({"include_chunks": True}, "abdf"),
+        ({"include_archived": True}, "abcd"),
+        ({"statuses": ("Archived",)}, "c"),
+        ({"statuses": ("todo", "doing")}, "ab"),
+        ({"priorities": ("HIGH",)}, "a"),
+        ({"tags": ("urgent", "Y")}, "ab"),
+        ({"tags": ("urg",)}, ""),
+        ({"languages": ("PYTHON",)}, "ab"),
+        ({"languages": ("rust",), "tags": ("x",)}, ""),
+        ({"category": "BACKEND"}, "ad"),
+        ({"project_ids": ("p1", "p3")}, "a"),
+        ({"project_ids": ("P1",)}, ""),
+        ({"epic": "epic-1"}, "a"),
+        ({"no_epic": True}, "bd"),
+        ({"complexity": "simple"}, "b"),
+        ({"feature": "search"}, "a"),
+        ({"visibility": frozenset({"private:bob"})}, "e"),
+        ({"visibility": frozenset({"private:bob", ORGANIZATION})}, "abde"),
+        ({"visibility": frozenset()}, ""),
+    ],
+    ids=repr,
+)
+def test_a_filter_keeps_exactly_what_it_names(tasks: Ledger, filters: dict[str, Any], expected: str) -> None:
+    assert ids(tasks, **filters) == list(expected)
+
+
+def test_another_organization_sees_nothing(tasks: Ledger) -> None:
+    assert tasks.list_entities(OTHER, EVERYTHING) == ([], 0)
+
+
+def test_a_list_follows_updates_of_what_it_filters_by(tasks: Ledger) -> None:
+    with tasks.transaction(ORG, ANN) as tx:
+        tx.update_entity("a", lambda entity: replace(entity, tags=("z",), metadata={"status": "done"}))
+    assert ids(tasks, tags=("z",)) == ["a"]
+    assert ids(tasks, tags=("urgent",)) == []
+    assert ids(tasks, statuses=("done",)) == ["a"]
+    assert ids(tasks, epic="epic-1") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ÜBER", "u"),
+        ("straße", "s"),
+        ("STRASSE", "s"),
+        ("100%", "p"),
+        ("0_o", "p"),
+        ("%", "p"),
+        ("_", "p"),
+        ("\\", "b"),
+        ("café", "c"),
+        ("cafe\u0301", "c"),
+        ("cat\ndog", ""),
+        ("ΟΔΟΣ", "g"),
+    ],
+)
+def test_a_search_is_literal_and_knows_no_case_in_any_script(ledger: Ledger, text: str, expected: str) -> None:
+    create(
+        ledger,
+        draft("u", name="Fahrt über Land"),
+        draft("s", name="x", description="Hauptstraße 3"),
+        draft("p", name="at 100%", description="0_o"),
+        draft("b", name="C:\\temp"),
+        draft("c", name="Café"),
+        draft("g", name="οδος"),
+        draft("x", name="cat", description="dog"),
+    )
+    assert ids(ledger, search=text) == list(expected)
+
+
+def test_a_search_text_of_any_length_is_answered_or_refused(ledger: Ledger) -> None:
+    assert ids(ledger, search="\U0001f600%" * 1_000) == []
+    with pytest.raises(ValidationFailed):
+        ids(ledger, search="x" * 2_001)
+    with pytest.raises(ValidationFailed):
+        ids(ledger, search="\0")
+
+
+def test_names_sort_without_case_and_every_key_in_both_orders(ledger: Ledger) -> None:
+    for entity_id, name, entity_type in (("1", "banana", "task"), ("2", "Apple", "idea"), ("3", "äpfel", "plan")):
+        create(ledger, draft(entity_id, name=name, entity_type=entity_type))
+    rename(ledger, "1", "banana")
+    for key, expected in (("name", "213"), ("created_at", "123"), ("updated_at", "231"), ("entity_type", "231")):
+        for order, wanted in (("asc", expected), ("desc", expected[::-1])):
+            found, _ = ledger.list_entities(ORG, replace(EVERYTHING, sort_by=key, sort_order=order))  # type: ignore[arg-type]
+            assert [entity.id for entity in found] == list(wanted), (key, order)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(size=st.integers(1, 7), key=st.sampled_from(["name", "created_at"]), order=st.sampled_from(["asc", "desc"]))
+def test_pages_never_overlap_and_miss_nothing(ledger: Ledger, size: int, key: Any, order: Any) -> None:
+    if ledger.head(ORG).sequence == 0:
+        create(ledger, *(draft(f"e{number:02}", name="same") for number in range(12)))
+    seen: list[str] = []
+    for offset in range(0, 14, size):
+        query = EntityQuery(visibility=EVERYTHING.visibility, sort_by=key, sort_order=order, limit=size, offset=offset)
+        page, total = ledger.list_entities(ORG, query)
+        assert total == 12
+        seen += [entity.id for entity in page]
+    assert seen == sorted(seen, reverse=order == "desc")
+    assert len(seen) == 12
+
+
+def test_long_words_are_compared_as_far_as_they_are_indexed(ledger: Ledger) -> None:
+    word = "😀" * 400
+    create(ledger, draft("e", name=word, tags=(word,), category=word, entity_type=word, metadata={"feature": word}))
+    assert ids(ledger, tags=(word,), category=word, types=(word,), feature=word) == ["e"]

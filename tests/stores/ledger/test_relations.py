@@ -1,0 +1,137 @@
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from stores.errors import Conflict, NotFound, ValidationFailed
+from stores.ledger import Ledger, RelationDraft
+from stores.records import Relation
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft
+
+LINK = RelationDraft(name="RELATED_TO", source_id="a", target_id="b", fact="a goes with b", id="r1")
+
+
+@pytest.fixture(autouse=True)
+def _entities(ledger: Ledger) -> None:
+    create(ledger, draft("a"), draft("b"), draft("c"))
+
+
+def add(ledger: Ledger, wanted: RelationDraft) -> Relation:
+    with ledger.transaction(ORG, ANN) as tx:
+        return tx.add_relation(wanted)
+
+
+def test_a_relation_reads_back_to_the_letter(ledger: Ledger, clock: SteppingClock) -> None:
+    moment = clock.now - timedelta(days=400, microseconds=7)
+    wanted = replace(
+        LINK,
+        fact="naïve 😀\n",
+        valid_at=moment,
+        invalid_at=moment + timedelta(days=1),
+        provenance={"z": [1], "a": None},
+    )
+    added = add(ledger, wanted)
+    assert ledger.relations(ORG, ["r1", "absent"]) == {"r1": added}
+    assert (added.fact, added.valid_at, added.provenance) == (wanted.fact, moment, wanted.provenance)
+    assert added.created_at == clock.now
+    assert added.expired_at is None
+    assert added.principal_id == ANN
+    assert ledger.relation_ids(ORG) == {"r1"}
+    assert ledger.relation_ids(OTHER) == set()
+
+
+def test_an_identical_relation_is_returned_and_not_doubled(ledger: Ledger) -> None:
+    first = add(ledger, LINK)
+    head = ledger.head(ORG)
+    assert add(ledger, replace(LINK, id="r2", fact="said otherwise")) == first
+    assert ledger.head(ORG) == head
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"name": "REQUIRES"}, {"source_id": "b", "target_id": "a"}, {"target_id": "c"}, {"visibility": "private:x"}],
+    ids=["name", "direction", "target", "visibility"],
+)
+def test_a_relation_that_differs_is_another_one(ledger: Ledger, change: dict[str, str]) -> None:
+    add(ledger, LINK)
+    assert add(ledger, replace(LINK, id="r2", **change)).id == "r2"
+
+
+def test_a_relation_that_ended_may_be_stated_again(ledger: Ledger) -> None:
+    add(ledger, LINK)
+    with ledger.transaction(ORG, ANN) as tx:
+        ended = tx.end_relation("r1")
+        assert tx.end_relation("r1") == ended
+        assert tx.relations_of("a") == []
+        assert tx.add_relation(replace(LINK, id="r2")).id == "r2"
+        assert [relation.id for relation in tx.relations_of("a")] == ["r2"]
+    assert ended.expired_at == ended.invalid_at != ended.created_at
+    assert [row.operation for row in ledger.changes(ORG, 4, 10)] == ["update", "create"]
+
+
+def test_both_ends_must_exist(ledger: Ledger) -> None:
+    for change in ({"source_id": "x"}, {"target_id": "x"}):
+        with pytest.raises(NotFound, match="x"):
+            add(ledger, replace(LINK, **change))
+    create(ledger, draft("elsewhere"), organization_id=OTHER)
+    with pytest.raises(NotFound):
+        add(ledger, replace(LINK, target_id="elsewhere"))
+
+
+def test_a_relation_id_is_taken_once(ledger: Ledger) -> None:
+    add(ledger, LINK)
+    with pytest.raises(Conflict):
+        add(ledger, replace(LINK, name="REQUIRES"))
+    with pytest.raises(NotFound), ledger.transaction(ORG, ANN) as tx:
+        tx.end_relation("absent")
+    with pytest.raises(ValidationFailed):
+        add(ledger, replace(LINK, id="r2", name="X", fact="\0"))
+
+
+def test_relations_are_read_as_they_held_at_a_time(ledger: Ledger, clock: SteppingClock) -> None:
+    added = add(ledger, LINK)
+    with ledger.transaction(ORG, ANN) as tx:
+        ended = tx.end_relation("r1")
+    assert ended.expired_at is not None
+    tick = timedelta(microseconds=1)
+
+    def ids(**how: object) -> list[str]:
+        return [relation.id for relation in ledger.relations_of(ORG, "b", **how)]  # type: ignore[arg-type]
+
+    assert ids() == []
+    assert ids(at=added.created_at) == ["r1"]
+    assert ids(at=added.created_at - tick) == []
+    assert ids(at=ended.expired_at - tick) == ["r1"]
+    assert ids(at=ended.expired_at) == []
+    assert ids(history=True) == ["r1"]
+
+
+def test_a_fact_of_the_future_does_not_hold_yet(ledger: Ledger, clock: SteppingClock) -> None:
+    add(ledger, replace(LINK, valid_at=clock.now + timedelta(days=1)))
+    assert ledger.relations_of(ORG, "a") == []
+    assert len(ledger.relations_of(ORG, "a", at=clock.now + timedelta(days=2))) == 1
+
+
+def test_the_latest_relations_come_first_up_to_a_limit(ledger: Ledger) -> None:
+    for number, target in enumerate(("b", "c", "a")):
+        add(ledger, RelationDraft(name="ABOUT", source_id="a", target_id=target, id=f"r{number}"))
+    assert [relation.id for relation in ledger.relations_of(ORG, "a")] == ["r2", "r1", "r0"]
+    assert [relation.id for relation in ledger.relations_of(ORG, "a", limit=2)] == ["r2", "r1"]
+
+
+def test_what_another_entity_supersedes_is_known_at_each_time(ledger: Ledger, clock: SteppingClock) -> None:
+    added = add(ledger, replace(LINK, name="SUPERSEDES"))
+    add(ledger, replace(LINK, name="ABOUT", target_id="c", id="r2"))
+    assert ledger.superseded(ORG, ["a", "b", "c"]) == {"b"}
+    assert ledger.superseded(ORG, ["a", "b", "c"], added.created_at - timedelta(seconds=1)) == set()
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.end_relation("r1")
+    assert ledger.superseded(ORG, ["b"]) == set()
+    assert ledger.superseded(ORG, ["b"], added.created_at) == {"b"}
+    assert ledger.superseded(ORG, []) == set()
+
+
+def test_a_supersession_that_will_end_still_holds(ledger: Ledger, clock: SteppingClock) -> None:
+    add(ledger, replace(LINK, name="SUPERSEDES", invalid_at=clock.now + timedelta(days=1)))
+    assert ledger.superseded(ORG, ["b"]) == {"b"}
+    assert ledger.superseded(ORG, ["b"], clock.now + timedelta(days=2)) == set()
