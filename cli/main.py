@@ -1,8 +1,9 @@
 """`engrain …`: the commands and nothing else; each imports what it needs when it runs."""
 
 import os
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -16,6 +17,14 @@ app = typer.Typer(
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder that holds everything (ENGRAIN_DATA_DIR).")]
 OrganizationOption = Annotated[str | None, typer.Option("--organization", help="Only this organization (id or slug).")]
+
+
+class IndexName(StrEnum):
+    """What `--index` takes; typer reads no list of literals."""
+
+    LEXICAL = "lexical"
+    GRAPH = "graph"
+    VECTORS = "vectors"
 
 
 @app.command()
@@ -50,11 +59,32 @@ def check(data_dir: DataDir = None, organization: OrganizationOption = None) -> 
 def reindex(
     data_dir: DataDir = None,
     organization: OrganizationOption = None,
-    index: Annotated[
-        list[Literal["lexical", "graph", "vectors"]] | None, typer.Option(help="Only this index; may be repeated.")
-    ] = None,
+    index: Annotated[list[IndexName] | None, typer.Option(help="Only this index; may be repeated.")] = None,
 ) -> None:
     """Rebuild indexes from the ledger. The server must be stopped."""
     from cli.maintenance import run_reindex  # noqa: PLC0415 - engines load only when they are used
 
     raise typer.Exit(run_reindex(os.environ, data_dir=data_dir, organization=organization, names=index or ()))
+
+
+@app.command()
+def demo(
+    folder: Annotated[
+        Path | None, typer.Option(help="Also ingest the Markdown, reStructuredText and text files of this folder.")
+    ] = None,
+) -> None:
+    """Start a server on a temporary folder, feed it real text, ask it questions, and clean up."""
+    from cli.demo import run_demo  # noqa: PLC0415 - the MCP client loads only when it is used
+
+    raise typer.Exit(run_demo(os.environ, folder=folder))
+
+
+@app.command(hidden=True)
+def reference(
+    write: Annotated[Path | None, typer.Option(help="Write the pages into this folder.")] = None,
+    check: Annotated[Path | None, typer.Option(help="Exit with 1 if a page in this folder has drifted.")] = None,
+) -> None:
+    """Generate the reference pages of the documentation from the code."""
+    from cli.reference import run_reference  # noqa: PLC0415 - the catalogue loads only when it is used
+
+    raise typer.Exit(run_reference(write=write, check=check))

@@ -3,8 +3,10 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -17,7 +19,9 @@ from stores.folder import holder
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 15.0
-_COMMAND = "from cli.main import app; app()"
+_COMMAND = "from tools.launch import end_with_parent; end_with_parent(); from cli.main import app; app()"
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""A proxy of the environment is for other hosts than this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,19 @@ class ServerProcess:
         try:
             return self.process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait()
+            return self.kill()
+        except BaseException:
+            # Whoever waited was interrupted, and is in a hurry.
+            self.kill()
+            raise
+        finally:
+            if self.process.stdin is not None:
+                self.process.stdin.close()
+
+    def kill(self) -> int:
+        """End it at once, as a power cut would. Returns its exit status."""
+        self.process.kill()
+        return self.process.wait()
 
 
 @contextmanager
@@ -54,7 +69,7 @@ def server_process(data_dir: Path, *, environ: Mapping[str, str] | None = None) 
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and command
             [sys.executable, "-P", "-c", _COMMAND, "serve", "--port", "0", "--data-dir", str(data_dir)],
             env={**os.environ, **(environ or {})},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -80,12 +95,23 @@ def _wait_ready(process: subprocess.Popen[bytes], data_dir: Path, log: Path) -> 
 
 
 def _is_ready(address: str) -> bool:
-    with contextlib.suppress(OSError, ValueError):
-        with urllib.request.urlopen(f"{address}/api/health/ready", timeout=2) as answer:  # noqa: S310 - loopback
-            return bool(json.load(answer)["status"] == "ready")
+    with contextlib.suppress(OSError, ValueError), _DIRECT.open(f"{address}/api/health/ready", timeout=2) as answer:
+        return bool(json.load(answer)["status"] == "ready")
     return False
 
 
 def _last_words(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
     return " | ".join(lines[-5:]) or "it said nothing"
+
+
+def end_with_parent() -> None:
+    """Let this process end as by SIGTERM when standard input does, because the process that held it is gone."""
+
+    def watch() -> None:
+        # os.read holds no lock of sys.stdin, which would abort the interpreter's exit.
+        while os.read(0, 1):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()

@@ -1,0 +1,5 @@
+"""`engrain demo`: a real server, real text, real questions, and nothing left behind."""
+
+from cli.demo.story import run_demo
+
+__all__ = ["run_demo"]

@@ -1,0 +1,109 @@
+"""The demo's two ways in: REST as a program speaks it, MCP as an agent speaks it."""
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import TextContent
+
+from cli.demo.failure import DemoFailed
+
+TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, and how long the caller waited for it."""
+
+    body: dict[str, Any]
+    ms: float
+    text: str = ""
+    """Over MCP: what the agent's model reads."""
+
+
+class RestClient:
+    """Calls REST routes; any refusal ends the demo with the server's own sentence."""
+
+    def __init__(self, http: httpx2.AsyncClient) -> None:
+        self._http = http
+
+    @classmethod
+    @asynccontextmanager
+    async def connected(cls, address: str) -> AsyncIterator["RestClient"]:
+        """Open a connection pool to a server on this machine; proxies are none of its business."""
+        async with httpx2.AsyncClient(base_url=address, trust_env=False, timeout=TIMEOUT_S) as http:
+            yield cls(http)
+
+    def sign_in(self, token: str) -> None:
+        """Send an access token with every request from now on."""
+        self._http.headers["Authorization"] = f"Bearer {token}"
+
+    async def get(self, path: str) -> Answer:
+        """Read."""
+        return await self._send("GET", path, None)
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Answer:
+        """Write, or ask."""
+        return await self._send("POST", path, body)
+
+    async def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
+        start = time.perf_counter()
+        try:
+            response = await self._http.request(method, path, json=body)
+        except httpx2.TransportError as error:
+            raise DemoFailed(f"{method} {path} got no answer: {error or type(error).__name__}.") from None
+        ms = (time.perf_counter() - start) * 1000
+        if response.is_error:
+            raise DemoFailed(f"{method} {path} answered {response.status_code}: {_sentence(response)}")
+        return Answer(response.json(), ms)
+
+
+def _sentence(response: httpx2.Response) -> str:
+    try:
+        refusal = response.json()
+        return f"{refusal['message']} {refusal['remediation']}"
+    except (ValueError, KeyError, TypeError):
+        return response.text[:300]
+
+
+class AgentClient:
+    """Calls MCP tools with the SDK's own client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @classmethod
+    @asynccontextmanager
+    async def connected(cls, address: str, token: str) -> AsyncIterator["AgentClient"]:
+        """Open a session at `/mcp`, as an agent does."""
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, trust_env=False, timeout=TIMEOUT_S) as http,
+            Client(
+                streamable_http_client(f"{address}/mcp", http_client=http), read_timeout_seconds=TIMEOUT_S
+            ) as client,
+        ):
+            yield cls(client)
+
+    async def tools(self) -> list[str]:
+        """The names of the tools that the server lists."""
+        return [tool.name for tool in (await self._client.list_tools()).tools]
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
+        """Call a tool."""
+        start = time.perf_counter()
+        try:
+            result = await self._client.call_tool(tool, dict(arguments))
+        except MCPError as error:
+            raise DemoFailed(f"The MCP tool {tool} failed: {error}.") from None
+        ms = (time.perf_counter() - start) * 1000
+        text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
+        if result.is_error:
+            raise DemoFailed(f"The MCP tool {tool} answered: {text}")
+        return Answer(dict(result.structured_content or {}), ms, text)

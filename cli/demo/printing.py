@@ -1,0 +1,107 @@
+"""How the demo speaks: plain lines for a terminal, a file or a pipe."""
+
+import sys
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+import typer
+
+from cli.demo.questions import Question
+
+WIDTH = 100
+SHOWN = 3
+"""Results printed per question."""
+EXCERPT = 150
+"""Characters of a result's text."""
+
+LANES = {"lexical": "words", "vector": "meaning", "graph": "relations"}
+"""What a reader calls each lane."""
+STAGES = {
+    "embedding": "embed the question",
+    "lexical": "words",
+    "vector": "meaning",
+    "graph": "relations",
+    "hydration": "read and check rights",
+}
+
+
+def title(text: str) -> None:
+    """Begin a part of the demo."""
+    typer.echo()
+    typer.echo(typer.style(text, bold=True))
+
+
+def line(text: str, indent: int = 2) -> None:
+    """Say one thing, wrapped."""
+    typer.echo(textwrap.fill(text, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2)))
+
+
+def verbatim(text: str, *, most: int = 12) -> None:
+    """Show what a tool said, cut to size, as it is."""
+    lines = text.splitlines()
+    for shown in lines[:most]:
+        typer.echo("    | " + (shown if len(shown) <= WIDTH - 6 else shown[: WIDTH - 7] + "…"))
+    if len(lines) > most:
+        typer.echo(f"    | … {len(lines) - most} more lines")
+
+
+def progress(text: str) -> None:
+    """Show a state that will be overwritten; only where somebody watches."""
+    if sys.stdout.isatty():
+        sys.stdout.write(f"\r  {text:<{WIDTH - 4}}")
+        sys.stdout.flush()
+
+
+def end_progress() -> None:
+    """Leave no half line behind."""
+    if sys.stdout.isatty():
+        sys.stdout.write("\r" + " " * WIDTH + "\r")
+        sys.stdout.flush()
+
+
+def asked(question: Question) -> None:
+    """Print a question and what it shows."""
+    typer.echo()
+    typer.echo(typer.style(f"  Q  {question.text}", bold=True))
+    typer.echo(f"     ({question.shows})")
+
+
+def answered(response: Mapping[str, Any], ms: float) -> None:
+    """Print the best hits of a search, how each was found, and where the time went."""
+    retrieval = response["filters"].get("graph_retrieval", {})
+    details = retrieval.get("source_details", {})
+    for rank, hit in enumerate(response["results"][:SHOWN], start=1):
+        typer.echo(f"     {rank}. {hit['score']:.2f}  {_named(hit)}")
+        typer.echo(f"              {_found_by(details.get(hit['id'], {}))}")
+        if excerpt := _excerpt(hit):
+            typer.echo(f'              "{excerpt}"')
+    counts = ", ".join(f"{name} {retrieval.get(f'{lane}_count', 0)}" for lane, name in LANES.items())
+    retired = retrieval.get("lifecycle_gate", {}).get("superseded_dropped", 0)
+    left_out = f"; {retired} retired record(s) left out" if retired else ""
+    typer.echo(f"     lanes: {counts}; {response['total']} candidates{left_out}")
+    typer.echo(f"     time:  {ms:.0f} ms over REST, of which {_stages(retrieval.get('stage_timings_ms', {}))}")
+
+
+def _named(hit: Mapping[str, Any]) -> str:
+    if hit["result_origin"] != "document":
+        return f"{hit['type']}: {hit['name']}"
+    path = " > ".join(hit["metadata"].get("heading_path") or [])
+    return f"document: {hit['url']}" + (f", {path}" if path else "")
+
+
+def _found_by(details: Mapping[str, Any]) -> str:
+    ranks = details.get("ranks", {})
+    found = [f"{name} #{ranks[lane]}" for lane, name in LANES.items() if lane in ranks]
+    return "found by " + (", ".join(found) or "nothing")
+
+
+def _excerpt(hit: Mapping[str, Any]) -> str:
+    """The best passage of a hit, without the name that stands above it anyway."""
+    text = " ".join(str(hit["content"]).split())
+    return textwrap.shorten(text, EXCERPT, placeholder=" …")
+
+
+def _stages(timings: Mapping[str, float]) -> str:
+    told = ", ".join(f"{name} {timings[stage]:.1f}" for stage, name in STAGES.items() if stage in timings)
+    return f"the search took {timings.get('total', 0.0):.1f}: {told}"

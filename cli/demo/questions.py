@@ -1,0 +1,76 @@
+"""What the demo asks: fixed questions about what it knows to be there, and questions made from headings."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cli.demo.corpus import Corpus
+from tools.chunking import chunks
+
+FROM_HEADINGS = 4
+GENERIC = frozenset({
+    "about", "abstract", "acknowledgements", "added", "appendix", "background", "changed", "changelog", "conclusion",
+    "contents", "contributing", "credits", "description", "examples", "faq", "features", "fixed", "getting started",
+    "history", "index", "installation", "introduction", "license", "licence", "links", "notes", "overview",
+    "quick start", "quickstart", "readme", "references", "removed", "requirements", "see also", "summary",
+    "table of contents", "todo", "unreleased", "usage",
+})  # fmt: skip
+"""Headings that many documents have: a question made from one would be answered by any of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question, and what it is meant to show."""
+
+    text: str
+    shows: str
+    answered: bool = True
+    """False: nothing in the memory answers it, and the score must say so."""
+
+
+KNOWLEDGE: tuple[Question, ...] = (
+    Question(
+        "Which database keeps the ledger, and why that one?",
+        "a decision that retired an older one, which is left out",
+    ),
+    Question(
+        "the answer to my POST got lost, may I send it once more?",
+        "found by meaning: hardly a word of the question is in the text",
+    ),
+    Question('"database is locked"', "an exact phrase, and the decision that refers to it"),
+)
+REPOSITORY: tuple[Question, ...] = (
+    Question("How do I back up the data folder and bring it back?", "prose in this repository's own documentation"),
+    Question("ENGRAIN_MCP_AUTH_MODE", "an identifier, found to the letter"),
+)
+OFF_TOPIC = Question("How long does sourdough bread rest before baking?", "a question nobody wrote about", False)
+"""Its best hit must score low: scores are comparable between questions."""
+
+AGENT_QUESTION = "Who may read what I remember in private?"
+"""Asked over MCP; the documentation of a checkout answers it."""
+
+
+def questions_from(corpus: Corpus, *, most: int = FROM_HEADINGS) -> list[Question]:
+    """Ask about one section of each of the largest documents; without headings, about their first words."""
+    largest = sorted(corpus.texts, key=lambda text: (-len(text.content), text.path))
+    found: dict[str, Question] = {}
+    for text in largest:
+        heading = next(_telling_headings(text.content), None) or _first_words(text.content)
+        if heading is not None and heading.lower() not in found:
+            found[heading.lower()] = Question(f"What do we know about {heading}?", f"a section of {text.path}")
+        if len(found) == most:
+            break
+    return list(found.values())
+
+
+def _telling_headings(content: str) -> Iterator[str]:
+    """Headings that say something, those below the title first."""
+    paths = [piece.heading_path for piece in chunks(content) if piece.heading_path]
+    for path in sorted(dict.fromkeys(paths), key=lambda path: len(path) == 1):
+        heading = path[-1].strip(" .:?!`*#")
+        if heading.lower() not in GENERIC and 2 <= len(heading.split()) <= 10 and any(map(str.isalpha, heading)):
+            yield heading
+
+
+def _first_words(content: str) -> str | None:
+    words = content.split()[:8]
+    return " ".join(words) if len(words) > 2 else None

@@ -1,0 +1,261 @@
+"""The demo's acts, in order."""
+
+import asyncio
+import secrets
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from cli.demo import knowledge, printing
+from cli.demo.clients import AgentClient, Answer, RestClient
+from cli.demo.corpus import Corpus, folder_corpus, own_corpus
+from cli.demo.failure import DemoFailed
+from cli.demo.questions import AGENT_QUESTION, KNOWLEDGE, OFF_TOPIC, REPOSITORY, Question, questions_from
+from cli.demo.server import RunningServer, running_server
+
+BATCH_DOCUMENTS = 64
+BATCH_CHARACTERS = 1_000_000
+INDEX_LIMIT_S = 300.0
+INDEX_POLL_S = 0.1
+LOW_SCORE = 0.3
+"""Below this a hit is no answer."""
+
+
+@dataclass(slots=True)
+class Visit:
+    """What one run of the demo carries from act to act."""
+
+    server: RunningServer
+    rest: RestClient
+    corpora: list[Corpus]
+    questions: list[Question]
+    from_checkout: bool
+    token: str = ""
+    ids: dict[str, str] = field(default_factory=dict)
+    """Name of a built-in record → its id."""
+    rest_ms: list[float] = field(default_factory=list)
+    agent_ms: list[float] = field(default_factory=list)
+
+
+def run_demo(environ: Mapping[str, str], *, folder: Path | None) -> int:
+    """Run the demo. 0 when everything was answered, else 1 after a sentence that says what was not."""
+    try:
+        with _stoppable(), tempfile.TemporaryDirectory(prefix="engrain-demo-") as temporary:
+            _play(Path(temporary), environ, folder)
+    except DemoFailed as failure:
+        typer.echo(f"\nThe demo failed: {failure}", err=True)
+        return 1
+    except KeyboardInterrupt:
+        typer.echo("\nStopped; the server and its temporary folder are gone.", err=True)
+        return 1
+    return 0
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let SIGTERM end the demo as Ctrl-C does: through every `finally`."""
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _play(temporary: Path, environ: Mapping[str, str], folder: Path | None) -> None:
+    own, from_checkout = own_corpus()
+    corpora = [own] if folder is None else [own, folder_corpus(folder)]
+    printing.title("1. Start")
+    with running_server(temporary, environ) as server:
+        printing.line(
+            f"engrain serve is ready at {server.address} after {server.start_s:.1f} s (process {server.pid})."
+        )
+        printing.line(f"Everything it stores is in {temporary}, and goes with it.")
+        try:
+            asyncio.run(_visit(server, corpora, from_checkout))
+        except BaseExceptionGroup as group:
+            raise _first_failure(group) from None
+    printing.title("The server is stopped and its folder removed.")
+
+
+def _first_failure(group: BaseExceptionGroup) -> BaseException:
+    """The failure inside the task groups of the MCP client."""
+    failures = group.subgroup(DemoFailed)
+    first: BaseException = failures if failures is not None else group
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first
+
+
+async def _visit(server: RunningServer, corpora: list[Corpus], from_checkout: bool) -> None:
+    async with RestClient.connected(server.address) as rest:
+        questions = [*KNOWLEDGE, *(REPOSITORY if from_checkout else questions_from(corpora[0], most=2))]
+        for given in corpora[1:]:
+            questions += questions_from(given)
+        visit = Visit(server, rest, corpora, [*questions, OFF_TOPIC], from_checkout)
+        await _sign_up(visit)
+        await _ingest(visit)
+        async with AgentClient.connected(server.address, visit.token) as agent:
+            await _teach(visit, agent)
+            await _until_indexed(visit)
+            await _ask_over_rest(visit)
+            await _ask_over_mcp(visit, agent)
+    _say_what_next(visit)
+
+
+async def _sign_up(visit: Visit) -> None:
+    account = {"email": "ada@example.com", "password": secrets.token_urlsafe(16), "name": "Ada"}
+    signed = await visit.rest.post("/api/auth/local/signup", account)
+    visit.token = signed.body["access_token"]
+    visit.rest.sign_in(visit.token)
+    me = await visit.rest.get("/api/auth/me")
+    where = me.body["organization"]["name"]
+    printing.line(f"{me.body['user']['name']} signed up over REST and is {me.body['org_role']} of {where!r}.")
+
+
+async def _ingest(visit: Visit) -> None:
+    printing.title("2. Read documents (POST /api/ingestion/documents)")
+    if not visit.from_checkout:
+        printing.line("Engrain was installed without a source checkout, so the built-in handbook is read instead.")
+    for corpus in visit.corpora:
+        start = time.perf_counter()
+        chunk_count = 0
+        source: dict[str, Any] = {"source_name": corpus.name, "source_url": corpus.url}
+        for batch in batches(corpus):
+            stored = await visit.rest.post("/api/ingestion/documents", {**source, "documents": batch})
+            source = {"source_id": stored.body["source_id"]}
+            chunk_count += stored.body["chunk_count"]
+        took = time.perf_counter() - start
+        printing.line(
+            f"{corpus.name}: {len(corpus.texts)} documents, {corpus.characters:,} characters → {chunk_count} chunks,"
+            f" durable after {took:.2f} s."
+        )
+        if skipped := _skipped(corpus):
+            printing.line(f"Not read: {skipped}.")
+
+
+def batches(corpus: Corpus) -> Iterator[list[dict[str, str]]]:
+    """Cut a corpus into requests of a bounded number of documents and characters."""
+    batch: list[dict[str, str]] = []
+    size = 0
+    for text in corpus.texts:
+        if batch and (len(batch) == BATCH_DOCUMENTS or size + len(text.content) > BATCH_CHARACTERS):
+            yield batch
+            batch, size = [], 0
+        batch.append({"url": text.path, "content": text.content})
+        size += len(text.content)
+    if batch:
+        yield batch
+
+
+def _skipped(corpus: Corpus) -> str:
+    return ", ".join(f"{count} file(s) {reason}" for reason, count in sorted(corpus.skipped.items()) if count)
+
+
+async def _teach(visit: Visit, agent: AgentClient) -> None:
+    printing.title("3. Remember what the team knows (POST /api/entities/bulk, and the MCP tool `add`)")
+    stored = await visit.rest.post("/api/entities/bulk?sync=true", {"entities": list(knowledge.RECORDS)})
+    visit.ids = {entity["name"]: entity["id"] for entity in stored.body["entities"]}
+    kinds = ", ".join(entity["entity_type"] for entity in stored.body["entities"])
+    printing.line(f"REST: {stored.body['total']} records ({kinds}) in {stored.ms:.0f} ms.")
+    tools = await agent.tools()
+    printing.line(f"MCP: the agent sees {len(tools)} tools: {', '.join(tools)}.")
+    old = await agent.call("add", knowledge.OLD_DECISION)
+    links = [f"supersedes:{old.body['id']}", f"references:{visit.ids[knowledge.LOCKED]}"]
+    new = await agent.call("add", {**knowledge.NEW_DECISION, "related_to": links})
+    visit.ids |= {str(answer.body["entity"]["name"]): str(answer.body["id"]) for answer in (old, new)}
+    visit.agent_ms += [old.ms, new.ms]
+    for answer, note in ((old, ""), (new, ", which retires the first")):
+        printing.line(f"MCP: {answer.text.splitlines()[0]} ({answer.ms:.0f} ms){note}.")
+
+
+async def _until_indexed(visit: Visit) -> None:
+    """Wait until the indexes show everything; the vectors take longest, because texts must be embedded first."""
+    start = time.perf_counter()
+    most = 0
+    while time.perf_counter() - start < INDEX_LIMIT_S:
+        report = await visit.rest.get("/api/health/ready")
+        pending = {index["name"]: index["pending"] for index in report.body["indexes"]}
+        most = max(most, *pending.values())
+        if not any(pending.values()):
+            printing.end_progress()
+            took = time.perf_counter() - start
+            printing.line(f"Every index shows everything; the last {most} changes took {took:.1f} s.")
+            return
+        printing.progress(f"Indexing: {max(pending.values())} of {most} changes left.")
+        await asyncio.sleep(INDEX_POLL_S)
+    printing.end_progress()
+    left = ", ".join(f"{name} {count}" for name, count in pending.items() if count)
+    printing.line(f"Indexing goes on in the background ({left} changes left); what is done can be searched now.")
+
+
+async def _ask_over_rest(visit: Visit) -> None:
+    printing.title("4. Ask over REST (POST /api/search)")
+    retired = visit.ids[knowledge.OLD_DECISION["title"]]
+    for question in visit.questions:
+        body = {"query": question.text, "limit": 5, "include_retrieval_diagnostics": True}
+        answer = await visit.rest.post("/api/search", body)
+        visit.rest_ms.append(answer.ms)
+        printing.asked(question)
+        printing.answered(answer.body, answer.ms)
+        _require_sense(question, answer.body["results"], retired)
+
+
+def _require_sense(question: Question, results: Sequence[Mapping[str, Any]], retired: str) -> None:
+    """Fail where the memory does not do what the demo says it does."""
+    if any(hit["id"] == retired for hit in results):
+        raise DemoFailed(f"a retired decision was found for {question.text!r}.")
+    if question.answered and not results:
+        raise DemoFailed(f"nothing was found for {question.text!r}.")
+    if not question.answered:
+        best = max((hit["score"] for hit in results), default=0.0)
+        printing.line(f"best score {best:.2f}: below {LOW_SCORE} means that nothing here answers it.", indent=5)
+        if best >= LOW_SCORE:
+            raise DemoFailed(f"{question.text!r} has no answer here, and yet a hit scored {best:.2f}.")
+
+
+async def _ask_over_mcp(visit: Visit, agent: AgentClient) -> None:
+    printing.title("5. Ask over MCP (/mcp, as an agent does; this is the text that its model reads)")
+    question = AGENT_QUESTION if visit.from_checkout else visit.questions[-2].text
+    arguments: dict[str, Any] = {"query": question, "limit": 3, "content_max_chars": 120}
+    found = await _tell(visit, agent, "search", arguments)
+    document = next((hit["id"] for hit in found.body["results"] if hit["result_origin"] == "document"), None)
+    if document is None:
+        raise DemoFailed(f"no document was found over MCP for {question!r}.")
+    decision = visit.ids[knowledge.NEW_DECISION["title"]]
+    await _tell(visit, agent, "expand_neighbors", {"entity_ids": [decision], "content_max_chars": 120})
+    await _tell(visit, agent, "fetch_slice", {"entity_id": document, "window": 1, "content_max_chars": 1500})
+
+
+async def _tell(visit: Visit, agent: AgentClient, tool: str, arguments: dict[str, Any]) -> Answer:
+    answer = await agent.call(tool, arguments)
+    visit.agent_ms.append(answer.ms)
+    given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    typer.echo()
+    typer.echo(typer.style(f"  {tool}({given})", bold=True) + f"  {answer.ms:.0f} ms")
+    printing.verbatim(answer.text)
+    return answer
+
+
+def _say_what_next(visit: Visit) -> None:
+    printing.title("6. In short")
+    rest, agent = statistics.median(visit.rest_ms), statistics.median(visit.agent_ms)
+    printing.line(
+        f"{len(visit.rest_ms)} questions over REST, median {rest:.0f} ms; {len(visit.agent_ms)} calls over MCP, median"
+        f" {agent:.0f} ms; everything in one process, nothing over the network."
+    )
+    printing.title("What to do next")
+    for step in (
+        "engrain serve                              a server that keeps what you tell it (http://127.0.0.1:8420)",
+        "open http://127.0.0.1:8420/api/docs        every route, to read; docs/ has the rest",
+        "docs/mcp.md                                connect Claude Code, Cursor, Codex or any other MCP client",
+        "make demo FOLDER=path/to/your/docs         the same with your own text",
+    ):
+        typer.echo(f"  {step}")
