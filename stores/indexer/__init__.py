@@ -1,0 +1,8 @@
+"""The indexer: everything between the ledger's feed and the three indexes. What this module names is the contract."""
+
+from stores.indexer.indexer import Indexer
+from stores.indexer.options import IndexerOptions
+from stores.indexer.organization import OpenIndexes
+from stores.indexer.status import IndexName, IndexStatus
+
+__all__ = ["IndexName", "IndexStatus", "Indexer", "IndexerOptions", "OpenIndexes"]

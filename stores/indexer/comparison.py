@@ -1,0 +1,73 @@
+"""Whether an index holds what the ledger holds, named record by record."""
+
+from collections.abc import Collection, Mapping
+from typing import Protocol, runtime_checkable
+
+from stores.ledger import Ledger
+
+PAGE = 1_000
+
+
+class Comparable(Protocol):
+    """What is asked of an index that is compared."""
+
+    def contents(self) -> Mapping[str, int]:
+        """Every entity id and its revision."""
+        ...
+
+
+@runtime_checkable
+class HoldsRelations(Protocol):
+    """An index of relations, too."""
+
+    def relation_ids(self) -> Collection[str]:
+        """Every relation's id."""
+        ...
+
+
+def differences(ledger: Ledger, organization_id: str, index: Comparable, after: int) -> list[str]:
+    """One sentence for each record that is missing, superfluous or stale.
+
+    What the feed has yet to bring to an index at `after` is no difference.
+    """
+    contents = dict(index.contents())
+    relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
+    expected = ledger.revisions(organization_id)
+    expected_relations = ledger.relation_ids(organization_id) if relations is not None else set()
+    on_the_way = changed_after(ledger, organization_id, after)
+    found = compare(contents, expected, on_the_way)
+    if relations is not None:
+        found += compare_relations(relations, expected_relations, on_the_way)
+    return found
+
+
+def compare(contents: Mapping[str, int], expected: Mapping[str, int], ignored: Collection[str]) -> list[str]:
+    """Compare revisions by id."""
+    found = []
+    for each in sorted((contents.keys() | expected.keys()) - set(ignored)):
+        held, wanted = contents.get(each), expected.get(each)
+        if held is None:
+            found.append(f"entity {each} is missing")
+        elif wanted is None:
+            found.append(f"entity {each} is not in the ledger")
+        elif held != wanted:
+            found.append(f"entity {each} is at revision {held} instead of {wanted}")
+    return found
+
+
+def compare_relations(held: set[str], expected: set[str], ignored: Collection[str]) -> list[str]:
+    """Compare the sets of relations."""
+    left_out = set(ignored)
+    return [
+        *(f"relation {each} is missing" for each in sorted(expected - held - left_out)),
+        *(f"relation {each} is not in the ledger" for each in sorted(held - expected - left_out)),
+    ]
+
+
+def changed_after(ledger: Ledger, organization_id: str, after: int) -> set[str]:
+    """The records that the feed names after a sequence number."""
+    changed: set[str] = set()
+    while changes := ledger.changes(organization_id, after, PAGE):
+        changed.update(change.record_id for change in changes)
+        after = changes[-1].sequence
+    return changed

@@ -1,0 +1,182 @@
+"""One organization's change feed, as the indexes read it: batches of current state, and whether a position holds."""
+
+import threading
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from stores.index import IndexBatch
+from stores.ledger import Ledger
+from stores.records import Change, Entity, Kind, Position, Relation
+
+CHUNK = 64
+"""Records read at once, after which their size decides whether the batch goes on."""
+
+
+class FeedGap(Exception):  # noqa: N818  # a state of the feed that asks for a rebuild, not a fault
+    """The feed no longer holds what follows a position."""
+
+
+class LedgerUnreadable(Exception):  # noqa: N818  # the ledger is at fault, no index is
+    """The ledger did not answer; the index that asked is as good as before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A batch, and the position that it follows."""
+
+    after: Position
+    batch: IndexBatch
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Tell faults of the ledger from those of an index."""
+    try:
+        yield
+    except (FeedGap, LedgerUnreadable):
+        raise
+    except Exception as error:
+        raise LedgerUnreadable(f"The ledger cannot be read: {error}") from error
+
+
+class Feed:
+    """Reads the feed of one organization. Safe to share between the threads of its indexes."""
+
+    def __init__(self, ledger: Ledger, organization_id: str, *, batch_changes: int, batch_characters: int) -> None:
+        self._ledger = ledger
+        self.organization_id = organization_id
+        self._limit = batch_changes
+        self._characters = batch_characters
+        self._lock = threading.Lock()
+        self._latest: Read | None = None
+
+    def origin(self) -> Position:
+        """The position before the first change."""
+        return Position(self._ledger.epoch, 0, "")
+
+    def head(self) -> Position:
+        """The newest position."""
+        with reading():
+            return self._ledger.head(self.organization_id)
+
+    def position(self, sequence: int) -> Position:
+        """The position of a sequence number."""
+        with reading():
+            batch = self._ledger.batch_at(self.organization_id, sequence) if sequence else ""
+        return Position(self._ledger.epoch, sequence, batch or "")
+
+    def changes(self, after: Position, limit: int) -> list[Change]:
+        """The changes that follow, oldest first.
+
+        Raises:
+            FeedGap: The next one has been pruned, or the ledger has been given a new epoch.
+        """
+        with reading():
+            if self._ledger.epoch != after.epoch:
+                raise FeedGap("the ledger was restored")
+            changes = self._ledger.changes(self.organization_id, after.sequence, limit)
+            if changes and changes[0].sequence != after.sequence + 1:
+                raise FeedGap(f"the feed begins at {changes[0].sequence}, the index ends at {after.sequence}")
+            if not changes and self._ledger.head(self.organization_id).sequence > after.sequence:
+                raise FeedGap(f"the feed is pruned beyond {after.sequence}, where the index ends")
+        return changes
+
+    def urgent(self, after: Position) -> bool:
+        """Tell whether what follows should be applied at once: somebody may wait for it, or it fills a batch."""
+        changes = self.changes(after, self._limit)
+        return len(changes) >= self._limit or not all(change.deferred for change in changes)
+
+    def reaches_back(self, at_most: int) -> bool:
+        """Tell whether the whole history is in the feed and short enough to follow from its beginning."""
+        if self.head().sequence > at_most:
+            return False
+        try:
+            self.changes(self.origin(), 1)
+        except FeedGap:
+            return False
+        return True
+
+    def objection(self, position: Position) -> str | None:
+        """Say why an index at that position cannot follow this ledger; None when it can."""
+        head = self.head()
+        if position.epoch != head.epoch:
+            return "it followed another ledger"
+        if position.sequence > head.sequence:
+            return f"it is at {position.sequence}, beyond the ledger's {head.sequence}: the ledger was restored"
+        if position.sequence and self.position(position.sequence).batch != position.batch:
+            return f"it followed another history up to {position.sequence}: the ledger was restored"
+        try:
+            self.changes(position, 1)
+        except FeedGap as gap:
+            return str(gap)
+        return None
+
+    def read(self, after: Position, until: int | None = None) -> Read | None:
+        """The current state of the records changed after a position; None when nothing follows.
+
+        Indexes at the same position share one read. A batch ends early at `until` or when its text grows large.
+
+        Raises:
+            FeedGap: The next change has been pruned.
+        """
+        with self._lock:
+            read = self._latest
+            if read and read.after == after and (until is None or read.batch.position.sequence <= until):
+                return read
+            changes = self.changes(after, self._limit if until is None else min(self._limit, until - after.sequence))
+            self._latest = self._collect(after, changes) if changes else None
+            return self._latest
+
+    def forget(self) -> None:
+        """Drop the shared read: it may hold much text."""
+        with self._lock:
+            self._latest = None
+
+    def entities(self, record_ids: Sequence[str]) -> dict[str, Entity]:
+        """The current state of those that exist."""
+        with reading():
+            return self._ledger.entities(self.organization_id, record_ids)
+
+    def _collect(self, after: Position, changes: Sequence[Change]) -> Read:
+        entities: dict[str, Entity | None] = {}
+        relations: dict[str, Relation | None] = {}
+        taken = characters = 0
+        while taken < len(changes) and (not taken or characters < self._characters):
+            chunk = changes[taken : taken + CHUNK]
+            taken += len(chunk)
+            found = self._state(chunk, entities, relations)
+            characters += sum(len(entity.content) + len(entity.description) for entity in found)
+        last = changes[taken - 1]
+        position = Position(after.epoch, last.sequence, last.batch)
+        return Read(after, _batch(entities, relations, position))
+
+    def _state(
+        self, chunk: Sequence[Change], entities: dict[str, Entity | None], relations: dict[str, Relation | None]
+    ) -> list[Entity]:
+        """Read what the changes name and is not read yet, after the changes: never older than they are."""
+        wanted = _unread(chunk, "entity", entities)
+        found = self.entities(wanted) if wanted else {}
+        entities.update({each: found.get(each) for each in wanted})
+        wanted = _unread(chunk, "relation", relations)
+        if wanted:
+            with reading():
+                facts = self._ledger.relations(self.organization_id, wanted)
+            relations.update({each: facts.get(each) for each in wanted})
+        return list(found.values())
+
+
+def _unread(chunk: Sequence[Change], kind: Kind, known: Collection[str]) -> list[str]:
+    return list({change.record_id: None for change in chunk if change.kind == kind and change.record_id not in known})
+
+
+def _batch(
+    entities: Mapping[str, Entity | None], relations: Mapping[str, Relation | None], position: Position
+) -> IndexBatch:
+    return IndexBatch(
+        entities=[entity for entity in entities.values() if entity is not None],
+        deleted_entities=[each for each, entity in entities.items() if entity is None],
+        relations=[relation for relation in relations.values() if relation is not None],
+        deleted_relations=[each for each, relation in relations.items() if relation is None],
+        position=position,
+    )

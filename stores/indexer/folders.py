@@ -1,0 +1,143 @@
+"""Where the indexes of one organization lie on disk: numbered generations, a pointer to the one that serves, a marker.
+
+`open` is there while a process has the organization open; found at the start, it tells of an unclean stop.
+`watermarks.json` says how far each index was when the organization was closed. `<index>/current` holds the number of
+the generation that serves, `<index>/0003/` is one generation; a rebuild fills the next one while that one serves.
+`<index>/0003.damaged` was set aside until the rebuild has replaced it, and `<index>/0003.incomplete` says that not
+everything that the ledger holds is in that generation yet.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from stores.indexer.status import IndexName
+
+DAMAGED = ".damaged"
+INCOMPLETE = ".incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """How far one index of a closed organization had come."""
+
+    sequence: int
+    applied: list[list[int]] = field(default_factory=list)
+    """Ranges of sequence numbers above it that have been applied, first and last included."""
+    complete: bool = True
+
+    def contains(self, sequence: int) -> bool:
+        """Say whether the index holds that change."""
+        return sequence <= self.sequence or any(first <= sequence <= last for first, last in self.applied)
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What is known about an organization without opening it."""
+
+    epoch: str
+    model: str
+    """The embedding model of its vectors; empty when it has none."""
+    watermarks: dict[str, Watermark]
+
+
+class OrganizationFolder:
+    """The folder of one organization's indexes. Nobody else touches it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def _marker(self) -> Path:
+        return self.path / "open"
+
+    @property
+    def _record(self) -> Path:
+        return self.path / "watermarks.json"
+
+    def mark_open(self) -> bool:
+        """Leave a marker for the next start; True when the last stop was clean."""
+        clean = not self._marker.exists()
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._marker.touch()
+        return clean
+
+    def mark_closed(self, closing: Closing) -> None:
+        """Record the watermarks and remove the marker."""
+        _write(self._record, json.dumps(asdict(closing)))
+        self._marker.unlink(missing_ok=True)
+
+    def closing(self) -> Closing | None:
+        """The record of the last clean stop; None when there is none or the folder was left open."""
+        if self._marker.exists():
+            return None
+        try:
+            record = json.loads(self._record.read_text("utf-8"))
+            marks = {name: Watermark(**mark) for name, mark in record["watermarks"].items()}
+            return Closing(record["epoch"], record["model"], marks)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+    def current(self, name: IndexName) -> Path | None:
+        """The generation that serves."""
+        try:
+            generation = self.path / name / (self.path / name / "current").read_text("utf-8").strip()
+        except (OSError, ValueError):
+            return None
+        return generation if generation.is_dir() and generation.parent == self.path / name else None
+
+    def fresh(self, name: IndexName) -> Path:
+        """An empty folder for the next generation, not yet the one that serves."""
+        parent = self.path / name
+        parent.mkdir(parents=True, exist_ok=True)
+        taken = [int(entry.name[:4]) for entry in parent.iterdir() if entry.name[:4].isdigit()]
+        folder = parent / f"{max(taken, default=0) + 1:04d}"
+        folder.mkdir()
+        return folder
+
+    def point(self, name: IndexName, generation: Path) -> None:
+        """Let a generation serve from now on."""
+        _write(self.path / name / "current", generation.name)
+
+    def set_aside(self, name: IndexName, generation: Path) -> None:
+        """Move a damaged generation out of the way; the rebuild that replaces it removes it."""
+        (self.path / name / "current").unlink(missing_ok=True)
+        if generation.exists():
+            generation.rename(generation.with_name(generation.name + DAMAGED))
+
+    def sweep(self, name: IndexName, keep: Collection[Path]) -> None:
+        """Remove every generation but those, damaged ones too: they hold text that may have been deleted since."""
+        for entry in self._entries(name):
+            if entry.is_dir() and entry not in keep:
+                shutil.rmtree(entry, ignore_errors=True)
+                marker(entry).unlink(missing_ok=True)
+
+    def _entries(self, name: IndexName) -> Iterable[Path]:
+        parent = self.path / name
+        return list(parent.iterdir()) if parent.is_dir() else ()
+
+
+def ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """Numbers as pairs of a first and a last one."""
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and found[-1][1] == number - 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return found
+
+
+def marker(generation: Path) -> Path:
+    """The file beside a generation that says: not everything that the ledger holds is in it yet."""
+    return generation.with_name(generation.name + INCOMPLETE)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text(text, "utf-8")
+    os.replace(temporary, path)

@@ -1,0 +1,309 @@
+"""The lane of an index that applies the feed as it comes: the words and the graph."""
+
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from stores.index import Index
+from stores.indexer.comparison import differences
+from stores.indexer.feed import FeedGap, LedgerUnreadable
+from stores.indexer.folders import Watermark
+from stores.indexer.handle import Handle
+from stores.indexer.lane import FOREVER, Interrupted, Lane, Surroundings, describe, log
+from stores.indexer.status import IndexName
+from stores.records import Position
+
+WAIT_FOR_READERS_S = 5.0
+
+T = TypeVar("T", bound=Index)
+
+
+class Maker(Protocol[T]):
+    """How one kind of index is opened and filled."""
+
+    def open(self, folder: Path, *, clean: bool) -> T:
+        """Open what is in the folder, or raise; after an unclean stop with care."""
+        ...
+
+    def fill(self, index: T, around: Surroundings, check: Callable[[], None]) -> None:
+        """Load everything that the ledger holds into an empty index; call `check` between pages."""
+        ...
+
+
+@dataclass(slots=True)
+class Track(Generic[T]):
+    """An open index and how far it is."""
+
+    handle: Handle[T]
+    position: Position
+
+
+class FollowingLane(Lane, Generic[T]):
+    """Keeps one index in step with the feed, and builds its successor beside it when that is needed."""
+
+    def __init__(self, name: IndexName, maker: Maker[T], around: Surroundings) -> None:
+        self.name = name
+        super().__init__(around)
+        self._maker = maker
+        self._serving: Track[T] | None = None
+        self._follows = False
+        self._next: Track[T] | None = None
+        self._build: Future[Track[T]] | None = None
+        self._asked: str | None = None
+        self._ask_again_at = 0.0
+        self._leaving: Handle[T] | None = None
+        self._first_seen: float | None = None
+
+    def acquire(self) -> Handle[T] | None:
+        """Hold the index open for reading; None when there is none to read."""
+        with self._lock:
+            track = self._serving
+            return track.handle if track is not None and track.handle.acquire() else None
+
+    def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
+        """Say whether everything up to a sequence number is in the index."""
+        with self._lock:
+            return self._follows and self._serving is not None and self._serving.position.sequence >= sequence
+
+    @property
+    def waitable(self) -> bool:
+        """Tell whether changes will get into this index soon."""
+        with self._lock:
+            return self._state != "failed" and (self._follows or not self._settled.is_set())
+
+    @property
+    def busy(self) -> bool:
+        """Tell whether a rebuild runs or the index is not up to date."""
+        return self._state in ("catching_up", "rebuilding")
+
+    def differences(self) -> list[str]:
+        """Compare the index with the ledger; what is still on its way is no difference."""
+        with self._lock:
+            track, follows = self._serving, self._follows
+            if track is None or not follows or not track.handle.acquire():
+                return [f"it is not there ({self._state}{': ' if self._detail else ''}{self._detail})"]
+            after = track.position.sequence
+        try:
+            return differences(self._around.ledger, self._around.organization_id, track.handle.index, after)
+        finally:
+            track.handle.release()
+
+    def _step(self) -> float:
+        self._raise_reported()
+        if self._asked_to_rebuild():
+            self._asked, self._ask_again_at = "on request", 0.0
+        if self._serving is None and self._build is None and self._next is None and self._asked is None:
+            return self._open()
+        return min(self._advance_build(), self._advance_serving())
+
+    def _advance_serving(self) -> float:
+        if self._serving is None or not self._follows:
+            return FOREVER
+        try:
+            delay = self._advance(self._serving)
+        except FeedGap as gap:
+            self._lose_track(str(gap))
+            return 0.0
+        if delay < FOREVER:
+            return delay
+        self._caught_up(self._serving)
+        return self._quiet(self._serving)
+
+    def _advance_build(self) -> float:
+        """Take the next step of a rebuild: begin it, receive it, bring it up to date, let it serve."""
+        if self._build is not None and not self._build.done():
+            return FOREVER
+        try:
+            if self._build is not None:
+                build, self._build = self._build, None
+                self._next = build.result()
+            if self._next is not None:
+                return self._catch_up(self._next)
+            return self._begin_build()
+        except (Interrupted, LedgerUnreadable):
+            raise
+        except Exception as error:  # noqa: BLE001  # what serves goes on serving
+            self._put_off(error)
+            return 0.0
+
+    def _begin_build(self) -> float:
+        wait = self._ask_again_at - time.monotonic()
+        if self._asked is None:
+            return FOREVER
+        if wait > 0:
+            return wait
+        reason, self._asked = self._asked, None
+        log.info("index_rebuild", organization_id=self._around.organization_id, index=self.name, reason=reason)
+        self._set("rebuilding", reason)
+        self._build = self._around.builders.submit(self._built, self._around.files.fresh(self.name))
+        self._build.add_done_callback(lambda _: self.wake())
+        self._around.progressed()
+        return FOREVER
+
+    def _put_off(self, error: Exception) -> None:
+        """A rebuild failed: drop it and begin another one later."""
+        successor, self._next = self._next, None
+        if successor is not None:
+            successor.handle.retire()
+        self._failures += 1
+        self._ask_again_at = time.monotonic() + self._backoff_s()
+        self._asked = "the last rebuild failed"
+        self._log_failure(error)
+        self._answer(error)
+        self._set("failed", describe(error))
+        self._around.progressed()
+
+    def _lose_track(self, reason: str) -> None:
+        """The serving index cannot follow any more: it goes on serving what it has until its successor is built."""
+        with self._lock:
+            self._follows = False
+        self._asked = reason
+
+    def _open(self) -> float:
+        around, files = self._around, self._around.files
+        if self._leaving is not None and not self._leaving.wait_closed(WAIT_FOR_READERS_S):
+            raise TimeoutError("Searches still hold the index that failed.")
+        folder = files.current(self.name)
+        if folder is None and around.feed.reaches_back(around.options.replay_at_most):
+            folder = files.fresh(self.name)
+            files.point(self.name, folder)
+        files.sweep(self.name, [folder] if folder else [])
+        if folder is None:
+            self._asked = "it is missing"
+        else:
+            self._adopt_folder(folder)
+        self._settled.set()
+        around.progressed()
+        return 0.0
+
+    def _adopt_folder(self, folder: Path) -> None:
+        self._set("catching_up")
+        try:
+            index = self._maker.open(folder, clean=self._around.clean)
+            position = index.position() or self._around.feed.origin()
+        except OSError:
+            raise  # The machine is short of something: what is on disk may be whole.
+        except Exception as error:  # noqa: BLE001  # engines raise anything about a damaged file
+            self._log_failure(error)
+            self._around.files.set_aside(self.name, folder)
+            self._asked = f"it was damaged: {describe(error)}"
+            return
+        objection = self._around.feed.objection(position)
+        with self._lock:
+            self._serving, self._follows = Track(Handle(index, folder), position), objection is None
+        self._asked = objection
+
+    def _built(self, folder: Path) -> Track[T]:
+        self._check_closing()
+        index = self._maker.open(folder, clean=True)
+        try:
+            self._maker.fill(index, self._around, self._check_closing)
+            position = index.position()
+            if position is None:
+                raise RuntimeError(f"The {self.name} index has no position after it was filled.")
+        except BaseException:
+            index.close()
+            raise
+        return Track(Handle(index, folder), position)
+
+    def _check_closing(self) -> None:
+        if self._closing.is_set():
+            raise Interrupted
+
+    def _advance(self, track: Track[T]) -> float:
+        patience = self._patience(track)
+        if patience > 0:
+            return patience
+        read = self._around.feed.read(track.position)
+        if read is None:
+            return FOREVER
+        self._first_seen = None
+        track.handle.index.apply(read.batch)
+        with self._lock:
+            track.position = read.batch.position
+        self._done()
+        return 0.0
+
+    def _patience(self, track: Track[T]) -> float:
+        """Let bulk writes gather, which nobody waits for."""
+        now = time.monotonic()
+        if self._next is track or self._around.feed.urgent(track.position):
+            return 0.0
+        if self._first_seen is None:
+            self._first_seen = now
+        return max(0.0, self._first_seen + self._around.options.gather_deferred_s - now)
+
+    def _catch_up(self, track: Track[T]) -> float:
+        """Bring the successor to where the serving index is, then let it serve."""
+        if self._advance(track) == 0.0:
+            return 0.0
+        files, old = self._around.files, self._serving
+        files.point(self.name, track.handle.folder)
+        with self._lock:
+            self._serving, self._follows, self._next = track, True, None
+        self._set("ready")
+        self._verified = True
+        keep = [track.handle.folder]
+        if old is not None:
+            old.handle.retire(lambda: files.sweep(self.name, keep))
+        else:
+            files.sweep(self.name, keep)
+        self._answer()
+        self._done(commits=0)
+        return 0.0
+
+    def _caught_up(self, track: Track[T]) -> None:
+        if not self._verified:
+            self._verified = True
+            after = track.position.sequence
+            found = differences(self._around.ledger, self._around.organization_id, track.handle.index, after)
+            if found:
+                self._asked = f"it differed from the ledger after an unclean stop: {found[0]}"
+        if self._state == "catching_up":
+            self._set("ready")
+            self._around.progressed()
+
+    def _quiet(self, track: Track[T]) -> float:
+        if self._build is None and self._next is None and self._compaction_due():
+            self._around.feed.forget()
+            track.handle.index.compact()
+            self._commits = 0
+        return self._rest()
+
+    def _release(self) -> Path | None:
+        with self._lock:
+            serving, successor, self._serving, self._next, self._follows = self._serving, self._next, None, None, False
+        if self._build is not None:
+            self._abandon(self._build)
+            self._build = None
+        if successor is not None:
+            successor.handle.retire()
+        if serving is None:
+            return None
+        self._leaving = serving.handle
+        serving.handle.retire()
+        serving.handle.wait_closed(WAIT_FOR_READERS_S)
+        return serving.handle.folder
+
+    def _abandon(self, build: "Future[Track[T]]") -> None:
+        build.cancel()
+        build.add_done_callback(
+            lambda done: done.result().handle.retire() if not done.cancelled() and done.exception() is None else None
+        )
+
+    def _recorded(self) -> Watermark | None:
+        return Watermark(self._serving.position.sequence) if self._serving is not None and self._follows else None
+
+    def _watermark(self) -> int:
+        return self._serving.position.sequence if self._serving is not None and self._follows else 0
+
+    def _pending(self, head: int) -> int:
+        return max(0, head - self._watermark())
+
+    def _objection(self) -> str:
+        if self._state == "failed":
+            return self._detail
+        return "" if self._follows or not self._settled.is_set() else f"rebuilding: {self._detail}"

@@ -1,0 +1,68 @@
+"""An open index shared by one writer and any number of readers."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+
+class Closable(Protocol):
+    """What every index offers at its end."""
+
+    def close(self) -> None:
+        """Release files, threads and locks."""
+        ...
+
+
+T = TypeVar("T", bound=Closable)
+
+
+class Handle(Generic[T]):
+    """Closes its index when it has been retired and the last reader has let go, never before."""
+
+    def __init__(self, index: T, folder: Path) -> None:
+        self.index = index
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._readers = 0
+        self._retired: Callable[[], None] | None = None
+        self._closed = threading.Event()
+
+    def acquire(self) -> bool:
+        """Hold the index open; False when it is on its way out."""
+        with self._lock:
+            if self._retired is not None:
+                return False
+            self._readers += 1
+            return True
+
+    def release(self) -> None:
+        """Let go of the index; the last one out closes it when it has been retired."""
+        with self._lock:
+            self._readers -= 1
+            last = self._retired is not None and self._readers == 0
+        if last:
+            self._close()
+
+    def retire(self, then: Callable[[], None] = lambda: None) -> None:
+        """Admit no more readers, close as soon as there is none, then call `then`. A second call changes nothing."""
+        with self._lock:
+            if self._retired is not None:
+                return
+            self._retired = then
+            idle = self._readers == 0
+        if idle:
+            self._close()
+
+    def wait_closed(self, timeout_s: float) -> bool:
+        """Wait for the last reader of a retired index; False when it is still reading after that time."""
+        return self._closed.wait(timeout_s)
+
+    def _close(self) -> None:
+        then = self._retired
+        try:
+            self.index.close()
+        finally:
+            self._closed.set()
+            if then is not None:
+                then()

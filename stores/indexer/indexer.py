@@ -1,0 +1,215 @@
+"""The indexer: follows the ledger's feed into three indexes for every organization, and lends them to searches."""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import structlog
+
+from stores.embedding import Embedder
+from stores.indexer.folders import OrganizationFolder
+from stores.indexer.options import IndexerOptions
+from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
+from stores.indexer.registry import Registry, claim, release
+from stores.indexer.status import NAMES, IndexName, IndexStatus
+from stores.indexer.supervisor import Supervisor
+from stores.indexer.turns import EmbedderSource, EmbeddingThread
+from stores.ledger import Ledger
+
+OPEN_TIMEOUT_S = 20.0
+VECTORS_TIMEOUT_S = 0.5
+"""How long a search waits for vectors that are being opened: the model may take seconds, words do not."""
+BUILDERS = 2
+
+log = structlog.get_logger("indexer")
+
+
+class Indexer:
+    """Every method may be called from any thread. The ledger's commits must reach `notify`."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        folder: Path,
+        *,
+        embedder: Embedder | Callable[[], Embedder] | None,
+        options: IndexerOptions,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._folder = folder.absolute()
+        turns = EmbeddingThread(EmbedderSource(embedder), options) if embedder is not None else None
+        self._turns = turns
+        self._builders = ThreadPoolExecutor(BUILDERS, "index-builder")
+        self._shared = Shared(
+            ledger=ledger,
+            options=options,
+            clock=clock,
+            builders=self._builders,
+            turns=turns,
+            progressed=self._progressed,
+        )
+        self._registry = Registry(self._make, options)
+        self._supervisor = Supervisor(self._registry, self._files, self._shared)
+        self.on_applied: list[Callable[[str, int], None]] = []
+        """Called with an organization and the sequence number up to which every healthy index holds everything.
+
+        Also called when only changes above that number were applied: ask `applied` about those. Calls come from the
+        indexes' threads and must not block.
+        """
+
+    def start(self) -> None:
+        """Take possession of the folder, catch up what is behind and follow the feed.
+
+        Raises:
+            RuntimeError: Another indexer of this process has the folder.
+        """
+        claim(self._folder)
+        if self._turns is not None:
+            self._turns.start()
+        self._supervisor.start()
+
+    def close(self, timeout_s: float = 10) -> None:
+        """Finish what is running and close every index; the feed brings the rest after the next start."""
+        until = time.monotonic() + timeout_s
+        self._supervisor.stop()
+        found = self._registry.stop()
+        self._builders.shutdown(wait=False, cancel_futures=True)
+        for organization in found:
+            if not organization.close(max(0.0, until - time.monotonic())):
+                log.warning("indexes_left_open", organization_id=organization.id)
+        if self._turns is not None:
+            self._turns.stop(max(0.0, until - time.monotonic()))
+        self._supervisor.join(max(0.1, until - time.monotonic()))
+        release(self._folder)
+
+    def notify(self, organization_id: str, sequence: int) -> None:
+        """Take note of a commit. Quick: give it to the ledger as a listener."""
+        organization = self._registry.get(organization_id)
+        if organization is not None:
+            organization.wake(sequence)
+        else:
+            self._supervisor.want(organization_id, sequence)
+
+    def applied(self, organization_id: str, sequence: int) -> bool:
+        """Say whether a change is in every healthy index. Never opens an organization."""
+        organization = self._registry.get(organization_id)
+        if organization is not None:
+            return organization.applied(sequence)
+        closing = self._supervisor.closing(organization_id)
+        marks = closing.watermarks if closing is not None else {}
+        return all(name in marks and marks[name].contains(sequence) for name in self._supervisor.expected)
+
+    def wait_applied(
+        self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float
+    ) -> list[str]:
+        """Block until every healthy index holds the changes of those records up to a sequence number.
+
+        Returns the names of the indexes that do not hold them: none at best, those that failed (they are not waited
+        for), or those that were not ready in time.
+        """
+        with self._held(organization_id) as organization:
+            waiting = organization.wait(sequence, record_ids)
+            try:
+                return waiting.result(timeout_s)
+            except TimeoutError:
+                waiting.cancel()
+                return organization.without(sequence, record_ids)
+
+    async def applied_within(
+        self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float
+    ) -> list[str]:
+        """Do what `wait_applied` does without a thread for each waiter."""
+        organization = self._registry.hold_if_open(organization_id)
+        if organization is None:
+            organization = await asyncio.to_thread(self._registry.hold, organization_id, OPEN_TIMEOUT_S)
+        try:
+            waiting = asyncio.wrap_future(organization.wait(sequence, record_ids))
+            return await asyncio.wait_for(waiting, timeout_s)
+        except TimeoutError:
+            return organization.without(sequence, record_ids)
+        finally:
+            organization.let_go()
+
+    @contextmanager
+    def indexes(self, organization_id: str) -> Iterator[OpenIndexes]:
+        """Lend the indexes of an organization, which is opened when it is not; none closes before the end.
+
+        Waits for an index that is being opened, for the vectors only a moment: a model takes seconds to load.
+        """
+        with self._held(organization_id) as organization:
+            organization.wait_settled(OPEN_TIMEOUT_S)
+            with organization.lend(VECTORS_TIMEOUT_S) as lent:
+                yield lent
+
+    def degraded(self, organization_id: str) -> dict[str, str]:
+        """Why an index of an open organization is missing or incomplete, by name."""
+        organization = self._registry.get(organization_id)
+        return organization.degraded() if organization is not None else {}
+
+    def status(self) -> list[IndexStatus]:
+        """Where every index of every organization is. Cheap: what is closed is not opened."""
+        lines = self._supervisor.closed_status()
+        for organization in self._registry.all():
+            lines += organization.status()
+        return sorted(lines, key=lambda line: (line.organization_id, NAMES.index(line.index)))
+
+    def watermarks(self) -> dict[str, int]:
+        """The sequence number below which no index needs an organization's feed any more, for `prune_feed`."""
+        return self._supervisor.watermarks()
+
+    def check(self, organization_id: str) -> list[str]:
+        """Compare every index with the ledger; one sentence for each difference. Blocks."""
+        with self._held(organization_id) as organization:
+            for lane in organization.lanes:
+                lane.wait_settled(OPEN_TIMEOUT_S)
+            return [f"{lane.name}: {found}" for lane in organization.lanes for found in lane.differences()]
+
+    def reindex(self, organization_id: str, names: Collection[IndexName] = NAMES) -> None:
+        """Build indexes anew from the ledger and block until they serve; what is there serves meanwhile.
+
+        An index that is not configured is passed over. Raises what a rebuild failed with.
+        """
+        with self._held(organization_id) as organization:
+            for done in [lane.rebuild() for lane in organization.lanes if lane.name in names]:
+                done.result()
+
+    def report(self, organization_id: str, name: IndexName, error: BaseException) -> None:
+        """Say that a search met a damaged index: it is opened again and, if that does not help, built anew."""
+        organization = self._registry.get(organization_id)
+        lane = organization.lane(name) if organization is not None else None
+        if lane is not None:
+            lane.report(error)
+
+    @contextmanager
+    def _held(self, organization_id: str) -> Iterator[OpenOrganization]:
+        organization = self._registry.hold(organization_id, OPEN_TIMEOUT_S)
+        try:
+            yield organization
+        finally:
+            organization.let_go()
+
+    def _files(self, organization_id: str) -> OrganizationFolder:
+        if Path(organization_id).name != organization_id:
+            raise ValueError(f"{organization_id!r} cannot name a folder.")
+        return OrganizationFolder(self._folder / organization_id)
+
+    def _make(self, organization_id: str) -> OpenOrganization:
+        organization = OpenOrganization(organization_id, self._files(organization_id), self._shared)
+        organization.start()
+        return organization
+
+    def _progressed(self, organization_id: str) -> None:
+        self._supervisor.progressed()
+        organization = self._registry.get(organization_id)
+        if organization is None:
+            return
+        watermark = organization.watermark()
+        for listener in self.on_applied:
+            try:
+                listener(organization_id, watermark)
+            except Exception:  # a listener's fault is not an index's
+                log.exception("listener_failed", organization_id=organization_id)

@@ -1,0 +1,274 @@
+"""What every index's thread has in common: it wakes, takes a step, sleeps, fails and tries again."""
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection
+from concurrent.futures import Executor, Future
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import structlog
+
+from stores.indexer.feed import Feed, LedgerUnreadable
+from stores.indexer.folders import OrganizationFolder, Watermark
+from stores.indexer.options import IndexerOptions
+from stores.indexer.status import IndexName, IndexStatus, State
+from stores.ledger import Ledger
+
+log = structlog.get_logger("indexer")
+
+FOREVER = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the lanes of one organization share."""
+
+    organization_id: str
+    ledger: Ledger
+    feed: Feed
+    files: OrganizationFolder
+    options: IndexerOptions
+    builders: Executor
+    clean: bool
+    """The last stop was clean; otherwise the indexes are compared with the ledger before they are trusted."""
+    clock: Callable[[], datetime]
+    progressed: Callable[[], None]
+    """Called after every step that others may wait for."""
+
+
+class Interrupted(Exception):  # noqa: N818  # not a fault: the lane is closing
+    """A rebuild was given up because its organization is being closed."""
+
+
+class Lane(ABC):
+    """One index of one organization and the thread that writes it. Everything public may be called from any thread."""
+
+    name: IndexName
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._lock = threading.Lock()
+        self._signal = threading.Event()
+        self._closing = threading.Event()
+        self._settled = threading.Event()
+        self._state: State = "catching_up"
+        self._detail = ""
+        self._failures = 0
+        self._retry_at = 0.0
+        self._commits = 0
+        self._last_work_at = around.clock()
+        self._verified = around.clean
+        self._reported: BaseException | None = None
+        self._asking: list[Future[None]] = []
+        self._promised: list[Future[None]] = []
+        self._final: Watermark | None = None
+        self._thread = threading.Thread(target=self._run, name=f"{self.name} {around.organization_id}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow the ledger."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look at the feed soon."""
+        self._signal.set()
+
+    def stop(self) -> None:
+        """Finish what is running and begin nothing more; `join` waits for it."""
+        self._closing.set()
+        self._signal.set()
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the thread to end; False when it still runs after that time."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def wait_settled(self, timeout_s: float) -> bool:
+        """Wait until the index has been opened, or is known to be of no use for now."""
+        return self._settled.wait(timeout_s)
+
+    @property
+    def recorded(self) -> Watermark | None:
+        """How far the index is on disk, also after the lane has ended; None when that cannot be relied on."""
+        with self._lock:
+            return self._final or self._recorded()
+
+    @property
+    def reason(self) -> str:
+        """Why search does without this index, or with an incomplete one; empty when it is whole."""
+        with self._lock:
+            return self._objection()
+
+    def status(self, head: int) -> IndexStatus:
+        """How far this index is, given the ledger's newest sequence number."""
+        with self._lock:
+            watermark, pending = self._watermark(), self._pending(head)
+            state = "catching_up" if self._state == "ready" and pending else self._state
+            return IndexStatus(self._around.organization_id, self.name, state, watermark, pending, self._detail)
+
+    def report(self, error: BaseException) -> None:
+        """Take note that a reader met a damaged index: it is opened again, or rebuilt."""
+        with self._lock:
+            self._reported = error
+        self._signal.set()
+
+    @abstractmethod
+    def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
+        """Say whether the transaction that ends there and changed those records is in the index."""
+
+    @property
+    @abstractmethod
+    def waitable(self) -> bool:
+        """Tell whether changes will get into this index by themselves, so that it makes sense to wait for it."""
+
+    @property
+    @abstractmethod
+    def busy(self) -> bool:
+        """Tell whether there is work that closing would interrupt."""
+
+    def rebuild(self) -> "Future[None]":
+        """Build the index anew from the ledger; what is there serves and follows until then."""
+        done: Future[None] = Future()
+        with self._lock:
+            self._asking.append(done)
+        self._signal.set()
+        return done
+
+    @abstractmethod
+    def differences(self) -> list[str]:
+        """Compare the index with the ledger; what is still on its way is no difference."""
+
+    @abstractmethod
+    def _step(self) -> float:
+        """Do one piece of work and return for how many seconds there is nothing more to do; 0 for more at once."""
+
+    @abstractmethod
+    def _release(self) -> Path | None:
+        """Let go of everything that is open; return the folder that served."""
+
+    @abstractmethod
+    def _recorded(self) -> Watermark | None:
+        """How far the index is on disk; None when that cannot be relied on."""
+
+    @abstractmethod
+    def _watermark(self) -> int: ...
+
+    @abstractmethod
+    def _pending(self, head: int) -> int: ...
+
+    @abstractmethod
+    def _objection(self) -> str: ...
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            delay = self._guarded_step()
+            if delay > 0 and not self._closing.is_set():
+                self._signal.wait(delay)
+            self._signal.clear()
+        self._finish()
+
+    def _guarded_step(self) -> float:
+        try:
+            wait = self._retry_at - time.monotonic()
+            return wait if wait > 0 else self._step()
+        except Interrupted:
+            return 0.0
+        except LedgerUnreadable as error:
+            return self._postpone(str(error))
+        except Exception as error:  # noqa: BLE001  # the thread's edge: nothing may end it in silence
+            self._fail(error)
+            return 0.0
+
+    def _postpone(self, reason: str) -> float:
+        """The ledger is at fault: keep the index as it is and ask again later."""
+        with self._lock:
+            self._detail = reason
+        log.warning("ledger_unreadable", organization_id=self._around.organization_id, index=self.name, detail=reason)
+        return self._around.options.retry_first_s
+
+    def _fail(self, error: BaseException) -> None:
+        """Let go of the index and open it again later; at the second time in a row, build it anew."""
+        self._failures += 1
+        self._retry_at = time.monotonic() + self._backoff_s()
+        self._log_failure(error)
+        folder = self._guarded_release()
+        if folder is not None and self._failures > 1:
+            self._around.files.set_aside(self.name, folder)
+        self._set("failed", describe(error))
+        self._settled.set()
+        self._around.progressed()
+
+    def _backoff_s(self) -> float:
+        options = self._around.options
+        return min(options.retry_first_s * 2.0 ** min(self._failures - 1, 16), options.retry_at_most_s)
+
+    def _log_failure(self, error: BaseException) -> None:
+        organization_id, failures = self._around.organization_id, self._failures
+        log.error("index_failed", organization_id=organization_id, index=self.name, failures=failures, exc_info=error)
+
+    def _raise_reported(self) -> None:
+        with self._lock:
+            error, self._reported = self._reported, None
+        if error is not None:
+            raise error
+
+    def _guarded_release(self) -> Path | None:
+        try:
+            return self._release()
+        except Exception:  # closing what is broken may break, too
+            log.exception("index_not_closed", organization_id=self._around.organization_id, index=self.name)
+            return None
+
+    def _finish(self) -> None:
+        self._settled.set()
+        with self._lock:
+            self._final = self._recorded()
+        self._guarded_release()
+        self._answer(Interrupted("The organization was closed."))
+
+    def _asked_to_rebuild(self) -> bool:
+        with self._lock:
+            new, self._asking = self._asking, []
+            self._promised += new
+        return bool(new)
+
+    def _answer(self, error: BaseException | None = None) -> None:
+        """Tell those who asked for a rebuild how it went."""
+        with self._lock:
+            promised, self._promised = self._promised, []
+            if isinstance(error, Interrupted):
+                promised, self._asking = promised + self._asking, []
+        for done in promised:
+            if error is None:
+                done.set_result(None)
+            else:
+                done.set_exception(error)
+
+    def _set(self, state: State, detail: str = "") -> None:
+        with self._lock:
+            self._state, self._detail = state, detail
+
+    def _done(self, commits: int = 1) -> None:
+        """Note that a commit succeeded."""
+        self._failures = 0
+        self._commits += commits
+        self._last_work_at = self._around.clock()
+        self._around.progressed()
+
+    def _compaction_due(self) -> bool:
+        options = self._around.options
+        if not self._commits:
+            return False
+        quiet_s = (self._around.clock() - self._last_work_at).total_seconds()
+        return quiet_s >= options.quiet_s or self._commits >= options.compact_after_commits
+
+    def _rest(self) -> float:
+        return max(self._around.options.quiet_s, 0.01) if self._commits else FOREVER
+
+
+def describe(error: BaseException) -> str:
+    """One line about a fault, for people who operate the server."""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__

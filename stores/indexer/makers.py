@@ -1,0 +1,60 @@
+"""How the lexical index and the graph are opened, and filled from one snapshot of the ledger."""
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from stores.graph import GraphIndex, probe
+from stores.index import IndexBatch
+from stores.indexer.lane import Surroundings
+from stores.indexer.options import GraphEngine
+from stores.lexical import LexicalIndex
+
+Row = TypeVar("Row")
+
+
+class DamagedGraph(Exception):  # noqa: N818  # says what is wrong, not who is
+    """A child process could not open the graph."""
+
+
+class LexicalMaker:
+    """Opens and fills the index of words."""
+
+    def open(self, folder: Path, *, clean: bool) -> LexicalIndex:
+        """Open the index in a folder; Tantivy's commits are whole or absent, so an unclean stop is no concern."""
+        return LexicalIndex.open(folder)
+
+    def fill(self, index: LexicalIndex, around: Surroundings, check: Callable[[], None]) -> None:
+        """Load every entity, a page per commit."""
+        with around.ledger.snapshot(around.organization_id) as snapshot:
+            index.apply(IndexBatch((), (), (), (), snapshot.position))
+            for page in snapshot.entities():
+                check()
+                index.apply(IndexBatch(page, (), (), (), snapshot.position))
+
+
+class GraphMaker:
+    """Opens and fills the graph."""
+
+    def __init__(self, engine: GraphEngine, clock: Callable[[], datetime]) -> None:
+        self._engine: GraphEngine = engine
+        self._clock = clock
+
+    def open(self, folder: Path, *, clean: bool) -> GraphIndex:
+        """Open the graph in a folder; after an unclean stop a child process tries first, because it may be killed."""
+        if not clean and not probe(folder, self._engine):
+            raise DamagedGraph("The graph cannot be opened after an unclean stop.")
+        return GraphIndex.open(folder, engine=self._engine, clock=self._clock)
+
+    def fill(self, index: GraphIndex, around: Surroundings, check: Callable[[], None]) -> None:
+        """Load every entity and relation in bulk."""
+        with around.ledger.snapshot(around.organization_id) as snapshot:
+            entities, relations = snapshot.entities(), snapshot.relations()
+            index.load(_checked(entities, check), _checked(relations, check), snapshot.position)
+
+
+def _checked(pages: Iterator[list[Row]], check: Callable[[], None]) -> Iterator[list[Row]]:
+    for page in pages:
+        check()
+        yield page

@@ -1,0 +1,397 @@
+"""The lane of the vector index: records go through the embedding thread and are committed in groups."""
+
+import time
+from collections import deque
+from collections.abc import Collection
+from pathlib import Path
+
+from stores.embedding import Embedder
+from stores.indexer.backlog import Backlog, Item, Progress
+from stores.indexer.comparison import differences
+from stores.indexer.feed import FeedGap
+from stores.indexer.folders import Watermark, marker, ranges
+from stores.indexer.handle import Handle
+from stores.indexer.lane import FOREVER, Lane, Surroundings, log
+from stores.indexer.turns import EmbeddingThread
+from stores.indexer.works import Work, Works
+from stores.records import Entity, Position, searchable_text
+from stores.vectors import EmbeddedPassage, EmbeddedRecord, ModelChanged, VectorIndex, VectorState
+
+READ_CHANGES = 500
+READY_RECORDS = 48
+"""Records that are read and divided ahead of the model, interactive and deferred ones each."""
+AT_ONCE = 16
+WAIT_FOR_READERS_S = 5.0
+MISSING, ALL = "missing", "all"
+"""What a marker beside a generation asks for: the records that it lacks, or every record whatever it holds."""
+
+
+class VectorLane(Lane):
+    """Keeps the vector index in step. Also a rider of the embedding thread."""
+
+    name = "vectors"
+
+    def __init__(self, around: Surroundings, turns: EmbeddingThread) -> None:
+        super().__init__(around)
+        self.works = Works()
+        self._turns = turns
+        self._handle: Handle[VectorIndex] | None = None
+        self._leaving: Handle[VectorIndex] | None = None
+        self._backlog = Backlog(Progress(0, frozenset()), around.options.backlog_limit)
+        self._epoch = ""
+        self._stored: VectorState | None = None
+        self._buffer: list[Work] = []
+        self._buffered_at = 0.0
+        self._mode = ""
+        self._backfill: deque[str] = deque()
+        self._backfilling: set[str] = set()
+        self._backfill_total = 0
+        self._seen_outage = ""
+
+    def start(self) -> None:
+        """Begin to follow the ledger and take part in the turns."""
+        self._turns.join_in(self)
+        super().start()
+
+    def acquire(self) -> Handle[VectorIndex] | None:
+        """Hold the index open for reading; None when there is none to read."""
+        with self._lock:
+            return self._handle if self._handle is not None and self._handle.acquire() else None
+
+    def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
+        """Say whether a transaction that ends there and changed those records is in the index."""
+        with self._lock:
+            return self._handle is not None and self._backlog.contains(sequence, record_ids)
+
+    @property
+    def waitable(self) -> bool:
+        """Tell whether changes will get into this index soon."""
+        with self._lock:
+            return self._state != "failed" and not self._turns.outage
+
+    @property
+    def busy(self) -> bool:
+        """Tell whether records wait for their vectors."""
+        with self._lock:
+            return self._state in ("catching_up", "rebuilding") or not self._backlog.idle or bool(self._buffer)
+
+    def differences(self) -> list[str]:
+        """Compare the index with the ledger; what is still on its way is no difference."""
+        with self._lock:
+            handle, after = self._handle, self._backlog.prefix
+            if handle is None or not handle.acquire():
+                return [f"it is not there ({self._state}{': ' if self._detail else ''}{self._detail})"]
+        try:
+            return differences(self._around.ledger, self._around.organization_id, handle.index, after)
+        finally:
+            handle.release()
+
+    def _step(self) -> float:
+        self._raise_reported()
+        if self._handle is None:
+            self._open()
+        if self._asked_to_rebuild():
+            self._begin_backfill(ALL, "on request")
+        try:
+            self._scan()
+        except FeedGap as gap:
+            log.info("feed_gap", organization_id=self._around.organization_id, index=self.name, reason=str(gap))
+            self._release()
+            return 0.0
+        self._prepare()
+        self._collect()
+        self._note_outage()
+        return self._commit_when_due(self._handle_index())
+
+    def _handle_index(self) -> VectorIndex:
+        if self._handle is None:
+            raise RuntimeError("The vector index is not open.")
+        return self._handle.index
+
+    def _open(self) -> None:
+        if self._leaving is not None and not self._leaving.wait_closed(WAIT_FOR_READERS_S):
+            raise TimeoutError("Searches still hold the index that failed.")
+        around, embedder = self._around, self._turns.source.get()
+        folder = around.files.current(self.name)
+        index = self._open_folder(folder, embedder) if folder is not None else None
+        if folder is None or index is None:
+            folder = self._fresh_folder()
+            index = self._opened(folder, embedder)
+        around.files.sweep(self.name, [folder])
+        self._adopt(folder, index)
+        self._settled.set()
+        around.progressed()
+
+    def _opened(self, folder: Path, embedder: Embedder) -> VectorIndex:
+        budget = self._around.options.vector_budget_mb
+        return VectorIndex.open(folder, model=embedder.model, dimension=embedder.dimension, memory_budget_mb=budget)
+
+    def _open_folder(self, folder: Path, embedder: Embedder) -> VectorIndex | None:
+        """Open what is there; None when it is of no use."""
+        try:
+            return self._opened(folder, embedder)
+        except ModelChanged as change:
+            log.info("embedding_model_changed", organization_id=self._around.organization_id, reason=str(change))
+        except OSError:
+            raise  # The machine is short of something: what is on disk may be whole.
+        except Exception as error:  # noqa: BLE001  # engines raise anything about a damaged file
+            self._log_failure(error)
+            self._around.files.set_aside(self.name, folder)
+        return None
+
+    def _fresh_folder(self) -> Path:
+        files = self._around.files
+        folder = files.fresh(self.name)
+        if not self._around.feed.reaches_back(self._around.options.replay_at_most):
+            marker(folder).write_text(MISSING)
+        files.point(self.name, folder)
+        return folder
+
+    def _adopt(self, folder: Path, index: VectorIndex) -> None:
+        head, state = self._around.feed.head(), index.state()
+        mode = marker(folder).read_text() if marker(folder).exists() else ""
+        objection = self._objection_to(state)
+        if objection:
+            mode = ALL
+        elif not self._verified:
+            mode = mode or MISSING
+        self._verified = True
+        if state is None and not mode:
+            progress = Progress(0, frozenset())
+        elif state is None or objection:
+            progress = Progress(head.sequence, frozenset())
+        else:
+            progress = Progress(state.position.sequence, state.applied)
+        with self._lock:
+            self._epoch, self._stored = head.epoch, state
+            self._backlog = Backlog(progress, self._around.options.backlog_limit)
+            self.works, self._buffer = Works(), []
+            self._handle = Handle(index, folder)
+            self._state, self._detail = "catching_up", ""
+        if mode:
+            self._begin_backfill(mode, objection or "")
+
+    def _objection_to(self, state: VectorState | None) -> str | None:
+        """Say why the index cannot follow this ledger. Its newest single change must be of this history, too."""
+        feed = self._around.feed
+        if state is None:
+            return None if feed.reaches_back(self._around.options.replay_at_most) else "it is empty"
+        batch, _, newest = state.position.batch.partition("+")
+        position = Position(state.position.epoch, state.position.sequence, batch)
+        objection = feed.objection(position)
+        if objection is None and state.applied:
+            objection = feed.objection(Position(position.epoch, max(state.applied), newest))
+        return objection
+
+    def _begin_backfill(self, mode: str, reason: str) -> None:
+        """Compare with the ledger and queue what is to be embedded besides the changes of the feed."""
+        handle, around = self._handle, self._around
+        if handle is None:
+            return
+        marker(handle.folder).write_text(mode)
+        expected, held = around.ledger.revisions(around.organization_id), handle.index.contents()
+        gone = [each for each in held if each not in expected]
+        wanted = [each for each, revision in expected.items() if mode == ALL or held.get(each) != revision]
+        with self._lock:
+            self._mode, self._backfill = mode, deque([*gone, *wanted])
+            self._backfilling, self._backfill_total = set(), len(gone) + len(wanted)
+        if self._backfill:
+            log.info(
+                "index_rebuild",
+                organization_id=around.organization_id, index=self.name, reason=reason, records=self._backfill_total,
+            )  # fmt: skip
+            self._set("rebuilding", reason)
+        self._end_backfill_if_done()
+
+    def _end_backfill_if_done(self) -> None:
+        if not self._mode or self._backfill or self._backfilling or self._handle is None:
+            return
+        marker(self._handle.folder).unlink(missing_ok=True)
+        with self._lock:
+            self._mode, self._state, self._detail = "", "ready", ""
+        self._answer()
+        self._around.progressed()
+
+    def _scan(self) -> None:
+        feed, backlog = self._around.feed, self._backlog
+        before = backlog.prefix
+        while changes := feed.changes(Position(self._epoch, backlog.scanned, ""), READ_CHANGES):
+            with self._lock:
+                backlog.scan(changes)
+            if len(changes) < READ_CHANGES:
+                break
+        while backlog.wants_more:
+            changes = feed.changes(Position(self._epoch, backlog.reached, ""), READ_CHANGES)
+            with self._lock:
+                backlog.catch_up(changes)
+        if backlog.prefix != before:
+            self._around.progressed()
+
+    def _prepare(self) -> None:
+        """Read and divide the next records, a few turns ahead of the model."""
+        items = self._take()
+        while items:
+            entities = self._around.feed.entities([item.record_id for item in items])
+            embedder = self._turns.source.get()
+            for item in items:
+                self._prepare_one(item, entities.get(item.record_id), embedder)
+            self._turns.wake()
+            items = self._take()
+
+    def _prepare_one(self, item: Item, entity: Entity | None, embedder: Embedder) -> None:
+        text = searchable_text(entity) if entity is not None else ""
+        work = Work(item, entity, text, embedder.split(text) if text else ())
+        if work.remaining:
+            self.works.add(work)
+        else:
+            self.works.finish([work])
+
+    def _take(self) -> list[Item]:
+        with self._lock:
+            room = READY_RECORDS - self.works.waiting(interactive=True)
+            items = self._backlog.take(interactive=True, limit=max(0, min(room, AT_ONCE)))
+            if not items and self.works.waiting(interactive=False) <= READY_RECORDS - AT_ONCE:
+                self._refill()
+                items = self._backlog.take(interactive=False, limit=AT_ONCE)
+            return items
+
+    def _refill(self) -> None:
+        if self._backlog.waits_deferred:
+            return
+        ids = [self._backfill.popleft() for _ in range(min(AT_ONCE, len(self._backfill)))]
+        self._backfilling.update(ids)
+        self._backlog.backfill(ids)
+
+    def _collect(self) -> None:
+        done = self.works.collect()
+        if not done:
+            return
+        if not self._buffer:
+            self._buffered_at = time.monotonic()
+        self._buffer += done
+        with self._lock:
+            for work in done:
+                self._backlog.release(work.item)
+
+    def _note_outage(self) -> None:
+        if self._turns.outage != self._seen_outage:
+            self._seen_outage = self._turns.outage
+            self._around.progressed()
+
+    def _commit_when_due(self, index: VectorIndex) -> float:
+        wait = self._due_in()
+        if wait <= 0:
+            self._commit(index)
+            return 0.0
+        if wait < FOREVER:
+            return wait
+        if self._state == "catching_up" and not self._mode:
+            self._set("ready")
+            self._around.progressed()
+        return self._quiet(index)
+
+    def _due_in(self) -> float:
+        options = self._around.options
+        if not self._buffer:
+            return FOREVER
+        if len(self._buffer) >= options.commit_records:
+            return 0.0
+        interactive = any(work.item.interactive for work in self._buffer)
+        if not self._awaits(interactive=True) and (interactive or not self._awaits(interactive=False)):
+            return 0.0
+        limit = options.commit_after_s if interactive else options.commit_deferred_after_s
+        return max(0.0, self._buffered_at + limit - time.monotonic())
+
+    def _awaits(self, *, interactive: bool) -> bool:
+        queued = self._backlog.waits_interactive if interactive else self._backlog.waits_deferred or self._backfill
+        return bool(queued) or self.works.in_progress(interactive=interactive)
+
+    def _commit(self, index: VectorIndex) -> None:
+        done, self._buffer = self._buffer, []
+        newest = {work.item.record_id: work for work in done}
+        records = [_record(work) for work in newest.values() if work.entity is not None]
+        deleted = [work.item.record_id for work in newest.values() if work.entity is None]
+        items = [work.item for work in done]
+        with self._lock:
+            state = self._state_after(self._backlog.after(items))
+        index.replace(records, deleted, state)
+        with self._lock:
+            self._backlog.commit(items)
+            self._stored = state
+            self._backfilling.difference_update(newest)
+            if self._mode:
+                left = len(self._backfill) + len(self._backfilling)
+                self._detail = f"{self._backfill_total - left} of {self._backfill_total} records embedded"
+        self._end_backfill_if_done()
+        self._done()
+
+    def _state_after(self, progress: Progress) -> VectorState:
+        position = self._around.feed.position(progress.prefix)
+        batch = position.batch
+        if progress.applied:
+            batch += "+" + self._around.feed.position(max(progress.applied)).batch
+        return VectorState(Position(self._epoch, progress.prefix, batch), progress.applied)
+
+    def _quiet(self, index: VectorIndex) -> float:
+        if self._compaction_due() and not self.works.in_progress(interactive=True):
+            self._store_progress(index)
+            index.compact()
+            self._commits = 0
+        return self._rest()
+
+    def _store_progress(self, index: VectorIndex) -> None:
+        """Changes of relations move the watermark without a commit: write it down before it is read again."""
+        with self._lock:
+            state = self._state_after(self._backlog.after([]))
+        if state != self._stored:
+            index.replace([], [], state)
+            with self._lock:
+                self._stored = state
+
+    def _finish(self) -> None:
+        self._turns.leave(self)
+        try:
+            if self._handle is not None and self._state != "failed":
+                self._store_progress(self._handle.index)
+        except Exception as error:  # noqa: BLE001  # the feed brings it again
+            self._log_failure(error)
+        super()._finish()
+
+    def _release(self) -> Path | None:
+        with self._lock:
+            handle, self._handle = self._handle, None
+            self.works, self._buffer = Works(), []
+        if handle is None:
+            return None
+        self._leaving = handle
+        handle.retire()
+        handle.wait_closed(WAIT_FOR_READERS_S)
+        return handle.folder
+
+    def _recorded(self) -> Watermark | None:
+        if self._stored is None or self._handle is None:
+            return None
+        state = self._stored
+        return Watermark(state.position.sequence, ranges(state.applied), complete=not self._mode)
+
+    def _watermark(self) -> int:
+        return self._backlog.prefix if self._handle is not None else 0
+
+    def _pending(self, head: int) -> int:
+        return self._backlog.pending(head) if self._handle is not None else head
+
+    def _objection(self) -> str:
+        if self._state == "failed":
+            return self._detail
+        if self._turns.outage and self.works.failing:
+            return self._turns.outage
+        return f"rebuilding: {self._detail}" if self._mode and self._backfill_total else ""
+
+
+def _record(work: Work) -> EmbeddedRecord:
+    passages = [
+        EmbeddedPassage(passage.start, passage.end, vector)
+        for passage, vector in zip(work.passages, work.vectors, strict=True)
+    ]
+    assert work.entity is not None  # noqa: S101  # asked by the caller; tells the type checker
+    return EmbeddedRecord.of(work.entity, passages)

@@ -1,0 +1,203 @@
+"""One organization whose indexes are open: its lanes, who waits for them and who reads from them."""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+from stores.graph import GraphIndex
+from stores.indexer.feed import Feed
+from stores.indexer.folders import Closing, OrganizationFolder, Watermark
+from stores.indexer.following import FollowingLane
+from stores.indexer.lane import Lane, Surroundings
+from stores.indexer.makers import GraphMaker, LexicalMaker
+from stores.indexer.meaning import VectorLane
+from stores.indexer.options import IndexerOptions
+from stores.indexer.status import IndexName, IndexStatus
+from stores.indexer.turns import EmbeddingThread
+from stores.indexer.waits import Missing, Waits
+from stores.ledger import Ledger
+from stores.lexical import LexicalIndex
+from stores.vectors import VectorIndex
+
+OPENING = "it is being opened"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenIndexes:
+    """The indexes to search in, each None when it cannot be searched now."""
+
+    lexical: LexicalIndex | None
+    graph: GraphIndex | None
+    vectors: VectorIndex | None
+    degraded: Mapping[str, str]
+    """Why an index is missing or incomplete, by name. An index that is not configured is not named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all organizations share."""
+
+    ledger: Ledger
+    options: IndexerOptions
+    clock: Callable[[], datetime]
+    builders: Executor
+    turns: EmbeddingThread | None
+    progressed: Callable[[str], None]
+
+
+class OpenOrganization:
+    """The lanes of one organization. Safe to use from any thread."""
+
+    def __init__(self, organization_id: str, files: OrganizationFolder, shared: Shared) -> None:
+        self.id = organization_id
+        self._shared = shared
+        self._files = files
+        options = shared.options
+        feed = Feed(
+            shared.ledger, organization_id,
+            batch_changes=options.batch_changes, batch_characters=options.batch_characters,
+        )  # fmt: skip
+        around = Surroundings(
+            organization_id=organization_id,
+            ledger=shared.ledger,
+            feed=feed,
+            files=files,
+            options=options,
+            builders=shared.builders,
+            clean=files.mark_open(),
+            clock=shared.clock,
+            progressed=self._progressed,
+        )
+        self.lexical = FollowingLane("lexical", LexicalMaker(), around)
+        self.graph = FollowingLane("graph", GraphMaker(options.graph_engine, shared.clock), around)
+        self.vectors = VectorLane(around, shared.turns) if shared.turns is not None else None
+        self.lanes: tuple[Lane, ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
+        self.waits = Waits(self._missing)
+        self.head = 0
+        self.opened_at = self.used_at = time.monotonic()
+        self._lock = threading.Lock()
+        self._users = 0
+
+    def start(self) -> None:
+        """Begin to follow the ledger."""
+        for lane in self.lanes:
+            lane.start()
+
+    def wake(self, sequence: int) -> None:
+        """Take note of a commit."""
+        self.head = max(self.head, sequence)
+        self.used_at = time.monotonic()
+        for lane in self.lanes:
+            lane.wake()
+
+    def hold(self) -> None:
+        """Keep the organization open until `let_go`."""
+        with self._lock:
+            self._users += 1
+            self.used_at = time.monotonic()
+
+    def let_go(self) -> None:
+        """End a `hold`."""
+        with self._lock:
+            self._users -= 1
+
+    @property
+    def held(self) -> bool:
+        """Tell whether somebody reads or waits."""
+        return self._users > 0
+
+    @property
+    def busy(self) -> bool:
+        """Tell whether there is work that closing would interrupt or put off."""
+        if any(lane.busy or not lane.wait_settled(0) for lane in self.lanes):
+            return True
+        return any(not lane.contains(self.head) for lane in self.lanes if lane.waitable)
+
+    def lane(self, name: IndexName) -> Lane | None:
+        """The lane of an index; None when it is not configured."""
+        return next((lane for lane in self.lanes if lane.name == name), None)
+
+    def wait_settled(self, timeout_s: float) -> bool:
+        """Wait until the words and the graph are open or known to be of no use."""
+        until = time.monotonic() + timeout_s
+        return all(lane.wait_settled(max(0.0, until - time.monotonic())) for lane in (self.lexical, self.graph))
+
+    def wait(self, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
+        """Wait until a write is in every healthy index; the names of those without it, none at best."""
+        self.wake(sequence)
+        return self.waits.add(sequence, record_ids)
+
+    def applied(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
+        """Say whether every healthy index holds a change."""
+        return not any(not lane.contains(sequence, record_ids) and lane.waitable for lane in self.lanes)
+
+    def watermark(self) -> int:
+        """The sequence number up to which every healthy index holds everything."""
+        marks = [lane.status(self.head).watermark for lane in self.lanes if lane.waitable]
+        return min(marks, default=0)
+
+    def without(self, sequence: int, record_ids: Sequence[str]) -> list[str]:
+        """The indexes that do not hold a write."""
+        return list(self._missing(sequence, record_ids).names)
+
+    def status(self) -> list[IndexStatus]:
+        """One line for each index."""
+        return [lane.status(self.head) for lane in self.lanes]
+
+    @contextmanager
+    def lend(self, vectors_timeout_s: float) -> Iterator[OpenIndexes]:
+        """Hold what can be searched until the end."""
+        if self.vectors is not None:
+            self.vectors.wait_settled(vectors_timeout_s)
+        lexical, graph = self.lexical.acquire(), self.graph.acquire()
+        vectors = self.vectors.acquire() if self.vectors is not None else None
+        held = {"lexical": lexical, "graph": graph, "vectors": vectors}
+        opening = {lane.name: OPENING for lane in self.lanes if held[lane.name] is None}
+        try:
+            yield OpenIndexes(
+                lexical.index if lexical else None,
+                graph.index if graph else None,
+                vectors.index if vectors else None,
+                opening | self.degraded(),
+            )
+        finally:
+            for handle in held.values():
+                if handle is not None:
+                    handle.release()
+
+    def degraded(self) -> dict[str, str]:
+        """Why an index is missing or incomplete, by name."""
+        return {lane.name: reason for lane in self.lanes if (reason := lane.reason)}
+
+    def stop(self) -> None:
+        """Ask every lane to finish what is running."""
+        for lane in self.lanes:
+            lane.stop()
+
+    def close(self, timeout_s: float) -> bool:
+        """Close the indexes and record how far they are; False when a lane does not end in time."""
+        self.stop()
+        until = time.monotonic() + timeout_s
+        ended = sum(lane.join(max(0.0, until - time.monotonic())) for lane in self.lanes) == len(self.lanes)
+        self.waits.end()
+        if ended:
+            self._files.mark_closed(self.closing())
+        return ended
+
+    def closing(self) -> Closing:
+        """What is to be known about this organization while it is closed."""
+        marks: dict[str, Watermark] = {lane.name: mark for lane in self.lanes if (mark := lane.recorded) is not None}
+        turns = self._shared.turns
+        return Closing(self._shared.ledger.epoch, turns.source.model if turns and "vectors" in marks else "", marks)
+
+    def _missing(self, sequence: int, record_ids: Sequence[str]) -> Missing:
+        without = [lane for lane in self.lanes if not lane.contains(sequence, record_ids)]
+        return Missing(tuple(lane.name for lane in without), any(lane.waitable for lane in without))
+
+    def _progressed(self) -> None:
+        self.waits.review()
+        self._shared.progressed(self.id)

@@ -1,0 +1,134 @@
+"""Which organizations are open: as many as allowed, the least recently used idle one makes room."""
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from stores.indexer.options import IndexerOptions
+from stores.indexer.organization import OpenOrganization
+
+_claimed: set[Path] = set()
+_claimed_lock = threading.Lock()
+
+
+def claim(folder: Path) -> None:
+    """Reserve a folder of indexes for one indexer of this process.
+
+    Raises:
+        RuntimeError: Another indexer has it.
+    """
+    with _claimed_lock:
+        if folder.resolve() in _claimed:
+            raise RuntimeError(f"The indexes in {folder} are open in this process already.")
+        _claimed.add(folder.resolve())
+
+
+def release(folder: Path) -> None:
+    """Let the folder be used again."""
+    with _claimed_lock:
+        _claimed.discard(folder.resolve())
+
+
+class Registry:
+    """The open organizations. Opening is quick; closing waits for threads and is left to `close_surplus`."""
+
+    def __init__(self, make: Callable[[str], OpenOrganization], options: IndexerOptions) -> None:
+        self._make = make
+        self._options = options
+        self._changed = threading.Condition()
+        self._open: dict[str, OpenOrganization] = {}
+        self._leaving: dict[str, OpenOrganization] = {}
+        self._closed = False
+
+    def get(self, organization_id: str) -> OpenOrganization | None:
+        """The organization, if it is open."""
+        with self._changed:
+            return self._open.get(organization_id)
+
+    def all(self) -> list[OpenOrganization]:
+        """Every open organization."""
+        with self._changed:
+            return list(self._open.values())
+
+    def hold(self, organization_id: str, timeout_s: float) -> OpenOrganization:
+        """Open an organization if it is not, and keep it open until `let_go`.
+
+        Raises:
+            TimeoutError: It is being closed and that takes longer.
+            RuntimeError: The indexer is closed.
+        """
+        with self._changed:
+            if not self._changed.wait_for(lambda: organization_id not in self._leaving or self._closed, timeout_s):
+                raise TimeoutError(f"Organization {organization_id} is still being closed.")
+            if self._closed:
+                raise RuntimeError("The indexer is closed.")
+            found = self._open.get(organization_id)
+            if found is None:
+                found = self._open[organization_id] = self._make(organization_id)
+            found.hold()
+            return found
+
+    def hold_if_open(self, organization_id: str) -> OpenOrganization | None:
+        """Keep an organization open until `let_go`, if it is open."""
+        with self._changed:
+            found = self._open.get(organization_id)
+            if found is not None:
+                found.hold()
+            return found
+
+    @property
+    def room(self) -> bool:
+        """Tell whether another organization can be opened for what waits in the feed."""
+        with self._changed:
+            limit = self._options.open_limit
+            return len(self._open) < limit or any(not each.held and not each.busy for each in self._open.values())
+
+    @property
+    def has_emergency_room(self) -> bool:
+        """Tell whether another one may be opened although all are at work."""
+        with self._changed:
+            return len(self._open) < 2 * self._options.open_limit
+
+    def close_surplus(self) -> list[OpenOrganization]:
+        """Close what is above the limit; return what was closed."""
+        closed: list[OpenOrganization] = []
+        while victim := self._choose():
+            victim.close(timeout_s=60)
+            self._left(victim)
+            closed.append(victim)
+        return closed
+
+    def stop(self) -> list[OpenOrganization]:
+        """Open nothing more; return what is open, each asked to finish what it does."""
+        with self._changed:
+            self._closed = True
+            found = list(self._open.values())
+            self._changed.notify_all()
+        for each in found:
+            each.stop()
+        return found
+
+    def _left(self, victim: OpenOrganization) -> None:
+        with self._changed:
+            del self._leaving[victim.id]
+            self._changed.notify_all()
+
+    def _choose(self) -> OpenOrganization | None:
+        with self._changed:
+            surplus = len(self._open) - self._options.open_limit
+            if surplus <= 0 or self._closed:
+                return None
+            victim = self._least_wanted(crowded=surplus > self._options.open_limit)
+            if victim is not None:
+                del self._open[victim.id]
+                self._leaving[victim.id] = victim
+            return victim
+
+    def _least_wanted(self, *, crowded: bool) -> OpenOrganization | None:
+        free = [each for each in self._open.values() if not each.held]
+        idle = [each for each in free if not each.busy]
+        if not idle and crowded:
+            now = time.monotonic()
+            idle = [each for each in free if now - each.opened_at >= self._options.busy_quantum_s]
+        return min(idle, key=lambda each: each.used_at, default=None)

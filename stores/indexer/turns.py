@@ -1,0 +1,167 @@
+"""The one thread that embeds: turns of a few passages, one organization after the other, interactive writes first."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+import structlog
+
+from stores.embedding import Embedder
+from stores.indexer.options import IndexerOptions
+from stores.indexer.works import Slice, Works
+
+if TYPE_CHECKING:
+    from stores.embedding.embedder import Vectors
+
+log = structlog.get_logger("indexer")
+
+
+class Rider(Protocol):
+    """An organization whose records wait for the model."""
+
+    @property
+    def works(self) -> Works:
+        """Its queues."""
+        ...
+
+    def wake(self) -> None:
+        """Called when records are complete, or the model failed."""
+        ...
+
+
+class EmbedderSource:
+    """The embedder, made when it is first needed."""
+
+    def __init__(self, given: "Embedder | Callable[[], Embedder]") -> None:
+        self._given = given
+        self._lock = threading.Lock()
+        self._made: Embedder | None = None
+
+    @property
+    def model(self) -> str:
+        """The name of the model; empty before it was first needed."""
+        return self._made.model if self._made is not None else ""
+
+    def get(self) -> Embedder:
+        """The embedder; raises what making it raises, and tries again the next time."""
+        with self._lock:
+            if self._made is None:
+                self._made = self._given() if callable(self._given) else self._given
+            return self._made
+
+
+class EmbeddingThread:
+    """Takes turns between organizations, so that no text of whatever length and no import keeps others waiting."""
+
+    def __init__(self, source: EmbedderSource, options: IndexerOptions) -> None:
+        self.source = source
+        self._options = options
+        self._signal = threading.Condition()
+        self._riders: deque[Rider] = deque()
+        self._woken = False
+        self._closing = False
+        self._failures = 0
+        self._not_before = 0.0
+        self.outage = ""
+        """Why the model does not embed at present; empty when it does."""
+        self._thread = threading.Thread(target=self._run, name="embedding", daemon=True)
+
+    def start(self) -> None:
+        """Begin to take turns."""
+        self._thread.start()
+
+    def join_in(self, rider: Rider) -> None:
+        """Let an organization take part."""
+        with self._signal:
+            self._riders.append(rider)
+        self.wake()
+
+    def leave(self, rider: Rider) -> None:
+        """Let an organization out; a turn of it that is running is finished."""
+        with self._signal:
+            self._riders = deque(each for each in self._riders if each is not rider)
+
+    def wake(self) -> None:
+        """Look at the queues."""
+        with self._signal:
+            self._woken = True
+            self._signal.notify()
+
+    def stop(self, timeout_s: float) -> bool:
+        """Finish the running turn; False when it is not finished by then."""
+        with self._signal:
+            self._closing = True
+            self._signal.notify()
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while self._wait():
+            try:
+                self._turn()
+            except Exception:  # the thread's edge: it serves every organization
+                log.exception("embedding_turn_failed")
+
+    def _wait(self) -> bool:
+        """Wait for something to do; False at the end."""
+        with self._signal:
+            while not self._closing:
+                pause = self._not_before - time.monotonic()
+                if pause > 0:
+                    self._signal.wait(pause)
+                elif self._woken:
+                    self._woken = False
+                    return True
+                else:
+                    self._signal.wait()
+            return False
+
+    def _turn(self) -> None:
+        found = self._next()
+        if found is None:
+            return
+        rider, works, slices = found
+        # Whatever comes of this turn, there may be another one to take.
+        self._woken = True
+        try:
+            vectors = self.source.get().embed_documents([text for each in slices for text in each.texts])
+        except Exception as error:  # noqa: BLE001  # a remote model may fail in any way; the words go on
+            self._failed(works, slices, error)
+            return
+        self._succeeded(rider, works, slices, vectors)
+
+    def _next(self) -> tuple[Rider, Works, list[Slice]] | None:
+        with self._signal:
+            for interactive in (True, False):
+                for rider in self._riders:
+                    works = rider.works
+                    if works.waiting(interactive=interactive):
+                        self._riders.remove(rider)
+                        self._riders.append(rider)
+                        size = self._options.passages_per_turn
+                        return rider, works, works.take(interactive=interactive, passages=size)
+        return None
+
+    def _succeeded(self, rider: Rider, works: Works, slices: list[Slice], vectors: "Vectors") -> None:
+        recovered, self._failures, self.outage = bool(self.outage), 0, ""
+        if works.deliver(slices, vectors):
+            rider.wake()
+        if recovered:
+            self._tell_all()
+
+    def _failed(self, works: Works, slices: list[Slice], error: Exception) -> None:
+        self._failures += 1
+        pause = min(self._options.retry_first_s * 2.0 ** min(self._failures - 1, 16), self._options.retry_at_most_s)
+        self.outage = f"the embedding model does not answer: {error}"
+        self._not_before = time.monotonic() + pause
+        log.warning("embedding_failed", failures=self._failures, pause_s=pause, error=str(error))
+        works.fail(slices, str(error))
+        self._tell_all()
+
+    def _tell_all(self) -> None:
+        with self._signal:
+            riders = list(self._riders)
+        for rider in riders:
+            rider.wake()

@@ -1,0 +1,72 @@
+"""Who waits until a write is in the indexes of one organization."""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The indexes that do not hold a write yet."""
+
+    names: tuple[str, ...]
+    hopeful: bool
+    """One of them is well and will hold it soon: waiting makes sense."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Waiter:
+    """One write that somebody waits for."""
+
+    sequence: int
+    record_ids: Sequence[str]
+    done: "Future[list[str]]"
+
+
+class Waits:
+    """Answers with the names of the indexes that are still without the write, none at best. Holds no thread."""
+
+    def __init__(self, missing: Callable[[int, Sequence[str]], Missing]) -> None:
+        self._missing = missing
+        self._lock = threading.Lock()
+        self._waiters: list[Waiter] = []
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    def add(self, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
+        """Wait for a transaction that ends at a sequence number and changed those records."""
+        waiter = Waiter(sequence, record_ids, Future())
+        with self._lock:
+            self._waiters.append(waiter)
+        self._settle(waiter)
+        return waiter.done
+
+    def review(self) -> None:
+        """Answer those whose wait is over, because the indexes went on or one of them failed."""
+        with self._lock:
+            waiters = list(self._waiters)
+        for waiter in waiters:
+            self._settle(waiter)
+
+    def end(self) -> None:
+        """Answer everybody with what is missing now."""
+        with self._lock:
+            waiters = list(self._waiters)
+        for waiter in waiters:
+            self._answer(waiter, self._missing(waiter.sequence, waiter.record_ids))
+
+    def _settle(self, waiter: Waiter) -> None:
+        missing = self._missing(waiter.sequence, waiter.record_ids)
+        if not missing.hopeful or waiter.done.done():
+            self._answer(waiter, missing)
+
+    def _answer(self, waiter: Waiter, missing: Missing) -> None:
+        with self._lock:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+        # Whoever waited may have given up, or another thread may have answered.
+        with suppress(InvalidStateError):
+            waiter.done.set_result(list(missing.names))

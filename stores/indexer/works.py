@@ -1,0 +1,125 @@
+"""The records of one organization on their way through the embedding model, a few passages at a time."""
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from stores.embedding import Passage
+from stores.indexer.backlog import Item
+from stores.records import Entity
+
+if TYPE_CHECKING:
+    from stores.embedding.embedder import Vectors
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """One record: its text, its passages, and the vectors of the first of them."""
+
+    item: Item
+    entity: Entity | None
+    """None: the record is gone."""
+    text: str = ""
+    passages: Sequence[Passage] = ()
+    vectors: "list[Vectors]" = field(default_factory=list)
+    alone: bool = False
+    """It was in a turn that failed: it takes the next one by itself, so that it cannot fail others."""
+
+    @property
+    def remaining(self) -> int:
+        """How many passages have no vector yet."""
+        return len(self.passages) - len(self.vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The passages of one record that take part in a turn."""
+
+    work: Work
+    texts: list[str]
+
+
+class Works:
+    """Two queues of records and those that are done. Safe for the lane's thread and the embedding thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._interactive: deque[Work] = deque()
+        self._deferred: deque[Work] = deque()
+        self._running: tuple[Slice, ...] = ()
+        self._done: list[Work] = []
+        self.failing: dict[str, str] = {}
+        """Records that the model refused last time, and why."""
+
+    def add(self, work: Work) -> None:
+        """Queue a record."""
+        with self._lock:
+            self._queue(work).append(work)
+
+    def finish(self, works: Iterable[Work]) -> None:
+        """Take records that need no model."""
+        with self._lock:
+            self._finish(works)
+
+    def waiting(self, *, interactive: bool) -> int:
+        """How many records wait for the model."""
+        return len(self._interactive if interactive else self._deferred)
+
+    def in_progress(self, *, interactive: bool) -> bool:
+        """Tell whether a record of that kind waits for the model or is in it."""
+        with self._lock:
+            running = any(each.work.item.interactive == interactive for each in self._running)
+            return running or bool(self._interactive if interactive else self._deferred)
+
+    def take(self, *, interactive: bool, passages: int) -> list[Slice]:
+        """Remove the next records, or the first passages of a long one."""
+        slices: list[Slice] = []
+        with self._lock:
+            queue = self._interactive if interactive else self._deferred
+            while queue and passages > 0 and not (slices and queue[0].alone):
+                work = queue.popleft()
+                first = len(work.vectors)
+                chosen = work.passages[first : first + passages]
+                slices.append(Slice(work, [work.text[each.start : each.end] for each in chosen]))
+                passages = 0 if work.alone else passages - len(chosen)
+            self._running = tuple(slices)
+        return slices
+
+    def deliver(self, slices: Sequence[Slice], vectors: "Vectors") -> bool:
+        """Receive one vector per text, in order; True when a record is complete. A long one goes to the back."""
+        at = 0
+        with self._lock:
+            self._running = ()
+            for each in slices:
+                each.work.vectors.extend(vectors[at : at + len(each.texts)])
+                at += len(each.texts)
+                each.work.alone = False
+                self.failing.pop(each.work.item.record_id, None)
+                if each.work.remaining:
+                    self._queue(each.work).append(each.work)
+            complete = [each.work for each in slices if not each.work.remaining]
+            self._finish(complete)
+        return bool(complete)
+
+    def fail(self, slices: Sequence[Slice], reason: str) -> None:
+        """Queue the records of a turn that failed again, behind all others."""
+        with self._lock:
+            self._running = ()
+            for each in slices:
+                each.work.alone = True
+                self.failing[each.work.item.record_id] = reason
+                self._queue(each.work).append(each.work)
+
+    def collect(self) -> list[Work]:
+        """Remove what is done."""
+        with self._lock:
+            done, self._done = self._done, []
+            return done
+
+    def _finish(self, works: Iterable[Work]) -> None:
+        self._done.extend(works)
+
+    def _queue(self, work: Work) -> deque[Work]:
+        return self._interactive if work.item.interactive else self._deferred

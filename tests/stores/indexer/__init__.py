@@ -1,0 +1,1 @@
+"""The indexer, on real engines; only the embedder is a stand-in."""

@@ -1,0 +1,197 @@
+"""A world to index: a ledger, an embedder without a model, and an indexer that can be stopped and started."""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stores.embedding import Passage
+from stores.indexer import Indexer, IndexerOptions
+from stores.ledger import Ledger, RelationDraft
+from stores.records import ORGANIZATION, EntityDraft, IndexFilter, Organization, User
+
+ORG = "org-1"
+ANN = "user-ann"
+EVERYONE = IndexFilter(frozenset({ORGANIZATION}))
+DIMENSION = 64
+PASSAGE_WORDS = 40
+PATIENCE_S = 20.0
+
+Vectors = NDArray[np.float32]
+
+
+class HashEmbedder:
+    """Words hashed into a vector: texts that share words are near. Counts what it is asked."""
+
+    def __init__(self, model: str = "hash-1", dimension: int = DIMENSION) -> None:
+        self.model = model
+        self.dimension = dimension
+        self.turns: list[list[str]] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.failure: Exception | None = None
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        assert self.gate.wait(PATIENCE_S)
+        if self.failure is not None:
+            raise self.failure
+        self.turns.append(list(texts))
+        return np.stack([self._vector(text) for text in texts])
+
+    def embed_query(self, text: str) -> Vectors:
+        return self._vector(text)
+
+    def split(self, text: str) -> list[Passage]:
+        size = 8 * PASSAGE_WORDS
+        return [Passage(at, min(at + size, len(text))) for at in range(0, max(len(text), 1), size)]
+
+    def close(self) -> None:
+        pass
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for turn in self.turns for text in turn]
+
+    def _vector(self, text: str) -> Vectors:
+        vector = np.full(self.dimension, 1e-3, np.float32)
+        for word in text.lower().split():
+            digest = hashlib.blake2b(f"{self.model} {word}".encode(), digest_size=8).digest()
+            vector[int.from_bytes(digest) % self.dimension] += 1.0
+        return vector / np.float32(np.linalg.norm(vector))
+
+
+class Clock:
+    """Stands still until a test turns it."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def turn(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+class World:
+    """One data folder and what runs in it."""
+
+    def __init__(self, folder: Path, *, organizations: Sequence[str] = (ORG,)) -> None:
+        self.folder = folder
+        self.clock = Clock()
+        self.embedder: HashEmbedder | None = HashEmbedder()
+        self.options = IndexerOptions(gather_s=0, gather_deferred_s=0, retry_first_s=0.02, poll_s=0.1)
+        self.ledger = self.open_ledger()
+        for each in organizations:
+            self.add_organization(each)
+        self._indexer: Indexer | None = None
+
+    @property
+    def url(self) -> str:
+        return f"sqlite:///{self.folder / 'ledger.sqlite'}"
+
+    @property
+    def indexes(self) -> Path:
+        return self.folder / "organizations"
+
+    @property
+    def indexer(self) -> Indexer:
+        if self._indexer is None:
+            self.start()
+        assert self._indexer is not None
+        return self._indexer
+
+    def open_ledger(self) -> Ledger:
+        return Ledger.open(self.url)
+
+    def add_organization(self, organization_id: str) -> None:
+        user = User(f"user-of-{organization_id}", f"{organization_id}@example.org", "x", "h", False, None, None, self.clock())
+        self.ledger.create_account(user, Organization(organization_id, organization_id, organization_id, True, self.clock()))
+
+    def start(self, **options: object) -> Indexer:
+        self.options = replace(self.options, **options)  # type: ignore[arg-type]
+        indexer = Indexer(
+            self.ledger, self.indexes, embedder=self.embedder, options=self.options, clock=self.clock
+        )
+        self.ledger.on_commit.append(indexer.notify)
+        indexer.start()
+        self._indexer = indexer
+        return indexer
+
+    def stop(self) -> None:
+        if self._indexer is not None:
+            self.ledger.on_commit.remove(self._indexer.notify)
+            self._indexer.close()
+            self._indexer = None
+
+    def restart(self, **options: object) -> Indexer:
+        self.stop()
+        return self.start(**options)
+
+    def close(self) -> None:
+        if self.embedder is not None:
+            self.embedder.gate.set()
+        self.stop()
+        self.ledger.close()
+
+    def write(self, *drafts: EntityDraft, org: str = ORG, deferred: bool = False) -> int:
+        with self.ledger.transaction(org, ANN, deferred=deferred) as tx:
+            for draft in drafts:
+                tx.create_entity(draft)
+        return tx.sequence
+
+    def update(self, entity_id: str, org: str = ORG, **changes: object) -> int:
+        with self.ledger.transaction(org, ANN) as tx:
+            tx.update_entity(entity_id, lambda entity: replace(entity, **changes))  # type: ignore[arg-type]
+        return tx.sequence
+
+    def delete(self, entity_id: str, org: str = ORG) -> int:
+        with self.ledger.transaction(org, ANN) as tx:
+            tx.delete_entity(entity_id)
+        return tx.sequence
+
+    def relate(self, source: str, target: str, org: str = ORG) -> str:
+        with self.ledger.transaction(org, ANN) as tx:
+            return tx.add_relation(RelationDraft("RELATED_TO", source, target, "fact", ORGANIZATION)).id
+
+    def settle(self, org: str = ORG) -> None:
+        """Wait until every index holds everything."""
+        head = self.ledger.head(org).sequence
+        missing = self.indexer.wait_applied(org, head, [], PATIENCE_S)
+        assert not missing, (missing, self.indexer.status())
+        until(lambda: all(line.state == "ready" for line in self.indexer.status() if line.organization_id == org))
+
+    def by_words(self, text: str, org: str = ORG) -> list[str]:
+        with self.indexer.indexes(org) as open_:
+            assert open_.lexical is not None, open_.degraded
+            return [hit.record_id for hit in open_.lexical.search(text, filter=EVERYONE, limit=10).hits]
+
+    def by_meaning(self, text: str, org: str = ORG, *, limit: int = 10) -> list[str]:
+        assert self.embedder is not None
+        with self.indexer.indexes(org) as open_:
+            assert open_.vectors is not None, open_.degraded
+            vector = self.embedder.embed_query(text)
+            return [hit.record_id for hit in open_.vectors.search(vector, filter=EVERYONE, limit=limit)]
+
+
+def until(condition: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
+    """Wait until something holds; fail when it does not in time."""
+    end = time.monotonic() + timeout_s
+    pause = threading.Event()
+    while not condition():
+        assert time.monotonic() < end, "It did not happen in time."
+        pause.wait(0.005)
+
+
+def draft(entity_id: str, content: str = "", **changes: object) -> EntityDraft:
+    plain = EntityDraft(
+        id=entity_id, entity_type="episode", name=entity_id, visibility=ORGANIZATION, memory_scope=ORGANIZATION,
+        content=content,
+    )  # fmt: skip
+    return replace(plain, **changes)  # type: ignore[arg-type]
