@@ -1,0 +1,65 @@
+"""What every test may use: the real embedder, an open application, people who call it."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from stores.embedding import Embedder, EmbeddingSpec, build_embedder
+from tests.people import Person, person
+from tools.app import App, open_app
+from tools.logs import LogRing
+from tools.settings import Settings
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Run asynchronous tests on asyncio, as the server does."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def embedder() -> Iterator[Embedder]:
+    """The built-in model, loaded once."""
+    built = build_embedder(EmbeddingSpec(provider="builtin"))
+    assert built is not None
+    built.embed_query("load")
+    yield built
+    built.close()
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Settings of a fresh data folder."""
+    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False)
+
+
+@pytest.fixture
+async def app(settings: Settings, embedder: Embedder) -> AsyncIterator[App]:
+    """An open application on embedded stores."""
+    async with open_app(settings, logs=LogRing(), embedder=embedder) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def owner(app: App) -> Person:
+    """The owner of an organization."""
+    return await person(app, "owner")
+
+
+@pytest.fixture
+async def member(app: App, owner: Person) -> Person:
+    """A member of the owner's organization."""
+    return await person(app, "member", of=owner, role="member")
+
+
+@pytest.fixture
+async def viewer(app: App, owner: Person) -> Person:
+    """A viewer of the owner's organization."""
+    return await person(app, "viewer", of=owner, role="viewer")
+
+
+@pytest.fixture
+async def stranger(app: App) -> Person:
+    """The owner of another organization."""
+    return await person(app, "stranger")

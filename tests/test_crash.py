@@ -1,0 +1,96 @@
+"""A server that is killed while many write loses nothing that it acknowledged."""
+
+import concurrent.futures
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tools.launch import ServerProcess, server_process
+
+WRITERS = 4
+ENVIRON = {"ENGRAIN_RATE_LIMIT_ENABLED": "false"}
+
+pytestmark = pytest.mark.slow
+
+
+def client(server: ServerProcess, token: str = "") -> httpx2.Client:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    return httpx2.Client(base_url=server.address, headers=headers, timeout=30)
+
+
+def sign_up(server: ServerProcess) -> str:
+    body = {"email": "crash@example.org", "password": "long enough", "name": "Crash"}
+    with client(server) as http:
+        return str(http.post("/api/auth/local/signup", json=body).raise_for_status().json()["access_token"])
+
+
+def write_until_killed(server: ServerProcess, token: str, writer: int, acknowledged: dict[str, str]) -> None:
+    """Write one entity after the other; keep the id of each that was acknowledged."""
+    with client(server, token) as http:
+        for number in range(10_000):
+            marker = f"marker{writer}x{number}"
+            body = {"name": f"Note {marker}", "content": f"The word {marker} is here only.", "entity_type": "note"}
+            try:
+                answer = http.post("/api/entities", json=body, params={"sync": number % 5 == 0})
+            except httpx2.TransportError:
+                return
+            if answer.status_code == 201:
+                acknowledged[answer.json()["id"]] = marker
+
+
+def killed_while_writing(data: Path, acknowledged: dict[str, str]) -> None:
+    with server_process(data, environ=ENVIRON) as server:
+        token = sign_up(server)
+        with concurrent.futures.ThreadPoolExecutor(WRITERS) as writers:
+            running = [writers.submit(write_until_killed, server, token, n, acknowledged) for n in range(WRITERS)]
+            wait_for(lambda: len(acknowledged) >= 120, 60)
+            os.kill(server.process.pid, signal.SIGKILL)
+            for future in running:
+                future.result(30)
+
+
+def wait_for(condition: Any, timeout_s: float) -> None:
+    pause = threading.Event()
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "not in time"
+        pause.wait(0.05)
+
+
+def indexes_are_level(server: ServerProcess) -> bool:
+    with client(server) as http:
+        found = http.get("/api/health/ready").json()["indexes"]
+    return all(index["pending"] == 0 and index["state"] == "ready" for index in found) and bool(found)
+
+
+def test_every_acknowledged_write_survives_a_kill_and_is_searchable(tmp_path: Path) -> None:
+    data, acknowledged = tmp_path / "data", dict[str, str]()
+    killed_while_writing(data, acknowledged)
+    assert len(acknowledged) >= 120
+    with server_process(data, environ=ENVIRON) as server:
+        body = {"email": "crash@example.org", "password": "long enough"}
+        with client(server) as http:
+            token = http.post("/api/auth/local/login", json=body).raise_for_status().json()["access_token"]
+        wait_for(lambda: indexes_are_level(server), 120)
+        with client(server, token) as http:
+            for entity_id, marker in acknowledged.items():
+                assert http.get(f"/api/entities/{entity_id}").status_code == 200, marker
+                best = http.post("/api/search", json={"query": marker, "limit": 1}).json()["results"]
+                assert [hit["id"] for hit in best] == [entity_id], marker
+    checked = subprocess.run(
+        [sys.executable, "-P", "-c", "from cli.main import app; app()", "check", "--data-dir", str(data)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "every index equals the ledger" in checked.stdout

@@ -1,0 +1,199 @@
+"""Entities: stored to the letter, changed without loss, listed in order, seen by those who may."""
+
+import pytest
+
+from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
+from tests.people import Person
+
+pytestmark = pytest.mark.anyio
+
+FULL = {
+    "name": "Retry with jitter",
+    "description": "How we retry",
+    "content": "Back off exponentially — ünïcödé \U0001f600 kept.",
+    "entity_type": "pattern",
+    "category": "resilience",
+    "languages": ["python"],
+    "tags": ["net"],
+    "metadata": {"severity": 3, "nested": {"a": [1, None]}},
+}
+
+
+async def test_what_is_created_reads_back_to_the_letter(owner: Person) -> None:
+    made = await owner.call("create_entity", **FULL, sync=True)
+    read = await owner.call("get_entity", entity_id=made["id"])
+    assert {key: read[key] for key in FULL if key != "metadata"} == {
+        key: FULL[key] for key in FULL if key != "metadata"
+    }
+    assert FULL["metadata"].items() <= read["metadata"].items()  # type: ignore[attr-defined]  # the fixture's own dict
+    assert read["created_at"] == made["created_at"] is not None
+
+
+async def test_an_asynchronous_answer_has_no_timestamps_but_the_record_is_there(owner: Person) -> None:
+    made = await owner.call("create_entity", name="note")
+    assert (made["created_at"], made["updated_at"], made["entity_type"], made["description"]) == (
+        None,
+        None,
+        "episode",
+        "",
+    )
+    assert (await owner.call("get_entity", entity_id=made["id"]))["created_at"] is not None
+
+
+async def test_a_project_is_always_created_synchronously_and_active(owner: Person) -> None:
+    made = await owner.call("create_entity", name="P", entity_type="project")
+    assert made["created_at"] is not None
+    assert made["metadata"]["status"] == "active"
+    with pytest.raises(ValidationFailed, match="on_hold"):
+        await owner.call("update_entity", entity_id=made["id"], metadata={"status": "paused"})
+    archived = await owner.call("update_entity", entity_id=made["id"], metadata={"status": "archived"})
+    assert archived["metadata"]["status"] == "archived"
+
+
+async def test_an_update_changes_only_what_it_names_and_merges_metadata(owner: Person) -> None:
+    made = await owner.call("create_entity", **FULL)
+    changed = await owner.call("update_entity", entity_id=made["id"], name="New", metadata={"severity": None, "x": 1})
+    assert (changed["name"], changed["content"], changed["revision"]) == ("New", FULL["content"], 2)
+    assert (changed["metadata"]["severity"], changed["metadata"]["x"], changed["metadata"]["nested"]) == (
+        None,
+        1,
+        {"a": [1, None]},
+    )
+
+
+async def test_a_stale_revision_is_a_conflict_and_changes_nothing(owner: Person) -> None:
+    made = await owner.call("create_entity", name="a")
+    await owner.call("update_entity", entity_id=made["id"], name="b", expected_revision=1)
+    with pytest.raises(Conflict):
+        await owner.call("update_entity", entity_id=made["id"], name="c", expected_revision=1)
+    with pytest.raises(Conflict):
+        await owner.call("delete_entity", entity_id=made["id"], expected_revision=1)
+    assert (await owner.call("get_entity", entity_id=made["id"]))["name"] == "b"
+
+
+async def test_an_empty_update_is_refused(owner: Person) -> None:
+    made = await owner.call("create_entity", name="a")
+    with pytest.raises(InvalidRequest, match="Nothing to change"):
+        await owner.call("update_entity", entity_id=made["id"])
+
+
+async def test_a_deleted_entity_is_gone(owner: Person) -> None:
+    made = await owner.call("create_entity", name="a")
+    await owner.call("delete_entity", entity_id=made["id"])
+    for operation in ("get_entity", "delete_entity"):
+        with pytest.raises(NotFound):
+            await owner.call(operation, entity_id=made["id"])
+
+
+async def test_pages_cover_the_list_without_overlap(owner: Person) -> None:
+    await owner.call("bulk_create_entities", entities=[{"name": f"n{i}", "entity_type": "note"} for i in range(7)])
+    pages = [
+        await owner.call("list_entities", page=page, page_size=3, sort_by="name", sort_order="asc")
+        for page in (1, 2, 3)
+    ]
+    assert [entity["name"] for page in pages for entity in page["entities"]] == [f"n{i}" for i in range(7)]
+    assert [page["has_more"] for page in pages] == [True, True, False]
+    assert {page["total"] for page in pages} == {7}
+
+
+async def test_list_filters(owner: Person) -> None:
+    await owner.call("create_entity", **FULL)
+    await owner.call("create_entity", name="other", entity_type="rule", description="100% sure")
+    found = {
+        "type": await owner.call("list_entities", entity_type="pattern"),
+        "language": await owner.call("list_entities", language="Python"),
+        "category": await owner.call("list_entities", category="resilience"),
+        "search": await owner.call("list_entities", search="RETRY"),
+    }
+    assert {name: page["total"] for name, page in found.items()} == dict.fromkeys(found, 1)
+    assert (await owner.call("list_entities", search="0% s"))["total"] == 1
+    assert (await owner.call("list_entities", search="%"))["total"] == 1
+
+
+async def test_viewers_read_and_do_not_write(owner: Person, viewer: Person) -> None:
+    made = await owner.call("create_entity", name="shared")
+    assert (await viewer.call("get_entity", entity_id=made["id"]))["name"] == "shared"
+    with pytest.raises(Forbidden, match=r"Viewer.*Member"):
+        await viewer.call("create_entity", name="no")
+
+
+async def test_private_entities_are_the_authors_alone_even_in_counts(owner: Person, member: Person) -> None:
+    made = await member.call("create_entity", name="mine", metadata={"memory_scope": "private"})
+    assert made["metadata"]["memory_scope"] == "private"
+    assert (await member.call("list_entities"))["total"] == 1
+    assert (await owner.call("list_entities"))["total"] == 0
+    for operation, fields in (("get_entity", {}), ("update_entity", {"name": "x"}), ("delete_entity", {})):
+        with pytest.raises(NotFound):
+            await owner.call(operation, entity_id=made["id"], **fields)
+
+
+async def test_the_server_stamps_who_wrote_it(member: Person) -> None:
+    forged = {"principal_id": "somebody", "organization_id": "elsewhere", "scope_key": "key", "kept": 1}
+    made = await member.call("create_entity", name="mine", metadata=forged)
+    assert made["metadata"]["principal_id"] == member.user_id
+    assert made["metadata"]["organization_id"] == member.organization_id
+    assert (made["metadata"]["scope_key"], made["metadata"]["kept"]) == (None, 1)
+
+
+async def test_a_private_project_hides_its_tasks_which_outlive_it(
+    owner: Person, member: Person, viewer: Person
+) -> None:
+    project = await member.call("create_entity", name="P", entity_type="project", metadata={"visibility": "private"})
+    task = await member.call("create_entity", name="T", entity_type="task", metadata={"project_id": project["id"]})
+    assert (task["metadata"]["status"], task["metadata"]["priority"]) == ("todo", "medium")
+    assert (await owner.call("get_entity", entity_id=task["id"]))["name"] == "T"
+    with pytest.raises(NotFound):
+        await viewer.call("get_entity", entity_id=task["id"])
+    await member.call("update_entity", entity_id=project["id"], metadata={"visibility": "org"})
+    assert (await viewer.call("get_entity", entity_id=task["id"]))["name"] == "T"
+    await member.call("delete_entity", entity_id=project["id"])
+    assert (await viewer.call("get_entity", entity_id=task["id"]))["name"] == "T"
+
+
+async def test_related_entities_are_named_with_direction(owner: Person) -> None:
+    old = await owner.call("create_entity", name="Old rule", entity_type="rule")
+    new = await owner.call("create_entity", name="New rule", entity_type="rule", related_to=[f"supersedes:{old['id']}"])
+    read = await owner.call("get_entity", entity_id=new["id"])
+    assert read["related"] == [
+        {
+            "id": old["id"],
+            "name": "Old rule",
+            "entity_type": "rule",
+            "relationship": "SUPERSEDES",
+            "direction": "outgoing",
+        }
+    ]
+    assert (await owner.call("get_entity", entity_id=old["id"], include_summary=False))["related"] is None
+
+
+async def test_a_relation_to_nothing_stores_nothing(owner: Person) -> None:
+    with pytest.raises(NotFound, match="nowhere"):
+        await owner.call("create_entity", name="x", related_to=["requires:nowhere"])
+    with pytest.raises(NotFound):
+        await owner.call("bulk_create_entities", entities=[{"name": "ok"}, {"name": "x", "related_to": ["nowhere"]}])
+    assert (await owner.call("list_entities"))["total"] == 0
+
+
+async def test_an_idempotent_create_is_applied_once_and_says_so(owner: Person) -> None:
+    first = await owner.run("create_entity", idempotency_key="k1", name="once")
+    again = await owner.run("create_entity", idempotency_key="k1", name="once")
+    assert (first.replayed, again.replayed) == (False, True)
+    assert again.body()["id"] == first.body()["id"]
+    assert again.body()["mutation_receipt"]["replayed"] is True  # type: ignore[index, call-overload]  # a plain object
+    assert (await owner.call("list_entities"))["total"] == 1
+    with pytest.raises(Conflict, match="another body"):
+        await owner.run("create_entity", idempotency_key="k1", name="twice")
+
+
+async def test_a_refused_request_frees_its_idempotency_key(owner: Person) -> None:
+    with pytest.raises(NotFound):
+        await owner.run("create_entity", idempotency_key="k", name="x", related_to=["nowhere"])
+    with pytest.raises(NotFound):
+        await owner.run("create_entity", idempotency_key="k", name="x", related_to=["nowhere"])
+    assert not (await owner.run("create_entity", idempotency_key="k", name="x")).replayed
+
+
+async def test_archived_is_final_for_tasks(owner: Person) -> None:
+    task = await owner.call("create_entity", name="T", entity_type="task", metadata={"status": "archived"})
+    with pytest.raises(InvalidRequest, match="archived -> doing"):
+        await owner.call("update_entity", entity_id=task["id"], metadata={"status": "doing"})

@@ -1,0 +1,211 @@
+"""Search: found by words, by meaning and through the graph; ranked, paged and filtered by what the caller may see."""
+
+from typing import Any
+
+import pytest
+
+from stores.errors import InvalidRequest, ValidationFailed
+from tests.people import Person
+
+pytestmark = pytest.mark.anyio
+
+NOTES = [
+    ("Database connection pooling", "We keep ten connections to PostgreSQL open and reuse them.", "pattern"),
+    ("Retry policy", "HTTP calls are retried three times with exponential backoff and jitter.", "pattern"),
+    ("Error E4711", "The build fails with E4711 when the cache folder is read-only.", "error_pattern"),
+    ("Deploy on Fridays", "Never deploy on a Friday afternoon; wait until Monday.", "rule"),
+    ("Use SQLite for the ledger", "We decided for SQLite because it needs no server.", "decision"),
+]
+
+
+async def store(person: Person) -> dict[str, str]:
+    entities = [{"name": name, "content": content, "entity_type": kind} for name, content, kind in NOTES]
+    made = await person.call("bulk_create_entities", entities=entities, sync=True)
+    assert made["background_jobs"]["pending_indexes"] == []
+    return {entity["name"]: entity["id"] for entity in made["entities"]}
+
+
+async def names(person: Person, query: str, **fields: Any) -> list[str]:
+    return [hit["name"] for hit in (await person.call("search", query=query, **fields))["results"]]
+
+
+async def test_found_by_words_by_identifier_and_by_meaning(owner: Person) -> None:
+    await store(owner)
+    assert (await names(owner, "exponential backoff"))[0] == "Retry policy"
+    assert (await names(owner, "E4711"))[0] == "Error E4711"
+    assert (await names(owner, "when should we not release to production?"))[0] == "Deploy on Fridays"
+
+
+async def test_an_exact_answer_scores_near_one_and_an_off_topic_query_low(owner: Person) -> None:
+    await store(owner)
+    exact = await owner.call("search", query="Database connection pooling")
+    assert exact["results"][0]["score"] >= 0.9
+    for query in ("sourdough bread with rye", "who won the football cup final"):
+        assert (await owner.call("search", query=query))["results"][0]["score"] < 0.3
+
+
+async def test_pages_never_overlap_and_scores_fall(owner: Person) -> None:
+    await store(owner)
+    whole = await owner.call("search", query="we decided to keep connections", limit=5)
+    pages = [
+        await owner.call("search", query="we decided to keep connections", limit=2, offset=offset)
+        for offset in (0, 2, 4)
+    ]
+    assert [hit["id"] for page in pages for hit in page["results"]] == [hit["id"] for hit in whole["results"]]
+    scores = [hit["score"] for hit in whole["results"]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    assert {page["total"] for page in pages} == {whole["total"]}
+    assert [page["has_more"] for page in pages] == [2 < whole["total"], 4 < whole["total"], False]
+
+
+async def test_filters_restrict_what_is_found(owner: Person) -> None:
+    ids = await store(owner)
+    await owner.call("update_entity", entity_id=ids["Retry policy"], category="Net", languages=["Go"])
+    await owner.app.indexer.applied_within(
+        owner.organization_id, owner.app.ledger.head(owner.organization_id).sequence, [ids["Retry policy"]], 20
+    )
+    assert set(await names(owner, "policy", types=["rule", "decision"])) == {
+        "Deploy on Fridays",
+        "Use SQLite for the ledger",
+    }
+    assert await names(owner, "policy", category="net") == ["Retry policy"]
+    assert await names(owner, "policy", language="go") == ["Retry policy"]
+    assert await names(owner, "policy", types=["document"]) == []
+    assert await names(owner, "policy", include_graph=False) == []
+    assert await names(owner, "policy", source="nowhere") == []
+    assert await names(owner, "policy", since="2999-01-01") == []
+
+
+async def test_tags_have_no_effect_on_ranking(owner: Person) -> None:
+    twins = [{"name": "Twin", "content": "The same words."}, {"name": "Twin", "content": "The same words."}]
+    twins[1]["tags"] = ["zebra", "words"]  # type: ignore[assignment]  # a list among texts
+    made = await owner.call("bulk_create_entities", entities=twins, sync=True)
+    for query in ("zebra", "zebra words", "the same words"):
+        found = await owner.call("search", query=query, boost_recent=False, include_retrieval_diagnostics=True)
+        scores = {hit["id"]: hit["score"] for hit in found["results"]}
+        assert len({scores[entity["id"]] for entity in made["entities"]}) == 1, query
+        lanes = [set(row["sources"]) for row in found["filters"]["graph_retrieval"]["ranking_trace"]]
+        assert "lexical" not in lanes[0] or query != "zebra"
+
+
+async def test_the_graph_brings_in_neighbours_unless_switched_off(owner: Person) -> None:
+    ids = await store(owner)
+    linked = await owner.call(
+        "create_entity",
+        name="Ticket",
+        content="zzz",
+        related_to=[f"about:{ids['Error E4711']}"],
+        sync=True,
+    )
+    found = await owner.call("search", query="E4711", include_retrieval_diagnostics=True)
+    details = found["filters"]["graph_retrieval"]["source_details"]
+    assert "graph" in details[linked["id"]]["sources"]
+    plain = await owner.call("search", query="E4711", use_enhanced=False)
+    assert "graph_retrieval" not in plain["filters"]
+
+
+async def test_a_superseded_record_leaves_search_and_stays_readable(owner: Person) -> None:
+    ids = await store(owner)
+    old = ids["Deploy on Fridays"]
+    await owner.call("create_entity", name="Deploy any day", content="x", related_to=[f"supersedes:{old}"], sync=True)
+    assert "Deploy on Fridays" not in await names(owner, "Deploy on Fridays")
+    assert (await owner.call("get_entity", entity_id=old))["name"] == "Deploy on Fridays"
+
+
+async def test_anothers_private_record_is_not_found_nor_counted(owner: Person, member: Person) -> None:
+    await store(owner)
+    before = await owner.call("search", query="salary negotiation", include_retrieval_diagnostics=True)
+    await member.call(
+        "create_entity", name="Salary negotiation", content="secret", metadata={"memory_scope": "private"}, sync=True
+    )
+    after = await owner.call("search", query="salary negotiation", include_retrieval_diagnostics=True)
+    counts = ("total", "graph_count", "document_count")
+    assert [after[key] for key in counts] == [before[key] for key in counts]
+    assert [hit["id"] for hit in after["results"]] == [hit["id"] for hit in before["results"]]
+    assert (await names(member, "salary negotiation"))[0] == "Salary negotiation"
+
+
+async def test_content_is_cut_or_left_out_as_asked(owner: Person) -> None:
+    await store(owner)
+    cut = await owner.call("search", query="E4711", content_max_chars=9)
+    assert cut["results"][0]["content"] == "The build"
+    none = await owner.call("search", query="E4711", include_content=False)
+    assert none["results"][0]["content"] == ""
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "*",
+        "?",
+        '"',
+        "a AND OR NOT",
+        "name:x",
+        "\U0001f600",
+        "(((",
+        "\\",
+        "-minus",
+        "日本語の検索",
+        "ß" * 3000,
+        " ",
+        "\u200d",
+    ],
+)
+async def test_any_query_is_answered(owner: Person, query: str) -> None:
+    await store(owner)
+    assert (await owner.call("search", query=query))["query"] == query
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"query": ""}, ValidationFailed),
+        ({"query": "a", "limit": 0}, ValidationFailed),
+        ({"query": "a", "limit": 51}, ValidationFailed),
+        ({"query": "a", "content_max_chars": 50_001}, ValidationFailed),
+        ({"query": "a", "types": ["nonsense"]}, ValidationFailed),
+        ({"query": "a", "since": "soon"}, ValidationFailed),
+        ({"query": "a", "as_of": "soon"}, ValidationFailed),
+        ({"query": "a", "reference_time": "soon"}, ValidationFailed),
+        ({"query": "a", "memory_scope": "everyone"}, ValidationFailed),
+        ({"query": "a", "memory_scope": "team"}, InvalidRequest),
+        ({"query": "a", "occurred_after": "soon"}, ValidationFailed),
+    ],
+)
+async def test_every_field_is_validated(owner: Person, fields: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        await owner.call("search", **fields)
+
+
+async def test_a_document_is_found_by_a_marker_at_its_end_and_read_around(owner: Person) -> None:
+    text = (
+        "# Handbook\n\n" + "Plain words about nothing in particular. " * 2500 + "\n\n## End\n\nThe xylophone procedure."
+    )
+    made = await owner.call(
+        "ingest_documents",
+        source_name="Docs",
+        documents=[{"url": "docs/handbook.md", "content": text}],
+        sync=True,
+    )
+    found = await owner.call("search", query="xylophone procedure")
+    hit = found["results"][0]
+    assert (hit["type"], hit["result_origin"], hit["source"], hit["url"]) == (
+        "document",
+        "document",
+        "Docs",
+        "docs/handbook.md",
+    )
+    assert hit["metadata"]["heading_path"] == ["Handbook", "End"]
+    assert found["document_count"] > 0
+    chunk = await owner.call("get_entity", entity_id=hit["id"])
+    assert chunk["description"] == "Handbook > End"
+    assert chunk["metadata"]["result_origin"] == "document"
+    around = await owner.call("fetch_slice", entity_id=hit["id"], window=1)
+    assert [piece["id"] for piece in around["pieces"]][-1] == hit["id"]
+    assert len(around["pieces"]) == 2
+    assert (await owner.call("list_entities"))["total"] == 1
+    again = await owner.call(
+        "ingest_documents", source_id=made["source_id"], documents=[{"url": "docs/handbook.md", "content": text}]
+    )
+    assert (again["skipped"], again["chunk_count"]) == (1, 0)
