@@ -1,8 +1,11 @@
 """Serves the application on a socket, and stops it without losing what it was doing."""
 
 import asyncio
+import contextlib
+import signal
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -37,6 +40,7 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
     async with open_app(settings, logs=ring) as app:
 
         def announce() -> None:
+            # Local clients find the server through the folder's lock.
             app.folder.announce(address_of(listener))
             if on_listening is not None:
                 on_listening(address_of(listener))
@@ -46,7 +50,7 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with a word when it has started."""
+    """uvicorn, with a word when it has started, and without dying of the signal that stopped it."""
 
     def __init__(self, config: uvicorn.Config, on_started: Callable[[], object]) -> None:
         super().__init__(config)
@@ -57,6 +61,23 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self.on_started()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop serving on SIGINT and SIGTERM.
+
+        uvicorn's own version raises the signal again when it has stopped, which ends the process before the stores
+        are closed.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {which: signal.signal(which, self.handle_exit) for which in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for which, handler in before.items():
+                signal.signal(which, handler)
 
 
 def configuration(application: ASGIApp) -> uvicorn.Config:
@@ -97,6 +118,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Return the URL of a bound socket; 0 as the port has become a real one."""
+    """Return the URL under which this machine reaches a bound socket; 0 as the port has become a real one."""
     host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared with, not listened on
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import uuid
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -75,19 +75,27 @@ async def client_of(application: Starlette, **options: Any) -> AsyncIterator[htt
 
 
 @contextlib.asynccontextmanager
-async def serving(app: App, operations: Iterable[Operation]) -> AsyncIterator[tuple[str, int]]:
-    """Serve an application on a real socket of this machine; gives its host and port."""
+async def listening(make: Callable[[Callable[[], object]], Server]) -> AsyncIterator[int]:
+    """Run a server on a real socket of this machine until the block ends; gives its port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         started = anyio.Event()
-        server = Server(configuration(build_asgi(app, operations)), started.set)
+        server = make(started.set)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: server.serve(sockets=[listener]))
             with anyio.fail_after(10):
                 await started.wait()
             try:
-                yield "127.0.0.1", listener.getsockname()[1]
+                yield listener.getsockname()[1]
             finally:
                 server.should_exit = True
+
+
+@contextlib.asynccontextmanager
+async def serving(app: App, operations: Iterable[Operation]) -> AsyncIterator[int]:
+    """Serve an application on a real socket; gives its port."""
+    application = build_asgi(app, operations)
+    async with listening(lambda started: Server(configuration(application), started)) as port:
+        yield port
 
 
 def assert_envelope(response: httpx2.Response, status: int, code: str) -> dict[str, Any]:
