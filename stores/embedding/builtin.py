@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -97,7 +97,7 @@ class BuiltinEmbedder:
             self._closed = True
             workers, self._workers, self._encoder = self._workers, None, None
         if workers is not None:
-            workers.shutdown()
+            workers.shutdown(cancel_futures=True)
 
     def _loaded(self) -> _Encoder:
         encoder = self._encoder
@@ -105,15 +105,25 @@ class BuiltinEmbedder:
             return encoder
         with self._lock:
             if self._closed:
-                raise EmbeddingFailed("The embedder is closed.", remediation="The server is stopping; start it again.")
+                raise _closed()
             if self._encoder is None:
-                self._encoder = _Encoder()
+                encoder = _Encoder()
                 if self._threads > 1:
                     self._workers = ThreadPoolExecutor(self._threads, "embedding")
+                self._encoder = encoder  # last: other threads look at it without the lock
             return self._encoder
 
     def _each(self, encode: Callable[[str], Result], texts: Sequence[str]) -> list[Result]:
         workers = self._workers
         if workers is None or len(texts) == 1:
             return [encode(text) for text in texts]
-        return list(workers.map(encode, texts))
+        try:
+            return list(workers.map(encode, texts))
+        except (RuntimeError, CancelledError):
+            if not self._closed:
+                raise
+            raise _closed() from None
+
+
+def _closed() -> EmbeddingFailed:
+    return EmbeddingFailed("The embedder is closed.", remediation="The server is stopping; start it again.")

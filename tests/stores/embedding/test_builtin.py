@@ -98,6 +98,28 @@ def test_a_closed_embedder_says_so() -> None:
         embedder.embed_query("anything")
 
 
+def test_closing_amid_documents_ends_in_rows_or_a_clear_error() -> None:
+    embedder = BuiltinEmbedder(threads=2)
+    embedder.embed_query("loaded")
+    outcomes: list[object] = []
+
+    def embed() -> None:
+        try:
+            while True:
+                outcomes.append(len(embedder.embed_documents(SENTENCES)))
+        except EmbeddingFailed as error:
+            outcomes.append(error.message)
+
+    working = threading.Thread(target=embed)
+    working.start()
+    while not outcomes:
+        working.join(0.01)
+    embedder.close()
+    working.join(10)
+    assert outcomes[-1] == "The embedder is closed."
+    assert set(outcomes[:-1]) == {len(SENTENCES)}
+
+
 def test_a_damaged_model_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SHA256, MODEL_FILE, "0" * 64)
     with pytest.raises(EmbeddingFailed, match=r"all-MiniLM-L6-v2-int8\.onnx is not the file") as failure:

@@ -86,6 +86,7 @@ def bert(weight: Weight, ids: list[int]) -> Array:
     return mean / np.linalg.norm(mean)
 
 
+@pytest.mark.slow
 def test_vectors_agree_with_the_published_weights(builtin: BuiltinEmbedder, weight: Weight) -> None:
     texts, tokenizer = sentences(), load_tokenizer()
     expected = np.stack([bert(weight, tokenizer.model_input(text)) for text in texts])
