@@ -62,14 +62,14 @@ def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) 
     found = [
         _neighbour(origin_id, direction, row)
         for direction in directions
-        for row in session.rows(_statement(query, direction), **values)
+        for row in session.rows(_statement(query, direction, session.hop_hint), **values)
     ]
     found.sort(key=lambda neighbour: neighbour.relation_id)
     found.sort(key=lambda neighbour: neighbour.valid_at, reverse=True)
     return found[: query.limit_per_id + 1]
 
 
-def _statement(query: NeighbourQuery, direction: Direction) -> str:
+def _statement(query: NeighbourQuery, direction: Direction, hint: str) -> str:
     if query.as_of is None:
         edge = ["r.expired_at > $moment", "r.invalid_at > $moment"]
     else:
@@ -81,7 +81,7 @@ def _statement(query: NeighbourQuery, direction: Direction) -> str:
     neighbour = f"(r.id = '' OR ({' AND '.join(_neighbour_tests(query))}))"
     return (
         f"MATCH (a:Entity {{id: $id}}){_ARROWS[direction]}(b:Entity) "
-        f"WHERE a.visibility IN $visibility AND {' AND '.join(edge)} AND {neighbour} HINT (a JOIN r) JOIN b "
+        f"WHERE a.visibility IN $visibility AND {' AND '.join(edge)} AND {neighbour} {hint} "
         f"RETURN b.id, r.id, r.name, r.valid_at, r.invalid_at LIMIT {_rounded(query.limit_per_id + 1)}"
     )
 
