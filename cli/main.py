@@ -59,7 +59,7 @@ def check(data_dir: DataDir = None, organization: OrganizationOption = None) -> 
 def reindex(
     data_dir: DataDir = None,
     organization: OrganizationOption = None,
-    index: Annotated[list[IndexName] | None, typer.Option(help="Only this index; may be repeated.")] = None,
+    index: Annotated[list[IndexName] | None, typer.Option(help="Only this index.")] = None,
 ) -> None:
     """Rebuild indexes from the ledger. The server must be stopped."""
     from cli.maintenance import run_reindex  # noqa: PLC0415 - engines load only when they are used

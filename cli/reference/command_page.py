@@ -1,0 +1,65 @@
+"""The reference of the command line, read off the functions behind the commands."""
+
+import inspect
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from typer.models import ParameterInfo
+
+from cli.main import app
+from cli.reference.markdown import code, spoken, table
+
+INTRO = """\
+# Commands
+
+`engrain COMMAND --help` says the same. Commands that open a data folder take `--data-dir`; while a server serves that
+folder, they say which process it is and exit with 1. Exit codes: 0 for success, 1 for a failure that a sentence
+explains, 2 for a command line that makes no sense."""
+
+Command = Callable[..., object]
+
+
+def commands() -> dict[str, Command]:
+    """The visible commands by name."""
+    return {
+        info.name or info.callback.__name__.replace("_", "-"): info.callback
+        for info in app.registered_commands
+        if info.callback is not None and not info.hidden
+    }
+
+
+def page() -> str:
+    """Describe every command."""
+    return "\n\n".join([INTRO, *[_section(name, command) for name, command in commands().items()]]) + "\n"
+
+
+def _section(name: str, command: Command) -> str:
+    hints = get_type_hints(command, include_extras=True)
+    rows = [_row(parameter, hints[parameter]) for parameter in inspect.signature(command).parameters]
+    parts = [f"## engrain {name}", " ".join((inspect.getdoc(command) or "").split())]
+    if rows:
+        parts.append(table(["Option", "Value", "Meaning"], rows))
+    return "\n\n".join(parts)
+
+
+def _row(parameter: str, hint: Any) -> list[str]:  # noqa: ANN401, RUF100 - a type annotation has no type
+    kind, info = hint, None
+    if get_origin(hint) is Annotated:
+        kind, info = hint.__origin__, next(each for each in hint.__metadata__ if isinstance(each, ParameterInfo))
+    declared = info.param_decls if info is not None else None
+    names = [name for name in declared or () if name.startswith("-")] or [f"--{parameter.replace('_', '-')}"]
+    return [" ".join(map(code, names)), _value(kind), (info.help if info is not None else None) or ""]
+
+
+def _value(kind: Any) -> str:  # noqa: ANN401, RUF100 - a type annotation has no type
+    options = [option for option in get_args(kind) if option is not NoneType]
+    if get_origin(kind) is list:
+        return f"{_value(options[0])}; may be repeated"
+    if options:
+        return spoken([_value(option) for option in options])
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return spoken([code(member.value) for member in kind])
+    return {Path: "path", int: "integer", str: "text", bool: "flag", float: "number"}.get(kind, code(kind))

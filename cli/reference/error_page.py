@@ -1,0 +1,134 @@
+"""The reference of error codes, read off the classes and off the places that give a code of their own."""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import auth
+import rest_bridge
+import stores
+import tools
+from rest_bridge.envelope import STATUSES, status_of
+from stores.errors import EngrainError, InvalidSetting
+from stores.folder import FolderInUse
+
+INTRO = """\
+# Error codes
+
+Every refusal, on every path, has one shape. `error` is a stable code for programs, `message` names the thing that is
+wrong, `remediation` the way out; `details` is there for some, with `field` and `expected` for a validation error. Quote
+`request_id`, which is also the `X-Request-ID` header, to whoever operates the server.
+
+```json
+{"error": "validation_error", "message": "limit: Input should be less than or equal to 50.",
+ "request_id": "req_0a1b2c3d4e5f", "remediation": "Correct the named field and send the request again.",
+ "details": {"field": "body.limit", "expected": "less_than_equal"}}
+```
+
+Over MCP a refusal is a tool result with `isError` whose text begins with the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One code as the page shows it."""
+
+    code: str
+    status: int | None
+    """None: it stops a command, and no request is answered with it."""
+    meaning: str
+    remediation: str
+
+
+def page() -> str:
+    """Describe every code."""
+    sections = [_section(each) for each in described()]
+    return "\n\n".join([INTRO, *sections]) + "\n"
+
+
+def _section(each: Described) -> str:
+    where = f"HTTP {each.status}." if each.status else "Stops a command; no request is answered with it."
+    return f"## {each.code}\n\n{where} {MEANINGS.get(each.code, each.meaning)}\n\nWay out: {each.remediation}"
+
+
+def described() -> list[Described]:
+    """Every code, in order of status; where a class has the code, its sentence stands for all uses."""
+    found: dict[str, Described] = {}
+    for kind in _classes():
+        offline = issubclass(kind, InvalidSetting | FolderInUse)
+        meaning = inspect.getdoc(kind) or ""
+        found[kind.code] = Described(
+            kind.code,
+            None if offline else status_of(kind("")),
+            _sentence(meaning.partition(": ")[2] or meaning),
+            "The message says what to do." if offline else kind.default_remediation,
+        )
+    for each in _given():
+        found.setdefault(each.code, each)
+    return sorted(found.values(), key=lambda each: (each.status or 1000, each.code))
+
+
+MEANINGS = {
+    "internal_error": "Something went wrong on our side; it is logged under the request id.",
+    "api_error": "The HTTP layer refused the request; the answer's status says what it is about.",
+    "missing_scope_key": "The scope needs a key that says which project, team or space is meant.",
+    "local_auth_disabled": "Signing in with e-mail and password is switched off (`ENGRAIN_LOCAL_AUTH_ENABLED`).",
+    "signup_disabled": "Signing up is switched off (`ENGRAIN_SIGNUP_ENABLED`).",
+}
+"""What the places that raise these do not say well enough."""
+
+
+def _sentence(text: str) -> str:
+    text = " ".join(text.split())
+    return text[:1].upper() + text[1:]
+
+
+def _classes() -> list[type[EngrainError]]:
+    """The error classes, each once, with those that other rooms define."""
+    found: dict[type[EngrainError], None] = dict.fromkeys(kind for kind in STATUSES)
+    pending = [EngrainError]
+    while pending:
+        kind = pending.pop()
+        if kind.__module__.partition(".")[0] in ("stores", "auth", "tools", "rest_bridge"):
+            found.setdefault(kind)
+            pending += kind.__subclasses__()
+    own = {kind for kind in found if "code" in vars(kind)}
+    return sorted(own, key=lambda kind: kind.__name__)
+
+
+def _given() -> Iterator[Described]:
+    """Yield the codes that are given where an error is raised: `Forbidden("…", code="signup_disabled", …)`."""
+    names = {kind.__name__: kind for kind in _classes()}
+    for room in (stores, auth, tools, rest_bridge):
+        for path in sorted(Path(str(room.__file__)).parent.rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+                    yield from _from_call(node, names[node.func.id])
+
+
+def _from_call(node: ast.Call, kind: type[EngrainError]) -> Iterator[Described]:
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    named = given.get("code")
+    if not isinstance(named, ast.Constant):
+        return
+    meaning = _text(node.args[0]) if node.args else ""
+    if meaning == named.value or not meaning:
+        meaning = _sentence((inspect.getdoc(kind) or "").partition(": ")[2])
+    yield Described(
+        str(named.value), status_of(kind("")), meaning, _text(given.get("remediation")) or kind.default_remediation
+    )
+
+
+def _text(node: ast.AST | None) -> str:
+    """A literal's text, with an ellipsis where a value is filled in."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+    return ""
+
+
+def codes() -> list[str]:
+    """Every code."""
+    return [each.code for each in described()]

@@ -1,0 +1,50 @@
+"""The reference of events."""
+
+from cli.reference.markdown import code, spoken
+from rest_bridge.events import EVENT_NAMES
+from tools.catalogue import OPERATIONS
+
+INTRO = """\
+# Events
+
+`GET /api/ws` upgrades to a WebSocket. Authenticate the handshake as any request (bearer header, or the session cookie
+from a page of an allowed origin); a handshake that is not accepted is closed with 1008 and the reason. Only events of
+records that the caller may read are sent, and no event carries text of a record.
+
+```json
+{"event": "entity_created", "data": {"id": "pattern_0a1b2c3d4e5f", "entity_type": "pattern"},
+ "timestamp": "2026-01-31T12:00:00+00:00"}
+```
+
+| The client sends | The server answers |
+| --- | --- |
+| `{"type": "ping"}` | the event `pong` |
+| `{"type": "subscribe", "topics": ["entity_created"]}` | the event `subscribed` with the known topics; none means all |
+| `{"type": "pong"}` or `{"type": "heartbeat_ack"}` | nothing: it is the answer to `heartbeat` |
+| anything else | the event `error` with a `message` |
+
+Every 30 seconds the server sends `heartbeat`. A client that does not answer within 10 seconds is closed with 1008; one
+that does not keep up is closed with 1013 and should reconnect and read what it missed."""
+
+MEANINGS = {
+    "entity_pending": "An entity was stored with `sync=false` and is durable; the indexes do not show it yet.",
+    "entity_created": "An entity is stored and every healthy index shows it.",
+    "entity_updated": "An entity has changed.",
+    "entity_deleted": "An entity is gone, with all its revisions.",
+}
+
+
+def page() -> str:
+    """Describe the events that happen, then name those that a client may subscribe to all the same."""
+    caused: dict[str, list[str]] = {}
+    for operation in OPERATIONS:
+        for event in operation.events:
+            caused.setdefault(event, []).append(code(operation.name))
+    sections = [
+        f"## {event}\n\n{MEANINGS[event]} Caused by {spoken(caused[event], 'and')}."
+        for event in EVENT_NAMES
+        if event in caused
+    ]
+    reserved = [code(event) for event in EVENT_NAMES if event not in caused]
+    rest = f"Clients may subscribe to these names; nothing causes them in this version: {', '.join(reserved)}."
+    return "\n\n".join([INTRO, *sections, "## Reserved names", rest]) + "\n"
