@@ -21,7 +21,7 @@ ANN = "user-ann"
 EVERYONE = IndexFilter(frozenset({ORGANIZATION}))
 DIMENSION = 64
 PASSAGE_WORDS = 40
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 Vectors = NDArray[np.float32]
 
@@ -166,6 +166,13 @@ class World:
         missing = self.indexer.wait_applied(org, head, [], PATIENCE_S)
         assert not missing, (missing, self.indexer.status())
         until(lambda: all(line.state == "ready" for line in self.indexer.status() if line.organization_id == org))
+
+    def queued(self, *, interactive: bool, org: str = ORG) -> int:
+        """How many records stand ready for the embedding thread."""
+        organization = self.indexer._registry.get(org)
+        assert organization is not None
+        assert organization.vectors is not None
+        return organization.vectors.works.waiting(interactive=interactive)
 
     def by_words(self, text: str, org: str = ORG) -> list[str]:
         with self.indexer.indexes(org) as open_:

@@ -1,6 +1,17 @@
 """What the indexer promises in ordinary times."""
 
-from tests.stores.indexer.samples import ORG, PATIENCE_S, World, draft
+import asyncio
+from collections.abc import Sequence
+
+from stores.index import IndexBatch
+from stores.indexer import IndexStatus
+from stores.records import ORGANIZATION, IndexFilter, Position
+from stores.vectors import VectorState
+from tests.stores.indexer.samples import EVERYONE, ORG, PATIENCE_S, World, draft, until
+
+
+def states(lines: Sequence[IndexStatus]) -> dict[str, str]:
+    return {line.index: line.state for line in lines}
 
 
 def test_a_write_is_found_by_words_by_meaning_and_in_the_graph_once_the_wait_is_over(world: World) -> None:
@@ -15,3 +26,253 @@ def test_a_write_is_found_by_words_by_meaning_and_in_the_graph_once_the_wait_is_
         assert len(open_.graph.relation_ids()) == 1
         assert open_.degraded == {}
     assert world.indexer.check(ORG) == []
+
+
+def test_a_deleted_record_leaves_every_index(world: World) -> None:
+    world.write(draft("a", "the kestrel hovers"), draft("b", "the kestrel dives"))
+    world.relate("a", "b")
+    world.settle()
+    world.delete("a")
+    world.settle()
+    assert world.by_words("kestrel") == ["b"]
+    assert world.by_meaning("kestrel") == ["b"]
+    with world.indexer.indexes(ORG) as open_:
+        assert open_.graph is not None
+        assert dict(open_.graph.contents()) == {"b": 1}
+        assert open_.graph.relation_ids() == set()
+
+
+def test_an_update_of_metadata_alone_reaches_the_filters(world: World) -> None:
+    world.write(draft("a", "the kestrel hovers", metadata={"status": "open"}))
+    world.settle()
+    world.update("a", metadata={"status": "done"})
+    world.settle()
+    done = IndexFilter(frozenset({ORGANIZATION}), {"status": frozenset({"done"})})
+    with world.indexer.indexes(ORG) as open_:
+        assert open_.vectors is not None
+        assert open_.lexical is not None
+        vector = world.embedder.embed_query("kestrel") if world.embedder else None
+        assert vector is not None
+        assert [hit.record_id for hit in open_.vectors.search(vector, filter=done, limit=5)] == ["a"]
+        assert [hit.record_id for hit in open_.lexical.search("kestrel", filter=done, limit=5).hits] == ["a"]
+
+
+def test_a_wait_that_runs_out_names_the_indexes_that_are_still_without_the_write(world: World) -> None:
+    assert world.embedder is not None
+    world.write(draft("first"))
+    world.settle()
+    world.embedder.gate.clear()
+    sequence = world.write(draft("a", "the kestrel hovers"))
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], 0.5) == ["vectors"]
+    assert world.by_words("kestrel") == ["a"]
+    assert not world.indexer.applied(ORG, sequence)
+    world.embedder.gate.set()
+    world.settle()
+    assert world.indexer.applied(ORG, sequence)
+
+
+def test_waiting_in_an_event_loop_takes_no_thread_and_ends_when_the_write_is_in(world: World) -> None:
+    world.write(draft("first"))
+    world.settle()
+
+    async def write_and_wait() -> list[list[str]]:
+        sequences = [world.write(draft(f"e{number}", "words")) for number in range(20)]
+        waits = [world.indexer.applied_within(ORG, each, [f"e{at}"], PATIENCE_S) for at, each in enumerate(sequences)]
+        return await asyncio.gather(*waits)
+
+    assert asyncio.run(write_and_wait()) == [[]] * 20
+    assert world.indexer.check(ORG) == []
+
+
+def test_an_asynchronous_wait_runs_out_too(world: World) -> None:
+    assert world.embedder is not None
+    world.write(draft("first"))
+    world.settle()
+    world.embedder.gate.clear()
+    sequence = world.write(draft("a"))
+    assert asyncio.run(world.indexer.applied_within(ORG, sequence, ["a"], 0.3)) == ["vectors"]
+
+
+def test_without_an_embedder_there_are_no_vectors_and_nobody_waits_for_them(world: World) -> None:
+    world.embedder = None
+    world.start()
+    sequence = world.write(draft("a", "the kestrel hovers"))
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], PATIENCE_S) == []
+    assert world.indexer.applied(ORG, sequence)
+    with world.indexer.indexes(ORG) as open_:
+        assert open_.vectors is None
+        assert open_.degraded == {}
+    assert states(world.indexer.status()) == {"lexical": "ready", "graph": "ready"}
+
+
+def test_a_model_that_fails_is_named_and_not_waited_for_and_catches_up_later(world: World) -> None:
+    assert world.embedder is not None
+    world.write(draft("first", "one"))
+    world.settle()
+    world.embedder.failure = RuntimeError("no route to host")
+    sequence = world.write(draft("a", "the kestrel hovers"))
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], PATIENCE_S) == ["vectors"]
+    assert "no route to host" in world.indexer.degraded(ORG)["vectors"]
+    assert world.by_words("kestrel") == ["a"]
+    until(lambda: world.indexer.applied(ORG, sequence))
+    world.embedder.failure = None
+    until(lambda: world.by_meaning("kestrel")[:1] == ["a"])
+    until(lambda: world.indexer.degraded(ORG) == {})
+
+
+def test_listeners_hear_of_progress_and_can_ask_about_single_changes(world: World) -> None:
+    heard: list[tuple[str, int]] = []
+    world.start()
+    world.indexer.on_applied.append(lambda organization_id, sequence: heard.append((organization_id, sequence)))
+    last = world.write(*[draft(f"e{number}") for number in range(5)])
+    until(lambda: (ORG, last) in heard)
+    assert all(world.indexer.applied(ORG, sequence) for sequence in range(1, last + 1))
+    assert not world.indexer.applied(ORG, last + 1)
+
+
+def test_a_listener_that_raises_disturbs_nobody(world: World) -> None:
+    def raising(_organization_id: str, _sequence: int) -> None:
+        raise RuntimeError("not today")
+
+    world.start()
+    world.indexer.on_applied.append(raising)
+    world.write(draft("a"))
+    world.settle()
+
+
+def test_interactive_writes_are_embedded_before_bulk_writes_of_the_same_organization(world: World) -> None:
+    assert world.embedder is not None
+    world.write(draft("first"))
+    world.settle()
+    world.embedder.gate.clear()
+    world.write(*[draft(f"bulk{number}", "bulk") for number in range(60)], deferred=True)
+    sequence = world.write(draft("urgent", "urgent"))
+    until(lambda: world.queued(interactive=True) == 1)
+    world.embedder.gate.set()
+    assert world.indexer.wait_applied(ORG, sequence, ["urgent"], PATIENCE_S) == []
+    world.settle()
+    order = [text.split("\n")[0] for text in world.embedder.texts]
+    # Up to one turn was under way when the urgent one came.
+    assert order.index("urgent") <= 1 + 2 * world.options.passages_per_turn
+    assert world.indexer.check(ORG) == []
+
+
+def test_a_long_record_is_found_by_words_at_once_and_lets_others_through(world: World) -> None:
+    assert world.embedder is not None
+    world.write(draft("first"))
+    world.settle()
+    world.embedder.gate.clear()
+    words = " ".join(f"word{number}" for number in range(55_000))
+    long = world.write(draft("long", words[:500_000] + " zanzibar", description="quagga"))
+    short = world.write(draft("short", "brief"))
+    until(lambda: world.by_words("zanzibar") == ["long"])
+    until(lambda: world.queued(interactive=True) == 1)
+    assert not world.indexer.applied(ORG, long)
+    world.embedder.gate.set()
+    assert world.indexer.wait_applied(ORG, short, ["short"], PATIENCE_S) == []
+    place = next(at for at, turn in enumerate(world.embedder.turns) if "short\nbrief" in turn)
+    assert place <= 3, "the short record waited for the long one"
+    world.settle()
+    assert world.by_meaning("zanzibar", limit=1) == ["long"]
+    assert max(len(turn) for turn in world.embedder.turns) <= world.options.passages_per_turn
+
+
+def test_a_record_that_changes_while_it_is_embedded_ends_with_its_last_text(world: World) -> None:
+    assert world.embedder is not None
+    world.write(draft("a", "kestrel " * 2_000))
+    world.settle()
+    world.embedder.gate.clear()
+    world.update("a", content="heron " * 2_000)
+    world.update("a", content="bittern")
+    world.embedder.gate.set()
+    world.settle()
+    with world.indexer.indexes(ORG) as open_:
+        assert open_.vectors is not None
+        assert open_.vectors.contents()["a"] == 3
+        hits = open_.vectors.search(world.embedder.embed_query("a bittern"), filter=EVERYONE, limit=1)
+    assert hits[0].score > 0.99
+
+
+def test_status_counts_what_is_pending(world: World) -> None:
+    assert world.embedder is not None
+    world.write(draft("first"))
+    world.settle()
+    world.embedder.gate.clear()
+    last = world.write(draft("a"), draft("b"))
+    until(lambda: {line.index: line.pending for line in world.indexer.status()} == {"lexical": 0, "graph": 0, "vectors": 2})
+    line = next(each for each in world.indexer.status() if each.index == "vectors")
+    assert (line.organization_id, line.state, line.watermark) == (ORG, "catching_up", last - 2)
+
+
+def test_the_check_finds_what_is_missing_superfluous_or_stale(world: World) -> None:
+    world.write(draft("a"), draft("b"))
+    world.relate("a", "b")
+    world.settle()
+    with world.indexer.indexes(ORG) as open_:
+        lexical, graph, vectors = open_.lexical, open_.graph, open_.vectors
+        assert lexical is not None
+        assert graph is not None
+        assert vectors is not None
+        position = lexical.position()
+        assert position is not None
+        extra = world.ledger.entities(ORG, ["a"])["a"]
+        lexical.apply(IndexBatch((), ("a",), (), (), position))
+        graph.apply(IndexBatch((), (), (), tuple(world.ledger.relation_ids(ORG)), position))
+        state = vectors.state()
+        assert state is not None
+        vectors.replace([], ["b"], state)
+    found = world.indexer.check(ORG)
+    assert len(found) == 3
+    assert "lexical: entity a is missing" in found
+    assert "vectors: entity b is missing" in found
+    assert found[1].startswith("graph: relation")
+    assert extra.revision == 1
+
+
+def test_a_rebuild_on_request_mends_what_the_check_found(world: World) -> None:
+    world.write(draft("a", "kestrel"), draft("b", "heron"))
+    world.relate("a", "b")
+    world.settle()
+    with world.indexer.indexes(ORG) as open_:
+        assert open_.lexical is not None
+        assert open_.graph is not None
+        assert open_.vectors is not None
+        position, state = open_.lexical.position(), open_.vectors.state()
+        assert position is not None
+        assert state is not None
+        open_.lexical.apply(IndexBatch((), ("a",), (), (), position))
+        open_.graph.apply(IndexBatch((), ("b",), (), (), position))
+        open_.vectors.replace([], ["a", "b"], state)
+    assert world.indexer.check(ORG)
+    world.indexer.reindex(ORG)
+    assert world.indexer.check(ORG) == []
+    assert world.by_words("kestrel") == ["a"]
+    assert world.by_meaning("heron")[0] == "b"
+    world.write(draft("c", "bittern"))
+    world.settle()
+    assert world.by_words("bittern") == ["c"]
+
+
+def test_what_was_deleted_is_erased_in_a_quiet_moment(world: World) -> None:
+    world.start(quiet_s=0.05)
+    world.write(draft("a", "kestrel"), draft("b", "heron"))
+    world.settle()
+    world.delete("a")
+    world.settle()
+    with world.indexer.indexes(ORG) as open_:
+        assert open_.lexical is not None
+        assert open_.lexical.erasable
+        world.clock.turn(60)
+        until(lambda: open_.lexical is not None and not open_.lexical.erasable)
+    assert world.by_words("heron") == ["b"]
+    assert world.indexer.check(ORG) == []
+
+
+def test_the_watermark_of_an_unwritten_state_is_not_invented(world: World) -> None:
+    state = VectorState(Position("e", 3, "b"), frozenset({5}))
+    assert VectorState.from_json(state.to_json()) == state
+    world.start()
+    assert world.indexer.watermarks() == {}
+    last = world.write(draft("a"))
+    world.settle()
+    until(lambda: world.indexer.watermarks() == {ORG: last})
