@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -36,20 +37,30 @@ class PostgresServer:
     def url(self, database: str) -> str:
         return f"postgresql+psycopg://postgres@127.0.0.1:{self.port}/{database}"
 
-    def create_database(self) -> str:
-        """Create an empty database; return its URL."""
+    def create_database(self, *, copy_of: str | None = None, encoding: str = "UTF8") -> str:
+        """Create a database, empty or a copy of that of another URL that nobody uses; return its URL."""
         name = f"ledger_{uuid4().hex}"
-        self._administer(f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'")
+        template = "template0" if copy_of is None else _name_in(copy_of)
+        locale = "LC_COLLATE 'C' LC_CTYPE 'C'"
+        self._administer(f"CREATE DATABASE {name} TEMPLATE {template} ENCODING '{encoding}' {locale}")
         return self.url(name)
 
     def drop_database(self, url: str) -> None:
         """Drop a database with whatever is still connected to it."""
-        self._administer(f'DROP DATABASE "{url.rpartition("/")[2]}" WITH (FORCE)')
+        self._administer(f"DROP DATABASE {_name_in(url)} WITH (FORCE)")
+
+    def disconnect_all(self, url: str) -> None:
+        """End every connection to a database, as a restart of the server does."""
+        self._administer(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{_name_in(url)}'")
 
     def _administer(self, statement: str) -> None:
         address = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
         with psycopg.connect(address, autocommit=True) as connection:
             connection.execute(statement.encode())
+
+
+def _name_in(url: str) -> str:
+    return url.rpartition("/")[2]
 
 
 @pytest.fixture(scope="session")
@@ -127,5 +138,7 @@ def start(binaries: Path, user: pwd.struct_passwd | None, folder: Path) -> int:
 def run_as(user: pwd.struct_passwd | None, *arguments: str | Path) -> None:
     """Run a program of PostgreSQL, which refuses to run as root."""
     command = [str(argument) for argument in arguments]
-    identity = {} if user is None else {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+    identity: dict[str, Any] = {}
+    if user is not None:
+        identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     subprocess.run(command, check=True, cwd="/", stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, **identity)

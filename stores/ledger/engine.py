@@ -180,14 +180,15 @@ def _begin_immediate(connection: Connection) -> None:
 
 
 def _open_postgresql(url: URL) -> Database:
-    writer = create_engine(
-        url, pool_size=READERS, max_overflow=READERS * 4, pool_timeout=WAIT_S, pool_pre_ping=True,
-        isolation_level="READ COMMITTED",
-    )  # fmt: skip
-    reader = create_engine(
-        url, pool_size=READERS, max_overflow=READERS * 4, pool_timeout=WAIT_S, pool_pre_ping=True,
-        isolation_level="AUTOCOMMIT",
-    )  # fmt: skip
+    options: dict[str, Any] = {
+        "pool_size": READERS,
+        "max_overflow": READERS * 4,
+        "pool_timeout": WAIT_S,
+        "pool_pre_ping": True,
+        "connect_args": {"client_encoding": "utf8"},
+    }
+    writer = create_engine(url, isolation_level="READ COMMITTED", **options)
+    reader = create_engine(url, isolation_level="AUTOCOMMIT", **options)
     event.listen(writer, "connect", _limit_waiting)
     database = Database(writer, reader)
     with database.read() as connection:

@@ -1,6 +1,7 @@
 """Bringing a database to the present schema, with Alembic but without its configuration file or log."""
 
 from pathlib import Path
+from threading import Lock
 
 from alembic import command
 from alembic.config import Config
@@ -15,6 +16,10 @@ _LOCK = 7_150_423_911
 """Any number that nobody else locks: two processes must not migrate one PostgreSQL at the same time."""
 
 
+_ONE_AT_A_TIME = Lock()
+"""Alembic keeps the migration that runs in module globals."""
+
+
 def migrate(connection: Connection) -> None:
     """Apply the migrations that are missing, in the caller's transaction.
 
@@ -24,7 +29,8 @@ def migrate(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
     try:
-        command.upgrade(alembic_config(connection), "head")
+        with _ONE_AT_A_TIME:
+            command.upgrade(alembic_config(connection), "head")
     except CommandError as error:
         raise InvalidSetting(
             "The ledger was written by a newer version of Engrain.",

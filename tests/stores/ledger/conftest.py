@@ -1,5 +1,6 @@
 """A ledger with two organizations on each database."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,10 +30,42 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     server.drop_database(database)
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def populated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a ledger with two organizations, copied from one that was made once."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("sqlite_original"), tmp_path / "ledger.sqlite")
+        yield f"sqlite:///{tmp_path / 'ledger.sqlite'}"
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    database = server.create_database(copy_of=request.getfixturevalue("postgres_original"))
+    yield database
+    server.drop_database(database)
+
+
 @pytest.fixture
-def ledger(url: str, clock: SteppingClock) -> Iterator[Ledger]:
-    opened = Ledger.open(url, clock=clock)
-    opened.create_account(person(ANN), organization(ORG))
-    opened.create_account(person(BOB), organization(OTHER))
+def ledger(populated_url: str, clock: SteppingClock) -> Iterator[Ledger]:
+    opened = Ledger.open(populated_url, clock=clock)
     yield opened
     opened.close()
+
+
+@pytest.fixture(scope="session")
+def sqlite_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("original") / "ledger.sqlite"
+    populate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres_original(postgres: PostgresServer) -> str:
+    database = postgres.create_database()
+    populate(database)
+    return database
+
+
+def populate(url: str) -> None:
+    ledger = Ledger.open(url, clock=SteppingClock())
+    ledger.create_account(person(ANN), organization(ORG))
+    ledger.create_account(person(BOB), organization(OTHER))
+    ledger.close()

@@ -6,6 +6,7 @@ import pytest
 
 from stores.errors import Conflict
 from stores.ledger import Claim, KeyedRequest, Ledger, Replay
+from stores.records import JsonObject
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft
 
 REQUEST = KeyedRequest(ORG, ANN, "POST", "/api/entities", "key-1", "sha256:1")
@@ -26,7 +27,7 @@ def carry_out(ledger: Ledger, claim: Claim, entity_id: str = "e1") -> None:
 def test_a_repeated_request_gets_the_answer_of_the_first(ledger: Ledger) -> None:
     claim = claimed(ledger)
     carry_out(ledger, claim)
-    body = {"z": "ü", "a": [1, 2.5, None]}
+    body: JsonObject = {"z": "ü", "a": [1, 2.5, None]}
     ledger.idempotency.finish(claim, 201, body)
     assert ledger.idempotency.claim(REQUEST, "process-2") == Replay(201, body)
 

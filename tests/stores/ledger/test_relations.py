@@ -1,5 +1,6 @@
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_an_identical_relation_is_returned_and_not_doubled(ledger: Ledger) -> No
     [{"name": "REQUIRES"}, {"source_id": "b", "target_id": "a"}, {"target_id": "c"}, {"visibility": "private:x"}],
     ids=["name", "direction", "target", "visibility"],
 )
-def test_a_relation_that_differs_is_another_one(ledger: Ledger, change: dict[str, str]) -> None:
+def test_a_relation_that_differs_is_another_one(ledger: Ledger, change: dict[str, Any]) -> None:
     add(ledger, LINK)
     assert add(ledger, replace(LINK, id="r2", **change)).id == "r2"
 
@@ -70,9 +71,9 @@ def test_a_relation_that_ended_may_be_stated_again(ledger: Ledger) -> None:
 
 
 def test_both_ends_must_exist(ledger: Ledger) -> None:
-    for change in ({"source_id": "x"}, {"target_id": "x"}):
+    for wanted in (replace(LINK, source_id="x"), replace(LINK, target_id="x")):
         with pytest.raises(NotFound, match="x"):
-            add(ledger, replace(LINK, **change))
+            add(ledger, wanted)
     create(ledger, draft("elsewhere"), organization_id=OTHER)
     with pytest.raises(NotFound):
         add(ledger, replace(LINK, target_id="elsewhere"))

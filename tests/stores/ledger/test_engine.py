@@ -1,0 +1,141 @@
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select, text, update
+
+from stores.errors import Conflict, EngrainError, InvalidSetting, Unavailable, ValidationFailed
+from stores.ledger import Ledger, schema
+from stores.ledger.engine import Database, connect
+from tests.postgres import PostgresServer
+from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft, organization, person
+
+ROOT = Path(__file__).parents[3]
+
+WRITER = """
+import sys
+from stores.ledger import Ledger
+from stores.records import EntityDraft
+ledger = Ledger.open(sys.argv[1])
+for number in range(100_000):
+    with ledger.transaction("org-1", "user-ann") as tx:
+        tx.create_entity(EntityDraft(f"e{number}", "episode", "name", "organization", "organization"))
+    print(number, flush=True)
+"""
+
+
+@pytest.fixture
+def database(populated_url: str) -> Iterator[Database]:
+    opened = connect(populated_url)
+    yield opened
+    opened.close()
+
+
+def test_sqlite_is_durable_and_leaves_no_deleted_text(tmp_path: Path) -> None:
+    database = connect(f"sqlite:///{tmp_path / 'x.sqlite'}")
+    with database.write() as writer, database.read() as reader:
+        found = {
+            name: writer.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "secure_delete", "foreign_keys", "query_only")
+        }
+        assert reader.exec_driver_sql("PRAGMA query_only").scalar() == 1
+    database.close()
+    assert found == {"journal_mode": "wal", "synchronous": 2, "secure_delete": 1, "foreign_keys": 1, "query_only": 0}
+
+
+def test_readers_cannot_write_to_a_file(tmp_path: Path) -> None:
+    database = connect(f"sqlite:///{tmp_path / 'x.sqlite'}")
+    with pytest.raises(EngrainError), database.read() as connection:
+        connection.exec_driver_sql("CREATE TABLE t (x)")
+    database.close()
+
+
+def test_readers_see_the_last_commit_and_do_not_wait_for_the_writer(ledger: Ledger) -> None:
+    create(ledger, draft("e1"))
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.delete_entity("e1")
+        assert ledger.revisions(ORG) == {"e1": 1}
+    assert ledger.revisions(ORG) == {}
+
+
+def test_what_was_acknowledged_survives_the_death_of_the_process(populated_url: str) -> None:
+    command = [sys.executable, "-c", WRITER, populated_url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            if line.strip() == "50":
+                child.kill()
+    ledger = Ledger.open(populated_url)
+    survived = ledger.revisions(ORG)
+    assert {f"e{number}" for number in range(51)} <= survived.keys()
+    assert ledger.head(ORG).sequence == len(survived)
+    ledger.close()
+
+
+def test_values_that_no_column_holds_are_refused_and_not_a_bug(ledger: Ledger) -> None:
+    with pytest.raises(ValidationFailed):
+        ledger.changes(ORG, 2**70, 1)
+
+
+def test_a_server_that_does_not_answer_is_unavailable() -> None:
+    with pytest.raises(Unavailable):
+        Ledger.open("postgresql+psycopg://nobody@127.0.0.1:1/nothing")
+
+
+def test_a_server_database_that_cannot_hold_all_text_is_refused(postgres: PostgresServer) -> None:
+    url = postgres.create_database(encoding="SQL_ASCII")
+    with pytest.raises(InvalidSetting, match="SQL_ASCII"):
+        Ledger.open(url)
+    postgres.drop_database(url)
+
+
+def lose_the_connection(postgres: PostgresServer, ledger: Ledger, url: str) -> None:
+    with ledger.transaction(ORG, ANN) as tx:
+        postgres.disconnect_all(url)
+        tx.entity("e1")
+
+
+def test_a_ledger_goes_on_after_the_server_dropped_its_connections(postgres: PostgresServer) -> None:
+    url = postgres.create_database()
+    ledger = Ledger.open(url.replace("+psycopg", ""))
+    ledger.create_account(person(ANN), organization(ORG))
+    ledger.ping()
+    with pytest.raises(Unavailable):
+        lose_the_connection(postgres, ledger, url)
+    create(ledger, draft("e1"))
+    assert ledger.revisions(ORG) == {"e1": 1}
+    ledger.close()
+    postgres.drop_database(url)
+
+
+@pytest.mark.parametrize("populated_url", ["postgresql"], indirect=True)
+def test_a_deadlock_is_a_conflict_that_a_caller_may_retry(database: Database) -> None:
+    table = schema.organizations
+    both_hold_one = threading.Barrier(2, timeout=30)
+    outcomes: list[str] = []
+
+    def lock(first: str, second: str) -> None:
+        try:
+            with database.write() as connection:
+                connection.execute(select(table.c.id).where(table.c.id == first).with_for_update())
+                both_hold_one.wait()
+                connection.execute(update(table).where(table.c.id == second).values(seq=1))
+            outcomes.append("committed")
+        except Conflict:
+            outcomes.append("conflict")
+
+    threads = [threading.Thread(target=lock, args=ids) for ids in ((ORG, OTHER), (OTHER, ORG))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert sorted(outcomes) == ["committed", "conflict"]
+
+
+@pytest.mark.parametrize("populated_url", ["postgresql"], indirect=True)
+def test_a_wait_for_another_process_is_bounded(database: Database) -> None:
+    with database.write() as connection:
+        assert connection.execute(text("SHOW lock_timeout")).scalar_one() == "20s"
