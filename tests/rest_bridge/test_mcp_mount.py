@@ -1,0 +1,240 @@
+"""MCP over HTTP: tokens, sessions, callers without one, and hosts that are not ours."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import TextContent
+
+from auth.principal import Principal
+from rest_bridge.application import build_asgi
+from rest_bridge.mcp_mount import as_agent
+from tests.rest_bridge.harness import BASE, Person, assert_envelope, client_of, opened, serving, settings_at, sign_up
+from tests.rest_bridge.notes import Notes
+from tools.app import App
+
+pytestmark = pytest.mark.anyio
+
+BOTH = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+METADATA = "/.well-known/oauth-protected-resource/mcp"
+
+
+def rpc(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    return rpc("tools/call", name=name, arguments=arguments)
+
+
+INITIALIZE = rpc(
+    "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"}
+)
+
+
+def answer_in(response: httpx2.Response) -> dict[str, Any]:
+    """Read a JSON-RPC answer, plain or as the one event of a stream."""
+    if response.headers["content-type"].startswith("text/event-stream"):
+        [data] = [line.removeprefix("data: ") for line in response.text.splitlines() if line.startswith("data: {")]
+        return dict(json.loads(data))
+    return dict(response.json())
+
+
+async def open_session(client: httpx2.AsyncClient, person: Person) -> dict[str, str]:
+    """Initialize a session; gives the headers that use it."""
+    response = await client.post("/mcp", json=INITIALIZE, headers={**BOTH, **person.bearer})
+    assert response.status_code == 200, response.text
+    headers = {**BOTH, "Mcp-Session-Id": response.headers["mcp-session-id"], "Mcp-Protocol-Version": "2025-06-18"}
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert (await client.post("/mcp", json=ready, headers={**headers, **person.bearer})).status_code == 202
+    return headers
+
+
+async def test_without_a_token_the_answer_says_where_to_learn_more(client: httpx2.AsyncClient) -> None:
+    response = await client.post("/mcp", json=INITIALIZE, headers=BOTH)
+    assert response.status_code == 401
+    assert response.json()["error"] == "invalid_token"
+    assert response.json()["error_description"]
+    assert response.headers["www-authenticate"].startswith("Bearer ")
+    assert f'resource_metadata="{BASE}{METADATA}"' in response.headers["www-authenticate"]
+
+
+async def test_a_token_that_does_not_hold_is_refused_with_the_reason(client: httpx2.AsyncClient) -> None:
+    response = await client.get("/mcp", headers={"Authorization": "Bearer x.y.z"})
+    assert response.status_code == 401
+    assert "token" in response.json()["error_description"].lower()
+
+
+async def test_the_cookie_does_not_open_mcp(client: httpx2.AsyncClient, ada: Person) -> None:
+    headers = {**BOTH, "Cookie": f"engrain_access_token={ada.token}"}
+    assert (await client.post("/mcp", json=INITIALIZE, headers=headers)).status_code == 401
+
+
+async def test_the_metadata_describes_the_resource(client: httpx2.AsyncClient) -> None:
+    body = (await client.get(METADATA)).json()
+    assert body["resource"] == f"{BASE}/mcp"
+    assert body["authorization_servers"] == []
+    assert body["scopes_supported"] == ["mcp"]
+    assert body["bearer_methods_supported"] == ["header"]
+
+
+@pytest.mark.parametrize(
+    "accept", [{}, {"Accept": "*/*"}, {"Accept": "application/json"}, {"Accept": "application/json, text/event-stream"}]
+)
+async def test_a_bare_call_without_a_session_is_served(
+    client: httpx2.AsyncClient, ada: Person, accept: dict[str, str]
+) -> None:
+    headers = {"Content-Type": "application/json", "Accept": "", **accept, **ada.bearer}
+    response = await client.post("/mcp", json=call("create_note", text="bare"), headers=headers)
+    assert response.status_code == 200, response.text
+    streamed = "event-stream" in accept.get("Accept", "")
+    assert response.headers["content-type"].startswith("text/event-stream" if streamed else "application/json")
+    result = answer_in(response)["result"]
+    assert result["structuredContent"]["text"] == "bare"
+    assert result["structuredContent"]["author"] == ada.user_id
+    assert response.headers["x-request-id"]
+
+
+async def test_a_session_is_opened_used_and_ended(client: httpx2.AsyncClient, ada: Person) -> None:
+    headers = {**await open_session(client, ada), **ada.bearer}
+    response = await client.post("/mcp", json=call("create_note", text="in a session"), headers=headers)
+    assert answer_in(response)["result"]["structuredContent"]["text"] == "in a session"
+    assert (await client.delete("/mcp", headers=headers)).status_code == 200
+    assert (await client.post("/mcp", json=call("own"), headers=headers)).status_code == 404
+
+
+async def test_a_session_of_another_caller_does_not_exist(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
+    session = await open_session(client, ada)
+    stranger = sign_up(app)
+    for request in (call("create_note", text="stolen"), rpc("tools/list")):
+        response = await client.post("/mcp", json=request, headers={**session, **stranger.bearer})
+        assert response.status_code == 404
+    assert (await client.get("/mcp", headers={**session, **stranger.bearer})).status_code == 404
+    assert (await client.delete("/mcp", headers={**session, **stranger.bearer})).status_code == 404
+    assert (await client.post("/mcp", json=call("own"), headers={**session, **ada.bearer})).status_code == 200
+
+
+async def test_a_session_outlives_the_access_token_that_opened_it(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    session = await open_session(client, ada)
+    fresh = app.accounts.tokens.access(ada.user_id, ada.organization_id, ada.session_id)
+    headers = {**session, "Authorization": f"Bearer {fresh}"}
+    assert (await client.post("/mcp", json=call("own"), headers=headers)).status_code == 200
+
+
+async def test_a_session_serves_nobody_once_its_owner_is_signed_out(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    session = await open_session(client, ada)
+    app.ledger.revoke_session(ada.session_id)
+    response = await client.post("/mcp", json=call("own"), headers={**session, **ada.bearer})
+    assert response.status_code == 401
+
+
+async def test_the_role_is_checked_on_each_call_of_a_session(client: httpx2.AsyncClient, app: App) -> None:
+    viewer = sign_up(app, "viewer")
+    headers = {**await open_session(client, viewer), **viewer.bearer}
+    response = await client.post("/mcp", json=call("create_note", text="x"), headers=headers)
+    result = answer_in(response)["result"]
+    assert result["isError"]
+    assert "Viewer" in result["content"][0]["text"]
+
+
+async def test_an_unknown_session_is_not_found(client: httpx2.AsyncClient, ada: Person) -> None:
+    headers = {**BOTH, **ada.bearer, "Mcp-Session-Id": "0" * 32}
+    assert (await client.post("/mcp", json=call("own"), headers=headers)).status_code == 404
+
+
+@pytest.mark.parametrize("body", [b"", b"nonsense", b"[]", b'"initialize"', b'{"method": 7}'])
+async def test_what_is_no_message_is_a_protocol_error(client: httpx2.AsyncClient, ada: Person, body: bytes) -> None:
+    response = await client.post("/mcp", content=body, headers={**BOTH, **ada.bearer})
+    assert response.status_code == 400
+    assert response.json()["error"]["code"] in (-32700, -32600, -32602)
+
+
+async def test_a_body_over_the_limit_is_refused(client: httpx2.AsyncClient, ada: Person) -> None:
+    response = await client.post("/mcp", content=b"x" * (8 * 1024 * 1024 + 1), headers={**BOTH, **ada.bearer})
+    assert_envelope(response, 413, "payload_too_large")
+
+
+async def test_a_host_that_is_not_ours_is_misdirected(client: httpx2.AsyncClient, ada: Person) -> None:
+    headers = {**BOTH, **ada.bearer, "Host": "rebound.example"}
+    assert (await client.post("/mcp", json=rpc("tools/list"), headers=headers)).status_code == 421
+    headers = {**BOTH, **ada.bearer, "Origin": "https://evil.example"}
+    assert (await client.post("/mcp", json=rpc("tools/list"), headers=headers)).status_code == 403
+
+
+@asynccontextmanager
+async def configured(folder: Path, **settings: Any) -> AsyncIterator[tuple[httpx2.AsyncClient, Person]]:
+    async with (
+        opened(settings_at(folder, **settings)) as app,
+        client_of(build_asgi(app, Notes().operations())) as client,
+    ):
+        yield client, sign_up(app)
+
+
+@pytest.mark.parametrize(
+    ("settings", "host"),
+    [
+        ({"allowed_hosts": ("memory.example",)}, "memory.example"),
+        ({"allowed_hosts": ("memory.example",)}, "memory.example:8420"),
+        ({"base_url": "https://public.example"}, "public.example"),
+        ({"allowed_hosts": ("*",)}, "anything.example"),
+        ({}, "localhost:9"),
+        ({}, "[::1]:8420"),
+    ],
+)
+async def test_hosts_are_accepted_by_setting(tmp_path: Path, settings: dict[str, Any], host: str) -> None:
+    async with configured(tmp_path, **settings) as (client, ada):
+        response = await client.post("/mcp", json=rpc("tools/list"), headers={**BOTH, **ada.bearer, "Host": host})
+        assert response.status_code == 200, response.text
+
+
+async def test_the_public_address_is_named_in_the_metadata(tmp_path: Path) -> None:
+    async with configured(tmp_path, base_url="https://public.example/") as (client, _):
+        assert (await client.get(METADATA)).json()["resource"] == "https://public.example/mcp"
+
+
+async def test_switched_off_authentication_does_not_make_anybody_the_owner(tmp_path: Path) -> None:
+    async with configured(tmp_path, mcp_auth_mode="off") as (client, _):
+        listed = await client.post("/mcp", json=rpc("tools/list"), headers=BOTH)
+        assert answer_in(listed)["result"]["tools"]
+        refused = await client.post("/mcp", json=call("create_note", text="x"), headers=BOTH)
+        assert answer_in(refused)["result"]["isError"]
+
+
+def test_a_credential_for_agents_alone_may_read_and_write(app: App, ada: Person) -> None:
+    principal = app.accounts.authenticate(ada.token)
+
+    def rights(*scopes: Any) -> frozenset[str]:
+        narrowed: Principal = as_agent(replace(principal, scopes=frozenset(scopes)))
+        return frozenset(narrowed.scopes)
+
+    assert {"api:read", "api:write"} <= rights("mcp")
+    assert rights("mcp", "api:read") == {"mcp", "api:read"}
+    assert rights("mcp", "api:write") == {"mcp", "api:read", "api:write"}
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_the_sdks_own_client_speaks_both_revisions(app: App, ada: Person, notes: Notes, mode: str) -> None:
+    async with (
+        serving(app, notes.operations()) as port,
+        httpx2.AsyncClient(headers=ada.bearer, trust_env=False) as http,
+        Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http), mode=mode) as mcp,
+    ):
+        listed = {tool.name for tool in (await mcp.list_tools()).tools}
+        assert listed == {"create_note", "read_note", "break_down", "own"}
+        result = await mcp.call_tool("create_note", {"text": "over the wire"})
+        assert result.structured_content["author"] == ada.user_id
+        assert isinstance(result.content[0], TextContent)
+        assert result.content[0].text == "Kept note_1."
+        health = await mcp.read_resource("engrain://health")
+        assert json.loads(health.contents[0].text)["status"]  # type: ignore[union-attr]

@@ -1,0 +1,178 @@
+"""What only a socket shows: connections that are shared, limits on the wire, and the end of a server."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.abc import SocketStream
+from websockets.sync.client import connect
+
+from rest_bridge.server import address_of, bind
+from stores.errors import InvalidSetting
+from tests.rest_bridge.harness import Person, serving
+from tests.rest_bridge.notes import Notes
+from tools.app import App
+from tools.launch import ServerProcess, server_process
+
+pytestmark = pytest.mark.anyio
+
+SOON = 15
+
+
+class Wire:
+    """One TCP connection, spoken by hand."""
+
+    def __init__(self, stream: SocketStream) -> None:
+        self.stream = stream
+        self.buffer = b""
+
+    async def _until(self, mark: bytes) -> bytes:
+        while mark not in self.buffer:
+            self.buffer += await self.stream.receive()
+        found, _, self.buffer = self.buffer.partition(mark)
+        return found
+
+    async def response(self) -> tuple[int, dict[str, str], bytes]:
+        """Read one response with a Content-Length, or a chunked one."""
+        with anyio.fail_after(SOON):
+            head = (await self._until(b"\r\n\r\n")).decode()
+            first, *lines = head.split("\r\n")
+            headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+            body = b""
+            if headers.get("transfer-encoding") == "chunked":
+                while size := int(await self._until(b"\r\n"), 16):
+                    body += await self._exactly(size + 2)
+                await self._exactly(2)
+            else:
+                body = await self._exactly(int(headers.get("content-length", 0)))
+        return int(first.split()[1]), headers, body
+
+    async def _exactly(self, size: int) -> bytes:
+        while len(self.buffer) < size:
+            self.buffer += await self.stream.receive()
+        found, self.buffer = self.buffer[:size], self.buffer[size:]
+        return found
+
+
+def request(path: str, body: bytes, token: str | None = None) -> bytes:
+    lines = [
+        f"POST {path} HTTP/1.1",
+        "Host: 127.0.0.1",
+        "Content-Type: application/json",
+        "Accept: application/json, text/event-stream",
+        f"Content-Length: {len(body)}",
+    ]
+    lines += [f"Authorization: Bearer {token}"] if token else []
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+BIG = 200 * 1024
+NOTE = json.dumps({"text": "x", "metadata": {"padding": "p" * BIG}}).encode()
+CALL = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "create_note", "arguments": {"text": "x", "metadata": {"padding": "p" * BIG}}},
+    }
+).encode()
+
+
+@pytest.mark.parametrize("pipelined", [True, False], ids=["pipelined", "kept alive"])
+@pytest.mark.parametrize(
+    ("path", "body", "status"), [("/api/notes", NOTE, 201), ("/mcp", CALL, 200)], ids=["REST", "MCP"]
+)
+async def test_the_identity_of_one_request_is_not_that_of_the_next_on_its_connection(
+    app: App, ada: Person, notes: Notes, path: str, body: bytes, status: int, pipelined: bool
+) -> None:
+    anonymous = request(path, b'{"text": "anonymous"}')
+    async with serving(app, notes.operations()) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+        wire = Wire(stream)
+        await stream.send(request(path, body, ada.token) + (anonymous * 3 if pipelined else b""))
+        assert (await wire.response())[0] == status
+        for _ in range(3):
+            if not pipelined:
+                await stream.send(anonymous)
+            assert (await wire.response())[0] == 401
+    assert len(notes.kept) == 1
+
+
+async def test_a_chunked_body_over_the_limit_is_answered_while_it_is_still_being_sent(
+    app: App, ada: Person, notes: Notes
+) -> None:
+    head = (
+        f"POST /api/uploads HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ada.token}\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n"
+    ).encode()
+    async with serving(app, notes.operations()) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+        wire = Wire(stream)
+        await stream.send(head + b"400\r\n" + b"x" * 1024 + b"\r\n")
+        status, headers, body = await wire.response()
+        assert status == 413
+        assert json.loads(body)["request_id"] == headers["x-request-id"]
+
+
+async def test_many_callers_at_once_are_each_answered_as_themselves(app: App, notes: Notes, ada: Person) -> None:
+    statuses: dict[bool, set[int]] = {True: set(), False: set()}
+
+    async def ask(port: int, signed_in: bool) -> None:
+        async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+            wire = Wire(stream)
+            for _ in range(5):
+                await stream.send(request("/api/notes", b'{"text": "x"}', ada.token if signed_in else None))
+                statuses[signed_in].add((await wire.response())[0])
+
+    async with serving(app, notes.operations()) as port, anyio.create_task_group() as tasks:
+        for number in range(10):
+            tasks.start_soon(ask, port, number % 2 == 0)
+    assert statuses == {True: {201}, False: {401}}
+    assert {note.author for note in notes.kept.values()} == {ada.user_id}
+
+
+def test_an_address_in_use_stops_the_start_with_a_sentence() -> None:
+    with bind("127.0.0.1", 0) as taken, pytest.raises(InvalidSetting, match="Cannot listen on 127.0.0.1"):
+        bind("127.0.0.1", taken.getsockname()[1])
+
+
+def test_a_bound_port_is_named_in_the_address() -> None:
+    with bind("127.0.0.1", 0) as listener:
+        assert address_of(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}"
+    with socket.create_server(("0.0.0.0", 0)) as listener:  # noqa: S104 - no one connects
+        assert address_of(listener).startswith("http://127.0.0.1:")
+
+
+@contextmanager
+def real_server(folder: Path) -> Iterator[ServerProcess]:
+    with server_process(folder, environ={"ENGRAIN_EMBEDDING_PROVIDER": "none"}) as server:
+        yield server
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_in_time_although_clients_stay(tmp_path: Path, which: signal.Signals) -> None:
+    with real_server(tmp_path) as server:
+        with connect(server.address.replace("http", "ws") + "/api/ws", proxy=None):
+            started = time.monotonic()
+            server.process.send_signal(which)
+            assert server.process.wait(SOON) == 0
+            assert time.monotonic() - started < 10
+        assert json.loads((tmp_path / "lock").read_text() or "null") is None, "the folder is free again"
+
+
+@pytest.mark.slow
+def test_a_second_server_on_one_folder_says_who_is_there(tmp_path: Path) -> None:
+    with real_server(tmp_path) as server:
+        command = [sys.executable, "-P", "-c", "from cli.main import app; app()", "serve", "--port", "0"]
+        second = subprocess.run(
+            [*command, "--data-dir", str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert second.returncode == 1
+        assert server.address in second.stderr
