@@ -15,6 +15,11 @@ class Held:
     rows: range
     kind: int
 
+    @property
+    def passage_rows(self) -> range:
+        """Its rows that hold a vector of a text."""
+        return self.rows if self.kind == PASSAGE else range(0)
+
 
 @dataclass(frozen=True, slots=True)
 class Validity:
@@ -24,6 +29,10 @@ class Validity:
     """Rows from this number on were not there yet."""
     without: frozenset[int]
 
+    def admits(self, row: int) -> bool:
+        """Whether a search may read that row."""
+        return row < self.below and row not in self.without
+
 
 @dataclass(slots=True, eq=False)
 class Catalog:
@@ -31,6 +40,8 @@ class Catalog:
 
     records: dict[str, Held] = field(default_factory=dict)
     superseded: set[int] = field(default_factory=set)
+    passages: int = 0
+    """How many passages are valid."""
     state: str | None = None
     state_row: int | None = None
     next_row: int = 0
@@ -41,6 +52,7 @@ class Catalog:
             held = self.records.get(record_id)
             if kind == PASSAGE and passage and held:
                 self.records[record_id] = Held(revision, range(held.rows.start, number + 1), kind)
+                self.passages += 1
             elif kind != STATE:
                 self.put(record_id, Held(revision, range(number, number + 1), kind))
             self.next_row = number + 1
@@ -53,10 +65,12 @@ class Catalog:
             self.superseded.update(held.rows)
         else:
             self.records[record_id] = held
+            self.passages += len(held.passage_rows)
         if before is None:
             return range(0)
         self.superseded.update(before.rows)
-        return before.rows if before.kind == PASSAGE else range(0)
+        self.passages -= len(before.passage_rows)
+        return before.passage_rows
 
     def put_state(self, row: int, state: str) -> None:
         """Note the newest state."""
@@ -72,8 +86,3 @@ class Catalog:
     def validity(self) -> Validity:
         """What is valid now."""
         return Validity(self.next_row, frozenset(self.superseded))
-
-    @property
-    def passages(self) -> int:
-        """How many passages are valid."""
-        return sum(len(held.rows) for held in self.records.values() if held.kind == PASSAGE)

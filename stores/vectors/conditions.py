@@ -3,20 +3,18 @@
 from collections.abc import Iterable
 
 from stores.records import IndexFilter
-from stores.vectors.catalog import PASSAGE, Validity
+from stores.vectors.catalog import PASSAGE
 from stores.vectors.matrix import microseconds
 
 
-def wanted(accepted: IndexFilter, valid: Validity) -> str:
-    """The condition for valid passages that a filter accepts."""
-    conditions = [f"kind = {PASSAGE}", f"row < {valid.below}", f"visibility IN ({literals(accepted.visibility)})"]
+def wanted(accepted: IndexFilter) -> str:
+    """The condition for passages that a filter accepts, replaced ones among them."""
+    conditions = [f"kind = {PASSAGE}", f"visibility IN ({literals(accepted.visibility)})"]
     conditions += [
         f"array_has_any({facet}, make_array({literals(values)}))" for facet, values in accepted.any_of.items()
     ]
     if accepted.updated_since is not None:
         conditions.append(f"updated_at >= {microseconds(accepted.updated_since)}")
-    if valid.without:
-        conditions.append(f"NOT ({numbered(valid.without)})")
     return " AND ".join(conditions)
 
 

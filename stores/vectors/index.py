@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 INDEX_FROM = 100_000
 """Passages from which an index that does not fit into memory is searched approximately."""
 _BURIED_SHARE = 0.5
-# Replaced rows are named in every condition while LanceDB itself answers: few enough to read.
-_MOST_NAMED = 1_000
+# While LanceDB itself answers it reads replaced rows, too, and every commit is one more file.
+_MOST_REPLACED = 1_000
 
 
 class VectorIndex:
@@ -85,7 +85,7 @@ class VectorIndex:
             text = state.to_json()
             written = self._table.append(self._catalog.next_row, list(latest.values()), gone, text)
             self._take_in(written, latest, text)
-            if self._dropped and len(self._catalog.superseded) > _MOST_NAMED:
+            if self._dropped and len(self._catalog.superseded) > _MOST_REPLACED:
                 self._erase()
 
     def search(self, vector: Vector, *, filter: IndexFilter, limit: int) -> list[DenseHit]:
@@ -100,7 +100,7 @@ class VectorIndex:
         snapshot = self._snapshot()
         if snapshot is not None:
             return snapshot.search(query, filter, limit)
-        return self._table.search(query, wanted(filter, self._validity), limit)
+        return self._table.search(query, wanted(filter), self._validity, limit)
 
     def vectors_of(self, record_ids: Iterable[str]) -> dict[str, Vector]:
         """The vector of each record's first passage; records without text are left out."""

@@ -11,7 +11,7 @@ import lancedb
 from lancedb.index import HnswSq
 
 from stores.vectors import conditions, layout
-from stores.vectors.catalog import DELETION, EMPTY, PASSAGE, STATE, Catalog, Held
+from stores.vectors.catalog import DELETION, EMPTY, PASSAGE, STATE, Catalog, Held, Validity
 from stores.vectors.layout import STATE_ID, RowWriter
 from stores.vectors.matrix import SLACK, Columns, Integers, best_per_record
 from stores.vectors.passages import DenseHit, EmbeddedRecord, ModelChanged, Vector
@@ -33,6 +33,7 @@ class PassageTable:
 
     def __init__(self, table: Any, folder: Path) -> None:
         self._table = table
+        self._schema = table.schema
         self._folder = folder
         # A cleanup removes files that a search of an older version may still read.
         self._reading = threading.Lock()
@@ -69,7 +70,7 @@ class PassageTable:
         self, first_row: int, records: Sequence[EmbeddedRecord], deleted: Collection[str], state: str
     ) -> "Written":
         """Write deletions, records and the state in one commit."""
-        writer = RowWriter(self._table.schema, first_row)
+        writer = RowWriter(self._schema, first_row)
         held = {record_id: Held(0, writer.add_mark(DELETION, record_id), DELETION) for record_id in deleted}
         for record in records:
             kind = PASSAGE if record.passages else EMPTY
@@ -78,15 +79,15 @@ class PassageTable:
         self._table.add(writer.table())
         return Written(held, state_row.start)
 
-    def search(self, vector: Vector, condition: str, limit: int) -> list[DenseHit]:
+    def search(self, vector: Vector, condition: str, valid: Validity, limit: int) -> list[DenseHit]:
         """Find the records whose best passage is nearest among rows of a condition, best first, ties by id."""
         taken = limit
         while True:
             taken = 4 * taken
             found = self._nearest(vector, condition, taken)
-            hits = best_per_record(found)
+            hits = best_per_record(hit for row, hit in found if valid.admits(row))
             complete = len(found) < taken
-            if complete or (len(hits) >= limit and hits[limit - 1].score > found[-1].score + SLACK):
+            if complete or (len(hits) >= limit and hits[limit - 1].score > found[-1][1].score + SLACK):
                 return hits[:limit]
 
     def load(self, valid: Integers) -> Columns:
@@ -134,24 +135,24 @@ class PassageTable:
     def _indexed(self) -> bool:
         return any("vector" in index.columns for index in self._table.list_indices())
 
-    def _nearest(self, vector: Vector, condition: str, count: int) -> list[DenseHit]:
+    def _nearest(self, vector: Vector, condition: str, count: int) -> list[tuple[int, DenseHit]]:
         query = (
             self._table.search(vector, vector_column_name="vector")
             .distance_type("dot")
             .where(condition, prefilter=True)
-            .select(["record_id", "start", "end", "_distance"])
+            .select(["row", "record_id", "start", "end", "_distance"])
             .limit(count)
         )
         with self._reading:
             if self._indexed():
                 query = query.ef(max(_EF, count)).refine_factor(_REFINE)
             found = query.to_arrow()
-        names, starts, ends, distances = (
-            found.column(name).to_pylist() for name in ("record_id", "start", "end", "_distance")
-        )
+        names = ("row", "record_id", "_distance", "start", "end")
         return [
-            DenseHit(name, 1.0 - distance, start, end)
-            for name, start, end, distance in zip(names, starts, ends, distances, strict=True)
+            (row, DenseHit(record_id, 1.0 - distance, start, end))
+            for row, record_id, distance, start, end in zip(
+                *(found.column(name).to_pylist() for name in names), strict=True
+            )
         ]
 
 
