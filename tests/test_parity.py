@@ -1,0 +1,134 @@
+"""Both surfaces call one function under one policy: the same arguments give the same answer and the same refusal."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+from mcp.client import Client
+
+from rest_bridge.application import build_asgi
+from tests.people import Person
+from tools.app import App
+from tools.catalogue import OPERATIONS
+from tools.mcp_server import build_mcp_server
+from tools.operation import Operation
+from tools.threads import in_thread
+
+pytestmark = pytest.mark.anyio
+
+VOLATILE = ("operation_id", "stage_timings_ms", "updated_at", "revision")
+BOTH = [operation for operation in OPERATIONS if operation.route and operation.tool]
+GOOD: dict[str, dict[str, Any]] = {
+    "search": {"query": "jitter", "boost_recent": False},
+    "list_entities": {"page_size": 5},
+    "get_entity": {"entity_id": "<id>"},
+    "update_entity": {"entity_id": "<id>", "category": "net"},
+    "delete_entity": {"entity_id": "<id>"},
+    "explore": {"types": ["pattern"]},
+}
+BAD: dict[str, dict[str, Any]] = {
+    "search": {"query": "jitter", "limit": 51},
+    "list_entities": {"page_size": 0},
+    "get_entity": {"entity_id": "nowhere"},
+    "update_entity": {"entity_id": "nowhere", "name": "x"},
+    "delete_entity": {"entity_id": "nowhere"},
+    "explore": {"mode": "related", "entity_id": "nowhere"},
+}
+
+
+@pytest.fixture
+async def http(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+    application = build_asgi(app)
+    async with application.router.lifespan_context(application):
+        transport = httpx2.ASGITransport(application, raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            yield client
+
+
+async def over_rest(http: httpx2.AsyncClient, person: Person, operation: Operation, fields: dict[str, Any]) -> Any:
+    assert operation.route is not None
+    path = operation.route.path.format(**fields)
+    rest = {name: value for name, value in fields.items() if f"{{{name}}}" not in operation.route.path}
+    body = {"params": rest} if operation.route.method in ("GET", "DELETE") else {"json": rest}
+    answer = await http.request(
+        operation.route.method, path, headers={"Authorization": f"Bearer {person.token}"}, **body
+    )
+    return answer.json() if answer.content else {}
+
+
+async def over_mcp(person: Person, operation: Operation, fields: dict[str, Any]) -> tuple[bool, Any, str]:
+    principal = await in_thread(person.app.accounts.authenticate, person.token)
+    async with Client(build_mcp_server(person.app, OPERATIONS, caller=lambda _: principal)) as client:
+        result = await client.call_tool(operation.name, fields)
+    text = "".join(getattr(part, "text", "") for part in result.content)
+    return bool(result.is_error), result.structured_content, text
+
+
+def settled(value: Any) -> Any:
+    """Leave out what differs between two calls of any operation."""
+    if isinstance(value, dict):
+        return {key: settled(item) for key, item in value.items() if key not in VOLATILE}
+    return [settled(item) for item in value] if isinstance(value, list) else value
+
+
+async def entity(person: Person) -> str:
+    made = await person.call("create_entity", name="Retry with jitter", entity_type="pattern", sync=True)
+    return str(made["id"])
+
+
+def test_every_operation_on_both_surfaces_is_compared_here() -> None:
+    assert {operation.name for operation in BOTH} == set(GOOD) == set(BAD)
+
+
+@pytest.mark.parametrize("operation", BOTH, ids=lambda operation: operation.name)
+async def test_the_same_arguments_give_the_same_answer(
+    operation: Operation, http: httpx2.AsyncClient, owner: Person
+) -> None:
+    ids = [await entity(owner)]
+    ids.append(await entity(owner) if operation.name == "delete_entity" else ids[0])
+    fields = [json.loads(json.dumps(GOOD[operation.name]).replace("<id>", each)) for each in ids]
+    rest = await over_rest(http, owner, operation, fields[0])
+    failed, structured, text = await over_mcp(owner, operation, fields[1])
+    assert not failed, text
+    assert settled(structured or {}) == settled(rest)
+
+
+@pytest.mark.parametrize("operation", BOTH, ids=lambda operation: operation.name)
+async def test_the_same_nonsense_gives_the_same_refusal(
+    operation: Operation, http: httpx2.AsyncClient, owner: Person
+) -> None:
+    rest = await over_rest(http, owner, operation, BAD[operation.name])
+    failed, _, text = await over_mcp(owner, operation, BAD[operation.name])
+    assert failed
+    assert rest["message"] in text
+    assert rest["remediation"] in text
+
+
+@pytest.mark.parametrize(
+    "operation", [each for each in BOTH if "viewer" not in (each.roles or ())], ids=lambda operation: operation.name
+)
+async def test_a_role_that_is_not_enough_is_refused_alike(
+    operation: Operation, http: httpx2.AsyncClient, owner: Person, viewer: Person
+) -> None:
+    fields = json.loads(json.dumps(GOOD[operation.name]).replace("<id>", await entity(owner)))
+    rest = await over_rest(http, viewer, operation, fields)
+    failed, _, text = await over_mcp(viewer, operation, fields)
+    assert rest["error"] == "forbidden"
+    assert failed
+    assert rest["message"] in text
+
+
+@pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.tool], ids=lambda operation: operation.name)
+async def test_a_misspelt_argument_is_named_to_agents(operation: Operation, owner: Person) -> None:
+    failed, _, text = await over_mcp(owner, operation, {"limt_of_nothing": 5})
+    assert failed
+    assert "limt_of_nothing" in text or "required" in text
+
+
+async def test_a_misspelt_field_is_ignored_over_rest(http: httpx2.AsyncClient, owner: Person) -> None:
+    answer = await http.post(
+        "/api/search", json={"query": "x", "limt": 5}, headers={"Authorization": f"Bearer {owner.token}"}
+    )
+    assert answer.status_code == 200
