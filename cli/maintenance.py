@@ -8,7 +8,8 @@ from pathlib import Path
 import typer
 
 from stores.errors import EngrainError
-from stores.indexer import NAMES, Indexer
+from stores.indexer import Indexer
+from stores.indexer.status import NAMES
 from stores.ledger import Ledger
 from stores.records import Organization
 from tools.app import open_stores

@@ -142,9 +142,7 @@ def test_another_organization_is_another_world(world: World, record: tuple[str, 
     secret = f"tenant{serial}x"
     query = f"{secret} {' '.join(words)}"
     before = answers(world, world.stranger, query, "entity_000000000000")
-    made = world.run(
-        world.author.call, "create_entity", name=query, content=secret, entity_type=kind, sync=True
-    )
+    made = world.run(world.author.call, "create_entity", name=query, content=secret, entity_type=kind, sync=True)
     said = answers(world, world.stranger, query, made["id"])
     for (name, text, counts), (_, _, counts_before) in zip(said, before, strict=True):
         assert counts == counts_before, name
