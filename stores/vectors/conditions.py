@@ -19,20 +19,10 @@ def wanted(accepted: IndexFilter) -> str:
 
 
 def numbered(rows: Iterable[int]) -> str:
-    """The condition for rows of those numbers; neighbours are said as a range."""
-    return " OR ".join(f"row BETWEEN {first} AND {last}" for first, last in _runs(rows)) or "false"
+    """The condition for rows of those numbers, of which there must be some."""
+    return f"row IN ({', '.join(map(str, rows))})"
 
 
 def literals(values: Iterable[str]) -> str:
     """Strings as SQL literals."""
     return ", ".join("'{}'".format(value.replace("'", "''")) for value in sorted(values))
-
-
-def _runs(rows: Iterable[int]) -> list[tuple[int, int]]:
-    runs: list[tuple[int, int]] = []
-    for row in sorted(rows):
-        if runs and runs[-1][1] == row - 1:
-            runs[-1] = (runs[-1][0], row)
-        else:
-            runs.append((row, row))
-    return runs

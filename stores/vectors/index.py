@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stores.vectors.table import PassageTable, Written
 
 INDEX_FROM = 100_000
-"""Passages from which an index that does not fit into memory is searched approximately."""
+"""Passages from which an index that exceeds the memory budget is searched approximately."""
 _BURIED_SHARE = 0.5
 # While LanceDB itself answers it reads replaced rows, too, and every commit is one more file.
 _MOST_REPLACED = 1_000
@@ -136,7 +136,7 @@ class VectorIndex:
         """
         with self._writing:
             self._erase()
-            if self._dropped and self._catalog.passages >= self._index_from:
+            if not self._fits() and self._catalog.passages >= self._index_from:
                 self._table.ensure_index()
 
     def close(self) -> None:

@@ -22,6 +22,7 @@ _AT_ONCE = timedelta(milliseconds=1)
 # What the approximate index looks at before the exact vectors decide.
 _REFINE = 4
 _EF = 300
+_ROWS_PER_DELETE = 20_000
 
 
 class PassageTable:
@@ -105,8 +106,10 @@ class PassageTable:
 
     def compact(self, drop: Collection[int]) -> None:
         """Remove rows and merge what is left; afterwards nothing of what was removed is on disk."""
-        if drop:
-            self._table.delete(conditions.numbered(drop))
+        # Ascending: when this is cut short, no record's end is forgotten before the record is.
+        rows = sorted(drop)
+        for at in range(0, len(rows), _ROWS_PER_DELETE):
+            self._table.delete(conditions.numbered(rows[at : at + _ROWS_PER_DELETE]))
         self._merge()
         if any((self._folder / f"{_NAME}.lance" / "_deletions").glob("*")):
             # A fragment that is full is left alone as long as little of it was deleted.
