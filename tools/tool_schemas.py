@@ -1,5 +1,6 @@
 """JSON Schemas for agents: short, self-contained and without the noise that costs a model tokens."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,10 @@ Schema = dict[str, Any]
 
 _NAMED = ("properties", "$defs", "patternProperties")
 """Keywords whose keys are names that somebody chose, not keywords."""
+_LITERAL = ("default", "const", "enum", "examples", "required")
+"""Keywords whose values are no schemas."""
+_LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "pattern")
+"""A model does not count characters: the server does, and says in its error what the limit is."""
 _NULL: Schema = {"type": "null"}
 
 
@@ -18,40 +23,39 @@ def input_schema(model: type[BaseModel], omit: frozenset[str]) -> Schema:
     Raises:
         ValueError: An argument has no description.
     """
-    schema = _plain(model.model_json_schema(mode="validation"), offer_null=False)
+    schema = _plain(model.model_json_schema(mode="validation"), ("title", *_LENGTHS), offer_null=False)
     properties = {name: field for name, field in schema.get("properties", {}).items() if name not in omit}
     if silent := [name for name, field in properties.items() if not field.get("description")]:
         raise ValueError(f"{model.__name__} has arguments without a description: {', '.join(silent)}")
     found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     if required := [name for name in schema.get("required", ()) if name in properties]:
         found["required"] = required
-    if definitions := _used(properties, schema.get("$defs", {})):
-        found["$defs"] = definitions
-    return found
+    return _compacted(found, schema.get("$defs", {}))
 
 
 def output_schema(model: type[BaseModel]) -> Schema:
     """Describe a tool's structured answer, without prose: a model reads the answer, a client checks its shape."""
-    schema = _plain(model.model_json_schema(mode="serialization"), offer_null=True)
-    return dict(_without(schema, "description", "default"))
+    unwanted = ("title", "description", "default", "format", *_LENGTHS)
+    schema = _plain(model.model_json_schema(mode="serialization"), unwanted, offer_null=True)
+    definitions = schema.pop("$defs", {})
+    return _compacted(schema, definitions)
 
 
-def _plain(schema: Any, *, offer_null: bool) -> Any:
-    """Drop titles, fold `anyOf` with null into one schema."""
+def _plain(schema: Any, unwanted: tuple[str, ...], *, offer_null: bool) -> Any:
+    """Drop the unwanted keywords, and fold `anyOf` with null into one schema."""
     if isinstance(schema, list):
-        return [_plain(item, offer_null=offer_null) for item in schema]
+        return [_plain(item, unwanted, offer_null=offer_null) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {
-        key: {name: _plain(field, offer_null=offer_null) for name, field in value.items()}
-        if key in _NAMED
-        else value
-        if key in ("default", "const", "enum", "examples")
-        else _plain(value, offer_null=offer_null)
-        for key, value in schema.items()
-        if key != "title"
-    }
-    return _folded(found, offer_null=offer_null)
+    found: Schema = {}
+    for key, value in schema.items():
+        if key in _NAMED:
+            found[key] = {name: _plain(field, unwanted, offer_null=offer_null) for name, field in value.items()}
+        elif key in _LITERAL:
+            found[key] = value
+        elif key not in unwanted:
+            found[key] = _plain(value, unwanted, offer_null=offer_null)
+    return _folded({key: value for key, value in found.items() if key not in unwanted}, offer_null=offer_null)
 
 
 def _folded(schema: Schema, *, offer_null: bool) -> Schema:
@@ -70,32 +74,55 @@ def _folded(schema: Schema, *, offer_null: bool) -> Schema:
     return {**rest, "anyOf": options}
 
 
-def _without(schema: Any, *keys: str) -> Any:
-    if isinstance(schema, list):
-        return [_without(item, *keys) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {
-        key: {name: _without(field, *keys) for name, field in value.items()}
-        if key in _NAMED
-        else _without(value, *keys)
-        for key, value in schema.items()
-        if key not in keys
+def _compacted(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
+    """Write a definition where it is used, if that is one place or it is short; keep the others that are used."""
+    counts = _references(schema, definitions)
+    inline = {
+        name
+        for name, definition in definitions.items()
+        if (counts[name] == 1 or len(str(definition)) < _SHORT) and name not in _references(definition, definitions)
     }
+    found = _inlined(schema, definitions, inline)
+    kept = {name: _inlined(definitions[name], definitions, inline) for name in counts if name not in inline}
+    return {**found, "$defs": kept} if kept else dict(found)
 
 
-def _used(node: Any, definitions: Mapping[str, Schema]) -> dict[str, Schema]:
-    """Keep the definitions that something still refers to."""
-    found: dict[str, Schema] = {}
-    pending = [node]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, list):
-            pending.extend(item)
-        elif isinstance(item, dict):
-            pending.extend(item.values())
-            name = str(item.get("$ref", "")).rpartition("/")[2]
-            if name in definitions and name not in found:
-                found[name] = definitions[name]
-                pending.append(definitions[name])
+_SHORT = 60
+
+
+def _inlined(node: Any, definitions: Mapping[str, Schema], inline: set[str]) -> Any:
+    if isinstance(node, list):
+        return [_inlined(item, definitions, inline) for item in node]
+    if not isinstance(node, dict):
+        return node
+    name = _referred(node)
+    if name in inline:
+        rest = {key: value for key, value in node.items() if key != "$ref"}
+        return _inlined({**definitions[name], **rest}, definitions, inline)
+    found = {key: _inlined(value, definitions, inline) for key, value in node.items()}
+    if found.get("additionalProperties") in ({}, True) and found.get("type") in ("object", ["object", "null"]):
+        # What an object allows anyway.
+        del found["additionalProperties"]
     return found
+
+
+def _references(schema: Any, definitions: Mapping[str, Schema]) -> Counter[str]:
+    """Count the places that refer to each definition, in what a schema leads to."""
+    counts: Counter[str] = Counter()
+    pending = [schema]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, list):
+            pending.extend(node)
+        elif isinstance(node, dict):
+            pending.extend(node.values())
+            if name := _referred(node):
+                counts[name] += 1
+                if counts[name] == 1:
+                    pending.append(definitions[name])
+    return counts
+
+
+def _referred(node: Schema) -> str:
+    reference = node.get("$ref")
+    return reference.rpartition("/")[2] if isinstance(reference, str) else ""

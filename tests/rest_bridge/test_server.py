@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
 from anyio.abc import SocketStream
 from websockets.sync.client import connect
@@ -75,6 +76,12 @@ def request(path: str, body: bytes, token: str | None = None) -> bytes:
 
 
 BIG = 200 * 1024
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
 NOTE = json.dumps({"text": "x", "metadata": {"padding": "p" * BIG}}).encode()
 CALL = json.dumps(
     {
@@ -87,12 +94,11 @@ CALL = json.dumps(
 
 
 @pytest.mark.parametrize("pipelined", [True, False], ids=["pipelined", "kept alive"])
-@pytest.mark.parametrize(
-    ("path", "body", "status"), [("/api/notes", NOTE, 201), ("/mcp", CALL, 200)], ids=["REST", "MCP"]
-)
+@pytest.mark.parametrize("big", [("/api/notes", NOTE, 201), ("/mcp", CALL, 200)], ids=["REST", "MCP"])
 async def test_the_identity_of_one_request_is_not_that_of_the_next_on_its_connection(
-    app: App, ada: Person, notes: Notes, path: str, body: bytes, status: int, pipelined: bool
+    app: App, ada: Person, notes: Notes, big: tuple[str, bytes, int], pipelined: bool
 ) -> None:
+    path, body, status = big
     anonymous = request(path, b'{"text": "anonymous"}')
     async with serving(app, notes.operations()) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
         wire = Wire(stream)
@@ -138,7 +144,7 @@ async def test_many_callers_at_once_are_each_answered_as_themselves(app: App, no
 
 
 def test_an_address_in_use_stops_the_start_with_a_sentence() -> None:
-    with bind("127.0.0.1", 0) as taken, pytest.raises(InvalidSetting, match="Cannot listen on 127.0.0.1"):
+    with bind("127.0.0.1", 0) as taken, pytest.raises(InvalidSetting, match=r"Cannot listen on 127\.0\.0\.1"):
         bind("127.0.0.1", taken.getsockname()[1])
 
 
@@ -158,13 +164,24 @@ def real_server(folder: Path) -> Iterator[ServerProcess]:
 @pytest.mark.slow
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_in_time_although_clients_stay(tmp_path: Path, which: signal.Signals) -> None:
-    with real_server(tmp_path) as server:
-        with connect(server.address.replace("http", "ws") + "/api/ws", proxy=None):
-            started = time.monotonic()
-            server.process.send_signal(which)
-            assert server.process.wait(SOON) == 0
-            assert time.monotonic() - started < 10
-        assert json.loads((tmp_path / "lock").read_text() or "null") is None, "the folder is free again"
+    with real_server(tmp_path) as server, httpx2.Client(base_url=server.address, trust_env=False) as http:
+        account = {"email": "ada@example.org", "password": "long enough", "name": "Ada"}
+        token = http.post("/api/auth/local/signup", json=account).json()["access_token"]
+        http.headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
+        opened = http.post("/mcp", json=INITIALIZE)
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
+        events = f"{server.address.replace('http', 'ws')}/api/ws"
+        bearer = {"Authorization": f"Bearer {token}"}
+        with connect(events, additional_headers=bearer, proxy=None) as listener:
+            listener.send('{"type": "ping"}')
+            assert "pong" in listener.recv()
+            with http.stream("GET", "/mcp", headers=session) as stream:
+                assert stream.status_code == 200
+                started = time.monotonic()
+                server.process.send_signal(which)
+                assert server.process.wait(SOON) == 0
+                assert time.monotonic() - started < 10
+    assert (tmp_path / "lock").read_text() == "", "the folder is free again"
 
 
 @pytest.mark.slow

@@ -1,0 +1,229 @@
+"""The MCP server, through the SDK's in-memory client."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult, TextContent, Tool
+from structlog.testing import capture_logs
+
+from auth.principal import Principal
+from tests.people import Person
+from tests.rest_bridge.notes import Notes
+from tools.app import App
+from tools.catalogue import OPERATIONS
+from tools.mcp_server import INSTRUCTIONS, build_mcp_server, describe
+from tools.operation import Operation, Request, Result
+from tools.operation import Tool as ToolEntry
+from tools.version import VERSION
+
+pytestmark = pytest.mark.anyio
+
+LISTED_LIMIT = 20
+LISTED_CHARACTERS = 48_000
+
+
+def wire(tool: Tool) -> dict[str, Any]:
+    return tool.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+def text_of(result: CallToolResult) -> str:
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+@asynccontextmanager
+async def talking(
+    app: App, operations: tuple[Operation, ...], principal: Principal | None, **options: Any
+) -> AsyncIterator[Client]:
+    """Talk to a server in this process, as a caller that the transport has decided on."""
+    server = build_mcp_server(app, operations, caller=lambda _context: principal)
+    async with Client(server, **options) as client:
+        yield client
+
+
+@pytest.fixture
+def notes() -> Notes:
+    return Notes()
+
+
+@pytest.fixture
+def ada(app: App, owner: Person) -> Principal:
+    return app.accounts.authenticate(owner.token)
+
+
+@pytest.fixture
+async def client(app: App, notes: Notes, ada: Principal) -> AsyncIterator[Client]:
+    async with talking(app, notes.operations(), ada) as client:
+        yield client
+
+
+async def test_the_server_says_what_it_is_and_how_to_use_it(app: App, notes: Notes, ada: Principal) -> None:
+    async with talking(app, notes.operations(), ada, mode="legacy") as client:
+        assert client.server_info.name == "engrain"
+        assert client.server_info.version == VERSION
+        assert client.instructions == INSTRUCTIONS
+    assert len(INSTRUCTIONS) < 1200
+
+
+async def test_listed_tools_are_those_worth_an_agents_attention(client: Client) -> None:
+    names = {tool.name for tool in (await client.list_tools()).tools}
+    assert names == {"create_note", "read_note", "break_down", "own"}
+
+
+async def test_a_tool_shows_its_arguments_and_annotations(client: Client) -> None:
+    [tool] = [tool for tool in (await client.list_tools()).tools if tool.name == "create_note"]
+    assert tool.description == "Keep a note. It is there at once."
+    assert set(tool.input_schema["properties"]) == {"text", "stars", "tags", "due", "metadata"}
+    assert tool.input_schema["required"] == ["text"]
+    assert tool.input_schema["additionalProperties"] is False
+    assert tool.annotations is not None
+    assert wire(tool)["annotations"] == {
+        "title": "Keep a note",
+        "readOnlyHint": False,
+        "destructiveHint": False,
+        "idempotentHint": False,
+        "openWorldHint": False,
+    }
+
+
+async def test_an_answer_is_structured_and_has_a_terse_text(client: Client, ada: Principal) -> None:
+    result = await client.call_tool("create_note", {"text": "hello"})
+    assert not result.is_error
+    assert text_of(result) == "Kept note_1."
+    assert result.structured_content["author"] == ada.user_id
+    read = await client.call_tool("read_note", {"note_id": "note_1"})
+    assert json.loads(text_of(read)) == read.structured_content
+    assert "\n" not in text_of(read)
+
+
+async def test_a_tool_that_is_not_listed_can_be_called(client: Client, notes: Notes) -> None:
+    await client.call_tool("create_note", {"text": "hello"})
+    result = await client.call_tool("delete_note", {"note_id": "note_1"})
+    assert not result.is_error
+    assert not notes.kept
+
+
+async def test_an_unknown_tool_is_a_protocol_error(client: Client) -> None:
+    with pytest.raises(MCPError, match="Unknown tool: nonsense"):
+        await client.call_tool("nonsense", {})
+
+
+@pytest.mark.parametrize("name", ["list_notes", "say"])
+async def test_an_operation_that_is_no_tool_cannot_be_called(client: Client, name: str) -> None:
+    with pytest.raises(MCPError, match="Unknown tool"):
+        await client.call_tool(name, {})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, ["text", "required"]),
+        ({"text": "x", "strs": 3}, ["strs", "did you mean stars?"]),
+        ({"text": "x", "stars": 9}, ["stars", "5"]),
+        ({"text": "x", "sync": True}, ["sync"]),
+        ({"text": "a\x00"}, ["U+0000"]),
+        ({"text": ["x"]}, ["text", "string"]),
+    ],
+)
+async def test_what_is_wrong_with_an_argument_is_said(
+    client: Client, notes: Notes, arguments: dict[str, Any], words: list[str]
+) -> None:
+    result = await client.call_tool("create_note", arguments)
+    assert result.is_error
+    for word in ["validation_error", *words]:
+        assert word in text_of(result)
+    assert "pydantic" not in text_of(result)
+    assert not notes.kept
+
+
+async def test_a_fault_is_told_with_its_message_and_the_way_out(client: Client) -> None:
+    result = await client.call_tool("read_note", {"note_id": "nope"})
+    assert result.is_error
+    assert text_of(result).startswith("not_found: There is no note nope.")
+    assert "Check the id" in text_of(result)
+
+
+async def test_an_unexpected_error_is_logged_once_and_told_to_nobody(client: Client) -> None:
+    with capture_logs() as lines:
+        result = await client.call_tool("break_down", {})
+    assert result.is_error
+    assert text_of(result).startswith("internal_error")
+    assert "hunter2" not in text_of(result)
+    [line] = [line for line in lines if line["event"] == "internal_error"]
+    assert line["tool"] == "break_down"
+    assert line["exc_info"]
+
+
+async def test_rights_are_checked_on_each_call(app: App, notes: Notes, viewer: Person) -> None:
+    principal = app.accounts.authenticate(viewer.token)
+    async with talking(app, notes.operations(), principal) as client:
+        result = await client.call_tool("create_note", {"text": "x"})
+        assert text_of(result).startswith("forbidden: Your role is Viewer")
+        assert (await client.call_tool("own", {})).is_error
+    assert not notes.kept
+
+
+async def test_without_a_caller_nothing_is_done_for_the_local_owner(app: App, notes: Notes) -> None:
+    server = build_mcp_server(app, notes.operations())
+    async with Client(server) as client:
+        result = await client.call_tool("create_note", {"text": "x"})
+        assert text_of(result).startswith("authentication_required")
+        with pytest.raises(MCPError, match="Authentication"):
+            await client.read_resource("engrain://stats")
+
+
+async def test_resources_are_json_in_plain_text(client: Client) -> None:
+    listed = {str(resource.uri) for resource in (await client.list_resources()).resources}
+    assert listed == {"engrain://health", "engrain://stats"}
+    for uri, key in (("engrain://health", "indexes"), ("engrain://stats", "entity_counts")):
+        [content] = (await client.read_resource(uri)).contents
+        assert content.mime_type == "text/plain"
+        assert key in json.loads(content.text)  # type: ignore[union-attr]
+
+
+async def test_an_unknown_resource_is_a_protocol_error(client: Client) -> None:
+    with pytest.raises(MCPError, match="Unknown resource"):
+        await client.read_resource("engrain://secrets")
+
+
+async def test_two_tools_of_one_name_are_a_mistake(app: App, notes: Notes) -> None:
+    operation = notes.operations()[0]
+    with pytest.raises(ValueError, match="create_note"):
+        build_mcp_server(app, (operation, operation))
+
+
+def test_the_whole_list_is_short_enough_for_an_agent() -> None:
+    tools = [wire(describe(each, each.tool)) for each in OPERATIONS if each.tool and each.tool.listed]
+    assert len(tools) <= LISTED_LIMIT
+    assert len(json.dumps({"tools": tools}, ensure_ascii=False)) <= LISTED_CHARACTERS
+
+
+CATALOGUE = [pytest.param(each, each.tool, id=each.name) for each in OPERATIONS if each.tool]
+
+
+@pytest.mark.parametrize(("operation", "tool"), CATALOGUE)
+def test_every_tool_of_the_catalogue_is_well_described(operation: Operation, tool: ToolEntry) -> None:
+    shown = describe(operation, tool)
+    assert shown.description
+    assert len(shown.description) <= 400
+    assert all(field["description"] for field in shown.input_schema["properties"].values())
+    assert shown.output_schema is not None
+    assert shown.output_schema["type"] == "object"
+    for schema in (shown.input_schema, shown.output_schema):
+        jsonschema_rs.meta.validate({**schema, "$schema": "https://json-schema.org/draft/2020-12/schema"})
+    assert not (tool.read_only and tool.destructive)
+    assert operation.scope == ("read" if tool.read_only else "write")
+
+
+def test_an_operation_that_says_nothing_has_an_empty_description() -> None:
+    async def silent(_app: App, _call: object, _request: Request) -> Result:
+        return Result()
+
+    assert Operation("silent", Request, Result, silent).description == ""
