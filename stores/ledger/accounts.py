@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
-from stores.ledger.encoding import check_id, check_text, fold, from_micros, to_micros
+from stores.ledger.encoding import check_id, check_keys, check_text, fold, from_micros, to_micros
 from stores.ledger.rows import Values
 from stores.ledger.sessions import SESSION_COLUMNS, to_session
 from stores.ledger.store import Store
@@ -200,6 +200,7 @@ class Accounts(Store):
 
 def _user_values(user: User) -> Values:
     check_id(user.id)
+    check_keys((fold(user.email),))
     check_text((user.email, user.name, user.avatar_url))
     return {
         "id": user.id,
@@ -216,7 +217,8 @@ def _user_values(user: User) -> Values:
 
 def _organization_values(organization: Organization) -> Values:
     check_id(organization.id)
-    check_text((organization.name, organization.slug))
+    check_keys((organization.slug,))
+    check_text((organization.name,))
     return {
         "id": organization.id,
         "name": organization.name,

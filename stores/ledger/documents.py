@@ -8,7 +8,17 @@ from sqlalchemy import bindparam, select
 
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import schema
-from stores.ledger.encoding import check_id, check_text, dump_json, key_of, load_object, load_strings
+from stores.ledger.encoding import (
+    KEY_BYTES,
+    check_id,
+    check_text,
+    cut,
+    dump_json,
+    fold,
+    key_of,
+    load_object,
+    load_strings,
+)
 from stores.ledger.engine import in_chunks
 from stores.ledger.entities import EntityWrites
 from stores.ledger.rows import entity_columns, to_entity
@@ -59,7 +69,7 @@ _slice = (
     .order_by(_chunks.c.chunk_index, _chunks.c.id)
 )
 _all_sources = (
-    select(_sources.c.id)
+    select(_sources.c.id, _sources.c.name)
     .where(_sources.c.organization_id == bindparam("organization"), _sources.c.type_key == SOURCE)
     .order_by(_sources.c.name_key, _sources.c.id)
 )
@@ -98,8 +108,11 @@ class DocumentReads(Store):
         if name is not None:
             statement = statement.where(_sources.c.name_key == key_of(name))
         if name_contains:
-            statement = statement.where(_sources.c.name_key.contains(key_of(name_contains), autoescape=True))
-        return [row[0] for row in self._all(statement, {"organization": organization_id})]
+            statement = statement.where(
+                _sources.c.search_text.contains(cut(fold(name_contains), KEY_BYTES), autoescape=True)
+            )
+        rows = self._all(statement, {"organization": organization_id})
+        return [row[0] for row in rows if _is_named(fold(row[1]), name, name_contains)]
 
     def documents(self, organization_id: str, source_id: str) -> list[Document]:
         """Return a source's documents, ordered by id."""
@@ -164,6 +177,11 @@ def _to_chunk(row: Sequence[Any]) -> Chunk:
     cells: list[Any] = list(row[:6])
     cells[5] = load_strings(cells[5])
     return Chunk(*cells)
+
+
+def _is_named(folded_name: str, name: str | None, name_contains: str | None) -> bool:
+    """Compare whole names: the database compared their beginnings."""
+    return (name is None or fold(name) == folded_name) and fold(name_contains or "") in folded_name
 
 
 def _to_place(row: Sequence[Any]) -> ChunkPlace:

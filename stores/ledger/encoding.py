@@ -12,11 +12,11 @@ from pydantic import JsonValue
 from stores.errors import ValidationFailed
 from stores.records import JsonObject
 
-KEY_LENGTH = 256
-"""Comparison keys are indexed, and PostgreSQL refuses index rows over 2,704 bytes."""
+KEY_BYTES = 200
+"""As much of a text is compared: PostgreSQL refuses index rows over 2,704 bytes, and some hold six columns."""
 
-ID_LENGTH = 300
-"""Four bytes for each of these characters, twice, still fit an index row."""
+ID_BYTES = 400
+"""The longest id that is stored, for the same reason."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -60,9 +60,22 @@ def check_id(record_id: str) -> None:
     Raises:
         ValidationFailed: It is empty, too long, or not storable text.
     """
-    if not 0 < len(record_id) <= ID_LENGTH:
-        raise ValidationFailed(f"An id has 1 to {ID_LENGTH} characters, not {len(record_id)}.")
-    check_text((record_id,))
+    if not record_id:
+        raise ValidationFailed("An id is empty.")
+    check_keys((record_id,))
+
+
+def check_keys(texts: Iterable[str | None]) -> None:
+    """Refuse what is not storable text, or too long for an index.
+
+    Raises:
+        ValidationFailed: One of them is so.
+    """
+    present = [text for text in texts if text]
+    check_text(present)
+    for text in present:
+        if len(text) * 4 > ID_BYTES and len(text.encode()) > ID_BYTES:
+            raise ValidationFailed(f"An id, key or address has more than {ID_BYTES} bytes: {text[:40]}…")
 
 
 def dump_json(value: JsonValue | tuple[str, ...]) -> str:
@@ -104,7 +117,12 @@ def fold(text: str) -> str:
 
 def key_of(text: str | None) -> str:
     """Return what a text is compared and sorted by; empty for None."""
-    return fold(text)[:KEY_LENGTH] if text else ""
+    return cut(fold(text), KEY_BYTES) if text else ""
+
+
+def cut(text: str, size: int) -> str:
+    """Return the longest beginning that has so many bytes."""
+    return text[:size] if text.isascii() else text.encode()[:size].decode(errors="ignore")
 
 
 def _is_encodable(text: str) -> bool:

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, bindparam, literal, select, update
 
 from stores.errors import Conflict
 from stores.ledger import schema
-from stores.ledger.encoding import check_text, from_micros, to_micros
+from stores.ledger.encoding import check_keys, from_micros, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
@@ -47,7 +47,7 @@ class Leases(Store):
         Raises:
             Conflict: Somebody holds it, the same holder included.
         """
-        check_text((organization_id, name, holder))
+        check_keys((organization_id, name, holder))
         now = self._clock()
         expires_at = now + timedelta(seconds=ttl_s)
         values: Values = {"organization_id": organization_id, "name": name, "holder": holder, "token": 1}

@@ -95,7 +95,7 @@ def _conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElem
         if word is not None:
             yield column == key_of(word)
     yield from _place_conditions(query)
-    yield from _text_conditions(query)
+    yield from _text_conditions(organization_id, query)
 
 
 def _place_conditions(query: EntityQuery) -> Iterator[ColumnElement[bool]]:
@@ -104,17 +104,17 @@ def _place_conditions(query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     if query.epic is not None:
         yield _table.c.epic_id == query.epic
     if query.no_epic:
-        yield _table.c.epic_id == ""
+        yield _table.c.epic_id.is_(None)
     if not query.include_archived and "archived" not in _keys(query.statuses):
         yield _table.c.status_key != "archived"
     if not query.include_chunks and "document" not in _keys(query.types):
         yield _table.c.source_id.is_(None)
 
 
-def _text_conditions(query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+def _text_conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     for kind, words in (("tag", query.tags), ("language", query.languages)):
         if words:
-            yield _has_label(kind, words)
+            yield _has_label(organization_id, kind, words)
     if query.search:
         check_text((query.search,))
         if len(query.search) > SEARCH_LENGTH:
@@ -122,14 +122,13 @@ def _text_conditions(query: EntityQuery) -> Iterator[ColumnElement[bool]]:
         yield _table.c.search_text.contains(fold(query.search), autoescape=True)
 
 
-def _has_label(kind: str, words: Iterable[str]) -> ColumnElement[bool]:
+def _has_label(organization_id: str, kind: str, words: Iterable[str]) -> ColumnElement[bool]:
     labelled = select(_labels.c.entity_id).where(
-        _labels.c.organization_id == _table.c.organization_id,
+        _labels.c.organization_id == organization_id,
         _labels.c.kind == kind,
         _labels.c.label.in_(_keys(words)),
-        _labels.c.entity_id == _table.c.id,
     )
-    return labelled.exists()
+    return _table.c.id.in_(labelled)
 
 
 def _keys(words: Iterable[str]) -> list[str]:

@@ -3,18 +3,17 @@
 from pathlib import Path
 from threading import Lock
 
-from alembic import command
-from alembic.config import Config
-from alembic.util import CommandError
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect, text
 
 from stores.errors import InvalidSetting
 
+HEAD = "0001"
+"""The latest migration."""
+
 SCRIPTS = Path(__file__).parent / "migrations"
 
-_LOCK = 7_150_423_911
+_ADVISORY_LOCK = 7_150_423_911
 """Any number that nobody else locks: two processes must not migrate one PostgreSQL at the same time."""
-
 
 _ONE_AT_A_TIME = Lock()
 """Alembic keeps the migration that runs in module globals."""
@@ -27,20 +26,31 @@ def migrate(connection: Connection) -> None:
         InvalidSetting: The database has migrations that this version does not know.
     """
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-    try:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
+    if _version(connection) != HEAD:
         with _ONE_AT_A_TIME:
-            command.upgrade(alembic_config(connection), "head")
+            _upgrade(connection)
+
+
+def _version(connection: Connection) -> str | None:
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+
+
+def _upgrade(connection: Connection) -> None:
+    # Importing Alembic takes as long as importing SQLAlchemy, and a start rarely needs it.
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+    from alembic.util import CommandError  # noqa: PLC0415
+
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    try:
+        command.upgrade(config, "head")
     except CommandError as error:
         raise InvalidSetting(
             "The ledger was written by a newer version of Engrain.",
             remediation="Install that version, or restore a backup that this one made.",
         ) from error
-
-
-def alembic_config(connection: Connection) -> Config:
-    """Return what Alembic needs to work on a connection."""
-    config = Config()
-    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
-    config.attributes["connection"] = connection
-    return config

@@ -7,7 +7,10 @@ from pydantic import JsonValue
 from sqlalchemy import Column, Table
 
 from stores.ledger.encoding import (
+    ID_BYTES,
+    check_keys,
     check_text,
+    cut,
     dump_json,
     fold,
     from_micros,
@@ -65,6 +68,7 @@ def entity_values(entity: Entity) -> Values:
         ValidationFailed: A text cannot be stored.
     """
     check_text(_texts(entity))
+    check_keys((entity.visibility, entity.project_id, entity.principal_id, entity.source_id))
     return {
         "organization_id": entity.organization_id,
         "id": entity.id,
@@ -118,7 +122,7 @@ def _workflow_keys(entity: Entity) -> Values:
         "priority_key": _string_key(found.get("priority")),
         "complexity_key": _string_key(found.get("complexity")),
         "feature_key": _string_key(found.get("feature")),
-        "epic_id": epic if isinstance(epic := found.get("epic_id"), str) else "",
+        "epic_id": cut(epic, ID_BYTES) if isinstance(epic := found.get("epic_id"), str) and epic else None,
     }
 
 
@@ -128,5 +132,4 @@ def _string_key(value: JsonValue) -> str:
 
 def _texts(entity: Entity) -> Iterator[str | None]:
     yield from (entity.entity_type, entity.name, entity.description, entity.content, entity.category)
-    yield from (entity.source_file, entity.visibility, entity.memory_scope, entity.scope_key)
-    yield from (entity.project_id, entity.principal_id, entity.source_id)
+    yield from (entity.source_file, entity.memory_scope, entity.scope_key)

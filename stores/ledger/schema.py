@@ -11,6 +11,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    text,
 )
 
 metadata = MetaData(
@@ -44,6 +45,13 @@ def _organization() -> Column[str]:
 
 def _belongs_to_entity(column: str) -> ForeignKeyConstraint:
     return ForeignKeyConstraint(["organization_id", column], ["entities.organization_id", "entities.id"])
+
+
+def _partial_index(column: str) -> Index:
+    """Leave out the rows without a value: SQLite would read all of them by such an index, instead of a better one."""
+    present = text(f"{column} IS NOT NULL")
+    name = f"ix_entities_{column.removesuffix('_id')}"
+    return Index(name, "organization_id", column, sqlite_where=present, postgresql_where=present)
 
 
 meta = Table("meta", metadata, _key("name", primary_key=True), _text("value"))
@@ -111,7 +119,7 @@ entities = Table(
     _key("priority_key"),
     _key("complexity_key"),
     _key("feature_key"),
-    _key("epic_id"),
+    _key("epic_id", nullable=True),
     _key("visibility"),
     _text("memory_scope"),
     _text("scope_key", nullable=True),
@@ -132,8 +140,9 @@ entities = Table(
     Index("ix_entities_created", "organization_id", "created_at", "id"),
     Index("ix_entities_name", "organization_id", "name_key", "id"),
     Index("ix_entities_kept", "organization_id", "type_key", "visibility", "status_key", "source_id", "id"),
-    Index("ix_entities_source", "organization_id", "source_id"),
-    Index("ix_entities_project", "organization_id", "project_id"),
+    _partial_index("source_id"),
+    _partial_index("project_id"),
+    _partial_index("epic_id"),
 )
 """The current revision of each entity. Long texts come last: SQLite walks their pages to reach what follows."""
 

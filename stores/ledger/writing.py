@@ -10,7 +10,7 @@ from sqlalchemy import Connection, CursorResult, Executable, Table, bindparam, i
 from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger import schema
-from stores.ledger.encoding import check_id, check_text, dump_json, to_micros
+from stores.ledger.encoding import check_id, check_keys, dump_json, to_micros
 from stores.ledger.engine import insert_or_skip
 from stores.ledger.rows import Values
 from stores.records import ChangeOperation, JsonObject, Kind
@@ -55,7 +55,7 @@ class Writing:
     def __init__(
         self, connection: Connection, organization_id: str, actor_id: str, clock: Clock, *, deferred: bool
     ) -> None:
-        check_text((organization_id, actor_id))
+        check_keys((organization_id, actor_id))
         self._connection = connection
         self.organization_id = organization_id
         self.actor_id = actor_id

@@ -58,6 +58,11 @@ def test_sources_are_found_by_name_and_by_part_of_it_in_any_case(ledger: Ledger)
     assert ledger.sources(ORG, name_contains="% ÜN") == ["s3"]
     assert ledger.sources(ORG, name_contains="%a%") == []
     assert ledger.sources(ORG) == ["s3", "s1", "s2"]
+    long_name = "docs " * 100
+    add_source(ledger, "s4", long_name + "A")
+    add_source(ledger, "s5", long_name + "B")
+    assert ledger.sources(ORG, name=long_name + "b") == ["s5"]
+    assert ledger.sources(ORG, name_contains="docs a") == ["s4"]
 
 
 def test_a_document_needs_its_source_and_a_chunk_its_document(ledger: Ledger) -> None:

@@ -79,7 +79,7 @@ def test_big_integers_and_the_order_of_keys_survive(ledger: Ledger) -> None:
         {"project_id": "\0"},
         {"id": "\0"},
         {"id": ""},
-        {"id": "x" * 301},
+        {"id": "x" * 401},
     ],
     ids=[
         "U+0000 in content",

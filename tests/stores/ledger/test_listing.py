@@ -147,3 +147,15 @@ def test_long_words_are_compared_as_far_as_they_are_indexed(ledger: Ledger) -> N
     word = "😀" * 400
     create(ledger, draft("e", name=word, tags=(word,), category=word, entity_type=word, metadata={"feature": word}))
     assert ids(ledger, tags=(word,), category=word, types=(word,), feature=word) == ["e"]
+
+
+def test_the_longest_keys_fit_every_index_together(ledger: Ledger) -> None:
+    long_id, word = "😀" * 100, "😀" * 5_000
+    fullest = draft(long_id, name=word, entity_type=word, category=word, visibility=long_id, project_id=long_id,
+                    source_id=long_id, tags=(word,), metadata={"status": word, "epic_id": word})  # fmt: skip
+    create(ledger, fullest)
+    query = EntityQuery(visibility=frozenset({long_id}), types=(word,), statuses=(word,), include_chunks=True)
+    assert ledger.list_entities(ORG, query)[1] == 1
+    for changes in ({"visibility": long_id + "x"}, {"project_id": long_id + "x"}, {"source_id": "x" * 401}):
+        with pytest.raises(ValidationFailed, match="400 bytes"):
+            create(ledger, replace(draft("e"), **changes))  # type: ignore[arg-type]

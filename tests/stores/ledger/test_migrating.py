@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import text
 
 from stores.errors import InvalidSetting
 from stores.ledger import Ledger, schema
 from stores.ledger.engine import connect
+from stores.ledger.migrating import HEAD, SCRIPTS
 from tests.stores.ledger.samples import ANN, ORG, create, draft, organization, person
 
 ROOT = Path(__file__).parents[3]
@@ -24,6 +26,10 @@ def test_the_migrations_lead_to_the_schema(url: str) -> None:
         differences = compare_metadata(context, schema.metadata)
     database.close()
     assert differences == []
+
+
+def test_the_head_is_the_last_migration_of_a_single_line() -> None:
+    assert ScriptDirectory(str(SCRIPTS)).get_heads() == [HEAD]
 
 
 def test_a_ledger_keeps_its_epoch_and_content_when_it_is_opened_again(url: str) -> None:

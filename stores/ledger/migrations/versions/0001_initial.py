@@ -107,7 +107,7 @@ def upgrade() -> None:
         sa.Column("priority_key", KEY, nullable=False),
         sa.Column("complexity_key", KEY, nullable=False),
         sa.Column("feature_key", KEY, nullable=False),
-        sa.Column("epic_id", KEY, nullable=False),
+        sa.Column("epic_id", KEY, nullable=True),
         sa.Column("visibility", KEY, nullable=False),
         sa.Column("memory_scope", sa.Text(), nullable=False),
         sa.Column("scope_key", sa.Text(), nullable=True),
@@ -132,8 +132,10 @@ def upgrade() -> None:
         "ix_entities_kept", "entities", ["organization_id", "type_key", "visibility", "status_key", "source_id", "id"]
     )
     op.create_index("ix_entities_name", "entities", ["organization_id", "name_key", "id"])
-    op.create_index("ix_entities_project", "entities", ["organization_id", "project_id"])
-    op.create_index("ix_entities_source", "entities", ["organization_id", "source_id"])
+    for column in ("source_id", "project_id", "epic_id"):
+        present = sa.text(f"{column} IS NOT NULL")
+        name = f"ix_entities_{column.removesuffix('_id')}"
+        op.create_index(name, "entities", ["organization_id", column], sqlite_where=present, postgresql_where=present)
     op.create_index("ix_entities_updated", "entities", ["organization_id", "updated_at", "id"])
     op.create_table(
         "idempotency_records",
