@@ -293,8 +293,10 @@ def search_text(response: SearchResponse) -> str:
         return "Nothing found."
     lines = [f"{len(response.results)} of {response.total} hits"]
     for hit in response.results:
-        origin = f" — {hit.source}" if hit.source else ""
-        lines.append(f"{hit.score:.2f} {hit.id} [{hit.type}] {hit.name}{origin}")
+        path = hit.metadata.get("heading_path")
+        name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name
+        origin = f" — {hit.source}, {hit.url}" if hit.source else ""
+        lines.append(f"{hit.score:.2f} {hit.id} [{hit.type}] {name}{origin}")
         if hit.content:
             lines.append("  " + " ".join(hit.content.split()))
     return "\n".join(lines)

@@ -1,5 +1,5 @@
 """The one way in which the demo fails: with a sentence."""
 
 
-class DemoFailed(Exception):  # noqa: N818 - it is caught and its sentence printed
+class DemoFailed(Exception):
     """What went wrong, as the user reads it."""

@@ -77,9 +77,7 @@ def answered(response: Mapping[str, Any], ms: float) -> None:
         if excerpt := _excerpt(hit):
             typer.echo(f'              "{excerpt}"')
     counts = ", ".join(f"{name} {retrieval.get(f'{lane}_count', 0)}" for lane, name in LANES.items())
-    retired = retrieval.get("lifecycle_gate", {}).get("superseded_dropped", 0)
-    left_out = f"; {retired} retired record(s) left out" if retired else ""
-    typer.echo(f"     lanes: {counts}; {response['total']} candidates{left_out}")
+    typer.echo(f"     lanes: {counts}; {response['total']} candidates in all")
     typer.echo(f"     time:  {ms:.0f} ms over REST, of which {_stages(retrieval.get('stage_timings_ms', {}))}")
 
 
@@ -97,8 +95,9 @@ def _found_by(details: Mapping[str, Any]) -> str:
 
 
 def _excerpt(hit: Mapping[str, Any]) -> str:
-    """The best passage of a hit, without the name that stands above it anyway."""
-    text = " ".join(str(hit["content"]).split())
+    """How a hit begins, without its heading, which stands above it anyway, and without the lines of tables."""
+    lines = [line for line in str(hit["content"]).splitlines() if not line.startswith(("#", "| ---", "```"))]
+    text = " ".join(" ".join(lines).replace("|", " ").split())
     return textwrap.shorten(text, EXCERPT, placeholder=" …")
 
 

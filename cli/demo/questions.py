@@ -25,21 +25,24 @@ class Question:
     shows: str
     answered: bool = True
     """False: nothing in the memory answers it, and the score must say so."""
+    retires: bool = False
+    """Whether the answer took another record's place."""
 
 
 KNOWLEDGE: tuple[Question, ...] = (
     Question(
         "Which database keeps the ledger, and why that one?",
-        "a decision that retired an older one, which is left out",
+        "a decision that retired an older one",
+        retires=True,
     ),
     Question(
-        "the answer to my POST got lost, may I send it once more?",
-        "found by meaning: hardly a word of the question is in the text",
+        "Can I safely repeat a request when the network failed?",
+        "found by meaning, in quite other words",
     ),
     Question('"database is locked"', "an exact phrase, and the decision that refers to it"),
 )
 REPOSITORY: tuple[Question, ...] = (
-    Question("How do I back up the data folder and bring it back?", "prose in this repository's own documentation"),
+    Question("How do I back up and restore the ledger?", "prose in this repository's own documentation"),
     Question("ENGRAIN_MCP_AUTH_MODE", "an identifier, found to the letter"),
 )
 OFF_TOPIC = Question("How long does sourdough bread rest before baking?", "a question nobody wrote about", False)

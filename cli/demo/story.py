@@ -6,7 +6,7 @@ import signal
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +26,7 @@ BATCH_CHARACTERS = 1_000_000
 INDEX_LIMIT_S = 300.0
 INDEX_POLL_S = 0.1
 LOW_SCORE = 0.3
-"""Below this a hit is no answer."""
+"""An off-topic question's best hit stays below this."""
 
 
 @dataclass(slots=True)
@@ -161,7 +161,11 @@ def _skipped(corpus: Corpus) -> str:
 
 async def _teach(visit: Visit, agent: AgentClient) -> None:
     printing.title("3. Remember what the team knows (POST /api/entities/bulk, and the MCP tool `add`)")
-    stored = await visit.rest.post("/api/entities/bulk?sync=true", {"entities": list(knowledge.RECORDS)})
+    stored = await visit.rest.post(
+        # Not deferred: these go ahead of the documents, which are still being embedded.
+        "/api/entities/bulk?sync=true",
+        {"entities": list(knowledge.RECORDS), "defer_embeddings": False},
+    )
     visit.ids = {entity["name"]: entity["id"] for entity in stored.body["entities"]}
     kinds = ", ".join(entity["entity_type"] for entity in stored.body["entities"])
     printing.line(f"REST: {stored.body['total']} records ({kinds}) in {stored.ms:.0f} ms.")
@@ -205,20 +209,23 @@ async def _ask_over_rest(visit: Visit) -> None:
         visit.rest_ms.append(answer.ms)
         printing.asked(question)
         printing.answered(answer.body, answer.ms)
-        _require_sense(question, answer.body["results"], retired)
+        _require_sense(question, answer.body, retired)
 
 
-def _require_sense(question: Question, results: Sequence[Mapping[str, Any]], retired: str) -> None:
+def _require_sense(question: Question, response: Mapping[str, Any], retired: str) -> None:
     """Fail where the memory does not do what the demo says it does."""
-    if any(hit["id"] == retired for hit in results):
-        raise DemoFailed(f"a retired decision was found for {question.text!r}.")
+    results = response["results"]
+    best = max((hit["score"] for hit in results), default=0.0)
     if question.answered and not results:
         raise DemoFailed(f"nothing was found for {question.text!r}.")
+    if not question.answered and best >= LOW_SCORE:
+        raise DemoFailed(f"{question.text!r} has no answer here, and yet a hit scored {best:.2f}.")
+    if any(hit["id"] == retired for hit in results):
+        raise DemoFailed(f"a retired decision was found for {question.text!r}.")
+    if question.retires and response["filters"]["graph_retrieval"]["lifecycle_gate"]["superseded_dropped"]:
+        printing.line(f"note:  {retired}, which it retired, was found as well and left out", indent=5)
     if not question.answered:
-        best = max((hit["score"] for hit in results), default=0.0)
-        printing.line(f"best score {best:.2f}: below {LOW_SCORE} means that nothing here answers it.", indent=5)
-        if best >= LOW_SCORE:
-            raise DemoFailed(f"{question.text!r} has no answer here, and yet a hit scored {best:.2f}.")
+        printing.line(f"note:  the best score is {best:.2f}: nothing here is about it", indent=5)
 
 
 async def _ask_over_mcp(visit: Visit, agent: AgentClient) -> None:
@@ -249,7 +256,7 @@ def _say_what_next(visit: Visit) -> None:
     rest, agent = statistics.median(visit.rest_ms), statistics.median(visit.agent_ms)
     printing.line(
         f"{len(visit.rest_ms)} questions over REST, median {rest:.0f} ms; {len(visit.agent_ms)} calls over MCP, median"
-        f" {agent:.0f} ms; everything in one process, nothing over the network."
+        f" {agent:.0f} ms. One process did all of it, without a network."
     )
     printing.title("What to do next")
     for step in (
