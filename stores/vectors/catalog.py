@@ -57,8 +57,8 @@ class Catalog:
                 self.put(record_id, Held(revision, range(number, number + 1), kind))
             self.next_row = number + 1
 
-    def put(self, record_id: str, held: Held) -> range:
-        """Replace or delete a record; return the rows of passages that became invalid."""
+    def put(self, record_id: str, held: Held) -> None:
+        """Replace or delete a record."""
         before = self.records.pop(record_id, None)
         self.next_row = max(self.next_row, held.rows.stop)
         if held.kind == DELETION:
@@ -66,11 +66,9 @@ class Catalog:
         else:
             self.records[record_id] = held
             self.passages += len(held.passage_rows)
-        if before is None:
-            return range(0)
-        self.superseded.update(before.rows)
-        self.passages -= len(before.passage_rows)
-        return before.passage_rows
+        if before is not None:
+            self.superseded.update(before.rows)
+            self.passages -= len(before.passage_rows)
 
     def put_state(self, row: int, state: str) -> None:
         """Note the newest state."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from stores.records import IndexFilter
-from stores.vectors.catalog import PASSAGE, Catalog
+from stores.vectors.catalog import Catalog
 from stores.vectors.conditions import wanted
 from stores.vectors.matrix import Matrix, Snapshot, row_bytes
 from stores.vectors.passages import DenseHit, EmbeddedRecord, Vector, VectorState
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 INDEX_FROM = 100_000
 """Passages from which an index that exceeds the memory budget is searched approximately."""
-_BURIED_SHARE = 0.5
 # While LanceDB itself answers it reads replaced rows, too, and every commit is one more file.
 _MOST_REPLACED = 1_000
 
@@ -66,8 +65,7 @@ class VectorIndex:
 
     def contents(self) -> Mapping[str, int]:
         """Every record's id and revision, those without text included."""
-        with self._writing:
-            return {record_id: held.revision for record_id, held in self._catalog.records.items()}
+        return {record_id: held.revision for record_id, held in self._catalog.records.copy().items()}
 
     def replace(self, records: Sequence[EmbeddedRecord], deleted: Sequence[str], state: VectorState) -> None:
         """Make these the only passages of those records, remove the deleted ones, store the state: one commit.
@@ -97,6 +95,8 @@ class VectorIndex:
         if limit < 1 or not filter.visibility or not all(filter.any_of.values()):
             return []
         query = np.ascontiguousarray(vector, np.float32)
+        if query.shape != (self._dimension,) or not np.isfinite(query).all():
+            raise ValueError(f"A question's vector has to be {self._dimension} finite numbers.")
         snapshot = self._snapshot()
         if snapshot is not None:
             return snapshot.search(query, filter, limit)
@@ -104,13 +104,12 @@ class VectorIndex:
 
     def vectors_of(self, record_ids: Iterable[str]) -> dict[str, Vector]:
         """The vector of each record's first passage; records without text are left out."""
-        held = {each: self._catalog.records.get(each) for each in record_ids}
-        rows = {each: item.rows.start for each, item in held.items() if item and item.kind == PASSAGE}
         snapshot = self._snapshot()
-        if snapshot is None:
-            return self._table.vectors(rows)
-        found = {each: snapshot.vector(row) for each, row in rows.items()}
-        return {each: vector for each, vector in found.items() if vector is not None}
+        if snapshot is not None:
+            found = {each: snapshot.vector(each) for each in record_ids}
+            return {each: vector for each, vector in found.items() if vector is not None}
+        held = {each: self._catalog.records.get(each) for each in record_ids}
+        return self._table.vectors({each: item.rows.start for each, item in held.items() if item and item.passage_rows})
 
     def memory_bytes(self) -> int:
         """The memory that the vectors take at the moment."""
@@ -152,21 +151,19 @@ class VectorIndex:
                     raise ValueError(f"A vector of {record.record_id} is not {self._dimension} finite numbers.")
 
     def _take_in(self, written: "Written", latest: Mapping[str, EmbeddedRecord], state: str) -> None:
-        matrix = self._matrix
         for record_id, held in written.held.items():
-            replaced = self._catalog.put(record_id, held)
-            if matrix is not None:
-                matrix.bury(replaced)
-                if held.kind == PASSAGE:
-                    matrix.append(latest[record_id], held.rows)
+            self._catalog.put(record_id, held)
         self._catalog.put_state(written.state_row, state)
         self._validity = self._catalog.validity()
-        if matrix is None:
+        if self._matrix is None:
             return
-        matrix.publish()
+        self._matrix.bury(written.held)
+        for record in latest.values():
+            self._matrix.append(record)
+        self._matrix.publish()
         if not self._fits():
             self.drop_matrix()
-        elif matrix.dead_share > _BURIED_SHARE:
+        elif self._matrix.wasteful:
             self._matrix = self._load()
 
     def _snapshot(self) -> Snapshot | None:
@@ -186,9 +183,9 @@ class VectorIndex:
 
     def _load(self) -> Matrix:
         matrix = Matrix(self._dimension)
-        valid = [held.rows for held in self._catalog.records.values() if held.kind == PASSAGE]
-        if valid:
-            matrix.append_columns(self._table.load(np.concatenate([np.asarray(rows) for rows in valid])))
+        valid = [row for held in self._catalog.records.values() for row in held.passage_rows]
+        for columns in self._table.load(np.array(valid, np.int64)):
+            matrix.append_columns(columns)
         matrix.publish()
         return matrix
 

@@ -109,15 +109,13 @@ def vectors(table: Any) -> Vector:
     return np.concatenate([np.empty((0, width), np.float32), *lines])
 
 
-def columns(table: Any, valid: Integers) -> Columns:
-    """The passages among a table's rows whose numbers are given, ready for the matrix."""
-    numbers = table.column("row").to_numpy()
-    order = np.argsort(numbers, kind="stable")
-    chosen = order[np.isin(numbers[order], valid)]
+def columns(batch: Any, valid: Integers) -> Columns:
+    """The passages among some rows whose numbers are given, ready for the matrix."""
+    table = pa.Table.from_batches([batch])
+    chosen = np.flatnonzero(np.isin(table.column("row").to_numpy(), valid))
     rows = table.drop_columns(["vector"]).take(pa.array(chosen)).combine_chunks()
     return Columns(
         vectors=vectors(table)[chosen],
-        rows=numbers[chosen],
         starts=rows.column("start").to_numpy(),
         ends=rows.column("end").to_numpy(),
         updated_at=rows.column("updated_at").to_numpy(),

@@ -18,7 +18,8 @@ SLACK = 2 * 10.0**-DIGITS
 VISIBILITY = "visibility"
 # Below this share of wanted rows, picking them out is cheaper than multiplying all.
 _PICK_BELOW = 0.2
-_ROW_BYTES = 64
+_ROW_BYTES = 256
+_FEW_BURIED = 4_096
 
 Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]
@@ -55,12 +56,13 @@ class Snapshot:
     blocks: tuple[Vector, ...]
     size: int
     alive: Bools
-    rows: Integers
     starts: Integers
     ends: Integers
     updated_at: Integers
     owners: Sequence[str]
     """May grow beyond `size`."""
+    places: Mapping[str, Sequence[int]]
+    """Where each record's passages lie; those of newer commits may lie beyond `size`."""
     postings: Mapping[tuple[str, str], Growing[np.int64]]
     """For each key and value the places of the passages that have it, ascending; may grow beyond `size`."""
 
@@ -79,12 +81,12 @@ class Snapshot:
             if taken == len(places) or (len(hits) >= limit and hits[limit - 1].score >= last - SLACK / 2):
                 return hits[:limit]
 
-    def vector(self, row: int) -> Vector | None:
-        """A copy of the vector in the row of that number; None when this snapshot lacks it."""
-        place = int(np.searchsorted(self.rows, row))
-        if place == self.size or self.rows[place] != row:
+    def vector(self, record_id: str) -> Vector | None:
+        """A copy of the vector of a record's first passage; None when this snapshot lacks it."""
+        places = self.places.get(record_id, ())
+        if not places or places[0] >= self.size:
             return None
-        copied: Vector = self.blocks[place // BLOCK_ROWS][place % BLOCK_ROWS].copy()
+        copied: Vector = self.blocks[places[0] // BLOCK_ROWS][places[0] % BLOCK_ROWS].copy()
         return copied
 
     def _wanted(self, accepted: IndexFilter) -> Bools:
@@ -132,8 +134,9 @@ class Matrix:
         self._blocks: list[Vector] = []
         self._size = 0
         self._alive = np.empty(0, np.bool_)
-        self._rows, self._starts, self._ends, self._updated_at = (Growing(np.int64) for _ in range(4))
+        self._starts, self._ends, self._updated_at = (Growing(np.int64) for _ in range(3))
         self._owners: list[str] = []
+        self._places: dict[str, list[int]] = {}
         self._postings: dict[tuple[str, str], Growing[np.int64]] = {}
         self.snapshot = self._freeze()
 
@@ -143,43 +146,47 @@ class Matrix:
         return row_bytes(self._dimension) * self._size
 
     @property
-    def dead_share(self) -> float:
-        """The share of rows that are buried."""
-        return 1 - float(self._alive.mean()) if self._size else 0.0
+    def wasteful(self) -> bool:
+        """Whether more rows are buried than alive, and enough of them to matter."""
+        alive = int(np.count_nonzero(self._alive))
+        return self._size - alive > max(alive, _FEW_BURIED)
 
-    def append(self, record: EmbeddedRecord, rows: range) -> None:
-        """Add the passages of a record, whose rows have those numbers; `publish` shows them."""
+    def append(self, record: EmbeddedRecord) -> None:
+        """Add the passages of a record, which must not be there; `publish` shows them."""
         places = range(self._size, self._size + len(record.passages))
+        if not places:
+            return
         self._append_vectors(np.stack([passage.vector for passage in record.passages]))
-        self._rows.extend(rows)
         self._starts.extend([passage.start for passage in record.passages])
         self._ends.extend([passage.end for passage in record.passages])
         self._updated_at.extend([microseconds(record.updated_at)] * len(places))
         self._owners.extend([record.record_id] * len(places))
+        self._places[record.record_id] = list(places)
         self._posting((VISIBILITY, record.visibility)).extend(places)
         for facet, values in record.facets.items():
             for value in dict.fromkeys(values):
                 self._posting((facet, value)).extend(places)
 
     def append_columns(self, columns: "Columns") -> None:
-        """Add rows that were read from the table, in ascending order of their numbers."""
+        """Add passages that were read from the table."""
         base = self._size
         self._append_vectors(columns.vectors)
-        self._rows.extend(columns.rows)
         self._starts.extend(columns.starts)
         self._ends.extend(columns.ends)
         self._updated_at.extend(columns.updated_at)
         self._owners.extend(columns.owners)
+        for place, owner in enumerate(columns.owners, start=base):
+            self._places.setdefault(owner, []).append(place)
         for key, places in columns.postings.items():
             self._posting(key).extend(places + base)
 
-    def bury(self, rows: Iterable[int]) -> None:
-        """Take rows out of the search from the next `publish` on."""
-        numbers = np.fromiter(rows, np.int64)
-        if len(numbers):
+    def bury(self, record_ids: Iterable[str]) -> None:
+        """Take records out of the search from the next `publish` on."""
+        places = [place for record_id in record_ids for place in self._places.pop(record_id, ())]
+        if places:
             # Snapshots hold the array of before.
             self._alive = self._alive.copy()
-            self._alive[np.searchsorted(self._rows.all(), numbers)] = False
+            self._alive[places] = False
 
     def publish(self) -> None:
         """Show readers what was added and buried, at once."""
@@ -205,11 +212,11 @@ class Matrix:
             tuple(self._blocks),
             self._size,
             self._alive,
-            self._rows.all(),
             self._starts.all(),
             self._ends.all(),
             self._updated_at.all(),
             self._owners,
+            self._places,
             self._postings,
         )
 
@@ -219,7 +226,6 @@ class Columns:
     """Passages as columns; the postings count from 0."""
 
     vectors: Vector
-    rows: Integers
     starts: Integers
     ends: Integers
     updated_at: Integers

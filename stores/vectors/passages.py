@@ -14,7 +14,7 @@ from stores.records import Entity, Facet, Position, facets
 Vector = NDArray[np.float32]
 
 
-class ModelChanged(Exception):  # noqa: N818  # a state that asks for a rebuild, not a fault
+class ModelChanged(Exception):
     """The index holds vectors of another embedding model; the way out is a new index in a new folder."""
 
     def __init__(self, found: str, wanted: str) -> None:

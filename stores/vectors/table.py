@@ -1,7 +1,8 @@
 """The LanceDB table of one organization's passages. Imported only when an index is opened: it loads the engine."""
 
+import shutil
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -35,6 +36,7 @@ class PassageTable:
     def __init__(self, table: Any, folder: Path) -> None:
         self._table = table
         self._schema = table.schema
+        self._approximate = self._indexed()
         self._folder = folder
         # A cleanup removes files that a search of an older version may still read.
         self._reading = threading.Lock()
@@ -49,7 +51,9 @@ class PassageTable:
         folder.mkdir(parents=True, exist_ok=True)
         # Without the interval a handle may answer from an older version; a relative path may be taken for the cloud.
         database = lancedb.connect(str(folder.absolute()), read_consistency_interval=timedelta(0))
-        if _NAME not in database.list_tables().tables:
+        if not any(folder.glob(f"{_NAME}.lance/_versions/*.manifest")):
+            # Nothing was ever committed; a process that was killed may have left an empty folder.
+            shutil.rmtree(folder / f"{_NAME}.lance", ignore_errors=True)
             database.create_table(_NAME, schema=layout.schema(model, dimension))
         table = database.open_table(_NAME)
         found, wanted = layout.read_label(table.schema), layout.label(model, dimension)
@@ -91,10 +95,11 @@ class PassageTable:
             if complete or (len(hits) >= limit and hits[limit - 1].score > found[-1][1].score + SLACK):
                 return hits[:limit]
 
-    def load(self, valid: Integers) -> Columns:
-        """Read the passages of those row numbers."""
-        rows = self._table.search().where(f"kind = {PASSAGE}").select(layout.PASSAGES).limit(None).to_arrow()
-        return layout.columns(rows, valid)
+    def load(self, valid: Integers) -> Iterator[Columns]:
+        """Read the passages of those row numbers, some thousands at a time."""
+        query = self._table.search().where(f"kind = {PASSAGE}").select(layout.PASSAGES).limit(None)
+        for batch in query.to_batches():
+            yield layout.columns(batch, valid)
 
     def vectors(self, rows: Mapping[str, int]) -> dict[str, Vector]:
         """Read the vectors of single rows."""
@@ -118,12 +123,14 @@ class PassageTable:
     def rewrite(self) -> None:
         """Write everything anew, without the rows that were deleted; an approximate index is lost."""
         self._table.add(self._table.to_arrow(), mode="overwrite")
+        self._approximate = self._indexed()
         self._merge()
 
     def ensure_index(self) -> None:
         """Build the approximate index where there is none: about a minute per 100,000 passages."""
-        if not self._indexed():
+        if not self._approximate:
             self._table.create_index("vector", config=HnswSq(distance_type="dot"))
+            self._approximate = True
 
     def close(self) -> None:
         """Let go of the table."""
@@ -147,7 +154,7 @@ class PassageTable:
             .limit(count)
         )
         with self._reading:
-            if self._indexed():
+            if self._approximate:
                 query = query.ef(max(_EF, count)).refine_factor(_REFINE)
             found = query.to_arrow()
         names = ("row", "record_id", "_distance", "start", "end")

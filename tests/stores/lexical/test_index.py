@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -277,6 +278,34 @@ def test_filters_and_phrases_hold_after_compacting(index: LexicalIndex) -> None:
     assert find(index, "日本語") == ["a"]
     assert find(index, "parseTea") == ["a"]
     assert index.search("parse tea", filter=EVERYONE, limit=5).hits[0].coverage == before.hits[0].coverage
+
+
+def test_searches_go_on_while_others_write_and_compact(index: LexicalIndex) -> None:
+    filled(index, a="tea", b="tea")
+    stop = threading.Event()
+    wrong: list[object] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            try:
+                found = find(index, 'tea "tea" kettle')
+            except Exception as error:  # noqa: BLE001 - reported by the assertion below
+                wrong.append(error)
+                return
+            if found != ["a", "b"]:
+                wrong.append(found)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(2, 20):
+        index.apply(batch(number, record("b", f"tea {number}", revision=number), record(f"x{number}", "milk")))
+        if number % 6 == 0:
+            index.compact()
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert wrong == []
 
 
 def test_a_half_built_generation_is_ignored_and_removed(tmp_path: Path) -> None:

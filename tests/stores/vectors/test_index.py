@@ -161,6 +161,32 @@ def test_another_model_or_dimension_asks_for_a_new_index(tmp_path: Path) -> None
         VectorIndex.open(tmp_path / "vectors", model="m@1", dimension=DIMENSION + 1)
 
 
+@pytest.mark.parametrize("leftover", ["passages.lance", "passages.lance/_versions", "passages.lance/data"])
+def test_a_creation_that_was_cut_short_is_begun_again(tmp_path: Path, leftover: str) -> None:
+    (tmp_path / "vectors" / leftover).mkdir(parents=True)
+    index = opened(tmp_path)
+    index.replace([record("a", 1)], [], state(1))
+    assert find(index, 1) == ["a"]
+    index.close()
+
+
+def test_a_question_that_is_no_vector_is_refused(index: VectorIndex) -> None:
+    for wrong in (np.zeros(DIMENSION + 1, np.float32), np.full(DIMENSION, np.nan, np.float32)):
+        with pytest.raises(ValueError, match="finite"):
+            index.search(wrong, filter=EVERYONE, limit=1)
+
+
+def test_a_record_replaced_thousands_of_times_takes_no_more_memory(tmp_path: Path) -> None:
+    index = opened(tmp_path)
+    index.replace([record("a", *range(1_000))], [], state(1))
+    find(index, 1)
+    for number in range(2, 12):
+        index.replace([record("a", *range(1_000), revision=number)], [], state(number))
+    assert index.memory_bytes() < 7_000 * 300
+    assert index.search(unit(999), filter=EVERYONE, limit=2) == [DenseHit("a", 1.0, 9_990, 9_999)]
+    index.close()
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_vector_that_is_not_finite_is_refused_and_changes_nothing(index: VectorIndex, value: float) -> None:
     broken = EmbeddedPassage(0, 1, np.full(DIMENSION, value, np.float32))
