@@ -17,6 +17,7 @@ from tools.retrieval.scoring import (
     RECENCY_BONUS,
     Candidate,
     fuse,
+    lifted,
     ranked,
     recency,
 )
@@ -107,18 +108,18 @@ def _graph_lane(indexes: OpenIndexes, plan: Plan, pool: dict[str, Candidate], ra
     seeds = sorted(pool.values(), key=lambda candidate: (-candidate.fused, candidate.id))[:SEEDS]
     query = NeighbourQuery(visibility=plan.filter.visibility, as_of=plan.as_of, limit_per_id=NEIGHBOURS_EACH)
     strength = {seed.id: seed.fused for seed in seeds}
-    lifted: dict[str, float] = {}
+    reached: dict[str, float] = {}
     for neighbour in indexes.graph.neighbours([seed.id for seed in seeds], query=query):
-        lifted[neighbour.id] = max(lifted.get(neighbour.id, 0.0), strength[neighbour.origin_id])
-    for rank, (record_id, best) in enumerate(sorted(lifted.items(), key=lambda item: (-item[1], item[0])), start=1):
+        reached[neighbour.id] = max(reached.get(neighbour.id, 0.0), strength[neighbour.origin_id])
+    for rank, (record_id, best) in enumerate(sorted(reached.items(), key=lambda item: (-item[1], item[0])), start=1):
         candidate = pool.setdefault(record_id, Candidate(record_id))
         candidate.graph_rank = rank
         candidate.sources.append("graph")
         if len(candidate.sources) == 1:
-            candidate.fused = best * NEIGHBOUR_SHARE * 0.5
+            candidate.fused = best * NEIGHBOUR_SHARE
         else:
-            candidate.fused = min(1.0, candidate.fused + NEIGHBOUR_BONUS * best)
-    ranking.counts["graph"] = len(lifted)
+            candidate.fused = lifted(candidate.fused, NEIGHBOUR_BONUS * best)
+    ranking.counts["graph"] = len(reached)
 
 
 def _keep_permitted(app: App, plan: Plan, pool: dict[str, Candidate], ranking: Ranking) -> None:
@@ -142,6 +143,6 @@ def _rank(plan: Plan, pool: dict[str, Candidate], ranking: Ranking) -> None:
         candidate.score = candidate.fused
         if plan.boost_recent:
             fresh = recency(ranking.standings[candidate.id].updated_at, plan.now, plan.decay_days)
-            candidate.score *= 1 + RECENCY_BONUS * fresh
-        candidate.score = round(min(1.0, candidate.score), 6)
+            candidate.score = lifted(candidate.score, RECENCY_BONUS * fresh)
+        candidate.score = round(candidate.score, 6)
     ranking.candidates = ranked(pool)[:POOL_LIMIT]

@@ -1,26 +1,40 @@
 """Pure scoring: lane scores in, one comparable score per record out. No I/O, no clock.
 
-Lanes are fused by a convex combination of scores that are normalised by what the query could reach, not by its own best
-hit (theoretical min-max normalisation: Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval",
-ACM TOIS 2023). So scores of different queries compare: an exact answer is near 1, an off-topic best hit stays low.
+Lanes are fused by a weighted sum of scores that are normalised by what the query could reach, not by its own best hit
+(theoretical min-max normalisation: Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", ACM
+TOIS 2023). So scores of different queries compare: an exact answer is near 1, an off-topic best hit stays low. The
+weights were chosen on four labelled collections (`engrain eval`); `docs/decisions/scores.md` has the figures.
 """
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-LEXICAL_WEIGHT = 0.5
-COSINE_FLOOR = 0.15
-"""Cosines of unrelated texts under the default model lie around and below this."""
-COSINE_CEILING = 0.75
-"""A question and the passage that answers it rarely come closer than this."""
-NEIGHBOUR_SHARE = 0.6
+BM25_WEIGHT = 0.6
+"""Of BM25 as a share of its ceiling; the cosine has weight 1."""
+COVERAGE_WEIGHT = 0.15
+WORDS_ALONE = 2.0
+"""What the words' evidence counts for when there are no vectors."""
+BACKGROUND = 0.2
+"""A record outside of the dense lane is taken to be as near as the lane's last hit, and no nearer than unrelated texts
+under the default model are."""
+
+EXACT_EVIDENCE = 1.1
+EXACTNESS = 16
+"""The power of the coverage that tells holding every word from holding most of them."""
+EXACT_SHARE = 0.1
+"""How much the evidence still tells among records that hold every word."""
+
+CALIBRATION = ((0.0, 0.0), (0.6, 0.3), (EXACT_EVIDENCE, 0.9), (1.75, 1.0))
+"""From evidence to score: the best hit of an off-topic query stays below the second point, records that hold every word
+reach the third, and the last is every lane's maximum. Straight in between."""
+
+NEIGHBOUR_SHARE = 0.3
 """A record found through the graph alone scores at most this share of the candidate that led to it."""
-NEIGHBOUR_BONUS = 0.05
-"""What a candidate gains from being linked to a better one, as a share of that one's score."""
-RECENCY_BONUS = 0.05
-"""The most that recency adds, as a share of the score."""
+NEIGHBOUR_BONUS = 0.2
+"""How far being linked to a better candidate can lift a score, times that one's score; see `lifted`."""
+RECENCY_BONUS = 0.2
+"""How far being new can lift a score; see `lifted`."""
 
 
 @dataclass(slots=True)
@@ -43,25 +57,48 @@ class Candidate:
     sources: list[str] = field(default_factory=list)
 
 
-def dense_score(cosine: float | None) -> float:
-    """Map a cosine to 0..1."""
-    if cosine is None:
-        return 0.0
-    return min(1.0, max(0.0, (cosine - COSINE_FLOOR) / (COSINE_CEILING - COSINE_FLOOR)))
-
-
-def lexical_score(candidate: Candidate, ceiling: float) -> float:
-    """Map BM25 to 0..1: the share of the query that is there, weighted by how strongly it is there."""
-    if candidate.lexical is None or ceiling <= 0:
-        return 0.0
-    return min(1.0, candidate.coverage * math.sqrt(min(1.0, candidate.lexical / ceiling) or 0.0) ** 0.5)
-
-
 def fuse(candidates: Mapping[str, Candidate], *, ceiling: float, dense: bool) -> None:
-    """Set `fused` on every candidate; without a dense lane the lexical one stands alone."""
-    weight = LEXICAL_WEIGHT if dense else 1.0
+    """Set `fused`, 0 to 1, on every candidate. `ceiling` is the BM25 that no record can exceed for this query."""
+    absent = _absent_cosine(candidates.values())
     for candidate in candidates.values():
-        candidate.fused = weight * lexical_score(candidate, ceiling) + (1 - weight) * dense_score(candidate.cosine)
+        words = words_evidence(candidate, ceiling)
+        if dense:
+            near = absent if candidate.cosine is None else max(0.0, candidate.cosine)
+            evidence = near + words
+        else:
+            evidence = WORDS_ALONE * words
+        exact = EXACT_EVIDENCE * candidate.coverage**EXACTNESS + EXACT_SHARE * evidence
+        candidate.fused = calibrated(max(evidence, exact))
+
+
+def words_evidence(candidate: Candidate, ceiling: float) -> float:
+    """How strongly a record holds the query's words, and how many of them."""
+    strength = min(1.0, (candidate.lexical or 0.0) / ceiling) if ceiling > 0 else 0.0
+    return BM25_WEIGHT * strength + COVERAGE_WEIGHT * candidate.coverage
+
+
+def _absent_cosine(candidates: Iterable[Candidate]) -> float:
+    last = min((c.cosine for c in candidates if c.cosine is not None), default=0.0)
+    return min(max(0.0, last), BACKGROUND)
+
+
+def calibrated(evidence: float) -> float:
+    """Map evidence to a score from 0 to 1; it rises wherever evidence does."""
+    low, low_score = CALIBRATION[0]
+    for high, high_score in CALIBRATION[1:]:
+        if evidence <= high:
+            return low_score + (high_score - low_score) * max(0.0, evidence - low) / (high - low)
+        low, low_score = high, high_score
+    return low_score
+
+
+def lifted(score: float, share: float) -> float:
+    """Raise a score by up to a share (0 to 1) of what separates it from certainty either way.
+
+    It rises wherever the score does and stays within 0 and 1, so a bonus never makes two scores equal; it moves the
+    doubtful ones most, and hardly lifts what is off topic.
+    """
+    return score + share * score * (1 - score)
 
 
 def recency(updated_at: datetime, now: datetime, decay_days: float) -> float:

@@ -1,0 +1,148 @@
+"""Scores: within range, rising with every lane, comparable between queries, and the same for the real engines."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.people import Person
+from tools.retrieval.scoring import CALIBRATION, Candidate, calibrated, fuse, lifted, ranked, recency
+
+CEILING = 20.0
+shares = st.floats(0, 1)
+candidates = st.builds(
+    Candidate,
+    id=st.text("abc", min_size=1, max_size=3),
+    lexical=st.none() | st.floats(0, CEILING),
+    coverage=shares,
+    cosine=st.none() | st.floats(-1, 1),
+)
+pools = st.lists(candidates, min_size=1, max_size=8, unique_by=lambda candidate: candidate.id)
+
+
+def fused(pool: list[Candidate], *, dense: bool = True, ceiling: float = CEILING) -> dict[str, float]:
+    """Fuse copies of the candidates."""
+    copies = {candidate.id: replace(candidate) for candidate in pool}
+    fuse(copies, ceiling=ceiling, dense=dense)
+    return {candidate.id: candidate.fused for candidate in copies.values()}
+
+
+@given(pools, st.booleans(), st.floats(0, CEILING))
+def test_scores_stay_between_0_and_1_whatever_the_lanes_say(pool: list[Candidate], dense: bool, ceiling: float) -> None:
+    assert all(0 <= score <= 1 for score in fused(pool, dense=dense, ceiling=ceiling).values())
+
+
+@given(pools, st.floats(0, CEILING), st.booleans())
+def test_a_score_never_falls_when_bm25_rises(pool: list[Candidate], more: float, dense: bool) -> None:
+    first = pool[0]
+    raised = replace(first, lexical=max(first.lexical or 0.0, more))
+    assert fused([raised, *pool[1:]], dense=dense)[first.id] >= fused(pool, dense=dense)[first.id]
+
+
+@given(pools, shares, st.booleans())
+def test_a_score_never_falls_when_coverage_rises(pool: list[Candidate], more: float, dense: bool) -> None:
+    first = pool[0]
+    raised = replace(first, coverage=max(first.coverage, more))
+    assert fused([raised, *pool[1:]], dense=dense)[first.id] >= fused(pool, dense=dense)[first.id]
+
+
+@given(pools, st.floats(-1, 1))
+def test_a_score_never_falls_when_the_cosine_rises(pool: list[Candidate], more: float) -> None:
+    first = pool[0]
+    near = -1.0 if first.cosine is None else first.cosine
+    before, raised = replace(first, cosine=near), replace(first, cosine=max(near, more))
+    assert fused([raised, *pool[1:]])[first.id] >= fused([before, *pool[1:]])[first.id]
+
+
+@given(pools)
+def test_a_record_outside_of_the_dense_lane_is_not_nearer_than_the_last_one_in_it(pool: list[Candidate]) -> None:
+    held = [candidate.cosine for candidate in pool if candidate.cosine is not None]
+    inside = Candidate("inside", cosine=max(0.0, min(held, default=0.0)))
+    outside = Candidate("outside")
+    scores = fused([*pool, inside, outside])
+    assert scores["outside"] <= scores["inside"]
+
+
+@given(st.lists(st.tuples(st.text(min_size=1), st.sampled_from([0.0, 0.25, 0.5, 1.0])), unique_by=lambda pair: pair[0]))
+def test_the_ranking_falls_and_ties_go_to_the_smaller_id(scored: list[tuple[str, float]]) -> None:
+    found = ranked({record_id: Candidate(record_id, score=score) for record_id, score in scored})
+    assert [(-each.score, each.id) for each in found] == sorted((-score, record_id) for record_id, score in scored)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), shares)
+def test_a_bonus_keeps_the_order_and_the_range(one: float, other: float, share: float) -> None:
+    low, high = sorted((one, other))
+    assert low <= lifted(low, share) <= lifted(high, share) <= 1
+
+
+def test_evidence_maps_to_the_stated_points_and_straight_in_between() -> None:
+    for evidence, score in CALIBRATION:
+        assert calibrated(evidence) == pytest.approx(score)
+    assert calibrated(0.3) == pytest.approx(0.15)
+    assert calibrated(99.0) == 1.0
+    assert calibrated(-1.0) == 0.0
+
+
+def test_a_record_with_every_word_is_near_1_even_where_its_meaning_is_far() -> None:
+    found = fused([Candidate("a", lexical=0.1 * CEILING, coverage=1.0, cosine=0.0)])
+    assert found["a"] >= 0.9
+
+
+def test_words_without_vectors_still_tell_exact_from_off_topic() -> None:
+    pool = [
+        Candidate("exact", lexical=0.5 * CEILING, coverage=1.0),
+        Candidate("stray", lexical=0.15 * CEILING, coverage=0.25),
+    ]
+    found = fused(pool, dense=False)
+    assert found["exact"] >= 0.9
+    assert found["stray"] < 0.3
+
+
+def test_recency_halves_with_each_period_and_the_future_counts_as_present() -> None:
+    now = datetime(2024, 5, 1, tzinfo=UTC)
+    assert recency(now, now, 30) == 1
+    assert recency(now - timedelta(days=30), now, 30) == pytest.approx(0.5)
+    assert recency(now - timedelta(days=60), now, 30) == pytest.approx(0.25)
+    assert recency(now + timedelta(days=5), now, 30) == 1
+
+
+NOTES = [
+    ("Retry policy for HTTP calls", "Calls are retried three times with exponential backoff and full jitter."),
+    ("Error E4711 in the build", "The build fails with E4711 when the cache folder is mounted read-only."),
+    ("Tenant isolation", "Every query carries the organization's id; a missing one raises NoTenantError at once."),
+    ("Connection pooling", "Ten PostgreSQL connections stay open per worker and are recycled every hour."),
+    ("Release checklist", "Bump the version, run the migrations on a copy, then tag and push the container image."),
+    ("Why SQLite holds the ledger", "A durable commit takes a fifth of a millisecond and needs no server process."),
+    ("Feature flags", "Flags are read from flags_for_user(), never from the environment, so that tests can set them."),
+    ("Logging", "Log lines are structured; the request id is bound once in the middleware and inherited."),
+]
+OFF_TOPIC = [
+    "sourdough baking with rye and a long cold proof",
+    "who won the football world cup final",
+    "income tax law for married couples",
+    "purple violin mountain yesterday",
+    "grandmother's cherry jam",
+]
+
+
+async def best(person: Person, query: str) -> tuple[str, float]:
+    found = (await person.call("search", query=query))["results"]
+    return (found[0]["name"], found[0]["score"]) if found else ("", 0.0)
+
+
+@pytest.mark.anyio
+async def test_exact_answers_are_near_1_and_off_topic_ones_below_a_third(owner: Person) -> None:
+    entities = [{"name": name, "content": content, "entity_type": "note"} for name, content in NOTES]
+    await owner.call("bulk_create_entities", entities=entities, sync=True)
+    for name, content in NOTES:
+        for query in (name, content, content.split(";")[0].rstrip(".")):
+            found, score = await best(owner, query)
+            assert (found, score >= 0.9) == (name, True), (query, score)
+    for identifier, name in (("E4711", NOTES[1][0]), ("NoTenantError", NOTES[2][0]), ("flags_for_user", NOTES[6][0])):
+        found, score = await best(owner, identifier)
+        assert (found, score >= 0.9) == (name, True), (identifier, score)
+    for query in OFF_TOPIC:
+        found, score = await best(owner, query)
+        assert score < 0.3, (query, found, score)
