@@ -105,7 +105,10 @@ class Feed:
             return "it followed another ledger"
         if position.sequence > head.sequence:
             return f"it is at {position.sequence}, beyond the ledger's {head.sequence}: the ledger was restored"
-        if position.sequence and self.position(position.sequence).batch != position.batch:
+        batch = self.position(position.sequence).batch
+        if position.sequence and not batch:
+            return f"the feed is pruned beyond {position.sequence}, where the index ends"
+        if batch != position.batch:
             return f"it followed another history up to {position.sequence}: the ledger was restored"
         try:
             self.changes(position, 1)

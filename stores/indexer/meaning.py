@@ -115,7 +115,7 @@ class VectorLane(Lane):
         folder = around.files.current(self.name)
         index = self._open_folder(folder, embedder) if folder is not None else None
         if folder is None or index is None:
-            folder = self._fresh_folder()
+            folder = self._fresh_folder(replaces=folder is not None)
             index = self._opened(folder, embedder)
         around.files.sweep(self.name, [folder])
         self._adopt(folder, index)
@@ -139,10 +139,10 @@ class VectorLane(Lane):
             self._around.files.set_aside(self.name, folder)
         return None
 
-    def _fresh_folder(self) -> Path:
+    def _fresh_folder(self, *, replaces: bool) -> Path:
         files = self._around.files
         folder = files.fresh(self.name)
-        if not self._around.feed.reaches_back(self._around.options.replay_at_most):
+        if replaces or not self._around.feed.reaches_back(self._around.options.replay_at_most):
             marker(folder).write_text(MISSING)
         files.point(self.name, folder)
         return folder

@@ -41,8 +41,9 @@ class EmbedderSource:
 
     @property
     def model(self) -> str:
-        """The name of the model; empty before it was first needed."""
-        return self._made.model if self._made is not None else ""
+        """The name of the model; empty as long as it is not known without making the embedder."""
+        known = self._made if callable(self._given) else self._given
+        return known.model if known is not None else ""
 
     def get(self) -> Embedder:
         """The embedder; raises what making it raises, and tries again the next time."""

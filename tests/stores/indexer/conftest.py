@@ -4,8 +4,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from tests.stores.indexer.samples import World
+
+
+@pytest.fixture(autouse=True, scope="session")
+def plain_logs() -> Iterator[None]:
+    """Faults are provoked by the dozen here: print them without the values of every variable."""
+    renderer = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[structlog.processors.add_log_level, renderer])
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture

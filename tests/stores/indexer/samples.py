@@ -111,14 +111,16 @@ class World:
         return Ledger.open(self.url)
 
     def add_organization(self, organization_id: str) -> None:
-        user = User(f"user-of-{organization_id}", f"{organization_id}@example.org", "x", "h", False, None, None, self.clock())
-        self.ledger.create_account(user, Organization(organization_id, organization_id, organization_id, True, self.clock()))
+        user = User(
+            f"user-of-{organization_id}", f"{organization_id}@example.org", "x", "h", False, None, None, self.clock()
+        )
+        self.ledger.create_account(
+            user, Organization(organization_id, organization_id, organization_id, True, self.clock())
+        )
 
     def start(self, **options: object) -> Indexer:
         self.options = replace(self.options, **options)  # type: ignore[arg-type]
-        indexer = Indexer(
-            self.ledger, self.indexes, embedder=self.embedder, options=self.options, clock=self.clock
-        )
+        indexer = Indexer(self.ledger, self.indexes, embedder=self.embedder, options=self.options, clock=self.clock)
         self.ledger.on_commit.append(indexer.notify)
         indexer.start()
         self._indexer = indexer
@@ -163,9 +165,13 @@ class World:
     def settle(self, org: str = ORG) -> None:
         """Wait until every index holds everything."""
         head = self.ledger.head(org).sequence
-        missing = self.indexer.wait_applied(org, head, [], PATIENCE_S)
-        assert not missing, (missing, self.indexer.status())
-        until(lambda: all(line.state == "ready" for line in self.indexer.status() if line.organization_id == org))
+
+        def settled() -> bool:
+            missing = self.indexer.wait_applied(org, head, [], PATIENCE_S)
+            lines = [line for line in self.indexer.status() if line.organization_id == org]
+            return not missing and all(line.state == "ready" for line in lines)
+
+        until(settled)
 
     def queued(self, *, interactive: bool, org: str = ORG) -> int:
         """How many records stand ready for the embedding thread."""

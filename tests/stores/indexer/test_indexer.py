@@ -199,7 +199,11 @@ def test_status_counts_what_is_pending(world: World) -> None:
     world.settle()
     world.embedder.gate.clear()
     last = world.write(draft("a"), draft("b"))
-    until(lambda: {line.index: line.pending for line in world.indexer.status()} == {"lexical": 0, "graph": 0, "vectors": 2})
+    until(
+        lambda: (
+            {line.index: line.pending for line in world.indexer.status()} == {"lexical": 0, "graph": 0, "vectors": 2}
+        )
+    )
     line = next(each for each in world.indexer.status() if each.index == "vectors")
     assert (line.organization_id, line.state, line.watermark) == (ORG, "catching_up", last - 2)
 
