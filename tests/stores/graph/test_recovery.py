@@ -55,6 +55,21 @@ def test_every_acknowledged_batch_survives_a_kill(tmp_path: Path, writes: int) -
         assert len(graph.contents()) == 2 * position.sequence
 
 
+def test_a_torn_log_costs_only_the_batches_after_the_tear(tmp_path: Path) -> None:
+    folder = tmp_path / "graph"
+    write_until_killed(folder, 20)
+    (log,) = folder.glob("*.wal")
+    log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])
+    assert probe(folder, ENGINE)
+    with closing(GraphIndex.open(folder, engine=ENGINE)) as graph:
+        position = graph.position()
+        assert position is not None
+        assert 0 < position.sequence < 20
+        assert graph.relation_ids() == {f"r{number}" for number in range(1, position.sequence + 1)}
+        graph.apply(batch(entities("ab"), [relation("r", "a", "b")]))
+        assert "r" in graph.relation_ids()
+
+
 def test_a_folder_without_a_graph_passes_the_probe(tmp_path: Path) -> None:
     assert probe(tmp_path / "graph", ENGINE)
 
