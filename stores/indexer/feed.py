@@ -13,11 +13,11 @@ CHUNK = 64
 """Records read at once, after which their size decides whether the batch goes on."""
 
 
-class FeedGap(Exception):  # noqa: N818  # a state of the feed that asks for a rebuild, not a fault
+class FeedGap(Exception):  # a state of the feed that asks for a rebuild, not a fault
     """The feed no longer holds what follows a position."""
 
 
-class LedgerUnreadable(Exception):  # noqa: N818  # the ledger is at fault, no index is
+class LedgerUnreadable(Exception):  # the ledger is at fault, no index is
     """The ledger did not answer; the index that asked is as good as before."""
 
 

@@ -39,7 +39,7 @@ class Surroundings:
     """Called after every step that others may wait for."""
 
 
-class Interrupted(Exception):  # noqa: N818  # not a fault: the lane is closing
+class Interrupted(Exception):  # not a fault: the lane is closing
     """A rebuild was given up because its organization is being closed."""
 
 

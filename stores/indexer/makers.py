@@ -14,7 +14,7 @@ from stores.lexical import LexicalIndex
 Row = TypeVar("Row")
 
 
-class DamagedGraph(Exception):  # noqa: N818  # says what is wrong, not who is
+class DamagedGraph(Exception):  # says what is wrong, not who is
     """A child process could not open the graph."""
 
 

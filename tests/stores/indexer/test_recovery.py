@@ -26,6 +26,8 @@ from tests.stores.indexer.samples import ORG, PATIENCE_S, HashEmbedder, World, d
 WORDS = ("kestrel", "heron", "bittern", "quagga", "zanzibar")
 INDEXES: tuple[IndexName, ...] = ("lexical", "graph", "vectors")
 
+History = list[tuple[str, int, int, str, bool]]
+
 steps = st.lists(
     st.tuples(
         st.sampled_from(("create", "update", "delete", "relate")),
@@ -38,7 +40,7 @@ steps = st.lists(
 )
 
 
-def play(world: World, history: list[tuple[str, int, int, str, bool]]) -> None:
+def play(world: World, history: History) -> None:
     """Write a history; steps that make no sense at their time are passed over."""
     for action, first, second, word, deferred in history:
         one, other = f"e{first}", f"e{second}"
@@ -68,7 +70,9 @@ def answers(world: World) -> list[object]:
 
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(history=steps, more=steps)
-def test_a_rebuild_equals_what_was_followed(history: list[tuple[str, int, int, str, bool]], more: list[tuple[str, int, int, str, bool]], tmp_path_factory: pytest.TempPathFactory) -> None:  # fmt: skip
+def test_a_rebuild_equals_what_was_followed(
+    history: History, more: History, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     world = World(tmp_path_factory.mktemp("world"))
     try:
         world.start()
