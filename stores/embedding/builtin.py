@@ -1,5 +1,6 @@
 """The embedder that needs no network: all-MiniLM-L6-v2 in int8, run by onnxruntime on the CPU."""
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -7,13 +8,17 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from stores.embedding.embedder import EmbeddingFailed, Passage
 from stores.embedding.passages import split_passages
 from stores.embedding.shipped import MODEL_FILE, SHA256, load_tokenizer, read_shipped
 from stores.embedding.wordpiece import PASSAGE_TOKENS
+
+# onnxruntime tells its maker over the network that it is used, and writes into the user's home, unless this is set
+# before it is loaded; its own `disable_telemetry_events` comes too late.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+import onnxruntime
 
 Vectors = NDArray[np.float32]
 Result = TypeVar("Result")
