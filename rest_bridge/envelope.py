@@ -31,7 +31,7 @@ CLEAR_COOKIES = "engrain.clear_cookies"
 """Scope key: a 401 answer takes the session cookies away, because they are what failed."""
 
 
-class UnsupportedMediaType(EngrainError):  # noqa: N818 - a refusal, like the others of its family
+class UnsupportedMediaType(EngrainError):
     """415: the body is not JSON."""
 
     code = "unsupported_media_type"
@@ -108,7 +108,7 @@ async def answer_http(request: Request, error: Exception) -> Response:
         raise error
     if error.status_code == 405:
         allowed = ", ".join(sorted((error.headers or {}).get("Allow", "").split(", ")))
-        ours: EngrainError = MethodNotAllowed(f"{request.method} is not a method of {request.url.path}.")
+        ours: EngrainError = MethodNotAllowed(f"{request.method} is not a method of {request.scope['path']}.")
         return refusal(ours, request.scope, {"Allow": allowed})
     if error.status_code == 404:
         return refusal(no_such_path(request.scope), request.scope)

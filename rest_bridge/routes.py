@@ -32,8 +32,10 @@ from tools.app import App
 from tools.execute import execute
 from tools.operation import Call, Operation, Outcome, Request, Route
 from tools.parsing import refusal, refuse_unstorable
+from tools.threads import in_thread
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")
+LARGE_BODY = 64 * 1024
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -94,7 +96,12 @@ class Endpoint:
         if self.operation.roles is not None:
             principal = require_principal(scope, self.trusted_origins)
         key = self.idempotency_key(scope)
-        request = self.validate(await self.read(scope, receive))
+        body = await read_body(scope, receive, self.route.body_limit) if self.placement.body else b""
+        if len(body) > LARGE_BODY:
+            # Parsing takes long enough for other callers to notice.
+            request = await in_thread(self.request_of, scope, body)
+        else:
+            request = self.request_of(scope, body)
         call = Call(principal, request_id=scope[REQUEST_ID], client=client)
         outcome = await execute(self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"])
         return self.respond(scope, outcome)
@@ -115,14 +122,19 @@ class Endpoint:
             )
         return key
 
-    async def read(self, scope: Scope, receive: Receive) -> JsonObject:
+    def request_of(self, scope: Scope, body: bytes) -> Request:
+        """Make the operation's request from what a client sent.
+
+        Raises:
+            ValidationFailed: The body is no JSON object, or a field is missing or outside its bounds.
+        """
+        return self.validate(self.fields_of(scope, body))
+
+    def fields_of(self, scope: Scope, body: bytes) -> JsonObject:
         """Collect the fields from path, query, headers and body; unknown names are left out."""
         headers = Headers(scope=scope)
-        data: JsonObject = {}
-        if self.placement.body:
-            body = await read_body(scope, receive, self.route.body_limit)
-            given = parse_object(body, headers.get("content-type"))
-            data = {name: given[name] for name in self.placement.body & given.keys()}
+        given = parse_object(body, headers.get("content-type"))
+        data = {name: given[name] for name in self.placement.body & given.keys()}
         if self.placement.query:
             data |= self.coercion.query(self.placement.query, read_query(scope))
         for header, name in self.placement.headers.items():

@@ -91,3 +91,21 @@ def test_an_error_that_is_not_in_the_table_has_the_status_of_its_parent() -> Non
 
 async def test_details_are_left_out_when_there_are_none(client: httpx2.AsyncClient) -> None:
     assert "details" not in json.loads((await client.get("/nope")).text)
+
+
+MISHOSTED = [
+    ("GET", "/nope", 404),
+    ("PUT", "/api/notes", 405),
+    ("POST", "/mcp", 401),
+    ("GET", "/api", 307),
+    ("GET", "/.well-known/oauth-protected-resource/mcp", 200),
+]
+
+
+@pytest.mark.parametrize("host", ["[", "a b", "x@y", '"', "", "[::1]:port", "%zz"])
+@pytest.mark.parametrize(("method", "path", "status"), MISHOSTED)
+async def test_a_malformed_host_is_no_fault_of_ours(
+    client: httpx2.AsyncClient, host: str, method: str, path: str, status: int
+) -> None:
+    response = await client.request(method, path, headers={"Host": host})
+    assert response.status_code == status
