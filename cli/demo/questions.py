@@ -1,5 +1,6 @@
 """What the demo asks: fixed questions about what it knows to be there, and questions made from headings."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,6 +16,9 @@ GENERIC = frozenset({
     "table of contents", "todo", "unreleased", "usage",
 })  # fmt: skip
 """Headings that many documents have: a question made from one would be answered by any of them."""
+
+_NUMBER = re.compile(r"^[0-9]+(\.[0-9]+)*[.)]?\s+")
+"""The number in front of a heading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +73,11 @@ def _telling_headings(content: str) -> Iterator[str]:
     """Headings that say something, those below the title first."""
     paths = [piece.heading_path for piece in chunks(content) if piece.heading_path]
     for path in sorted(dict.fromkeys(paths), key=lambda path: len(path) == 1):
-        heading = path[-1].strip(" .:?!`*#")
+        heading = _NUMBER.sub("", path[-1]).strip(" .:?!*#")
         if heading.lower() not in GENERIC and 2 <= len(heading.split()) <= 10 and any(map(str.isalpha, heading)):
             yield heading
 
 
 def _first_words(content: str) -> str | None:
     words = content.split()[:8]
-    return " ".join(words) if len(words) > 2 else None
+    return " ".join(words).strip(" .,;:!?") if len(words) > 2 else None

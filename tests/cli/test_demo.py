@@ -1,0 +1,239 @@
+"""The demo runs for real, and leaves nothing behind however it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cli.demo import corpus as corpora
+from cli.demo.corpus import Corpus, Text, folder_corpus, own_corpus
+from cli.demo.failure import DemoFailed
+from cli.demo.knowledge import RECORDS
+from cli.demo.questions import questions_from
+from cli.demo.server import without_settings
+from cli.demo.story import batches
+from tools.create import EntityFields
+
+DEMO = [sys.executable, "-P", "-c", "from cli.main import app; app()", "demo"]
+LIMIT_S = 240.0
+
+GUIDE = """\
+# Orchard guide
+
+## Introduction
+
+Trees.
+
+## When to prune apple trees
+
+Prune in late winter, before the buds swell, and never more than a third of the crown.
+
+## 3. Grafting old varieties
+
+Cut scions in January and keep them in moist sand.
+"""
+
+
+def test_a_folder_is_read_as_far_as_it_is_text(tmp_path: Path) -> None:
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / ".git").mkdir()
+    files = {
+        "guide.md": GUIDE.encode(),
+        "deep/er/notes.rst": "Notes\n=====\n\nWörter.\n".encode(),
+        "deep/bom.txt": b"\xef\xbb\xbfa text with a byte order mark",
+        "code.py": b"print()",
+        ".secret.md": b"# hidden",
+        ".git/x.md": b"# hidden",
+        "latin.txt": "Wörter".encode("latin-1"),
+        "binary.txt": b"a\0b",
+        "empty.md": b" \n",
+        "big.txt": b"x" * (corpora.FILE_BYTES_LIMIT + 1),
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "link.md").symlink_to(tmp_path / "guide.md")
+    read = folder_corpus(tmp_path)
+    assert [text.path for text in read.texts] == ["guide.md", "deep/bom.txt", "deep/er/notes.rst"]
+    assert read.texts[1].content == "a text with a byte order mark"
+    counted = {reason: count for reason, count in read.skipped.items() if count}
+    assert counted == {"hidden": 1, "not UTF-8": 1, "binary": 1, "empty": 1, "over 1 MB": 1}
+
+
+def test_a_large_folder_is_read_up_to_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}.md").write_text("words " * 10)
+    monkeypatch.setattr(corpora, "TOTAL_CHARACTERS_LIMIT", 150)
+    read = folder_corpus(tmp_path)
+    assert ([text.path for text in read.texts], read.skipped["beyond the demo's limit"]) == (["0.md", "1.md"], 3)
+
+
+@pytest.mark.parametrize("make", [lambda path: path / "nowhere", lambda path: path], ids=["missing", "empty"])
+def test_a_folder_without_text_is_refused_in_a_sentence(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    with pytest.raises(DemoFailed, match=r"is not a folder|holds no Markdown"):
+        folder_corpus(make(tmp_path))
+
+
+def test_our_own_documents_are_read_from_a_checkout_and_the_handbook_without_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own, from_checkout = own_corpus()
+    assert from_checkout
+    assert {"README.md", "docs/search.md", "docs/reference/settings.md"} <= {text.path for text in own.texts}
+    monkeypatch.setattr(corpora, "checkout", lambda: None)
+    handbook, from_checkout = own_corpus()
+    assert (from_checkout, len(handbook.texts)) == (False, 3)
+    assert len(questions_from(handbook)) == 3
+
+
+def test_questions_come_from_telling_headings() -> None:
+    found = questions_from(Corpus("orchard", "file:///orchard", [Text("guide.md", GUIDE)]))
+    assert [question.text for question in found] == ["What do we know about When to prune apple trees?"]
+    numbered = GUIDE.replace("## When to prune apple trees", "## Overview")
+    found = questions_from(Corpus("orchard", "file:///orchard", [Text("guide.md", numbered)]))
+    assert [question.text for question in found] == ["What do we know about Grafting old varieties?"]
+
+
+def test_a_text_without_headings_is_asked_about_by_its_first_words() -> None:
+    found = questions_from(
+        Corpus("x", "file:///x", [Text("a.txt", "Sourdough needs time and patience."), Text("b", "!")])
+    )
+    assert [question.text for question in found] == ["What do we know about Sourdough needs time and patience?"]
+
+
+def test_requests_are_bounded_and_lose_nothing() -> None:
+    texts = [Text(str(number), "x" * (400_000 if number == 70 else 1)) for number in range(140)]
+    texts.append(Text("large", "x" * 900_000))
+    cut = list(batches(Corpus("x", "file:///x", texts)))
+    assert [document["url"] for batch in cut for document in batch] == [text.path for text in texts]
+    assert all(len(batch) <= 64 and sum(len(d["content"]) for d in batch) <= 1_000_000 for batch in cut)
+
+
+def test_what_the_team_knows_is_storable() -> None:
+    assert [EntityFields.model_validate(record).name for record in RECORDS]
+
+
+def test_the_users_settings_do_not_reach_the_demos_server() -> None:
+    blanked = without_settings({"ENGRAIN_DATABASE_URL": "postgresql+psycopg://real", "PATH": "/bin"})
+    assert blanked["ENGRAIN_DATABASE_URL"] == ""
+    assert "PATH" not in blanked
+
+
+def test_a_demo_of_no_folder_says_so_and_fails(tmp_path: Path) -> None:
+    ended = subprocess.run([*DEMO, "--folder", str(tmp_path / "no")], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert "is not a folder" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@contextmanager
+def running_demo(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
+    """A demo whose temporary folder is in ours, so that what it leaves behind can be seen."""
+    folder = tmp_path / "orchard"
+    folder.mkdir()
+    (folder / "guide.md").write_text(GUIDE)
+    for name in ("temporary", "home"):
+        (tmp_path / name).mkdir()
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    with subprocess.Popen(
+        [*DEMO, "--folder", str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**environ, "TMPDIR": str(tmp_path / "temporary"), "HOME": str(tmp_path / "home")},
+        cwd=tmp_path,
+    ) as demo:
+        try:
+            yield demo
+        finally:
+            demo.kill()
+
+
+def left_behind(tmp_path: Path) -> list[Path]:
+    """What lies in the temporary folder and in the home of the demo's user."""
+    return [*(tmp_path / "temporary").iterdir(), *(tmp_path / "home").iterdir()]
+
+
+def server_of(demo: "subprocess.Popen[str]") -> int:
+    """Wait until the demo's server is ready, and return its process id."""
+    assert demo.stdout is not None
+    for line in demo.stdout:
+        if "(process " in line:
+            return int(line.partition("(process ")[2].partition(")")[0])
+    raise AssertionError("the demo ended before its server was ready")
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process runs; one that has ended and that nobody waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def gone(pid: int, within_s: float = 30) -> bool:
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if not is_running(pid):
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads process states from /proc")
+class TestARealRun:
+    def test_it_answers_every_question_and_leaves_nothing(self, tmp_path: Path) -> None:
+        with running_demo(tmp_path) as demo:
+            pid = server_of(demo)
+            assert demo.stdout is not None
+            said = demo.stdout.read()
+            assert demo.wait(LIMIT_S) == 0, said
+        for expected in (
+            "What do we know about When to prune apple trees?",
+            "The ledger lives in SQLite",
+            "found by words #",
+            "search(query=",
+            "expand_neighbors(",
+            "fetch_slice(",
+            "What to do next",
+        ):
+            assert expected in said
+        assert "\x1b[" not in said, "no colours into a pipe"
+        assert gone(pid)
+        assert left_behind(tmp_path) == []
+
+    @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+    def test_stopped_midway_it_takes_its_server_and_folder_with_it(self, tmp_path: Path, how: signal.Signals) -> None:
+        with running_demo(tmp_path) as demo:
+            pid = server_of(demo)
+            demo.send_signal(how)
+            assert demo.stdout is not None
+            said = demo.stdout.read()
+            assert demo.wait(60) == 1, said
+        assert "Stopped" in said
+        assert "Traceback" not in said
+        assert gone(pid)
+        assert left_behind(tmp_path) == []
+
+    def test_even_a_killed_demo_leaves_no_server(self, tmp_path: Path) -> None:
+        with running_demo(tmp_path) as demo:
+            pid = server_of(demo)
+            demo.kill()
+            assert demo.wait(60) == -signal.SIGKILL
+        assert gone(pid)
+
+    def test_a_server_that_dies_is_reported_in_a_sentence(self, tmp_path: Path) -> None:
+        with running_demo(tmp_path) as demo:
+            os.kill(server_of(demo), signal.SIGKILL)
+            assert demo.stdout is not None
+            said = demo.stdout.read()
+            assert demo.wait(60) == 1, said
+        assert "The demo failed: " in said
+        assert "Traceback" not in said
+        assert left_behind(tmp_path) == []

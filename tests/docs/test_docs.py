@@ -1,0 +1,132 @@
+"""What the code offers is documented, what is documented exists, and every link leads somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from cli.reference import pages
+from cli.reference.command_page import commands
+from cli.reference.error_page import codes
+from cli.reference.writing import run_reference
+from rest_bridge.events import EVENT_NAMES
+from rest_bridge.health import PATHS
+from tools.catalogue import OPERATIONS
+from tools.settings import PREFIX, Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+HAND_WRITTEN = [
+    *(ROOT / name for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+EVERY_PAGE = [*HAND_WRITTEN, *sorted(REFERENCE.glob("*.md"))]
+
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_MENTIONED = re.compile(rf"\b{PREFIX}[A-Z_]+[A-Z]\b")
+
+
+def headings(path: Path) -> list[str]:
+    prose = _FENCED.sub("", path.read_text(encoding="utf-8"))
+    return [line.lstrip("#").strip() for line in prose.splitlines() if re.match(r"#{1,6} ", line)]
+
+
+def anchors(path: Path) -> set[str]:
+    """The fragments that a Markdown renderer makes of a page's headings."""
+    kept = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings(path))
+    return set(kept)
+
+
+def relative_to_root(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_every_setting_has_its_heading() -> None:
+    assert headings(REFERENCE / "settings.md")[1:] == [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
+
+
+def test_every_tool_has_its_heading() -> None:
+    assert {operation.name for operation in OPERATIONS if operation.tool} <= set(headings(REFERENCE / "tools.md"))
+
+
+def test_every_route_has_its_heading_and_health_is_named() -> None:
+    routes = {f"{op.route.method} {op.route.path}" for op in OPERATIONS if op.route is not None}
+    page = REFERENCE / "rest.md"
+    assert routes <= set(headings(page))
+    assert all(f"GET {path}`" in page.read_text(encoding="utf-8") for path in PATHS)
+
+
+def test_every_error_code_has_its_heading() -> None:
+    assert headings(REFERENCE / "errors.md")[1:] == codes()
+    assert {"signup_disabled", "missing_scope_key", "validation_error", "data_folder_in_use"} <= set(codes())
+
+
+def test_every_command_has_its_heading() -> None:
+    names = commands()
+    assert {"serve", "check", "reindex", "demo", "version"} <= set(names)
+    assert headings(REFERENCE / "commands.md")[1:] == [f"engrain {name}" for name in names]
+
+
+def test_every_event_that_happens_has_its_heading_and_a_known_name() -> None:
+    caused = {event for operation in OPERATIONS for event in operation.events}
+    assert caused <= set(EVENT_NAMES)
+    assert caused <= set(headings(REFERENCE / "events.md"))
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_a_generated_page_is_as_the_code_would_write_it(name: str) -> None:
+    assert (REFERENCE / name).read_text(encoding="utf-8") == pages()[name], "run `make docs`"
+
+
+def test_a_drifted_a_missing_and_a_stray_page_are_named(tmp_path: Path) -> None:
+    assert run_reference(write=tmp_path, check=tmp_path) == 0
+    (tmp_path / "tools.md").write_text("old")
+    (tmp_path / "words.md").unlink()
+    (tmp_path / "gone.md").write_text((tmp_path / "rest.md").read_text())
+    (tmp_path / "mine.md").write_text("written by hand")
+    checked = CliRunner().invoke(app, ["reference", "--check", str(tmp_path)])
+    assert checked.exit_code == 1
+    lines = checked.output.splitlines()
+    assert [line.split()[0] for line in lines] == [str(tmp_path / name) for name in ("tools.md", "words.md", "gone.md")]
+    assert run_reference(write=tmp_path, check=tmp_path) == 0
+    assert (tmp_path / "mine.md").exists()
+
+
+@pytest.mark.parametrize("page", EVERY_PAGE, ids=relative_to_root)
+def test_a_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    prose = _FENCED.sub("", page.read_text(encoding="utf-8"))
+    for target in _LINK.findall(prose):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, fragment = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.exists(), f"{target} leads nowhere"
+        assert not fragment or fragment in anchors(file), f"{target}: no such heading"
+
+
+@pytest.mark.parametrize("page", HAND_WRITTEN, ids=relative_to_root)
+def test_hand_written_pages_name_settings_that_exist(page: Path) -> None:
+    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    assert set(_MENTIONED.findall(page.read_text(encoding="utf-8"))) <= known
+
+
+@pytest.mark.parametrize("page", HAND_WRITTEN, ids=relative_to_root)
+def test_hand_written_pages_name_commands_and_verbs_that_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    spoken = set(re.findall(r"(?:^|`)engrain ([a-z][a-z-]*)", text, re.MULTILINE))
+    assert spoken <= {*commands(), "reference"}
+    verbs = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)) <= verbs
+
+
+def test_the_agents_page_is_short() -> None:
+    assert len((ROOT / "AGENTS.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
+@pytest.mark.parametrize("page", HAND_WRITTEN, ids=relative_to_root)
+def test_lines_of_prose_fit_the_width_of_the_code(page: Path) -> None:
+    long = [line for line in page.read_text(encoding="utf-8").splitlines() if len(line) > 120 and line[:1] != "|"]
+    assert long == []
