@@ -105,6 +105,14 @@ async def test_the_graph_brings_in_neighbours_unless_switched_off(owner: Person)
     assert "graph_retrieval" not in plain["filters"]
 
 
+async def test_the_graph_brings_in_nothing_that_a_filter_leaves_out(owner: Person) -> None:
+    ids = await store(owner)
+    link = [f"about:{ids['Error E4711']}"]
+    await owner.call("create_entity", name="Ticket", content="zzz", related_to=link, sync=True)
+    assert await names(owner, "E4711", types=["error_pattern"]) == ["Error E4711"]
+    assert "Ticket" in await names(owner, "E4711", types=["error_pattern", "episode"])
+
+
 async def test_a_superseded_record_leaves_search_and_stays_readable(owner: Person) -> None:
     ids = await store(owner)
     old = ids["Deploy on Fridays"]

@@ -9,6 +9,7 @@ from stores.embedding import EmbeddingFailed
 from stores.graph import NeighbourQuery
 from stores.indexer import OpenIndexes
 from stores.ledger import Standing
+from stores.records import matches
 from tools.app import App
 from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT, Plan
 from tools.retrieval.scoring import (
@@ -34,6 +35,7 @@ class Ranking:
     candidates: list[Candidate] = field(default_factory=list)
     standings: dict[str, Standing] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=lambda: {"lexical": 0, "vector": 0, "graph": 0})
+    """How many of the candidates each lane found."""
     degraded: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=lambda: {"superseded": 0, "not_permitted": 0})
     timings_ms: dict[str, float] = field(default_factory=dict)
@@ -77,7 +79,6 @@ def _lexical_lane(indexes: OpenIndexes, plan: Plan, pool: dict[str, Candidate], 
         candidate = pool.setdefault(hit.record_id, Candidate(hit.record_id))
         candidate.lexical, candidate.coverage, candidate.lexical_rank = hit.score, hit.coverage, rank
         candidate.sources.append("lexical")
-    ranking.counts["lexical"] = len(found.hits)
     return found.ceiling
 
 
@@ -97,7 +98,6 @@ def _dense_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: dict[str, Cand
         candidate.cosine, candidate.dense_rank = hit.score, rank
         candidate.passage = (hit.start, hit.end)
         candidate.sources.append("vector")
-    ranking.counts["vector"] = len(hits)
     return True
 
 
@@ -119,7 +119,6 @@ def _graph_lane(indexes: OpenIndexes, plan: Plan, pool: dict[str, Candidate], ra
             candidate.fused = best * NEIGHBOUR_SHARE
         else:
             candidate.fused = lifted(candidate.fused, NEIGHBOUR_BONUS * best)
-    ranking.counts["graph"] = len(reached)
 
 
 def _keep_permitted(app: App, plan: Plan, pool: dict[str, Candidate], ranking: Ranking) -> None:
@@ -136,6 +135,18 @@ def _keep_permitted(app: App, plan: Plan, pool: dict[str, Candidate], ranking: R
         ranking.dropped[reason] += 1
         del pool[record_id]
     ranking.standings = standings
+    for record_id in _unwanted(app, plan, pool):
+        del pool[record_id]
+    ranking.counts = {lane: sum(lane in candidate.sources for candidate in pool.values()) for lane in ranking.counts}
+
+
+def _unwanted(app: App, plan: Plan, pool: dict[str, Candidate]) -> list[str]:
+    """Neighbours that the graph brought in although the filter, which it does not know, leaves them out."""
+    if not plan.filter.any_of and plan.filter.updated_since is None:
+        return []
+    brought = [candidate.id for candidate in pool.values() if candidate.sources == ["graph"]]
+    entities = app.ledger.entities(plan.organization_id, brought)
+    return [record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)]
 
 
 def _rank(plan: Plan, pool: dict[str, Candidate], ranking: Ranking) -> None:
