@@ -54,7 +54,8 @@ def token_analyser() -> TextAnalyzer:
 
 def prepare(text: str) -> str:
     """Normalise and put spaces where words end without one; preparing twice changes nothing."""
-    return _SUBTOKEN_END.sub(r"\1 ", _UNSPACED_RUN.sub(_bigrams, normalise(text)))
+    words = normalise(text).split()
+    return " ".join([word if _is_plain(word) else _split(word) for word in words])
 
 
 def normalise(text: str) -> str:
@@ -77,18 +78,25 @@ def positions(text: str) -> list[tuple[int, str]]:
 def exact_tokens(text: str) -> list[str]:
     """Every token as written, lower-cased, and the pieces of paths, calls and assignments; distinct, in order."""
     found: dict[str, None] = {}
-    for word in normalise(text).split():
-        trimmed = _trim(word)
-        for token in (trimmed, *_PIECES.split(trimmed)):
-            _admit(_trim(token), found)
+    for word in dict.fromkeys(normalise(text).split()):
+        for token in _parts(word):
+            _admit(token, found)
     return list(found)
 
 
 def identifiers(text: str) -> list[str]:
     """The exact tokens worth an entry of their own, and every character of a script without spaces."""
-    cased = {token.lower() for token in _PIECES.split(normalise(text)) if _is_camel_case(token)}
-    tokens = [token for token in exact_tokens(text) if not token.isalpha() or token in cased]
-    return tokens if text.isascii() else [*tokens, *dict.fromkeys(_SINGLE_UNSPACED.findall(normalise(text)))]
+    found: dict[str, None] = {}
+    normal = normalise(text)
+    for word in dict.fromkeys(normal.split()):
+        if _is_plain(word):
+            continue
+        for token in _parts(word):
+            if not token.isalpha() or _is_camel_case(token):
+                _admit(token, found)
+    if not normal.isascii():
+        found |= dict.fromkeys(_SINGLE_UNSPACED.findall(normal))
+    return list(found)
 
 
 def is_single_unspaced(term: str) -> bool:
@@ -107,15 +115,33 @@ def _bigrams(run: re.Match[str]) -> str:
     return f" {' '.join(pairs)} "
 
 
+def _split(word: str) -> str:
+    return _SUBTOKEN_END.sub(r"\1 ", word if word.isascii() else _UNSPACED_RUN.sub(_bigrams, word))
+
+
+def _parts(word: str) -> list[str]:
+    """The word without the punctuation around it, and its pieces if it has several."""
+    trimmed = _trim(word)
+    pieces = _PIECES.split(trimmed)
+    return [trimmed, *map(_trim, pieces)] if len(pieces) > 1 else [trimmed]
+
+
 def _trim(token: str) -> str:
-    return token.strip(_TRIMMED).rstrip(".").lower()
+    return token.strip(_TRIMMED).rstrip(".")
 
 
 def _admit(token: str, found: dict[str, None]) -> None:
     # A number is a word of the analysed field already.
-    if token and not token.isdigit() and any(map(str.isalnum, token)) and len(token.encode()) < LONGEST_TERM_BYTES:
-        found[token] = None
+    if token and not token.isdigit() and any(map(str.isalnum, token)):
+        lowered = token.lower()
+        if len(lowered.encode()) < LONGEST_TERM_BYTES:
+            found[lowered] = None
+
+
+def _is_plain(word: str) -> bool:
+    """Whether a word is what most are: Latin letters, none of them a capital but the first."""
+    return word.isascii() and word.isalpha() and (word.islower() or word.istitle())
 
 
 def _is_camel_case(token: str) -> bool:
-    return token.isalpha() and token[1:] != token[1:].lower() and token != token.upper()
+    return token[1:] != token[1:].lower() and token != token.upper()

@@ -1,4 +1,4 @@
-"""How a question becomes a Tantivy query: boosted terms, required phrases and filters, never its query parser."""
+"""How a question becomes a Tantivy query: terms, required phrases and filters, never its query parser."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -19,7 +19,8 @@ MOST_TERMS = 64
 MOST_PHRASES = 8
 
 K1 = 1.2
-BOOSTS = {"text": 1.0, "exact": 1.0}
+FIELDS = ("text", "exact")
+"""Both count alike: an identifier spelt out scores its parts and itself."""
 # A union of a few terms is read lazily; beyond that one automaton over the dictionary is cheaper.
 _FEW = 8
 
@@ -33,11 +34,6 @@ class Term:
     documents: int
     idf: float
 
-    @property
-    def weight(self) -> float:
-        """What the term can add to a score at most, up to the factor k1 + 1."""
-        return BOOSTS[self.field] * self.idf
-
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -49,7 +45,7 @@ class Plan:
     @property
     def ceiling(self) -> float:
         """The BM25 score that no record can reach: every term, infinitely often, in a text of no length."""
-        return sum(term.weight for term in self.terms) * (K1 + 1)
+        return self.mass * (K1 + 1)
 
     @property
     def mass(self) -> float:
@@ -97,10 +93,7 @@ def _weigher(searcher: Searcher) -> Callable[[str], Callable[[str], Term]]:
 
 def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
     """The query for records that hold some term and every phrase, scored by BM25."""
-    terms = [
-        Query.boost_query(Query.term_query(schema, term.field, term.value), BOOSTS[term.field])
-        for term in question.present
-    ]
+    terms = [Query.term_query(schema, term.field, term.value) for term in question.present]
     required = [_phrase(schema, phrase) for phrase in question.phrases]
     return Query.boolean_query(
         [
@@ -146,7 +139,7 @@ def _phrase(schema: Schema, words: tuple[tuple[int, str], ...]) -> Query:
     if len(words) > 1:
         return Query.phrase_query(schema, "text", list(words))
     word = words[0][1]
-    return union([Query.term_query(schema, field, word) for field in BOOSTS])
+    return union([Query.term_query(schema, field, word) for field in FIELDS])
 
 
 def _unscored(query: Query) -> Query:
