@@ -104,7 +104,8 @@ def lifted(score: float, share: float) -> float:
 def recency(updated_at: datetime, now: datetime, decay_days: float) -> float:
     """1 for a record of this moment, falling by half every `decay_days`; records of the future count as present."""
     age = max(now - updated_at, timedelta())
-    return float(0.5 ** (age / timedelta(days=decay_days)))
+    # Not as a timedelta: a tiny number of days would be no time at all.
+    return float(0.5 ** (age.total_seconds() / 86_400 / decay_days))
 
 
 def ranked(candidates: Mapping[str, Candidate]) -> list[Candidate]:

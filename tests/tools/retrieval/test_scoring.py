@@ -108,6 +108,12 @@ def test_recency_halves_with_each_period_and_the_future_counts_as_present() -> N
     assert recency(now + timedelta(days=5), now, 30) == 1
 
 
+def test_a_record_of_another_moment_counts_nothing_when_recency_lasts_no_time() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    assert recency(now - timedelta(seconds=1), now, 5e-324) == 0
+    assert recency(now, now, 5e-324) == 1
+
+
 NOTES = [
     ("Retry policy for HTTP calls", "Calls are retried three times with exponential backoff and full jitter."),
     ("Error E4711 in the build", "The build fails with E4711 when the cache folder is mounted read-only."),
