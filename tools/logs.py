@@ -54,7 +54,9 @@ def configure_logs(level: str, style: Literal["json", "console"], ring: LogRing)
     """Send structured log lines to standard error, and a copy of each to the ring."""
     renderer: Any = structlog.processors.JSONRenderer()
     if style == "console":
-        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        # Plain tracebacks: the default shows local variables, among them tokens and what people wrote.
+        plain = structlog.dev.plain_traceback
+        renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
