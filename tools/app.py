@@ -24,6 +24,7 @@ from stores.folder import DataFolder
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
 from tools.events import EventHub
+from tools.housekeeping import keep_house
 from tools.settings import Settings
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ async def open_app(
         app.indexer.on_applied.append(ring)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(app.events.run)
+            tasks.start_soon(keep_house, app.ledger, app.indexer, clock)
             try:
                 yield app
             finally:
