@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 INDEX_FROM = 100_000
 """Passages from which an index that exceeds the memory budget is searched approximately."""
+# A search that would have to wait longer for the writer, to load the vectors, asks LanceDB.
+_LOAD_WAIT_S = 0.2
 # While LanceDB itself answers it reads replaced rows, too, and every commit is one more file.
 _MOST_REPLACED = 1_000
 
@@ -117,15 +119,16 @@ class VectorIndex:
         return matrix.bytes if matrix else 0
 
     def drop_matrix(self) -> None:
-        """Give the memory back: LanceDB answers until `load_matrix` is called."""
-        with self._writing:
-            self._dropped, self._matrix = True, None
+        """Give the memory back, without waiting: LanceDB answers until `load_matrix` is called."""
+        self._dropped, self._matrix = True, None
 
     def load_matrix(self) -> bool:
-        """Load the vectors into memory, unless they exceed the budget; say whether they are there."""
-        with self._writing:
-            self._dropped = not self._fits()
-            return self._snapshot() is not None
+        """Search in memory again, unless the vectors exceed the budget; say whether that is so.
+
+        They are loaded now, or by the next search when the writer is busy.
+        """
+        self._dropped = not self._fits()
+        return not self._dropped and self._snapshot(wait_s=0) is not None
 
     def compact(self) -> None:
         """Drop replaced and deleted rows for good, merge what is left and build what large indexes need.
@@ -155,28 +158,37 @@ class VectorIndex:
             self._catalog.put(record_id, held)
         self._catalog.put_state(written.state_row, state)
         self._validity = self._catalog.validity()
-        if self._matrix is None:
+        matrix = self._matrix
+        if matrix is None:
             return
-        self._matrix.bury(written.held)
+        matrix.bury(written.held)
         for record in latest.values():
-            self._matrix.append(record)
-        self._matrix.publish()
+            matrix.append(record)
+        matrix.publish()
         if not self._fits():
             self.drop_matrix()
-        elif self._matrix.wasteful:
-            self._matrix = self._load()
+        elif matrix.wasteful:
+            self._install(self._load())
 
-    def _snapshot(self) -> Snapshot | None:
+    def _snapshot(self, wait_s: float = _LOAD_WAIT_S) -> Snapshot | None:
+        """What is in memory, loaded where it is missing; None when LanceDB is to answer."""
         matrix = self._matrix
-        if matrix is not None:
-            return matrix.snapshot
+        if matrix is None and not self._dropped and self._writing.acquire(timeout=wait_s):
+            try:
+                if self._fits():
+                    self._install(self._matrix or self._load())
+                else:
+                    self._dropped = True
+            finally:
+                self._writing.release()
+            matrix = self._matrix
+        return matrix.snapshot if matrix else None
+
+    def _install(self, matrix: Matrix) -> None:
+        # Memory may be taken back at any moment; what was loaded meanwhile goes, too.
+        self._matrix = matrix
         if self._dropped:
-            return None
-        with self._writing:
-            if self._matrix is None and not self._dropped:
-                self._dropped = not self._fits()
-                self._matrix = None if self._dropped else self._load()
-            return self._matrix.snapshot if self._matrix else None
+            self._matrix = None
 
     def _fits(self) -> bool:
         return self._catalog.passages * row_bytes(self._dimension) <= self._budget_bytes

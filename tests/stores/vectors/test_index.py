@@ -239,6 +239,26 @@ def test_memory_can_be_given_back_and_taken_again(index: VectorIndex) -> None:
     assert index.search(unit(3), filter=EVERYONE, limit=10) == before
 
 
+def test_a_search_does_not_wait_for_a_busy_writer(index: VectorIndex) -> None:
+    index.replace([record("a", 1)], [], state(1))
+    held, done = threading.Event(), threading.Event()
+
+    def be_busy() -> None:
+        with index._writing:
+            held.set()
+            done.wait(30)
+
+    writer = threading.Thread(target=be_busy)
+    writer.start()
+    assert held.wait(30)
+    assert find(index, 1) == ["a"]
+    assert not index.load_matrix()
+    index.drop_matrix()
+    done.set()
+    writer.join()
+    assert index.load_matrix()
+
+
 def test_an_index_over_the_budget_is_not_loaded(tmp_path: Path) -> None:
     index = opened(tmp_path, memory_budget_mb=0)
     index.replace([record("a", 1)], [], state(1))
@@ -396,7 +416,7 @@ def test_after_a_kill_the_state_is_never_ahead_of_the_records(tmp_path: Path) ->
         """
     )
     acknowledged = 0
-    for wanted in (3, 20, 41, 60):
+    for wanted in (3, 20, 41):
         child = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True)
         assert child.stdout is not None
         goal = acknowledged + wanted
