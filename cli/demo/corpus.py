@@ -1,6 +1,7 @@
 """What the demo reads: this repository's own documents, the built-in handbook, or any folder of text."""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ TOTAL_CHARACTERS_LIMIT = 2_000_000
 """About a minute and a half of embedding on two cores."""
 UNREAD_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 
+_OUTPUT = re.compile(r"<!-- demo output -->.*?<!-- end of demo output -->", re.DOTALL)
+"""What the README shows of the demo: read as text, it would hold every question that the demo asks."""
 OWN_FILES = ("README.md", "CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md")
 
 
@@ -127,4 +130,5 @@ def _content(path: Path) -> _Content:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return _Content("", "not UTF-8")
+    text = _OUTPUT.sub("", text)
     return _Content(text) if text.strip() else _Content("", "empty")

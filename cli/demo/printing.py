@@ -12,17 +12,16 @@ from cli.demo.questions import Question
 WIDTH = 100
 SHOWN = 3
 """Results printed per question."""
-EXCERPT = 150
-"""Characters of a result's text."""
+INDENT = " " * 5
 
 LANES = {"lexical": "words", "vector": "meaning", "graph": "relations"}
 """What a reader calls each lane."""
 STAGES = {
-    "embedding": "embed the question",
+    "embedding": "embedding the question",
     "lexical": "words",
     "vector": "meaning",
     "graph": "relations",
-    "hydration": "read and check rights",
+    "hydration": "rights",
 }
 
 
@@ -41,7 +40,7 @@ def verbatim(text: str, *, most: int = 12) -> None:
     """Show what a tool said, cut to size, as it is."""
     lines = text.splitlines()
     for shown in lines[:most]:
-        typer.echo("    | " + (shown if len(shown) <= WIDTH - 6 else shown[: WIDTH - 7] + "…"))
+        typer.echo(_cut(f"    | {shown}"))
     if len(lines) > most:
         typer.echo(f"    | … {len(lines) - most} more lines")
 
@@ -64,7 +63,7 @@ def asked(question: Question) -> None:
     """Print a question and what it shows."""
     typer.echo()
     typer.echo(typer.style(f"  Q  {question.text}", bold=True))
-    typer.echo(f"     ({question.shows})")
+    typer.echo(f"{INDENT}({question.shows})")
 
 
 def answered(response: Mapping[str, Any], ms: float) -> None:
@@ -72,13 +71,17 @@ def answered(response: Mapping[str, Any], ms: float) -> None:
     retrieval = response["filters"].get("graph_retrieval", {})
     details = retrieval.get("source_details", {})
     for rank, hit in enumerate(response["results"][:SHOWN], start=1):
-        typer.echo(f"     {rank}. {hit['score']:.2f}  {_named(hit)}")
-        typer.echo(f"              {_found_by(details.get(hit['id'], {}))}")
-        if excerpt := _excerpt(hit):
-            typer.echo(f'              "{excerpt}"')
+        typer.echo(_cut(f"{INDENT}{rank}. {hit['score']:.2f}  {_named(hit)}"))
+        typer.echo(f"{INDENT}         {_found_by(details.get(hit['id'], {}))}")
+        if beginning := _beginning(hit):
+            typer.echo(_cut(f'{INDENT}         "{beginning}"'))
     counts = ", ".join(f"{name} {retrieval.get(f'{lane}_count', 0)}" for lane, name in LANES.items())
-    typer.echo(f"     lanes: {counts}; {response['total']} candidates in all")
-    typer.echo(f"     time:  {ms:.0f} ms over REST, of which {_stages(retrieval.get('stage_timings_ms', {}))}")
+    typer.echo(f"{INDENT}lanes: {counts}; {response['total']} candidates in all")
+    typer.echo(f"{INDENT}time:  {ms:.0f} ms over REST; {_stages(retrieval.get('stage_timings_ms', {}))}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= WIDTH else text[: WIDTH - 1].rstrip() + "…"
 
 
 def _named(hit: Mapping[str, Any]) -> str:
@@ -94,13 +97,11 @@ def _found_by(details: Mapping[str, Any]) -> str:
     return "found by " + (", ".join(found) or "nothing")
 
 
-def _excerpt(hit: Mapping[str, Any]) -> str:
+def _beginning(hit: Mapping[str, Any]) -> str:
     """How a hit begins, without its heading, which stands above it anyway, and without the lines of tables."""
     lines = [line for line in str(hit["content"]).splitlines() if not line.startswith(("#", "| ---", "```"))]
-    text = " ".join(" ".join(lines).replace("|", " ").split())
-    return textwrap.shorten(text, EXCERPT, placeholder=" …")
+    return " ".join(" ".join(lines).replace("|", " ").split())
 
 
 def _stages(timings: Mapping[str, float]) -> str:
-    told = ", ".join(f"{name} {timings[stage]:.1f}" for stage, name in STAGES.items() if stage in timings)
-    return f"the search took {timings.get('total', 0.0):.1f}: {told}"
+    return ", ".join(f"{name} {timings[stage]:.1f}" for stage, name in STAGES.items() if stage in timings)

@@ -43,7 +43,7 @@ KNOWLEDGE: tuple[Question, ...] = (
         "Can I safely repeat a request when the network failed?",
         "found by meaning, in quite other words",
     ),
-    Question('"database is locked"', "an exact phrase, and the decision that refers to it"),
+    Question('"database is locked"', "an exact phrase"),
 )
 REPOSITORY: tuple[Question, ...] = (
     Question("How do I back up and restore the ledger?", "prose in this repository's own documentation"),

@@ -168,7 +168,7 @@ async def _teach(visit: Visit, agent: AgentClient) -> None:
     )
     visit.ids = {entity["name"]: entity["id"] for entity in stored.body["entities"]}
     kinds = ", ".join(entity["entity_type"] for entity in stored.body["entities"])
-    printing.line(f"REST: {stored.body['total']} records ({kinds}) in {stored.ms:.0f} ms.")
+    printing.line(f"REST: {stored.body['total']} records ({kinds}), in every index after {stored.ms:.0f} ms.")
     tools = await agent.tools()
     printing.line(f"MCP: the agent sees {len(tools)} tools: {', '.join(tools)}.")
     old = await agent.call("add", knowledge.OLD_DECISION)
