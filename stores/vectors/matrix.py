@@ -107,13 +107,17 @@ class Snapshot:
         return found
 
     def _scores(self, vector: Vector, places: Integers) -> Vector:
+        # Not `@`: the threads of a BLAS that multiplies a matrix spin, and cost a busy machine five times the work.
         if len(places) > _PICK_BELOW * self.size:
             return np.concatenate(
-                [block[: self.size - at * BLOCK_ROWS] @ vector for at, block in enumerate(self.blocks)]
+                [np.vecdot(block[: self.size - at * BLOCK_ROWS], vector) for at, block in enumerate(self.blocks)]
             )[places]
         cuts = np.searchsorted(places, np.arange(len(self.blocks) + 1) * BLOCK_ROWS)
         return np.concatenate(
-            [block[places[cuts[at] : cuts[at + 1]] - at * BLOCK_ROWS] @ vector for at, block in enumerate(self.blocks)]
+            [
+                np.vecdot(block[places[cuts[at] : cuts[at + 1]] - at * BLOCK_ROWS], vector)
+                for at, block in enumerate(self.blocks)
+            ]
         )
 
     def _hits(self, places: Integers, scores: Vector) -> list[DenseHit]:
