@@ -79,6 +79,33 @@ def demo(
     raise typer.Exit(run_demo(os.environ, folder=folder))
 
 
+@app.command()
+def bench(
+    entities: Annotated[int | None, typer.Option(min=100, help="Entities to measure on; 10,000 by default.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="1,000 entities and a fifth of the calls.")] = False,
+    json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
+) -> None:
+    """Measure speed against a real server on a temporary folder, beside what its engines cost alone."""
+    from evals.bench import Options, run_bench  # noqa: PLC0415 - engines load only when they are used
+
+    raise typer.Exit(run_bench(Options(entities, quick=quick, json_file=json), typer.echo))
+
+
+@app.command(name="eval")
+def evaluate(
+    data: Annotated[Path | None, typer.Option(help="Folder that holds the labelled sets, one subfolder each.")] = None,
+    sets: Annotated[str | None, typer.Option("--set", help="Only these, comma-separated.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Questions of each set, drawn by a fixed seed.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Also write the table into this file.")] = None,
+) -> None:
+    """Measure retrieval on labelled data. Exit code 2 where there is none."""
+    from evals.evaluate import Options, run_eval  # noqa: PLC0415 - engines load only when they are used
+
+    names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())
+    raise typer.Exit(run_eval(Options(data, names, limit, json, markdown), typer.echo))
+
+
 @app.command(hidden=True)
 def reference(
     write: Annotated[Path | None, typer.Option(help="Write the pages into this folder.")] = None,

@@ -1,0 +1,70 @@
+"""One HTTP client on one kept connection, so that what is measured is the server."""
+
+import http.client
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from stores.errors import EngrainError
+
+TIMEOUT_S = 120.0
+IDLE_S = 2.0
+"""After so long a pause a new connection is made, before the server closes the old one."""
+
+
+class Client:
+    """Sends JSON, reads JSON; anything but success ends the measurement."""
+
+    def __init__(self, address: str, token: str = "") -> None:
+        parts = urlsplit(address)
+        self._address = address
+        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+        self._used_at = 0.0
+        self._headers = {"Content-Type": "application/json"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+
+    def signed_up(self, name: str) -> "Client":
+        """Make an account with an organization of its own, and return a client of it."""
+        account = {"email": f"{name}@localhost.test", "password": "bench-account", "name": name}
+        return Client(self._address, self.post("/api/auth/local/signup", account)["access_token"])
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Read."""
+        return self._send("GET", path, None)
+
+    def post(self, path: str, body: Mapping[str, Any] | bytes) -> dict[str, Any]:
+        """Write or ask; the body may be encoded beforehand."""
+        return self._send("POST", path, body if isinstance(body, bytes) else encoded(body))
+
+    def pending(self) -> int:
+        """How many changes some index has not applied yet, over all organizations."""
+        return max(int(index["pending"]) for index in self.get("/api/health/ready")["indexes"])
+
+    def _send(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
+        if time.monotonic() - self._used_at > IDLE_S:
+            self._connection.close()
+        try:
+            self._connection.request(method, path, body, self._headers)
+            response = self._connection.getresponse()
+            content = response.read()
+        except (OSError, http.client.HTTPException) as error:
+            raise EngrainError(f"{method} {path} got no answer: {error or type(error).__name__}.") from error
+        self._used_at = time.monotonic()
+        if not 200 <= response.status < 300:
+            raise EngrainError(f"{method} {path} answered {response.status}: {content[:300].decode(errors='replace')}")
+        answer: dict[str, Any] = json.loads(content)
+        return answer
+
+
+def encoded(body: Mapping[str, Any]) -> bytes:
+    """Encode a body."""
+    return json.dumps(body).encode()

@@ -1,0 +1,173 @@
+"""What the engines cost on their own: our index classes called directly, one by one, without server or HTTP."""
+
+import sqlite3
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from evals.bench.texts import Record
+from evals.timing import Spread, spread, timed_ms
+from stores.embedding import Embedder
+from stores.graph import GraphIndex, NeighbourQuery
+from stores.index import IndexBatch
+from stores.lexical import LexicalIndex
+from stores.records import ORGANIZATION, Entity, IndexFilter, Position
+from stores.vectors import EmbeddedPassage, EmbeddedRecord, VectorIndex, VectorState
+
+CANDIDATES = 50
+"""Hits of each lane, neighbours' origins and rows read: what a search of ten results needs at least."""
+ORIGINS = READ = 10
+_EVERYTHING = IndexFilter(frozenset({ORGANIZATION}))
+_NOW = datetime(2024, 5, 1, tzinfo=UTC)
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """Milliseconds of each bare part."""
+
+    ledger_commit: Spread
+    ledger_read: Spread
+    ledger_read_page: Spread
+    lexical_write: Spread
+    graph_write: Spread
+    vectors_write: Spread
+    embed_record: Spread
+    embed_question: Spread
+    lexical_search: Spread
+    vectors_search: Spread
+    graph_hop: Spread
+
+    def get(self) -> float:
+        """One row by its key."""
+        return self.ledger_read.p50
+
+    def acknowledged(self) -> float:
+        """One durable commit."""
+        return self.ledger_commit.p50
+
+    def visible(self) -> float:
+        """One durable commit, the text embedded, and each index's commit, one after the other."""
+        parts = (self.ledger_commit, self.embed_record, self.lexical_write, self.graph_write, self.vectors_write)
+        return sum(part.p50 for part in parts)
+
+    def search(self, *, worst: bool = False) -> float:
+        """The question embedded, 50 hits of each lane, ten one-hop reads, ten rows; p95s added up when `worst`."""
+        parts = (
+            self.embed_question, self.lexical_search, self.vectors_search, self.graph_hop, self.ledger_read_page,
+        )  # fmt: skip
+        return sum(part.p95 if worst else part.p50 for part in parts)
+
+
+def measure_floors(
+    texts: Sequence[Record], fresh: Sequence[Record], questions: Sequence[str], embedder: Embedder
+) -> Floors:
+    """Fill bare indexes with the records (vectors drawn at random: an engine does not care) and time single calls.
+
+    Each fresh record is one write; each question one search. Takes about ten seconds per 10,000 records.
+    """
+    with tempfile.TemporaryDirectory(prefix="engrain-bench-") as folder, ExitStack() as stack:
+        bare = stack.enter_context(_bare(Path(folder), texts))
+        written = [_entity(text, len(texts) + number) for number, text in enumerate(fresh)]
+        vectors = embedder.embed_documents(list(questions))
+        ids = [entity.id for entity in written]
+        return Floors(
+            ledger_commit=spread(timed_ms(bare.commit, written)),
+            ledger_read=spread(timed_ms(lambda one: bare.read([one]), ids)),
+            ledger_read_page=spread(timed_ms(lambda one: bare.read([one] * READ), ids)),
+            lexical_write=spread(timed_ms(lambda entity: bare.lexical.apply(_batch([entity])), written)),
+            graph_write=spread(timed_ms(lambda entity: bare.graph.apply(_batch([entity])), written)),
+            vectors_write=spread(timed_ms(bare.write_vector, written)),
+            embed_record=spread(timed_ms(lambda text: embedder.embed_documents([text.searchable]), fresh)),
+            embed_question=spread(timed_ms(embedder.embed_query, questions)),
+            lexical_search=spread(timed_ms(bare.search_words, questions)),
+            vectors_search=spread(timed_ms(bare.search_vectors, vectors)),
+            graph_hop=spread(timed_ms(lambda _: bare.hop(ids[:ORIGINS]), questions)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bare:
+    database: sqlite3.Connection
+    lexical: LexicalIndex
+    graph: GraphIndex
+    vectors: VectorIndex
+    draw: np.random.Generator
+    dimension: int
+
+    def commit(self, entity: Entity) -> None:
+        with self.database:
+            self.database.execute("INSERT INTO entities VALUES (?, ?, ?, ?)", _row(entity))
+
+    def read(self, ids: Sequence[str]) -> None:
+        for record_id in ids:
+            self.database.execute("SELECT * FROM entities WHERE id = ?", (record_id,)).fetchone()
+
+    def write_vector(self, entity: Entity) -> None:
+        self.vectors.replace([self.embedded(entity)], (), VectorState(_POSITION))
+
+    def embedded(self, entity: Entity) -> EmbeddedRecord:
+        vector = self.draw.standard_normal(self.dimension).astype(np.float32)
+        length = len(entity.name) + len(entity.content) + 1
+        return EmbeddedRecord.of(entity, [EmbeddedPassage(0, length, vector / np.linalg.norm(vector))])
+
+    def search_words(self, question: str) -> None:
+        self.lexical.search(question, filter=_EVERYTHING, limit=CANDIDATES)
+
+    def search_vectors(self, vector: "np.ndarray[tuple[int], np.dtype[np.float32]]") -> None:
+        self.vectors.search(vector, filter=_EVERYTHING, limit=CANDIDATES)
+
+    def hop(self, ids: Sequence[str]) -> None:
+        self.graph.neighbours(ids, query=NeighbourQuery(visibility=_EVERYTHING.visibility))
+
+
+@contextmanager
+def _bare(folder: Path, texts: Sequence[Record]) -> Iterator[_Bare]:
+    entities = [_entity(text, number) for number, text in enumerate(texts)]
+    database = sqlite3.connect(folder / "rows.sqlite", isolation_level="IMMEDIATE")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = FULL")
+    database.execute("CREATE TABLE entities (id TEXT PRIMARY KEY, name TEXT, content TEXT, facts TEXT) WITHOUT ROWID")
+    lexical = LexicalIndex.open(folder / "lexical")
+    graph = GraphIndex.open(folder / "graph")
+    vectors = VectorIndex.open(folder / "vectors", model="bench", dimension=_DIMENSION)
+    bare = _Bare(database, lexical, graph, vectors, np.random.default_rng(0), _DIMENSION)
+    try:
+        with database:
+            database.executemany("INSERT INTO entities VALUES (?, ?, ?, ?)", map(_row, entities))
+        lexical.apply(_batch(entities))
+        graph.load([entities], [], _POSITION)
+        for first in range(0, len(entities), _PAGE):
+            page = entities[first : first + _PAGE]
+            vectors.replace([bare.embedded(entity) for entity in page], (), VectorState(_POSITION))
+        vectors.load_matrix()
+        yield bare
+    finally:
+        for index in (vectors, graph, lexical, database):
+            index.close()
+
+
+_DIMENSION = 384
+_POSITION = Position("bench", 1, "bench")
+
+
+def _batch(entities: Sequence[Entity]) -> IndexBatch:
+    return IndexBatch(entities, (), (), (), _POSITION)
+
+
+def _row(entity: Entity) -> tuple[str, str, str, str]:
+    return entity.id, entity.name, entity.content, repr((entity.entity_type, entity.visibility, entity.revision))
+
+
+def _entity(text: Record, number: int) -> Entity:
+    return Entity(
+        organization_id="bench", id=f"note_{number:012x}", entity_type="note", name=text.name, description="",
+        content=text.content, category=None, languages=(), tags=(), metadata={}, source_file=None,
+        visibility=ORGANIZATION, memory_scope="organization", scope_key=None, project_id=None, principal_id="bench",
+        revision=1, created_at=_NOW, updated_at=_NOW,
+    )  # fmt: skip

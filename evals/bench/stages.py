@@ -1,0 +1,227 @@
+"""The stages of the measurement, each over HTTP against a real server process."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evals.bench.client import Client, encoded
+from evals.bench.figures import Figure, Target
+from evals.bench.memory import resident_mb
+from evals.bench.texts import Record, questions, records
+from evals.timing import spread, timed_ms
+from stores.embedding import Embedder, EmbeddingSpec, build_embedder
+from stores.errors import EngrainError
+from tools.create import BULK_LIMIT
+from tools.launch import ServerProcess, server_process
+from tools.settings import PREFIX, Settings
+
+BUSY_SHARE = 0.2
+"""The part of the entities that is written while a second tenant searches; the ingest rate is that of the rest."""
+
+GET = "GET entity"
+ACKNOWLEDGED = "create, acknowledged (sync=false)"
+VISIBLE = "create, in every index (sync=true)"
+SEARCH = "hybrid search"
+
+
+@dataclass(slots=True)
+class Measurement:
+    """What has been measured so far, and what it is measured with."""
+
+    texts: list[Record]
+    quick: bool
+    say: Callable[[str], None]
+    round_trip_ms: float = 0.0
+    """The cheapest request to this server, from this client."""
+    figures: list[Figure] = field(default_factory=list)
+
+    def times(self, count: int) -> int:
+        """How often to call; a quick run calls a fifth as often."""
+        return count // 5 if self.quick else count
+
+
+@contextmanager
+def bench_server(data: Path) -> Iterator[ServerProcess]:
+    """Serve a folder with the default settings: an empty variable counts as unset."""
+    unset = {name: "" for name in os.environ if name.startswith(PREFIX)}
+    with server_process(data, environ={**unset, f"{PREFIX}RATE_LIMIT_ENABLED": "false"}) as server:
+        yield server
+
+
+@contextmanager
+def bare_embedder() -> Iterator[Embedder]:
+    """Load the embedder as the server has it by default, without the server."""
+    embedder = build_embedder(EmbeddingSpec(threads=Settings().embedding_threads))
+    if embedder is None:
+        raise EngrainError("There is no embedder to compare with.")
+    try:
+        embedder.embed_query("load the model")
+        yield embedder
+    finally:
+        embedder.close()
+
+
+def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path]) -> None:
+    """Time from starting the process until it says that it is ready, once for each folder."""
+    measurement.say(f"{name} …")
+    times = []
+    for folder in folders:
+        start = time.perf_counter()
+        with bench_server(folder):
+            times.append(time.perf_counter() - start)
+    found = spread(times)
+    measurement.figures.append(Figure(name, "s", found.p50, found.n, found.p95, Target(4, 2)))
+
+
+def measure_server(measurement: Measurement, data: Path) -> None:
+    """Fill a server and measure everything that one process shows, its memory last."""
+    with bench_server(data) as server, Client(server.address) as client:
+        with client.signed_up("first") as first, client.signed_up("second") as second:
+            measurement.round_trip_ms = spread(timed_ms(client.get, ["/api/health"] * 300)).p50
+            busy = int(len(measurement.texts) * BUSY_SHARE)
+            _ingest(measurement, first, measurement.texts[busy:])
+            _two_tenants(measurement, first, second, measurement.texts[:busy])
+            _single_requests(measurement, first)
+            _searches(measurement, first)
+        _memory(measurement, server.process.pid)
+
+
+def _memory(measurement: Measurement, pid: int) -> None:
+    resident, peak = resident_mb(pid)
+    note = "" if peak is None else f"peak {peak:.0f} MB"
+    figure = Figure("resident memory after all that", "MB", resident, 1, target=Target(900, 500), note=note)
+    measurement.figures.append(figure)
+
+
+def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -> None:
+    """Write in bulk and wait for the last vector; before and after, some of the same texts go to a bare embedder."""
+    measurement.say(f"ingest of {len(texts)} entities …")
+    sample = texts[: measurement.times(400)]
+    before = _bare_rate(sample)
+    bodies = _bodies(texts)
+    start = time.perf_counter()
+    for body in bodies:
+        client.post("/api/entities/bulk", body)
+    accepted_s = time.perf_counter() - start
+    _until_level(client, len(texts))
+    rate = len(texts) / (time.perf_counter() - start)
+    after = _bare_rate(sample)
+    bare = (before + after) / 2
+    measurement.figures += [
+        Figure("ingest until embedded", "records/s", rate, len(texts), floor=bare,
+               note=f"acknowledged and durable at {len(texts) / accepted_s:.0f} records/s"),
+        Figure("ingest rate / bare embedder", "%", 100 * rate / bare, len(texts),
+               target=Target(85, 95, more_is_better=True),
+               note=f"bare: {before:.1f} records/s before, {after:.1f} after, n={len(sample)} each"),
+    ]  # fmt: skip
+
+
+def _bare_rate(texts: Sequence[Record]) -> float:
+    with bare_embedder() as embedder:
+        start = time.perf_counter()
+        embedder.embed_documents([text.searchable for text in texts])
+        return len(texts) / (time.perf_counter() - start)
+
+
+def _bodies(texts: Sequence[Record]) -> list[bytes]:
+    entities = [{"name": text.name, "content": text.content, "entity_type": "note"} for text in texts]
+    batches = (entities[first : first + BULK_LIMIT] for first in range(0, len(entities), BULK_LIMIT))
+    return [encoded({"entities": batch, "defer_embeddings": True}) for batch in batches]
+
+
+def _until_level(client: Client, changes: int) -> None:
+    """Wait until no index is behind; give up when it takes several times as long as embedding should."""
+    deadline = time.monotonic() + 60 + changes / 8
+    while pending := client.pending():
+        if time.monotonic() > deadline:
+            raise EngrainError(f"{pending} changes are still not indexed.")
+        time.sleep(0.1)
+
+
+def _asking(client: Client) -> Callable[[bytes], object]:
+    return lambda body: client.post("/api/search", body)
+
+
+def _two_tenants(measurement: Measurement, first: Client, second: Client, texts: Sequence[Record]) -> None:
+    """Compare the second tenant's searches in a quiet server with those while the first writes as fast as it can."""
+    measurement.say("a second tenant's searches, quiet and while the first ingests …")
+    own = records(measurement.times(500), seed=21)
+    for body in _bodies(own):
+        second.post("/api/entities/bulk", body)
+    _until_level(second, len(own))
+    asked = [encoded({"query": text}) for text in questions(own, measurement.times(600) + 20, seed=22)]
+    timed_ms(_asking(second), asked[:20])
+    half = len(asked) // 2
+    quiet = spread(timed_ms(_asking(second), asked[20:half]))
+    busy = spread(_search_while_ingesting(first, second, asked[half:], _bodies(texts)))
+    _until_level(first, len(texts))
+    note = f"{busy.p95:.1f} / {quiet.p95:.1f} ms"
+    measurement.figures += [
+        Figure.of("second tenant's search, quiet", quiet),
+        Figure.of("second tenant's search, first ingests", busy),
+        Figure("its p95 while ingesting / quiet", "x", busy.p95 / quiet.p95, busy.n, target=Target(2, 1), note=note),
+    ]
+
+
+def _search_while_ingesting(
+    first: Client, second: Client, asked: Sequence[bytes], bodies: Sequence[bytes]
+) -> list[float]:
+    """Ask until the list ends or the first tenant's records are all embedded; raises what went wrong in either."""
+    done = threading.Event()
+    faults: list[BaseException] = []
+
+    def ingest() -> None:
+        try:
+            for body in bodies:
+                first.post("/api/entities/bulk", body)
+            _until_level(first, len(bodies) * BULK_LIMIT)
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
+            faults.append(error)
+        finally:
+            done.set()
+
+    writer = threading.Thread(target=ingest, name="first tenant", daemon=True)
+    writer.start()
+    times: list[float] = []
+    for body in asked:
+        if done.is_set():
+            break
+        times += timed_ms(_asking(second), [body])
+    writer.join()
+    if faults:
+        raise faults[0]
+    return times
+
+
+def _single_requests(measurement: Measurement, client: Client) -> None:
+    measurement.say("single creates and reads …")
+    fresh = records(measurement.times(400), seed=11)
+    bodies = [encoded({"name": text.name, "content": text.content, "entity_type": "note"}) for text in fresh]
+    split = len(bodies) * 3 // 4
+    created: list[str] = []
+
+    def create(body: bytes) -> None:
+        created.append(client.post("/api/entities", body)["id"])
+
+    acknowledged = spread(timed_ms(create, bodies[:split]))
+    _until_level(client, split)
+    visible = spread(timed_ms(lambda body: client.post("/api/entities?sync=true", body), bodies[split:]))
+    _until_level(client, len(bodies))
+    reads = spread(timed_ms(client.get, [f"/api/entities/{entity_id}" for entity_id in created] * 2))
+    measurement.figures += [
+        Figure.of(GET, reads, target=Target(3, 2)),
+        Figure.of(ACKNOWLEDGED, acknowledged, target=Target(8, 5)),
+        Figure.of(VISIBLE, visible, target=Target(120, 60)),
+    ]
+
+
+def _searches(measurement: Measurement, client: Client) -> None:
+    measurement.say("searches …")
+    asked = [encoded({"query": text}) for text in questions(measurement.texts, measurement.times(500) + 20)]
+    timed_ms(_asking(client), asked[:20])
+    found = spread(timed_ms(_asking(client), asked[20:]))
+    measurement.figures.append(Figure.of(SEARCH, found, target=Target(25, 15), p95_target=Target(60, 35)))

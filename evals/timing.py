@@ -1,0 +1,41 @@
+"""Times and what they amount to."""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Median, 95th percentile and largest of some measurements, and how many they are."""
+
+    p50: float
+    p95: float
+    largest: float
+    n: int
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Sum up measurements; a percentile is the smallest value that so many are not above (nearest rank)."""
+    if not values:
+        return Spread(math.nan, math.nan, math.nan, 0)
+    ordered = sorted(values)
+    return Spread(_rank(ordered, 0.5), _rank(ordered, 0.95), ordered[-1], len(ordered))
+
+
+def _rank(ordered: Sequence[float], share: float) -> float:
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def timed_ms(action: Callable[[Item], object], items: Iterable[Item]) -> list[float]:
+    """Call an action with each item, one after the other, and return how long each call took in milliseconds."""
+    times = []
+    for item in items:
+        start = time.perf_counter()
+        action(item)
+        times.append((time.perf_counter() - start) * 1000)
+    return times
