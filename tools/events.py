@@ -8,6 +8,7 @@ from typing import Protocol
 
 import anyio
 import structlog
+from anyio.lowlevel import checkpoint
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from auth.policy import may_read
@@ -16,7 +17,9 @@ from stores.records import Change, JsonObject, Position
 from tools.threads import in_thread
 
 BUFFER = 256
-"""Events that wait for a slow subscriber before it is cut off."""
+"""Events that wait for a subscriber."""
+PATIENCE_S = 2.0
+"""How long a subscriber whose buffer is half full is waited for; then it is cut off."""
 PAGE = 500
 POLL_S = 1.0
 """How often the feed is read when nobody rang: other processes may write to the same ledger."""
@@ -52,18 +55,30 @@ class Subscription:
     principal: Principal
     _send: MemoryObjectSendStream[Event]
     _receive: MemoryObjectReceiveStream[Event]
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    """Set when it was cut off; what waits can still be read."""
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self._receive.__aiter__()
 
     def offer(self, event: Event, visibility: str) -> None:
         """Queue an event that the subscriber may see; one that does not read is cut off."""
-        if not may_read(self.principal, visibility):
+        if self.ended.is_set() or not may_read(self.principal, visibility):
             return
         try:
             self._send.send_nowait(event)
         except (anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            self._send.close()
+            self.cut_off()
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether it reads, but more slowly than things happen."""
+        return not self.ended.is_set() and self._send.statistics().current_buffer_used > BUFFER // 2
+
+    def cut_off(self) -> None:
+        """End the subscription once what waits has been read."""
+        self.ended.set()
+        self._send.close()
 
 
 @dataclass(slots=True)
@@ -123,13 +138,17 @@ class EventHub:
         while changes := await in_thread(self._feed.changes, organization_id, channel.cursor, PAGE):
             for change in changes:
                 self._publish(channel, change)
+                await _let_read(channel)
             channel.cursor = changes[-1].sequence
             if len(changes) < PAGE:
                 break
-        shown = [change for change in channel.awaiting if self._applied(organization_id, change.sequence)]
-        channel.awaiting = [change for change in channel.awaiting if change not in shown]
-        for change in shown:
-            _offer(channel, "entity_created", change)
+        awaiting, channel.awaiting = channel.awaiting, []
+        for change in awaiting:
+            if self._applied(organization_id, change.sequence):
+                _offer(channel, "entity_created", change)
+                await _let_read(channel)
+            else:
+                channel.awaiting.append(change)
 
     def _publish(self, channel: _Channel, change: Change) -> None:
         if change.kind != "entity":
@@ -140,6 +159,18 @@ class EventHub:
         if change.fields.get("mode") == "async":
             _offer(channel, "entity_pending", change)
         channel.awaiting.append(change)
+
+
+async def _let_read(channel: _Channel) -> None:
+    """Let the subscribers take what they were offered: a bulk write is no reason to cut off one that reads."""
+    await checkpoint()
+    with anyio.move_on_after(PATIENCE_S) as waiting:
+        while any(subscription.is_behind for subscription in channel.subscribers):  # noqa: ASYNC110 - nobody tells
+            await anyio.sleep(0.002)
+    if waiting.cancelled_caught:
+        for subscription in channel.subscribers:
+            if subscription.is_behind:
+                subscription.cut_off()
 
 
 def _offer(channel: _Channel, name: str, change: Change) -> None:
