@@ -202,3 +202,19 @@ async def test_events_of_other_topics_are_not_told(app: App, ada: Person) -> Non
         while frames[-1]["data"]["id"] != loud:
             frames.append(await received(socket))
         assert len(frames) <= 2, "the first may still be told when the topics change before the hub looks"
+
+
+async def test_a_bulk_write_does_not_send_attentive_listeners_away(app: App, ada: Person) -> None:
+    size = 700
+
+    def store() -> None:
+        with app.ledger.transaction(ada.organization_id, ada.user_id) as transaction:
+            for number in range(size):
+                draft = EntityDraft(app.new_id("entity"), "episode", f"n{number}", ORGANIZATION, "organization")
+                transaction.create_entity(draft)
+
+    async with served(app) as url, listening_to(url, **ada.bearer) as socket:
+        await answer(socket, {"type": "subscribe", "topics": ["entity_created"]})
+        await in_thread(store)
+        found = {(await received(socket))["data"]["id"] for _ in range(size)}
+    assert len(found) == size
