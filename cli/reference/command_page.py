@@ -49,8 +49,10 @@ def _row(parameter: str, hint: Any) -> list[str]:  # noqa: ANN401, RUF100 - a ty
     kind, info = hint, None
     if get_origin(hint) is Annotated:
         kind, info = hint.__origin__, next(each for each in hint.__metadata__ if isinstance(each, ParameterInfo))
-    declared = info.param_decls if info is not None else None
-    names = [name for name in declared or () if name.startswith("-")] or [f"--{parameter.replace('_', '-')}"]
+    # Inside Annotated, typer takes the first name for a default and sorts it out when it runs.
+    declared = (info.default, *(info.param_decls or ())) if info is not None else ()
+    named = [name for name in declared if isinstance(name, str) and name.startswith("-")]
+    names = named or [f"--{parameter.replace('_', '-')}"]
     return [" ".join(map(code, names)), _value(kind), (info.help if info is not None else None) or ""]
 
 
