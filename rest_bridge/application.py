@@ -14,8 +14,8 @@ from rest_bridge import health
 from rest_bridge.authentication import Authentication
 from rest_bridge.docs_page import POLICY, render_page
 from rest_bridge.envelope import HANDLERS, Faults
-from rest_bridge.mcp_mount import METADATA_PATH, McpMount, ResourceMetadata
-from rest_bridge.mcp_mount import PATH as MCP_PATH
+from rest_bridge.late_mcp import LateMcp
+from rest_bridge.mcp_discovery import MCP_PATH, METADATA_PATH, ResourceMetadata
 from rest_bridge.metrics import Metrics, MetricsPage
 from rest_bridge.openapi import Document, build_document
 from rest_bridge.request_ids import RequestIds, log_exchange
@@ -23,7 +23,6 @@ from rest_bridge.routes import build_routes
 from rest_bridge.websocket import EventSocket
 from tools.app import App
 from tools.catalogue import OPERATIONS
-from tools.mcp_server import build_mcp_server
 from tools.operation import Operation
 from tools.threads import in_thread
 from tools.version import VERSION
@@ -37,7 +36,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
     async def authenticate(token: str) -> Principal:
         return await in_thread(app.accounts.authenticate, token)
 
-    mcp = McpMount(build_mcp_server(app, operations), app.settings)
+    mcp = LateMcp(app, operations)
     document = build_document(operations, version=VERSION, server=app.settings.base_url, extra=health.PATHS)
 
     @contextlib.asynccontextmanager

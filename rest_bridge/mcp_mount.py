@@ -1,7 +1,7 @@
 """MCP over streamable HTTP at `/mcp`: who may speak, whose session it is, and callers that never opened one."""
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,18 +12,16 @@ from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from pydantic_core import from_json, to_json
-from starlette.datastructures import URL, Headers
-from starlette.responses import Response
+from pydantic_core import from_json
+from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from auth.principal import SESSION_SCOPES, Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 from rest_bridge.bodies import read_body
+from rest_bridge.mcp_discovery import challenge
 from tools.settings import Settings
 
-PATH = "/mcp"
-METADATA_PATH = "/.well-known/oauth-protected-resource/mcp"
 BODY_LIMIT = 8 * 1024 * 1024
 NO_TOKEN = "Send an access token or an API key as a bearer token."  # noqa: S105 - a sentence about one
 
@@ -154,42 +152,6 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
         return pending.pop() if pending else await receive()
 
     return replay
-
-
-def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
-    """Refuse with what an OAuth client needs to find out how to get a token."""
-    quoted = reason.replace("\\", "").replace('"', "'")
-    header = (
-        f'Bearer error="invalid_token", error_description="{quoted}", '
-        f'resource_metadata="{base_url(scope, settings)}{METADATA_PATH}"'
-    )
-    headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode(), "Cache-Control": "no-store"}
-    body = to_json({"error": "invalid_token", "error_description": reason})
-    return Response(body, 401, headers, "application/json")
-
-
-def base_url(scope: Scope, settings: Settings) -> str:
-    """Return the address under which clients reach this server."""
-    address = settings.base_url or str(URL(scope=scope).replace(path="", query=""))
-    return address.rstrip("/")
-
-
-class ResourceMetadata:
-    """Serves the OAuth description of `/mcp` as a protected resource (RFC 9728)."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the document."""
-        document: Mapping[str, Any] = {
-            "resource": base_url(scope, self.settings) + PATH,
-            "resource_name": "Engrain",
-            "authorization_servers": [],
-            "bearer_methods_supported": ["header"],
-            "scopes_supported": ["mcp"],
-        }
-        await Response(to_json(document), media_type="application/json")(scope, receive, send)
 
 
 def transport_security(settings: Settings) -> TransportSecuritySettings:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from rest_bridge.envelope import no_such_path
+from rest_bridge.mcp_mount import PATH as MCP_PATH
 from rest_bridge.request_ids import Exchange
 from tools.app import App
 from tools.health import readiness
@@ -40,10 +41,10 @@ class Metrics:
         info.labels(version).set(1)
 
     def observe(self, exchange: Exchange) -> None:
-        """Count one exchange. Sockets are counted and not timed: they last as long as their client likes."""
+        """Count one exchange. Sockets and event streams are not timed: they last as long as their client likes."""
         method = exchange.method if exchange.method in _METHODS else "other"
         self.requests.labels(method, exchange.route, exchange.status).inc()
-        if method != "WEBSOCKET":
+        if method != "WEBSOCKET" and (method, exchange.route) != ("GET", MCP_PATH):
             self.seconds.labels(method, exchange.route).observe(exchange.seconds)
 
     def exposition(self) -> bytes:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from json import JSONDecodeError
 from typing import Any
 
 import anyio
@@ -13,7 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from auth.principal import Principal
 from rest_bridge.authentication import Authenticate, presented, require_principal
 from rest_bridge.events import EVENT_NAMES, frame
-from stores.errors import AuthenticationRequired, EngrainError, Forbidden
+from stores.errors import AuthenticationRequired, EngrainError, Forbidden, Unavailable
 from tools.app import App
 from tools.events import Event, Subscription
 
@@ -87,7 +86,7 @@ class Listener:
         while True:
             try:
                 message = await self.socket.receive_json()
-            except (JSONDecodeError, KeyError, UnicodeDecodeError):
+            except (ValueError, KeyError, RecursionError):
                 message = None
             self.alive.set()
             if reply := self.reply_to(message):
@@ -138,6 +137,9 @@ class Listener:
         except (AuthenticationRequired, Forbidden) as error:
             await _close(self.socket, POLICY_VIOLATION, error.message)
             return False
+        except Unavailable:
+            # Nobody can say; the next heartbeat asks again.
+            return True
         return True
 
     async def send_event(self, event: Event) -> None:

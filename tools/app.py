@@ -3,7 +3,6 @@
 import asyncio
 import os
 import secrets
-import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
-import structlog
 
 from auth.accounts import Accounts
 from auth.passwords import Passwords
@@ -23,6 +21,7 @@ from stores.embedding import Embedder, EmbeddingSpec, build_embedder
 from stores.folder import DataFolder
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
+from stores.warming import warm
 from tools.events import EventHub
 from tools.housekeeping import keep_house
 from tools.settings import Settings
@@ -30,7 +29,8 @@ from tools.settings import Settings
 if TYPE_CHECKING:
     from tools.logs import LogRing
 
-log = structlog.get_logger("app")
+WARMING_TIMEOUT_S = 10.0
+"""How long closing waits for imports that are under way: a library that is cut short can crash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def open_stores(
         ledger.leases.release_holder(process_id)
         if embedder is None and (embedder := build_embedder(_embedding(settings))) is not None:
             stack.callback(embedder.close)
-            _warm(embedder)
+        stack.callback(warm(embedder, settings.graph_engine).join, WARMING_TIMEOUT_S)
         options = IndexerOptions(
             graph_engine=settings.graph_engine,
             open_limit=settings.open_organizations,
@@ -169,18 +169,6 @@ def _embedding(settings: Settings) -> EmbeddingSpec:
         threads=settings.embedding_threads,
         timeout_s=settings.embedding_timeout_s,
     )
-
-
-def _warm(embedder: Embedder) -> None:
-    """Load the model beside the start: the server answers before it is there."""
-
-    def load() -> None:
-        try:
-            embedder.embed_query("ready")
-        except Exception:  # a failing endpoint is reported by the searches that need it
-            log.warning("embedder_not_ready", model=embedder.model, exc_info=True)
-
-    threading.Thread(target=load, name="embedder-load", daemon=True).start()
 
 
 def _instance(folder: Path) -> str:

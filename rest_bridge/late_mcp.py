@@ -1,0 +1,53 @@
+"""`/mcp`, made beside the start: the MCP library takes longer to import than everything else together."""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterable
+from typing import TYPE_CHECKING
+
+import anyio
+from starlette.types import Receive, Scope, Send
+
+from tools.app import App
+from tools.operation import Operation
+from tools.threads import in_thread
+
+if TYPE_CHECKING:
+    from rest_bridge.mcp_mount import McpMount
+
+
+class LateMcp:
+    """The ASGI endpoint at `/mcp`. Requests that come before it is made wait for it."""
+
+    def __init__(self, app: App, operations: Iterable[Operation]) -> None:
+        self.app = app
+        self.operations = tuple(operations)
+        self.made = anyio.Event()
+        self.mount: McpMount | None = None
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Make the endpoint while the server starts, and run its transports until the server ends."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one HTTP request of an MCP client."""
+        await self.made.wait()
+        assert self.mount is not None  # noqa: S101 - set before the event
+        await self.mount(scope, receive, send)
+
+    async def _run(self) -> None:
+        self.mount = await in_thread(self._make)
+        async with self.mount.lifespan():
+            self.made.set()
+            await anyio.sleep_forever()
+
+    def _make(self) -> "McpMount":
+        from rest_bridge.mcp_mount import McpMount  # noqa: PLC0415 - late on purpose
+        from tools.mcp_server import build_mcp_server  # noqa: PLC0415 - late on purpose
+
+        return McpMount(build_mcp_server(self.app, self.operations), self.app.settings)

@@ -1,0 +1,50 @@
+"""How an MCP client without a token finds out how to get one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_json
+from starlette.datastructures import URL
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from tools.settings import Settings
+
+MCP_PATH = "/mcp"
+METADATA_PATH = "/.well-known/oauth-protected-resource/mcp"
+
+
+def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
+    """Refuse with what an OAuth client needs to find out how to get a token."""
+    quoted = reason.replace("\\", "").replace('"', "'")
+    header = (
+        f'Bearer error="invalid_token", error_description="{quoted}", '
+        f'resource_metadata="{base_url(scope, settings)}{METADATA_PATH}"'
+    )
+    headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode(), "Cache-Control": "no-store"}
+    body = to_json({"error": "invalid_token", "error_description": reason})
+    return Response(body, 401, headers, "application/json")
+
+
+def base_url(scope: Scope, settings: Settings) -> str:
+    """Return the address under which clients reach this server."""
+    address = settings.base_url or str(URL(scope=scope).replace(path="", query=""))
+    return address.rstrip("/")
+
+
+class ResourceMetadata:
+    """Serves the OAuth description of `/mcp` as a protected resource (RFC 9728)."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the document."""
+        document: Mapping[str, Any] = {
+            "resource": base_url(scope, self.settings) + MCP_PATH,
+            "resource_name": "Engrain",
+            "authorization_servers": [],
+            "bearer_methods_supported": ["header"],
+            "scopes_supported": ["mcp"],
+        }
+        await Response(to_json(document), media_type="application/json")(scope, receive, send)
