@@ -35,6 +35,8 @@ class Options:
     entities: int | None = None
     """10,000 unless said otherwise, 1,000 for a quick run."""
     quick: bool = False
+    starts: int | None = None
+    """Server starts on an empty and on the full folder each; 5 unless said otherwise, 3 for a quick run."""
     json_file: Path | None = None
 
 
@@ -47,7 +49,7 @@ def run_bench(options: Options, say: Callable[[str], None]) -> int:
     count = options.entities or (QUICK_ENTITIES if options.quick else ENTITIES)
     measurement = Measurement(records(count), options.quick, say)
     try:
-        _serve_and_measure(measurement)
+        _serve_and_measure(measurement, options.starts or (3 if options.quick else 5))
         floors = _floors(measurement)
     except EngrainError as error:
         say(f"The measurement ended early: {error.message}")
@@ -68,8 +70,7 @@ def run_bench(options: Options, say: Callable[[str], None]) -> int:
     return 0
 
 
-def _serve_and_measure(measurement: Measurement) -> None:
-    starts = 3 if measurement.quick else 5
+def _serve_and_measure(measurement: Measurement, starts: int) -> None:
     with tempfile.TemporaryDirectory(prefix="engrain-bench-") as folder:
         empty = [Path(folder) / f"empty{number}" for number in range(starts)]
         full = Path(folder) / "full"

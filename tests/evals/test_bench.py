@@ -1,0 +1,24 @@
+"""`engrain bench` runs to its end against a real server and leaves its report; nothing here judges a time."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evals.bench import Options, run_bench
+
+REQUESTS = {"GET entity", "create, acknowledged (sync=false)", "create, in every index (sync=true)", "hybrid search"}
+
+
+@pytest.mark.slow
+def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path) -> None:
+    said: list[str] = []
+    report = tmp_path / "bench.json"
+    assert run_bench(Options(100, quick=True, starts=1, json_file=report), said.append) == 0, said
+    found = json.loads(report.read_text())
+    figures = {figure["name"]: figure for figure in found["figures"]}
+    assert set(figures) > REQUESTS
+    assert all(figures[name]["floor"] > 0 for name in REQUESTS)
+    assert all(figure["value"] > 0 for figure in figures.values())
+    assert {"cores", "python", "lancedb", "tantivy"} <= set(found["machine"])
+    assert any("| hybrid search" in line for line in said)
