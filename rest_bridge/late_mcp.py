@@ -50,4 +50,5 @@ class LateMcp:
         from rest_bridge.mcp_mount import McpMount  # noqa: PLC0415 - late on purpose
         from tools.mcp_server import build_mcp_server  # noqa: PLC0415 - late on purpose
 
-        return McpMount(build_mcp_server(self.app, self.operations), self.app.settings)
+        server = build_mcp_server(self.app, self.operations)
+        return McpMount(server, self.app.settings, self.app.accounts.local_principal)

@@ -1,7 +1,7 @@
 """MCP over streamable HTTP at `/mcp`: who may speak, whose session it is, and callers that never opened one."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 from rest_bridge.bodies import read_body
 from rest_bridge.mcp_discovery import challenge
 from tools.settings import Settings
+from tools.threads import in_thread
 
 BODY_LIMIT = 8 * 1024 * 1024
 NO_TOKEN = "Send an access token or an API key as a bearer token."  # noqa: S105 - a sentence about one
@@ -64,8 +65,9 @@ class Managers:
 class McpMount:
     """The ASGI endpoint at `/mcp`."""
 
-    def __init__(self, server: Server[Any], settings: Settings) -> None:
+    def __init__(self, server: Server[Any], settings: Settings, local_principal: Callable[[], Principal]) -> None:
         self.settings = settings
+        self.local_principal = local_principal
         self.managers = Managers.of(server, transport_security(settings))
 
     @contextlib.asynccontextmanager
@@ -86,13 +88,14 @@ class McpMount:
             refused = challenge(scope, self.settings, "The credential does not have the scope mcp.")
             await refused(scope, receive, send)
             return
-        if principal is None and self.settings.mcp_auth_mode != "off":
+        if principal is None and self.settings.mcp_auth_mode == "off":
+            principal = await in_thread(self.local_principal)
+        if principal is None:
             refusal = credential.refusal if credential else None
             await challenge(scope, self.settings, refusal.message if refusal else NO_TOKEN)(scope, receive, send)
             return
-        if principal is not None:
-            scope[PRINCIPAL] = as_agent(principal)
-            scope["user"] = session_owner(principal)
+        scope[PRINCIPAL] = as_agent(principal)
+        scope["user"] = session_owner(principal)
         await self.serve(scope, receive, send)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:

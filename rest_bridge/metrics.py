@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from rest_bridge.envelope import no_such_path
-from rest_bridge.mcp_mount import PATH as MCP_PATH
+from rest_bridge.mcp_discovery import MCP_PATH
 from rest_bridge.request_ids import Exchange
 from tools.app import App
 from tools.health import readiness

@@ -121,7 +121,18 @@ async def test_topics_are_answered_with_those_that_are_known(app: App, ada: Pers
 
 
 @pytest.mark.parametrize(
-    "message", ["nonsense", b"\x00\xff", "[]", "7", '{"type": "dance"}', "{}", '{"type": "subscribe", "topics": "all"}']
+    "message",
+    [
+        "nonsense",
+        b"\x00\xff",
+        "[" * 60_000,
+        "9" * 5_000,
+        "[]",
+        "7",
+        '{"type": "dance"}',
+        "{}",
+        '{"type": "subscribe", "topics": "all"}',
+    ],
 )
 async def test_what_the_socket_does_not_understand_is_answered_with_an_error(
     app: App, ada: Person, message: str | bytes
