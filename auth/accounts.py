@@ -113,6 +113,21 @@ class Accounts:
             raise AuthenticationRequired("The session has ended.")
         return principal_of(identity, self.ledger.project_access(claims.organization_id))
 
+    def local_principal(self) -> Principal:
+        """The caller where authentication is switched off: the server's first admin, in the default organization.
+
+        Raises:
+            AuthenticationRequired: Nobody has signed up yet.
+        """
+        admin = self.ledger.first_admin()
+        organization = self.ledger.default_organization(admin.id) if admin else None
+        identity = self.ledger.identity(admin.id, organization.id, None) if admin and organization else None
+        if identity is None:
+            raise AuthenticationRequired(
+                "Nobody has signed up here yet.", remediation="Sign up once with POST /api/auth/local/signup."
+            )
+        return principal_of(identity, self.ledger.project_access(identity.organization.id))
+
     def _start_session(self, user_id: str, organization_id: str) -> SignedIn:
         now = self.clock()
         session = Session(

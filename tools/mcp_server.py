@@ -26,9 +26,10 @@ REQUEST_ID = "engrain.request_id"
 
 INSTRUCTIONS = """\
 Engrain is your team's shared memory. It keeps what people and agents learned, decided and tried.
-Before you start a task, call `context` with its goal, or `search` with a question in plain words.
+Before you start a task, call `search` with a question in plain words; `expand_neighbors` and `fetch_slice` show \
+what stands around a hit.
 When you learn something that a colleague will need (a decision and its reason, a pitfall, a procedure), keep it \
-with `remember` or `add`, in the words that you would want to read. Keep facts and their sources, never secrets.
+with `add`, in the words that you would want to read. Keep facts and their sources, never secrets.
 Cite what you used by id. When a record is wrong or outdated, add the new one with `related_to: ["supersedes:<id>"]`.
 An error says what to change: correct the named argument and call again."""
 

@@ -56,7 +56,7 @@ class Settings(BaseModel):
     access_token_expire_minutes: int = Field(60, ge=1, le=1440, description="Lifetime of access tokens.")
     refresh_token_expire_days: int = Field(30, ge=1, le=365, description="Lifetime of refresh tokens.")
     mcp_auth_mode: Literal["auto", "on", "off"] = Field(
-        "auto", description="`off` serves /mcp without tokens, on loopback and in development only."
+        "auto", description="`off` serves /mcp without tokens as the first admin; for development, on loopback only."
     )
     signup_enabled: bool = Field(True, description="Whether anyone may sign up.")
     local_auth_enabled: bool = Field(True, description="Whether e-mail and password log in.")

@@ -57,6 +57,7 @@ _organization = select(*_ORGANIZATION_COLUMNS).where(_organizations.c.id == bind
 _access = select(
     schema.project_access.c.project_id, schema.project_access.c.visibility, schema.project_access.c.creator_id
 ).where(schema.project_access.c.organization_id == bindparam("organization"))
+_first_admin = select(*_USER_COLUMNS).where(_users.c.is_admin).order_by(_users.c.created_at, _users.c.id).limit(1)
 _user_count = select(func.count()).select_from(_users)
 
 
@@ -129,6 +130,11 @@ class Accounts(Store):
     def user_by_codehost(self, codehost_id: int) -> User | None:
         """Return the user that is linked to an account of the code host."""
         row = self._first(_by_codehost, {"codehost": codehost_id})
+        return None if row is None else _to_user(row)
+
+    def first_admin(self) -> User | None:
+        """Return the server's first admin; None before the first sign-up."""
+        row = self._first(_first_admin, {})
         return None if row is None else _to_user(row)
 
     def user_count(self) -> int:

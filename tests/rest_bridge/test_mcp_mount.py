@@ -203,12 +203,19 @@ async def test_the_public_address_is_named_in_the_metadata(tmp_path: Path) -> No
         assert (await client.get(METADATA)).json()["resource"] == "https://public.example/mcp"
 
 
-async def test_switched_off_authentication_does_not_make_anybody_the_owner(tmp_path: Path) -> None:
+async def test_switched_off_authentication_acts_for_the_first_admin_on_mcp_alone(tmp_path: Path) -> None:
     async with configured(tmp_path, mcp_auth_mode="off") as (client, _):
-        listed = await client.post("/mcp", json=rpc("tools/list"), headers=BOTH)
-        assert answer_in(listed)["result"]["tools"]
-        refused = await client.post("/mcp", json=call("create_note", text="x"), headers=BOTH)
-        assert answer_in(refused)["result"]["isError"]
+        made = await client.post("/mcp", json=call("create_note", text="x"), headers=BOTH)
+        assert not answer_in(made)["result"].get("isError"), made.text
+        foreign = {**BOTH, "Origin": "https://evil.example"}
+        assert (await client.post("/mcp", json=call("create_note", text="x"), headers=foreign)).status_code == 403
+        assert_envelope(await client.post("/api/notes", json={"text": "x"}), 401, "authentication_required")
+
+
+async def test_switched_off_authentication_needs_somebody_to_act_for(tmp_path: Path) -> None:
+    async with opened(settings_at(tmp_path, mcp_auth_mode="off")) as app, client_of(build_asgi(app)) as client:
+        refused = await client.post("/mcp", json=rpc("tools/list"), headers=BOTH)
+        assert_envelope(refused, 401, "authentication_required")
 
 
 def test_a_credential_for_agents_alone_may_read_and_write(app: App, ada: Person) -> None:
