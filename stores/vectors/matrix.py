@@ -121,13 +121,10 @@ class Snapshot:
         )
 
     def _hits(self, places: Integers, scores: Vector) -> list[DenseHit]:
-        found = (
-            DenseHit(self.owners[place], score, start, end)
-            for place, score, start, end in zip(
-                places.tolist(), scores.tolist(), self.starts[places].tolist(), self.ends[places].tolist(), strict=True
-            )
+        owners = [self.owners[place] for place in places.tolist()]
+        return best_per_record(
+            zip(scores.tolist(), owners, self.starts[places].tolist(), self.ends[places].tolist(), strict=True)
         )
-        return best_per_record(found)
 
 
 class Matrix:
@@ -237,12 +234,15 @@ class Columns:
     postings: Mapping[tuple[str, str], Integers]
 
 
-def best_per_record(hits: Iterable[DenseHit]) -> list[DenseHit]:
-    """Keep each record's best passage, the first of equals; order by rounded score, then id."""
-    rounded = (DenseHit(hit.record_id, round(hit.score, DIGITS), hit.start, hit.end) for hit in hits)
+def best_per_record(found: Iterable[tuple[float, str, int, int]]) -> list[DenseHit]:
+    """Keep each record's best passage, the first of equals; order by rounded score, then id.
+
+    A passage is its score, its record's id, its start and its end.
+    """
     best: dict[str, DenseHit] = {}
-    for hit in sorted(rounded, key=lambda hit: (-hit.score, hit.record_id, hit.start)):
-        best.setdefault(hit.record_id, hit)
+    for loss, record_id, start, end in sorted((-round(score, DIGITS), each, at, to) for score, each, at, to in found):
+        if record_id not in best:
+            best[record_id] = DenseHit(record_id, -loss, start, end)
     return list(best.values())
 
 

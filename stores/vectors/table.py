@@ -90,9 +90,9 @@ class PassageTable:
         while True:
             taken = 4 * taken
             found = self._nearest(vector, condition, taken)
-            hits = best_per_record(hit for row, hit in found if valid.admits(row))
+            hits = best_per_record(each[1:] for each in found if valid.admits(each[0]))
             complete = len(found) < taken
-            if complete or (len(hits) >= limit and hits[limit - 1].score > found[-1][1].score + SLACK):
+            if complete or (len(hits) >= limit and hits[limit - 1].score > found[-1][1] + SLACK):
                 return hits[:limit]
 
     def load(self, valid: Integers) -> Iterator[Columns]:
@@ -145,7 +145,7 @@ class PassageTable:
     def _indexed(self) -> bool:
         return any("vector" in index.columns for index in self._table.list_indices())
 
-    def _nearest(self, vector: Vector, condition: str, count: int) -> list[tuple[int, DenseHit]]:
+    def _nearest(self, vector: Vector, condition: str, count: int) -> list[tuple[int, float, str, int, int]]:
         query = (
             self._table.search(vector, vector_column_name="vector")
             .distance_type("dot")
@@ -157,13 +157,9 @@ class PassageTable:
             if self._approximate:
                 query = query.ef(max(_EF, count)).refine_factor(_REFINE)
             found = query.to_arrow()
-        names = ("row", "record_id", "_distance", "start", "end")
-        return [
-            (row, DenseHit(record_id, 1.0 - distance, start, end))
-            for row, record_id, distance, start, end in zip(
-                *(found.column(name).to_pylist() for name in names), strict=True
-            )
-        ]
+        names = ("row", "_distance", "record_id", "start", "end")
+        rows = zip(*(found.column(name).to_pylist() for name in names), strict=True)
+        return [(row, 1.0 - distance, *place) for row, distance, *place in rows]
 
 
 @dataclass(frozen=True, slots=True)
