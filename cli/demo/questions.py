@@ -17,6 +17,8 @@ GENERIC = frozenset({
 })  # fmt: skip
 """Headings that many documents have: a question made from one would be answered by any of them."""
 
+ASKING = frozenset({"are", "can", "do", "does", "how", "is", "should", "what", "when", "where", "which", "who", "why"})
+"""A heading that begins so is a question already."""
 _NUMBER = re.compile(r"^[0-9]+(\.[0-9]+)*[.)]?\s+")
 """The number in front of a heading."""
 
@@ -63,10 +65,16 @@ def questions_from(corpus: Corpus, *, most: int = FROM_HEADINGS) -> list[Questio
     for text in largest:
         heading = next(_telling_headings(text.content), None) or _first_words(text.content)
         if heading is not None and heading.lower() not in found:
-            found[heading.lower()] = Question(f"What do we know about {heading}?", f"a section of {text.path}")
+            found[heading.lower()] = Question(_asked(heading), f"a section of {text.path}")
         if len(found) == most:
             break
     return list(found.values())
+
+
+def _asked(heading: str) -> str:
+    if heading.split()[0].lower() in ASKING:
+        return f"{heading}?"
+    return f"What do we know about {heading}?"
 
 
 def _telling_headings(content: str) -> Iterator[str]:

@@ -25,6 +25,7 @@ BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 1_000_000
 INDEX_LIMIT_S = 300.0
 INDEX_POLL_S = 0.1
+AGAIN = "engrain demo --folder path"
 LOW_SCORE = 0.3
 """An off-topic question's best hit stays below this."""
 
@@ -191,7 +192,8 @@ async def _until_indexed(visit: Visit) -> None:
         if not any(pending.values()):
             printing.end_progress()
             took = time.perf_counter() - start
-            printing.line(f"Every index shows everything; the last {most} changes took {took:.1f} s.")
+            waited = f"; the last {most} changes took {took:.1f} s" if most else " by now"
+            printing.line(f"Every index shows everything{waited}.")
             return
         printing.progress(f"Indexing: {max(pending.values())} of {most} changes left.")
         await asyncio.sleep(INDEX_POLL_S)
@@ -259,10 +261,11 @@ def _say_what_next(visit: Visit) -> None:
         f" {agent:.0f} ms. One process did all of it, without a network."
     )
     printing.title("What to do next")
-    for step in (
-        "engrain serve                              a server that keeps what you tell it (http://127.0.0.1:8420)",
-        "open http://127.0.0.1:8420/api/docs        every route, to read; docs/ has the rest",
-        "docs/mcp.md                                connect Claude Code, Cursor, Codex or any other MCP client",
-        "make demo FOLDER=path/to/your/docs         the same with your own text",
+    serve, again = ("make serve", "make demo FOLDER=path") if visit.from_checkout else ("engrain serve", AGAIN)
+    for command, gives in (
+        (serve, "a server that keeps what you tell it, at http://127.0.0.1:8420"),
+        ("open http://127.0.0.1:8420/api/docs", "every route, with its fields and answers"),
+        ("read docs/mcp.md", "connect Claude Code, Cursor, Codex or any other MCP client"),
+        (again, "the same with your own text"),
     ):
-        typer.echo(f"  {step}")
+        typer.echo(f"  {command:<38}{gives}")

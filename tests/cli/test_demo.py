@@ -93,7 +93,7 @@ def test_our_own_documents_are_read_from_a_checkout_and_the_handbook_without_one
 
 def test_questions_come_from_telling_headings() -> None:
     found = questions_from(Corpus("orchard", "file:///orchard", [Text("guide.md", GUIDE)]))
-    assert [question.text for question in found] == ["What do we know about When to prune apple trees?"]
+    assert [question.text for question in found] == ["When to prune apple trees?"]
     numbered = GUIDE.replace("## When to prune apple trees", "## Overview")
     found = questions_from(Corpus("orchard", "file:///orchard", [Text("guide.md", numbered)]))
     assert [question.text for question in found] == ["What do we know about Grafting old varieties?"]
@@ -195,7 +195,7 @@ class TestARealRun:
             said = demo.stdout.read()
             assert demo.wait(LIMIT_S) == 0, said
         for expected in (
-            "What do we know about When to prune apple trees?",
+            "Q  When to prune apple trees?",
             "The ledger lives in SQLite",
             "found by words #",
             "search(query=",

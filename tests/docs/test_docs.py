@@ -14,6 +14,9 @@ from cli.reference.writing import run_reference
 from rest_bridge.events import EVENT_NAMES
 from rest_bridge.health import PATHS
 from tools.catalogue import OPERATIONS
+from tools.retrieval.pipeline import SEEDS
+from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT
+from tools.retrieval.scoring import NEIGHBOUR_BONUS, NEIGHBOUR_SHARE, RECENCY_BONUS, lifted
 from tools.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -21,6 +24,7 @@ REFERENCE = ROOT / "docs" / "reference"
 HAND_WRITTEN = [
     *(ROOT / name for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
 ]
 EVERY_PAGE = [*HAND_WRITTEN, *sorted(REFERENCE.glob("*.md"))]
 
@@ -120,6 +124,19 @@ def test_hand_written_pages_name_commands_and_verbs_that_exist(page: Path) -> No
     assert spoken <= {*commands(), "reference"}
     verbs = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(re.findall(r"(?:^|`)make ([a-z]+)", text, re.MULTILINE)) <= verbs
+
+
+def test_the_page_on_search_gives_the_figures_that_the_code_works_by() -> None:
+    page = " ".join((ROOT / "docs" / "search.md").read_text(encoding="utf-8").split())
+    for figure in (
+        f"up to {LANE_DEPTH} candidates",
+        f"a pool of at most {POOL_LIMIT:,}",
+        f"at most {lifted(0.5, RECENCY_BONUS) - 0.5:.2f} each",
+        f"scores at most {NEIGHBOUR_SHARE:.0%}".replace("%", " %"),
+    ):
+        assert figure in page
+    assert RECENCY_BONUS == NEIGHBOUR_BONUS
+    assert SEEDS == 10, "the page says ten"
 
 
 def test_the_agents_page_is_short() -> None:
