@@ -143,7 +143,9 @@ def test_the_agents_page_is_short() -> None:
     assert len((ROOT / "AGENTS.md").read_text(encoding="utf-8").splitlines()) <= 120
 
 
-@pytest.mark.parametrize("page", HAND_WRITTEN, ids=relative_to_root)
+@pytest.mark.parametrize(
+    "page", [page for page in HAND_WRITTEN if page.parent.name != "decisions"], ids=relative_to_root
+)
 def test_lines_of_prose_fit_the_width_of_the_code(page: Path) -> None:
     long = [line for line in page.read_text(encoding="utf-8").splitlines() if len(line) > 120 and line[:1] != "|"]
     assert long == []
