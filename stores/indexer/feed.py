@@ -4,11 +4,16 @@ import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 from stores.index import IndexBatch
 from stores.ledger import Ledger
 from stores.records import Change, Entity, Kind, Position, Relation
 
+Urgency = Literal["none", "deferred", "interactive", "full"]
+
+READERS = 2
+"""Indexes that share a read; when all have it, its text is dropped."""
 CHUNK = 64
 """Records read at once, after which their size decides whether the batch goes on."""
 
@@ -50,6 +55,7 @@ class Feed:
         self._characters = batch_characters
         self._lock = threading.Lock()
         self._latest: Read | None = None
+        self._handed = 0
 
     def origin(self) -> Position:
         """The position before the first change."""
@@ -75,18 +81,22 @@ class Feed:
         with reading():
             if self._ledger.epoch != after.epoch:
                 raise FeedGap("the ledger was restored")
-            # The head is asked first: what is committed between the two questions must not look like a gap.
-            if self._ledger.head(self.organization_id).sequence <= after.sequence:
-                return []
             changes = self._ledger.changes(self.organization_id, after.sequence, limit)
-            if not changes or changes[0].sequence != after.sequence + 1:
+            if not changes and self._ledger.head(self.organization_id).sequence > after.sequence:
+                # Pruned, or committed between the two questions.
+                changes = self._ledger.changes(self.organization_id, after.sequence, limit)
+                if not changes:
+                    raise FeedGap(f"the feed is pruned beyond {after.sequence}, where the index ends")
+            if changes and changes[0].sequence != after.sequence + 1:
                 raise FeedGap(f"the feed is pruned beyond {after.sequence}, where the index ends")
         return changes
 
-    def urgent(self, after: Position) -> bool:
-        """Tell whether what follows should be applied at once: somebody may wait for it, or it fills a batch."""
+    def urgency(self, after: Position) -> Urgency:
+        """Tell whether somebody may wait for what follows."""
         changes = self.changes(after, self._limit)
-        return len(changes) >= self._limit or not all(change.deferred for change in changes)
+        if not changes or len(changes) >= self._limit:
+            return "full" if changes else "none"
+        return "deferred" if all(change.deferred for change in changes) else "interactive"
 
     def reaches_back(self, at_most: int) -> bool:
         """Tell whether the whole history is in the feed and short enough to follow from its beginning."""
@@ -116,26 +126,24 @@ class Feed:
             return str(gap)
         return None
 
-    def read(self, after: Position, until: int | None = None) -> Read | None:
+    def read(self, after: Position) -> Read | None:
         """The current state of the records changed after a position; None when nothing follows.
 
-        Indexes at the same position share one read. A batch ends early at `until` or when its text grows large.
+        Indexes at the same position share one read. A batch ends early when its text grows large.
 
         Raises:
             FeedGap: The next change has been pruned.
         """
         with self._lock:
             read = self._latest
-            if read and read.after == after and (until is None or read.batch.position.sequence <= until):
-                return read
-            changes = self.changes(after, self._limit if until is None else min(self._limit, until - after.sequence))
-            self._latest = self._collect(after, changes) if changes else None
-            return self._latest
-
-    def forget(self) -> None:
-        """Drop the shared read: it may hold much text."""
-        with self._lock:
-            self._latest = None
+            if read is None or read.after != after:
+                changes = self.changes(after, self._limit)
+                read = self._latest = self._collect(after, changes) if changes else None
+                self._handed = 0
+            self._handed += 1
+            if self._handed >= READERS:
+                self._latest = None
+            return read
 
     def entities(self, record_ids: Sequence[str]) -> dict[str, Entity]:
         """The current state of those that exist."""

@@ -11,7 +11,8 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from stores.indexer.status import IndexName
@@ -42,6 +43,8 @@ class Closing:
     model: str
     """The embedding model of its vectors; empty when it has none."""
     watermarks: dict[str, Watermark]
+    boot: str = ""
+    """The run of the machine; in another one, files that were not forced to disk may be missing."""
 
 
 class OrganizationFolder:
@@ -59,15 +62,16 @@ class OrganizationFolder:
         return self.path / "watermarks.json"
 
     def mark_open(self) -> bool:
-        """Leave a marker for the next start; True when the last stop was clean."""
-        clean = not self._marker.exists()
+        """Leave a marker for the next start; True when the last stop was clean and the machine ran ever since."""
+        closing = self.closing()
+        clean = closing.boot == _boot() if closing is not None else not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
         self._marker.touch()
         return clean
 
     def mark_closed(self, closing: Closing) -> None:
         """Record the watermarks and remove the marker."""
-        _write(self._record, json.dumps(asdict(closing)))
+        _write(self._record, json.dumps(asdict(replace(closing, boot=_boot()))))
         self._marker.unlink(missing_ok=True)
 
     def closing(self) -> Closing | None:
@@ -77,7 +81,7 @@ class OrganizationFolder:
         try:
             record = json.loads(self._record.read_text("utf-8"))
             marks = {name: Watermark(**mark) for name, mark in record["watermarks"].items()}
-            return Closing(record["epoch"], record["model"], marks)
+            return Closing(record["epoch"], record["model"], marks, record["boot"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -108,10 +112,10 @@ class OrganizationFolder:
         if generation.exists():
             generation.rename(generation.with_name(generation.name + DAMAGED))
 
-    def sweep(self, name: IndexName, keep: Collection[Path]) -> None:
+    def sweep(self, name: IndexName, keep: Collection[Path], *, damaged: bool = True) -> None:
         """Remove every generation but those, damaged ones too: they hold text that may have been deleted since."""
         for entry in self._entries(name):
-            if entry.is_dir() and entry not in keep:
+            if entry.is_dir() and entry not in keep and (damaged or not entry.name.endswith(DAMAGED)):
                 shutil.rmtree(entry, ignore_errors=True)
                 marker(entry).unlink(missing_ok=True)
 
@@ -134,6 +138,14 @@ def ranges(numbers: Iterable[int]) -> list[list[int]]:
 def marker(generation: Path) -> Path:
     """The file beside a generation that says: not everything that the ledger holds is in it yet."""
     return generation.with_name(generation.name + INCOMPLETE)
+
+
+@cache
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text("utf-8").strip()
+    except OSError:
+        return "unknown"
 
 
 def _write(path: Path, text: str) -> None:

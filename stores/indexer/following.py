@@ -120,9 +120,7 @@ class FollowingLane(Lane, Generic[T]):
             if self._build is not None:
                 build, self._build = self._build, None
                 self._next = build.result()
-            if self._next is not None:
-                return self._catch_up(self._next)
-            return self._begin_build()
+            return self._catch_up(self._next) if self._next is not None else self._begin_build()
         except (Interrupted, LedgerUnreadable):
             raise
         except Exception as error:  # noqa: BLE001  # what serves goes on serving
@@ -153,7 +151,9 @@ class FollowingLane(Lane, Generic[T]):
         self._asked = "the last rebuild failed"
         self._log_failure(error)
         self._answer(error)
-        self._set("failed", describe(error))
+        if not self._follows:
+            self._set("failed", describe(error))
+        self._around.files.sweep(self.name, [self._serving.handle.folder] if self._serving is not None else [])
         self._around.progressed()
 
     def _lose_track(self, reason: str) -> None:
@@ -170,7 +170,7 @@ class FollowingLane(Lane, Generic[T]):
         if folder is None and around.feed.reaches_back(around.options.replay_at_most):
             folder = files.fresh(self.name)
             files.point(self.name, folder)
-        files.sweep(self.name, [folder] if folder else [])
+        files.sweep(self.name, [folder] if folder else [], damaged=False)
         if folder is None:
             self._asked = "it is missing"
         else:
@@ -182,7 +182,7 @@ class FollowingLane(Lane, Generic[T]):
     def _adopt_folder(self, folder: Path) -> None:
         self._set("catching_up")
         try:
-            index = self._maker.open(folder, clean=self._around.clean)
+            index = self._maker.open(folder, clean=self._around.clean and not self._failures)
             position = index.position() or self._around.feed.origin()
         except OSError:
             raise  # The machine is short of something: what is on disk may be whole.
@@ -217,10 +217,10 @@ class FollowingLane(Lane, Generic[T]):
         patience = self._patience(track)
         if patience > 0:
             return patience
+        self._first_seen = None
         read = self._around.feed.read(track.position)
         if read is None:
             return FOREVER
-        self._first_seen = None
         track.handle.index.apply(read.batch)
         with self._lock:
             track.position = read.batch.position
@@ -228,19 +228,23 @@ class FollowingLane(Lane, Generic[T]):
         return 0.0
 
     def _patience(self, track: Track[T]) -> float:
-        """Let bulk writes gather, which nobody waits for."""
-        now = time.monotonic()
-        if self._next is track or self._around.feed.urgent(track.position):
+        """Let writes gather: for a moment, or longer where nobody waits for them. 0 when there are enough, or none."""
+        options, urgency = self._around.options, self._around.feed.urgency(track.position)
+        gather_s = {"interactive": options.gather_s, "deferred": options.gather_deferred_s}.get(urgency, 0.0)
+        if self._next is track or not gather_s:
             return 0.0
+        now = time.monotonic()
         if self._first_seen is None:
             self._first_seen = now
-        return max(0.0, self._first_seen + self._around.options.gather_deferred_s - now)
+        return max(0.0, self._first_seen + gather_s - now)
 
     def _catch_up(self, track: Track[T]) -> float:
         """Bring the successor to where the serving index is, then let it serve."""
-        if self._advance(track) == 0.0:
-            return 0.0
+        delay = self._advance(track)
         files, old = self._around.files, self._serving
+        behind = old is None or not self._follows or track.position.sequence < old.position.sequence
+        if delay == 0.0 and behind:
+            return 0.0
         files.point(self.name, track.handle.folder)
         with self._lock:
             self._serving, self._follows, self._next = track, True, None
@@ -263,14 +267,13 @@ class FollowingLane(Lane, Generic[T]):
             if found:
                 self._asked = f"it differed from the ledger after an unclean stop: {found[0]}"
         if self._state == "catching_up":
+            self._around.files.sweep(self.name, [track.handle.folder])
             self._set("ready")
             self._around.progressed()
 
     def _quiet(self, track: Track[T]) -> float:
         if self._build is None and self._next is None and self._compaction_due():
-            self._around.feed.forget()
-            track.handle.index.compact()
-            self._commits = 0
+            self._compact(track.handle.index.compact)
         return self._rest()
 
     def _release(self) -> Path | None:

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
@@ -21,8 +21,8 @@ from stores.indexer.turns import EmbedderSource, EmbeddingThread
 from stores.ledger import Ledger
 
 OPEN_TIMEOUT_S = 20.0
-VECTORS_TIMEOUT_S = 0.5
-"""How long a search waits for vectors that are being opened: the model may take seconds, words do not."""
+FRESH_TIMEOUT_S = 2.0
+"""How long the search that opens an organization waits until its indexes hold what was committed before."""
 BUILDERS = 2
 
 log = structlog.get_logger("indexer")
@@ -41,6 +41,7 @@ class Indexer:
         clock: Callable[[], datetime],
     ) -> None:
         self._folder = folder.absolute()
+        self._ledger = ledger
         turns = EmbeddingThread(EmbedderSource(embedder), options) if embedder is not None else None
         self._turns = turns
         self._builders = ThreadPoolExecutor(BUILDERS, "index-builder")
@@ -125,7 +126,7 @@ class Indexer:
         """Do what `wait_applied` does without a thread for each waiter."""
         organization = self._registry.hold_if_open(organization_id)
         if organization is None:
-            organization = await asyncio.to_thread(self._registry.hold, organization_id, OPEN_TIMEOUT_S)
+            organization = await asyncio.to_thread(self._open, organization_id)
         try:
             waiting = asyncio.wrap_future(organization.wait(sequence, record_ids))
             return await asyncio.wait_for(waiting, timeout_s)
@@ -138,11 +139,14 @@ class Indexer:
     def indexes(self, organization_id: str) -> Iterator[OpenIndexes]:
         """Lend the indexes of an organization, which is opened when it is not; none closes before the end.
 
-        Waits for an index that is being opened, for the vectors only a moment: a model takes seconds to load.
+        Waits for an index that is being opened, for graph and vectors only a moment.
+
+        Raises:
+            NotFound: The ledger does not know the organization.
         """
         with self._held(organization_id) as organization:
             organization.wait_settled(OPEN_TIMEOUT_S)
-            with organization.lend(VECTORS_TIMEOUT_S) as lent:
+            with organization.lend() as lent:
                 yield lent
 
     def degraded(self, organization_id: str) -> dict[str, str]:
@@ -186,11 +190,24 @@ class Indexer:
 
     @contextmanager
     def _held(self, organization_id: str) -> Iterator[OpenOrganization]:
-        organization = self._registry.hold(organization_id, OPEN_TIMEOUT_S)
+        organization = self._registry.hold_if_open(organization_id) or self._open(organization_id)
         try:
             yield organization
         finally:
             organization.let_go()
+
+    def _open(self, organization_id: str) -> OpenOrganization:
+        """Hold an organization that was closed, brought up to date if that is quick.
+
+        Raises:
+            NotFound: The ledger does not know it.
+        """
+        head = self._ledger.head(organization_id).sequence
+        organization = self._registry.hold(organization_id, OPEN_TIMEOUT_S)
+        organization.wake(head)
+        with suppress(TimeoutError):
+            organization.wait(head, []).result(FRESH_TIMEOUT_S)
+        return organization
 
     def _files(self, organization_id: str) -> OrganizationFolder:
         if Path(organization_id).name != organization_id:

@@ -20,6 +20,7 @@ from stores.ledger import Ledger
 log = structlog.get_logger("indexer")
 
 FOREVER = 3600.0
+COMPACTION_SHARE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,10 @@ class Interrupted(Exception):  # not a fault: the lane is closing
     """A rebuild was given up because its organization is being closed."""
 
 
+class ModelUnavailable(Exception):  # the model is at fault, no index is
+    """The embedding model cannot be loaded or reached; the vectors that there are stay as they are."""
+
+
 class Lane(ABC):
     """One index of one organization and the thread that writes it. Everything public may be called from any thread."""
 
@@ -58,7 +63,9 @@ class Lane(ABC):
         self._detail = ""
         self._failures = 0
         self._retry_at = 0.0
+        self._postponed = 0
         self._commits = 0
+        self._compact_not_before = 0.0
         self._last_work_at = around.clock()
         self._verified = around.clean
         self._reported: BaseException | None = None
@@ -172,21 +179,34 @@ class Lane(ABC):
     def _guarded_step(self) -> float:
         try:
             wait = self._retry_at - time.monotonic()
-            return wait if wait > 0 else self._step()
+            if wait > 0:
+                return wait
+            delay = self._step()
+            self._postponed = 0
+            return delay
         except Interrupted:
             return 0.0
         except LedgerUnreadable as error:
+            return self._postpone(str(error))
+        except ModelUnavailable as error:
+            self._guarded_release()
+            self._set("failed", str(error))
+            self._settled.set()
+            self._around.progressed()
             return self._postpone(str(error))
         except Exception as error:  # noqa: BLE001  # the thread's edge: nothing may end it in silence
             self._fail(error)
             return 0.0
 
     def _postpone(self, reason: str) -> float:
-        """The ledger is at fault: keep the index as it is and ask again later."""
+        """Something else than the index is at fault: keep it as it is and try again later."""
         with self._lock:
             self._detail = reason
-        log.warning("ledger_unreadable", organization_id=self._around.organization_id, index=self.name, detail=reason)
-        return self._around.options.retry_first_s
+        if not self._postponed:
+            organization_id = self._around.organization_id
+            log.warning("index_waits", organization_id=organization_id, index=self.name, detail=reason)
+        self._postponed += 1
+        return self._pause_s(self._postponed)
 
     def _fail(self, error: BaseException) -> None:
         """Let go of the index and open it again later; at the second time in a row, build it anew."""
@@ -201,8 +221,11 @@ class Lane(ABC):
         self._around.progressed()
 
     def _backoff_s(self) -> float:
+        return self._pause_s(self._failures)
+
+    def _pause_s(self, failures: int) -> float:
         options = self._around.options
-        return min(options.retry_first_s * 2.0 ** min(self._failures - 1, 16), options.retry_at_most_s)
+        return min(options.retry_first_s * 2.0 ** min(failures - 1, 16), options.retry_at_most_s)
 
     def _log_failure(self, error: BaseException) -> None:
         organization_id, failures = self._around.organization_id, self._failures
@@ -257,12 +280,21 @@ class Lane(ABC):
         self._last_work_at = self._around.clock()
         self._around.progressed()
 
-    def _compaction_due(self) -> bool:
-        options = self._around.options
-        if not self._commits:
+    def _compaction_due(self, commits: int | None = None) -> bool:
+        """Tell whether the index has been left alone for long enough, or had as many commits as given.
+
+        What takes long is done less often: a twentieth of the time at most goes into it.
+        """
+        if not self._commits or time.monotonic() < self._compact_not_before:
             return False
         quiet_s = (self._around.clock() - self._last_work_at).total_seconds()
-        return quiet_s >= options.quiet_s or self._commits >= options.compact_after_commits
+        return quiet_s >= self._around.options.quiet_s or (commits is not None and self._commits >= commits)
+
+    def _compact(self, compact: Callable[[], None]) -> None:
+        begin = time.monotonic()
+        compact()
+        end = time.monotonic()
+        self._commits, self._compact_not_before = 0, end + COMPACTION_SHARE * (end - begin)
 
     def _rest(self) -> float:
         return max(self._around.options.quiet_s, 0.01) if self._commits else FOREVER

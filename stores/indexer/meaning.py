@@ -1,17 +1,17 @@
 """The lane of the vector index: records go through the embedding thread and are committed in groups."""
 
 import time
-from collections import deque
 from collections.abc import Collection
 from pathlib import Path
 
-from stores.embedding import Embedder
+from stores.embedding import Embedder, Passage
+from stores.indexer.backfill import ALL, MISSING, Backfill
 from stores.indexer.backlog import Backlog, Item, Progress
 from stores.indexer.comparison import differences
 from stores.indexer.feed import FeedGap
-from stores.indexer.folders import Watermark, marker, ranges
+from stores.indexer.folders import Watermark, ranges
 from stores.indexer.handle import Handle
-from stores.indexer.lane import FOREVER, Lane, Surroundings, log
+from stores.indexer.lane import FOREVER, Lane, ModelUnavailable, Surroundings, log
 from stores.indexer.turns import EmbeddingThread
 from stores.indexer.works import Work, Works
 from stores.records import Entity, Position, searchable_text
@@ -22,8 +22,6 @@ READY_RECORDS = 48
 """Records that are read and divided ahead of the model, interactive and deferred ones each."""
 AT_ONCE = 16
 WAIT_FOR_READERS_S = 5.0
-MISSING, ALL = "missing", "all"
-"""What a marker beside a generation asks for: the records that it lacks, or every record whatever it holds."""
 
 
 class VectorLane(Lane):
@@ -38,14 +36,11 @@ class VectorLane(Lane):
         self._handle: Handle[VectorIndex] | None = None
         self._leaving: Handle[VectorIndex] | None = None
         self._backlog = Backlog(Progress(0, frozenset()), around.options.backlog_limit)
+        self._backfill = Backfill()
         self._epoch = ""
         self._stored: VectorState | None = None
         self._buffer: list[Work] = []
         self._buffered_at = 0.0
-        self._mode = ""
-        self._backfill: deque[str] = deque()
-        self._backfilling: set[str] = set()
-        self._backfill_total = 0
         self._seen_outage = ""
 
     def start(self) -> None:
@@ -88,10 +83,9 @@ class VectorLane(Lane):
 
     def _step(self) -> float:
         self._raise_reported()
-        if self._handle is None:
-            self._open()
+        handle = self._handle or self._open()
         if self._asked_to_rebuild():
-            self._begin_backfill(ALL, "on request")
+            self._begin_backfill(handle, ALL, "on request")
         try:
             self._scan()
         except FeedGap as gap:
@@ -101,30 +95,36 @@ class VectorLane(Lane):
         self._prepare()
         self._collect()
         self._note_outage()
-        return self._commit_when_due(self._handle_index())
+        return self._commit_when_due(handle)
 
-    def _handle_index(self) -> VectorIndex:
-        if self._handle is None:
-            raise RuntimeError("The vector index is not open.")
-        return self._handle.index
+    def _model(self) -> Embedder:
+        try:
+            return self._turns.source.get()
+        except Exception as error:
+            raise ModelUnavailable(f"The embedding model is not available: {error}") from error
 
-    def _open(self) -> None:
+    def _open(self) -> Handle[VectorIndex]:
         if self._leaving is not None and not self._leaving.wait_closed(WAIT_FOR_READERS_S):
             raise TimeoutError("Searches still hold the index that failed.")
-        around, embedder = self._around, self._turns.source.get()
-        folder = around.files.current(self.name)
+        files, embedder = self._around.files, self._model()
+        folder = files.current(self.name)
         index = self._open_folder(folder, embedder) if folder is not None else None
         if folder is None or index is None:
             folder = self._fresh_folder(replaces=folder is not None)
             index = self._opened(folder, embedder)
-        around.files.sweep(self.name, [folder])
-        self._adopt(folder, index)
+        files.sweep(self.name, [folder], damaged=False)
+        handle = self._adopt(folder, index)
         self._settled.set()
-        around.progressed()
+        self._around.progressed()
+        return handle
 
     def _opened(self, folder: Path, embedder: Embedder) -> VectorIndex:
+        try:
+            dimension = embedder.dimension
+        except Exception as error:
+            raise ModelUnavailable(f"The embedding model is not available: {error}") from error
         budget = self._around.options.vector_budget_mb
-        return VectorIndex.open(folder, model=embedder.model, dimension=embedder.dimension, memory_budget_mb=budget)
+        return VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
 
     def _open_folder(self, folder: Path, embedder: Embedder) -> VectorIndex | None:
         """Open what is there; None when it is of no use."""
@@ -132,8 +132,8 @@ class VectorLane(Lane):
             return self._opened(folder, embedder)
         except ModelChanged as change:
             log.info("embedding_model_changed", organization_id=self._around.organization_id, reason=str(change))
-        except OSError:
-            raise  # The machine is short of something: what is on disk may be whole.
+        except (OSError, ModelUnavailable):
+            raise  # What is on disk may be whole.
         except Exception as error:  # noqa: BLE001  # engines raise anything about a damaged file
             self._log_failure(error)
             self._around.files.set_aside(self.name, folder)
@@ -143,39 +143,35 @@ class VectorLane(Lane):
         files = self._around.files
         folder = files.fresh(self.name)
         if replaces or not self._around.feed.reaches_back(self._around.options.replay_at_most):
-            marker(folder).write_text(MISSING)
+            Backfill(folder).ask(MISSING)
         files.point(self.name, folder)
         return folder
 
-    def _adopt(self, folder: Path, index: VectorIndex) -> None:
-        head, state = self._around.feed.head(), index.state()
-        mode = marker(folder).read_text() if marker(folder).exists() else ""
+    def _adopt(self, folder: Path, index: VectorIndex) -> Handle[VectorIndex]:
+        head, state, backfill = self._around.feed.head(), index.state(), Backfill(folder)
         objection = self._objection_to(state)
-        if objection:
-            mode = ALL
-        elif not self._verified:
-            mode = mode or MISSING
+        mode = ALL if objection else backfill.asked or ("" if self._verified else MISSING)
         self._verified = True
-        if state is None and not mode:
-            progress = Progress(0, frozenset())
-        elif state is None or objection:
-            progress = Progress(head.sequence, frozenset())
-        else:
+        # What a backfill brings is at least as new as the head is now.
+        progress = Progress(head.sequence if mode else 0, frozenset())
+        if state is not None and not objection:
             progress = Progress(state.position.sequence, state.applied)
+        handle = Handle(index, folder)
         with self._lock:
             self._epoch, self._stored = head.epoch, state
-            self._backlog = Backlog(progress, self._around.options.backlog_limit)
+            self._backlog, self._backfill = Backlog(progress, self._around.options.backlog_limit), backfill
             self.works, self._buffer = Works(), []
-            self._handle = Handle(index, folder)
+            self._handle = handle
             self._state, self._detail = "catching_up", ""
         if mode:
-            self._begin_backfill(mode, objection or "")
+            self._begin_backfill(handle, mode, objection or "")
+        return handle
 
     def _objection_to(self, state: VectorState | None) -> str | None:
         """Say why the index cannot follow this ledger. Its newest single change must be of this history, too."""
         feed = self._around.feed
         if state is None:
-            return None if feed.reaches_back(self._around.options.replay_at_most) else "it is empty"
+            return None
         batch, _, newest = state.position.batch.partition("+")
         position = Position(state.position.epoch, state.position.sequence, batch)
         objection = feed.objection(position)
@@ -183,32 +179,27 @@ class VectorLane(Lane):
             objection = feed.objection(Position(position.epoch, max(state.applied), newest))
         return objection
 
-    def _begin_backfill(self, mode: str, reason: str) -> None:
-        """Compare with the ledger and queue what is to be embedded besides the changes of the feed."""
-        handle, around = self._handle, self._around
-        if handle is None:
-            return
-        marker(handle.folder).write_text(mode)
-        expected, held = around.ledger.revisions(around.organization_id), handle.index.contents()
-        gone = [each for each in held if each not in expected]
-        wanted = [each for each, revision in expected.items() if mode == ALL or held.get(each) != revision]
+    def _begin_backfill(self, handle: Handle[VectorIndex], mode: str, reason: str) -> None:
+        organization_id, backfill = self._around.organization_id, self._backfill
+        backfill.ask(mode)
+        expected, held = self._around.ledger.revisions(organization_id), handle.index.contents()
         with self._lock:
-            self._mode, self._backfill = mode, deque([*gone, *wanted])
-            self._backfilling, self._backfill_total = set(), len(gone) + len(wanted)
-        if self._backfill:
+            backfill.begin(mode, expected, held)
+        if backfill.total:
             log.info(
-                "index_rebuild",
-                organization_id=around.organization_id, index=self.name, reason=reason, records=self._backfill_total,
-            )  # fmt: skip
+                "index_rebuild", organization_id=organization_id, index=self.name, reason=reason, records=backfill.total
+            )
             self._set("rebuilding", reason)
-        self._end_backfill_if_done()
+        self._end_backfill_if_done(handle)
 
-    def _end_backfill_if_done(self) -> None:
-        if not self._mode or self._backfill or self._backfilling or self._handle is None:
+    def _end_backfill_if_done(self, handle: Handle[VectorIndex]) -> None:
+        if not self._backfill.active or not self._backfill.done:
             return
-        marker(self._handle.folder).unlink(missing_ok=True)
+        self._store_progress(handle.index)
         with self._lock:
-            self._mode, self._state, self._detail = "", "ready", ""
+            self._backfill.end()
+            self._state, self._detail = "catching_up", ""
+        self._around.files.sweep(self.name, [handle.folder])
         self._answer()
         self._around.progressed()
 
@@ -229,38 +220,40 @@ class VectorLane(Lane):
 
     def _prepare(self) -> None:
         """Read and divide the next records, a few turns ahead of the model."""
-        items = self._take()
-        while items:
+        while items := self._take():
             entities = self._around.feed.entities([item.record_id for item in items])
-            embedder = self._turns.source.get()
             for item in items:
-                self._prepare_one(item, entities.get(item.record_id), embedder)
+                self._prepare_one(item, entities.get(item.record_id))
             self._turns.wake()
-            items = self._take()
 
-    def _prepare_one(self, item: Item, entity: Entity | None, embedder: Embedder) -> None:
+    def _prepare_one(self, item: Item, entity: Entity | None) -> None:
         text = searchable_text(entity) if entity is not None else ""
-        work = Work(item, entity, text, embedder.split(text) if text else ())
+        work = Work(item, entity, text, self._divide(text))
+        work.vectors = self._turns.remembered.recall(work.texts()) or []
         if work.remaining:
             self.works.add(work)
         else:
             self.works.finish([work])
+
+    def _divide(self, text: str) -> list[Passage]:
+        if not text:
+            return []
+        try:
+            return self._model().split(text)
+        except ModelUnavailable:
+            raise
+        except Exception as error:
+            raise ModelUnavailable(f"The embedding model is not available: {error}") from error
 
     def _take(self) -> list[Item]:
         with self._lock:
             room = READY_RECORDS - self.works.waiting(interactive=True)
             items = self._backlog.take(interactive=True, limit=max(0, min(room, AT_ONCE)))
             if not items and self.works.waiting(interactive=False) <= READY_RECORDS - AT_ONCE:
-                self._refill()
+                if not self._backlog.waits_deferred:
+                    self._backlog.backfill(self._backfill.next(AT_ONCE))
                 items = self._backlog.take(interactive=False, limit=AT_ONCE)
             return items
-
-    def _refill(self) -> None:
-        if self._backlog.waits_deferred:
-            return
-        ids = [self._backfill.popleft() for _ in range(min(AT_ONCE, len(self._backfill)))]
-        self._backfilling.update(ids)
-        self._backlog.backfill(ids)
 
     def _collect(self) -> None:
         done = self.works.collect()
@@ -272,23 +265,25 @@ class VectorLane(Lane):
         with self._lock:
             for work in done:
                 self._backlog.release(work.item)
+        for work in done:
+            self._turns.remembered.keep(work.texts(), work.vectors)
 
     def _note_outage(self) -> None:
         if self._turns.outage != self._seen_outage:
             self._seen_outage = self._turns.outage
             self._around.progressed()
 
-    def _commit_when_due(self, index: VectorIndex) -> float:
+    def _commit_when_due(self, handle: Handle[VectorIndex]) -> float:
         wait = self._due_in()
         if wait <= 0:
-            self._commit(index)
+            self._commit(handle)
             return 0.0
         if wait < FOREVER:
             return wait
-        if self._state == "catching_up" and not self._mode:
+        if self._state == "catching_up":
             self._set("ready")
             self._around.progressed()
-        return self._quiet(index)
+        return self._quiet(handle.index)
 
     def _due_in(self) -> float:
         options = self._around.options
@@ -303,26 +298,27 @@ class VectorLane(Lane):
         return max(0.0, self._buffered_at + limit - time.monotonic())
 
     def _awaits(self, *, interactive: bool) -> bool:
-        queued = self._backlog.waits_interactive if interactive else self._backlog.waits_deferred or self._backfill
-        return bool(queued) or self.works.in_progress(interactive=interactive)
+        backlog = self._backlog
+        queued = backlog.waits_interactive if interactive else backlog.waits_deferred or self._backfill.waits
+        return queued or self.works.in_progress(interactive=interactive)
 
-    def _commit(self, index: VectorIndex) -> None:
+    def _commit(self, handle: Handle[VectorIndex]) -> None:
         done, self._buffer = self._buffer, []
         newest = {work.item.record_id: work for work in done}
-        records = [_record(work) for work in newest.values() if work.entity is not None]
+        records = [_record(work.entity, work) for work in newest.values() if work.entity is not None]
         deleted = [work.item.record_id for work in newest.values() if work.entity is None]
         items = [work.item for work in done]
         with self._lock:
-            state = self._state_after(self._backlog.after(items))
-        index.replace(records, deleted, state)
+            progress = self._backlog.after(items)
+        state = self._state_after(progress)
+        handle.index.replace(records, deleted, state)
         with self._lock:
             self._backlog.commit(items)
             self._stored = state
-            self._backfilling.difference_update(newest)
-            if self._mode:
-                left = len(self._backfill) + len(self._backfilling)
-                self._detail = f"{self._backfill_total - left} of {self._backfill_total} records embedded"
-        self._end_backfill_if_done()
+            self._backfill.embedded(newest)
+            if self._backfill.active and self._backfill.total:
+                self._detail = self._backfill.detail
+        self._end_backfill_if_done(handle)
         self._done()
 
     def _state_after(self, progress: Progress) -> VectorState:
@@ -333,16 +329,16 @@ class VectorLane(Lane):
         return VectorState(Position(self._epoch, progress.prefix, batch), progress.applied)
 
     def _quiet(self, index: VectorIndex) -> float:
-        if self._compaction_due() and not self.works.in_progress(interactive=True):
+        if self._compaction_due(self._around.options.compact_after_commits):
             self._store_progress(index)
-            index.compact()
-            self._commits = 0
+            self._compact(index.compact)
         return self._rest()
 
     def _store_progress(self, index: VectorIndex) -> None:
         """Changes of relations move the watermark without a commit: write it down before it is read again."""
         with self._lock:
-            state = self._state_after(self._backlog.after([]))
+            progress = self._backlog.after([])
+        state = self._state_after(progress)
         if state != self._stored:
             index.replace([], [], state)
             with self._lock:
@@ -371,8 +367,8 @@ class VectorLane(Lane):
     def _recorded(self) -> Watermark | None:
         if self._stored is None or self._handle is None:
             return None
-        state = self._stored
-        return Watermark(state.position.sequence, ranges(state.applied), complete=not self._mode)
+        position, applied = self._stored.position, self._stored.applied
+        return Watermark(position.sequence, ranges(applied), complete=not self._backfill.active)
 
     def _watermark(self) -> int:
         return self._backlog.prefix if self._handle is not None else 0
@@ -385,13 +381,12 @@ class VectorLane(Lane):
             return self._detail
         if self._turns.outage and self.works.failing:
             return self._turns.outage
-        return f"rebuilding: {self._detail}" if self._mode and self._backfill_total else ""
+        return f"rebuilding: {self._detail}" if self._backfill.active and self._backfill.total else ""
 
 
-def _record(work: Work) -> EmbeddedRecord:
+def _record(entity: Entity, work: Work) -> EmbeddedRecord:
     passages = [
         EmbeddedPassage(passage.start, passage.end, vector)
         for passage, vector in zip(work.passages, work.vectors, strict=True)
     ]
-    assert work.entity is not None  # noqa: S101  # asked by the caller; tells the type checker
-    return EmbeddedRecord.of(work.entity, passages)
+    return EmbeddedRecord.of(entity, passages)

@@ -22,6 +22,8 @@ class IndexerOptions:
     batch_changes: int = 500
     batch_characters: int = 8_000_000
     passages_per_turn: int = 8
+    remembered_passages: int = 4_096
+    """Passages whose vectors are kept in memory, so that a change of metadata alone embeds nothing."""
     commit_records: int = 64
     commit_after_s: float = 0.25
     commit_deferred_after_s: float = 1.0

@@ -24,6 +24,10 @@ from stores.lexical import LexicalIndex
 from stores.vectors import VectorIndex
 
 OPENING = "it is being opened"
+GRAPH_TIMEOUT_S = 3.0
+"""How long a search waits for a graph that is being opened: after an unclean stop it is tried out first."""
+VECTORS_TIMEOUT_S = 0.5
+"""How long it waits for vectors: a model may take seconds to load, and words do not need it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +126,14 @@ class OpenOrganization:
         return next((lane for lane in self.lanes if lane.name == name), None)
 
     def wait_settled(self, timeout_s: float) -> bool:
-        """Wait until the words and the graph are open or known to be of no use."""
-        until = time.monotonic() + timeout_s
-        return all(lane.wait_settled(max(0.0, until - time.monotonic())) for lane in (self.lexical, self.graph))
+        """Wait until the words and, for a moment, the graph are open or known to be of no use."""
+        return self.lexical.wait_settled(timeout_s) and self.graph.wait_settled(min(timeout_s, GRAPH_TIMEOUT_S))
 
     def wait(self, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
         """Wait until a write is in every healthy index; the names of those without it, none at best."""
-        self.wake(sequence)
+        if sequence > self.head:
+            for lane in self.lanes:
+                lane.wake()
         return self.waits.add(sequence, record_ids)
 
     def applied(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
@@ -149,10 +154,10 @@ class OpenOrganization:
         return [lane.status(self.head) for lane in self.lanes]
 
     @contextmanager
-    def lend(self, vectors_timeout_s: float) -> Iterator[OpenIndexes]:
+    def lend(self) -> Iterator[OpenIndexes]:
         """Hold what can be searched until the end."""
         if self.vectors is not None:
-            self.vectors.wait_settled(vectors_timeout_s)
+            self.vectors.wait_settled(VECTORS_TIMEOUT_S)
         lexical, graph = self.lexical.acquire(), self.graph.acquire()
         vectors = self.vectors.acquire() if self.vectors is not None else None
         held = {"lexical": lexical, "graph": graph, "vectors": vectors}

@@ -10,6 +10,7 @@ import structlog
 
 from stores.embedding import Embedder
 from stores.indexer.options import IndexerOptions
+from stores.indexer.remembered import RememberedVectors
 from stores.indexer.works import Slice, Works
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class EmbeddingThread:
 
     def __init__(self, source: EmbedderSource, options: IndexerOptions) -> None:
         self.source = source
+        self.remembered = RememberedVectors(options.remembered_passages)
         self._options = options
         self._signal = threading.Condition()
         self._riders: deque[Rider] = deque()

@@ -27,6 +27,10 @@ class Work:
     alone: bool = False
     """It was in a turn that failed: it takes the next one by itself, so that it cannot fail others."""
 
+    def texts(self) -> list[str]:
+        """The text of each passage."""
+        return [self.text[each.start : each.end] for each in self.passages]
+
     @property
     def remaining(self) -> int:
         """How many passages have no vector yet."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from stores.errors import NotFound
 from tests.stores.indexer.samples import PATIENCE_S, HashEmbedder, World, draft, until
 
 MANY = [f"org-{number:03d}" for number in range(100)]
@@ -123,6 +124,8 @@ def test_commits_of_another_process_are_found(two: World) -> None:
     until(lambda: two.by_words("heron", org="big") == ["b"])
 
 
-def test_an_id_that_is_no_folder_name_is_refused(two: World) -> None:
-    with pytest.raises(ValueError, match="cannot name a folder"), two.indexer.indexes("../elsewhere"):
+def test_an_organization_that_the_ledger_does_not_know_is_not_opened(two: World) -> None:
+    with pytest.raises(NotFound), two.indexer.indexes("../elsewhere"):
         pass
+    assert two.indexer._registry.all() == []
+    assert not (two.indexes / ".." / "elsewhere").exists()

@@ -1,0 +1,69 @@
+"""Records to embed besides what the feed brings: missing ones that a comparison found, or all when asked for."""
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from stores.indexer.folders import marker
+
+MISSING, ALL = "missing", "all"
+"""What a marker beside a generation asks for: the records that it lacks, or every record whatever it holds."""
+
+
+class Backfill:
+    """What is left of it. A marker beside the generation lets it outlive the process. The lane's lock guards it."""
+
+    def __init__(self, generation: Path | None = None) -> None:
+        self._marker = marker(generation) if generation is not None else None
+        self._waiting: deque[str] = deque()
+        self._under_way: set[str] = set()
+        self.total = 0
+        self.active = False
+
+    @property
+    def asked(self) -> str:
+        """What the marker asks for; empty without one."""
+        return self._marker.read_text("utf-8") if self._marker is not None and self._marker.exists() else ""
+
+    @property
+    def waits(self) -> bool:
+        """Tell whether records wait to be queued."""
+        return bool(self._waiting)
+
+    @property
+    def done(self) -> bool:
+        """Tell whether everything is in the index."""
+        return not self._waiting and not self._under_way
+
+    @property
+    def detail(self) -> str:
+        """How far it is, for people."""
+        return f"{self.total - len(self._waiting) - len(self._under_way)} of {self.total} records embedded"
+
+    def ask(self, mode: str) -> None:
+        """Write the marker."""
+        if self._marker is not None:
+            self._marker.write_text(mode, "utf-8")
+
+    def begin(self, mode: str, expected: Mapping[str, int], held: Mapping[str, int]) -> None:
+        """Compare revisions: what the ledger no longer has is removed first, then come those to embed."""
+        gone = [each for each in held if each not in expected]
+        wanted = [each for each, revision in expected.items() if mode == ALL or held.get(each) != revision]
+        self._waiting, self._under_way = deque([*gone, *wanted]), set()
+        self.total, self.active = len(self._waiting), True
+
+    def next(self, limit: int) -> Collection[str]:
+        """Remove the next records; `embedded` brings them to an end."""
+        ids = [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
+        self._under_way.update(ids)
+        return ids
+
+    def embedded(self, record_ids: Iterable[str]) -> None:
+        """Note that records are in the index."""
+        self._under_way.difference_update(record_ids)
+
+    def end(self) -> None:
+        """Remove the marker: the generation is whole."""
+        self.active = False
+        if self._marker is not None:
+            self._marker.unlink(missing_ok=True)
