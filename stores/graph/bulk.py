@@ -45,6 +45,7 @@ _EDGE = pa.schema(
     ]
 )
 _LINK = ["id", "source_id", "target_id"]
+_PROPERTIES = ["id", "source_id", *_EDGE.names[3:]]
 
 
 def entity_tables(pages: Iterable[Sequence[Entity]]) -> Iterator[pa.Table]:
@@ -105,8 +106,14 @@ def _fill(session: Session, entities: Iterable[pa.Table], edges: Iterable[pa.Tab
     for table in _sized(edges, _EDGE):
         _copy_stand_ins(session, table, known)
         session.copy("Link", table.select(_LINK))
-        session.copy("Relation", table)
+        session.copy("Relation", _with_ends(table))
         session.command("CHECKPOINT")
+
+
+def _with_ends(edges: pa.Table) -> pa.Table:
+    """COPY takes the first two columns for the ends; the source is kept as a property, too."""
+    ends = [edges["source_id"], edges["target_id"]]
+    return pa.table([*ends, *edges.select(_PROPERTIES).columns], names=["from", "to", *_PROPERTIES])
 
 
 def _copy_stand_ins(session: Session, edges: pa.Table, known: set[str]) -> None:

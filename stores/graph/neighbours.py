@@ -1,5 +1,6 @@
 """One hop from an entity: the question, the answer, and the statement that gets it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -8,7 +9,12 @@ from stores.graph.engine import Session, Value
 from stores.graph.schema import known_end, known_time, stored_time
 
 Direction = Literal["outgoing", "incoming"]
-_ARROWS: dict[Direction, str] = {"outgoing": "-[r:Relation]->", "incoming": "<-[r:Relation]-"}
+_Ways = Direction | Literal["both"]
+_ARROWS: Mapping[_Ways, str] = {
+    "outgoing": "-[r:Relation]->",
+    "incoming": "<-[r:Relation]-",
+    "both": "-[r:Relation]-",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +64,42 @@ def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) 
     limit, which of them are returned is the engine's choice: ordering a hub's edges would mean reading them all.
     """
     values = _values(query, now) | {"id": origin_id}
-    directions: tuple[Direction, ...] = ("outgoing", "incoming") if query.include_incoming else ("outgoing",)
-    found = [
-        _neighbour(origin_id, direction, row)
-        for direction in directions
-        for row in session.rows(_statement(query, direction, session.hop_hint), **values)
-    ]
+    found = _around(session, query, values) if query.include_incoming else None
+    if found is None:
+        directions: tuple[Direction, ...] = ("outgoing", "incoming") if query.include_incoming else ("outgoing",)
+        found = [found for direction in directions for found in _along(session, query, direction, values)]
     found.sort(key=lambda neighbour: neighbour.relation_id)
     found.sort(key=lambda neighbour: neighbour.valid_at, reverse=True)
     return found[: query.limit_per_id + 1]
 
 
-def _statement(query: NeighbourQuery, direction: Direction, hint: str) -> str:
+def _around(session: Session, query: NeighbourQuery, values: Mapping[str, Value]) -> list[Neighbour] | None:
+    """Follow the edges of both directions in one statement, which takes less than half the time of two.
+
+    None where they exceed the limit: then each direction is asked for its own share, so that neither hides the other.
+    """
+    rows = session.rows(_statement(query, "both", session.hop_hint), **values)
+    if len(rows) > query.limit_per_id:
+        return None
+    found: list[Neighbour] = []
+    loops: set[str] = set()
+    for *edge, source_id in rows:
+        # An edge from an entity to itself comes twice.
+        outgoing = source_id == values["id"] and edge[1] not in loops
+        if edge[0] == values["id"]:
+            loops.add(edge[1])
+        found.append(_neighbour(values, "outgoing" if outgoing else "incoming", edge))
+    return found
+
+
+def _along(
+    session: Session, query: NeighbourQuery, direction: Direction, values: Mapping[str, Value]
+) -> list[Neighbour]:
+    rows = session.rows(_statement(query, direction, session.hop_hint), **values)
+    return [_neighbour(values, direction, edge) for *edge, _ in rows]
+
+
+def _statement(query: NeighbourQuery, ways: _Ways, hint: str) -> str:
     if query.as_of is None:
         edge = ["r.expired_at > $moment", "r.invalid_at > $moment"]
     else:
@@ -80,9 +110,10 @@ def _statement(query: NeighbourQuery, direction: Direction, hint: str) -> str:
     # Tested beside a column of the edge, or the planner scans all entities for the neighbour first (30 times slower).
     neighbour = f"(r.id = '' OR ({' AND '.join(_neighbour_tests(query))}))"
     return (
-        f"MATCH (a:Entity {{id: $id}}){_ARROWS[direction]}(b:Entity) "
+        f"MATCH (a:Entity {{id: $id}}){_ARROWS[ways]}(b:Entity) "
         f"WHERE a.visibility IN $visibility AND {' AND '.join(edge)} AND {neighbour} {hint} "
-        f"RETURN b.id, r.id, r.name, r.valid_at, r.invalid_at LIMIT {_rounded(query.limit_per_id + 1)}"
+        f"RETURN b.id, r.id, r.name, r.valid_at, r.invalid_at, r.source_id "
+        f"LIMIT {_rounded(query.limit_per_id + 1)}"
     )
 
 
@@ -111,6 +142,7 @@ def _rounded(limit: int) -> int:
     return 1 << (limit - 1).bit_length()
 
 
-def _neighbour(origin_id: str, direction: Direction, row: list[Any]) -> Neighbour:
-    neighbour_id, relation_id, name, valid_at, invalid_at = row
+def _neighbour(values: Mapping[str, Value], direction: Direction, edge: Sequence[Any]) -> Neighbour:
+    neighbour_id, relation_id, name, valid_at, invalid_at = edge
+    origin_id = str(values["id"])
     return Neighbour(origin_id, neighbour_id, relation_id, name, direction, known_time(valid_at), known_end(invalid_at))

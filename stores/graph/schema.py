@@ -24,8 +24,8 @@ TABLES = (
     # Finds a relation by its id: edges have no index of their own.
     "CREATE NODE TABLE IF NOT EXISTS Link(id STRING PRIMARY KEY, source_id STRING, target_id STRING)",
     "CREATE NODE TABLE IF NOT EXISTS Position(id STRING PRIMARY KEY, epoch STRING, sequence INT64, batch STRING)",
-    "CREATE REL TABLE IF NOT EXISTS Relation(FROM Entity TO Entity, id STRING, name STRING, visibility STRING, "
-    "created_at TIMESTAMP, expired_at TIMESTAMP, valid_at TIMESTAMP, invalid_at TIMESTAMP)",
+    "CREATE REL TABLE IF NOT EXISTS Relation(FROM Entity TO Entity, id STRING, source_id STRING, name STRING, "
+    "visibility STRING, created_at TIMESTAMP, expired_at TIMESTAMP, valid_at TIMESTAMP, invalid_at TIMESTAMP)",
 )
 
 PUT_POSITION = (
@@ -48,8 +48,8 @@ PUT_LINK = "MERGE (l:Link {id: $id}) SET l.source_id = $source_id, l.target_id =
 _EDGE = "MATCH (a:Entity {id: $source_id})-[r:Relation]->(b:Entity {id: $target_id}) WHERE r.id = $id"
 CREATE_EDGE = (
     "MATCH (a:Entity {id: $source_id}), (b:Entity {id: $target_id}) "
-    "CREATE (a)-[r:Relation {id: $id, name: $name, visibility: $visibility, created_at: $created_at, "
-    "expired_at: $expired_at, valid_at: $valid_at, invalid_at: $invalid_at}]->(b) RETURN r.id"
+    "CREATE (a)-[r:Relation {id: $id, source_id: $source_id, name: $name, visibility: $visibility, "
+    "created_at: $created_at, expired_at: $expired_at, valid_at: $valid_at, invalid_at: $invalid_at}]->(b) RETURN r.id"
 )
 UPDATE_EDGE = (
     f"{_EDGE} SET r.name = $name, r.visibility = $visibility, r.created_at = $created_at, "

@@ -144,6 +144,15 @@ def test_rare_visible_edges_of_a_hub_are_found_and_the_limit_holds(graph: GraphI
     assert graph.walk("hub", depth=1, query=insider).capped
 
 
+def test_the_many_outgoing_edges_of_a_hub_do_not_hide_a_recent_incoming_one(graph: GraphIndex) -> None:
+    ids = [f"n{number}" for number in range(600)]
+    old = [relation(each, "hub", each, valid_at=NOW - DAY) for each in ids]
+    graph.load([entities(["hub", *ids])], [old, [relation("new", "n0", "hub")]], Position("epoch", 1, ""))
+    found = graph.neighbours(["hub"], query=replace(EVERYTHING, limit_per_id=3))
+    assert [(neighbour.direction, neighbour.id) for neighbour in found][0] == ("incoming", "n0")
+    assert len(found) == 3
+
+
 def test_a_limit_below_one_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         NeighbourQuery(frozenset({ORGANIZATION}), limit_per_id=0)
