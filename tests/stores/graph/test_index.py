@@ -149,7 +149,7 @@ def test_the_many_outgoing_edges_of_a_hub_do_not_hide_a_recent_incoming_one(grap
     old = [relation(each, "hub", each, valid_at=NOW - DAY) for each in ids]
     graph.load([entities(["hub", *ids])], [old, [relation("new", "n0", "hub")]], Position("epoch", 1, ""))
     found = graph.neighbours(["hub"], query=replace(EVERYTHING, limit_per_id=3))
-    assert [(neighbour.direction, neighbour.id) for neighbour in found][0] == ("incoming", "n0")
+    assert (found[0].direction, found[0].id) == ("incoming", "n0")
     assert len(found) == 3
 
 
