@@ -5,6 +5,7 @@ from typing import Any
 
 import mcp_types as types
 import structlog
+from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -50,6 +51,9 @@ RESOURCES = (
     ),
 )
 
+LASTING = CacheHint(ttl_ms=300_000)
+"""What is listed changes with the server's version only."""
+
 log = structlog.get_logger()
 
 Context = ServerRequestContext[Any, Any]
@@ -81,10 +85,12 @@ def build_mcp_server(app: App, operations: Iterable[Operation], *, caller: Calle
         title="Engrain",
         description="A memory that software teams and their coding agents share.",
         instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": LASTING, "resources/list": LASTING, "resources/templates/list": LASTING},
         get_tool_input_schema=tools.input_schema,
         on_list_tools=tools.list_tools,
         on_call_tool=tools.call_tool,
         on_list_resources=tools.list_resources,
+        on_list_resource_templates=tools.list_resource_templates,
         on_read_resource=tools.read_resource,
     )
 
@@ -158,6 +164,12 @@ class Toolbox:
     ) -> types.ListResourcesResult:
         """List the two resources."""
         return types.ListResourcesResult(resources=list(RESOURCES))
+
+    async def list_resource_templates(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """List no templates. Clients that see resources ask for them, and some take a refusal for a fault."""
+        return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams

@@ -42,7 +42,7 @@ def output_schema(model: type[BaseModel]) -> Schema:
 
 
 def _plain(schema: Any, unwanted: tuple[str, ...], *, offer_null: bool) -> Any:
-    """Drop the unwanted keywords, and fold `anyOf` with null into one schema."""
+    """Drop the unwanted keywords and, where null is not offered, the null in `anyOf`."""
     if isinstance(schema, list):
         return [_plain(item, unwanted, offer_null=offer_null) for item in schema]
     if not isinstance(schema, dict):
@@ -60,18 +60,11 @@ def _plain(schema: Any, unwanted: tuple[str, ...], *, offer_null: bool) -> Any:
 
 def _folded(schema: Schema, *, offer_null: bool) -> Schema:
     options = schema.get("anyOf", [])
-    if _NULL not in options:
+    if offer_null or _NULL not in options:
         return schema
     rest = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
     others = [option for option in options if option != _NULL]
-    if len(others) != 1:
-        return {**rest, "anyOf": options if offer_null else others}
-    only = others[0]
-    if not offer_null:
-        return {**only, **rest}
-    if isinstance(only.get("type"), str) and "enum" not in only and "const" not in only:
-        return {**only, **rest, "type": [only["type"], "null"]}
-    return {**rest, "anyOf": options}
+    return {**others[0], **rest} if len(others) == 1 else {**rest, "anyOf": others}
 
 
 def _compacted(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
@@ -100,7 +93,7 @@ def _inlined(node: Any, definitions: Mapping[str, Schema], inline: set[str]) -> 
         rest = {key: value for key, value in node.items() if key != "$ref"}
         return _inlined({**definitions[name], **rest}, definitions, inline)
     found = {key: _inlined(value, definitions, inline) for key, value in node.items()}
-    if found.get("additionalProperties") in ({}, True) and found.get("type") in ("object", ["object", "null"]):
+    if found.get("additionalProperties") in ({}, True) and found.get("type") == "object":
         # What an object allows anyway.
         del found["additionalProperties"]
     return found

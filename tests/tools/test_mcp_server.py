@@ -188,6 +188,10 @@ async def test_resources_are_json_in_plain_text(client: Client) -> None:
         assert key in json.loads(content.text)  # type: ignore[union-attr]
 
 
+async def test_there_are_no_resource_templates(client: Client) -> None:
+    assert (await client.list_resource_templates()).resource_templates == []
+
+
 async def test_an_unknown_resource_is_a_protocol_error(client: Client) -> None:
     with pytest.raises(MCPError, match="Unknown resource"):
         await client.read_resource("engrain://secrets")

@@ -83,7 +83,7 @@ def test_an_argument_without_a_description_is_a_mistake() -> None:
 
 def test_an_answer_is_described_without_prose() -> None:
     schema = output_schema(Answer)
-    assert schema["properties"]["note"] == {"type": ["string", "null"]}
+    assert schema["properties"]["note"] == {"anyOf": [{"type": "string"}, {"type": "null"}]}
     assert schema["properties"]["title"] == {"type": "string"}
     assert not keywords(schema) & {"title", "description", "default"}
 
