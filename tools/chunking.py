@@ -33,13 +33,26 @@ def title_of(text: str) -> str | None:
 def chunks(text: str, *, limit: int = CHUNK_LIMIT) -> list[Piece]:
     """Cut a document; a section longer than `limit` is cut between paragraphs, then sentences, then anywhere."""
     pieces: list[Piece] = []
+    bare: list[str] = []
     for path, lines in _sections(text):
-        body = "\n".join(lines).strip()
-        if not body:
-            continue
-        for number, part in enumerate(_parts(body, limit)):
-            pieces.append(Piece(part, "heading" if path and number == 0 else "paragraph", path))
-    return pieces
+        body = "\n".join([*bare, *lines]).strip()
+        bare = [body, ""] if body and path and _is_bare(lines) else []
+        if not bare:
+            pieces += _pieces(path, body, limit)
+    return pieces + (_pieces(path, bare[0], limit) if bare else [])
+
+
+def _is_bare(lines: list[str]) -> bool:
+    """Whether a section is nothing but its heading, which then says more at the head of the next one."""
+    kept = [line for line in lines if line.strip()]
+    return len(kept) == 1 or (len(kept) == 2 and _is_underlined(kept, 0))
+
+
+def _pieces(path: tuple[str, ...], body: str, limit: int) -> list[Piece]:
+    return [
+        Piece(part, "heading" if path and number == 0 else "paragraph", path)
+        for number, part in enumerate(_parts(body, limit))
+    ]
 
 
 def _headings(lines: list[str]) -> Iterator[tuple[int, str, int]]:

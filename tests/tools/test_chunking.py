@@ -37,9 +37,17 @@ def test_a_chunk_knows_the_headings_above_it() -> None:
     ]
 
 
+def test_a_heading_without_text_opens_the_next_section() -> None:
+    pieces = chunks("# Guide\n\n## Use\n\nWords.\n\n## Later\n")
+    assert [(piece.content, piece.heading_path) for piece in pieces] == [
+        ("# Guide\n\n## Use\n\nWords.", ("Guide", "Use")),
+        ("## Later", ("Guide", "Later")),
+    ]
+
+
 def test_restructured_headings_are_levels_in_order_of_appearance() -> None:
     text = "Title\n=====\n\nOne\n---\n\na\n\nTwo\n---\n\nb\n"
-    assert [piece.heading_path for piece in chunks(text)] == [("Title",), ("Title", "One"), ("Title", "Two")]
+    assert [piece.heading_path for piece in chunks(text)] == [("Title", "One"), ("Title", "Two")]
     assert title_of(text) == "Title"
 
 
