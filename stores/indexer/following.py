@@ -256,7 +256,7 @@ class FollowingLane(Lane, Generic[T]):
         else:
             files.sweep(self.name, keep)
         self._answer()
-        self._done(commits=0)
+        self._done()
         return 0.0
 
     def _caught_up(self, track: Track[T]) -> None:

@@ -112,7 +112,9 @@ class Lane(ABC):
         """How far this index is, given the ledger's newest sequence number."""
         with self._lock:
             watermark, pending = self._watermark(), self._pending(head)
-            state = "catching_up" if self._state == "ready" and pending else self._state
+            state = self._state
+            if state in ("ready", "catching_up") and self._settled.is_set():
+                state = "catching_up" if pending else "ready"
             return IndexStatus(self._around.organization_id, self.name, state, watermark, pending, self._detail)
 
     def report(self, error: BaseException) -> None:
@@ -273,10 +275,14 @@ class Lane(ABC):
         with self._lock:
             self._state, self._detail = state, detail
 
-    def _done(self, commits: int = 1) -> None:
+    def _done(self) -> None:
         """Note that a commit succeeded."""
         self._failures = 0
-        self._commits += commits
+        self._advanced()
+
+    def _advanced(self) -> None:
+        """Note that the index went on, so that it is tidied in the next quiet moment."""
+        self._commits += 1
         self._last_work_at = self._around.clock()
         self._around.progressed()
 

@@ -216,7 +216,7 @@ class VectorLane(Lane):
             with self._lock:
                 backlog.catch_up(changes)
         if backlog.prefix != before:
-            self._around.progressed()
+            self._advanced()
 
     def _prepare(self) -> None:
         """Read and divide the next records, a few turns ahead of the model."""

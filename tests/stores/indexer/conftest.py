@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 import structlog
 
+from tests.postgres import PostgresServer, postgres
 from tests.stores.indexer.samples import World
+
+__all__ = ["postgres"]
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -23,3 +26,10 @@ def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> Iterator[str]:
+    url = postgres.create_database()
+    yield url
+    postgres.drop_database(url)

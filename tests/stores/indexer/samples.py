@@ -82,19 +82,17 @@ class Clock:
 class World:
     """One data folder and what runs in it."""
 
-    def __init__(self, folder: Path, *, organizations: Sequence[str] = (ORG,)) -> None:
+    def __init__(self, folder: Path, *, organizations: Sequence[str] = (ORG,), url: str | None = None) -> None:
         self.folder = folder
+        self.url = url or f"sqlite:///{folder / 'ledger.sqlite'}"
         self.clock = Clock()
         self.embedder: HashEmbedder | None = HashEmbedder()
+        self.make_embedder: Callable[[], HashEmbedder] | None = None
         self.options = IndexerOptions(gather_s=0, gather_deferred_s=0, retry_first_s=0.02, poll_s=0.1)
         self.ledger = self.open_ledger()
         for each in organizations:
             self.add_organization(each)
         self._indexer: Indexer | None = None
-
-    @property
-    def url(self) -> str:
-        return f"sqlite:///{self.folder / 'ledger.sqlite'}"
 
     @property
     def indexes(self) -> Path:
@@ -120,7 +118,13 @@ class World:
 
     def start(self, **options: object) -> Indexer:
         self.options = replace(self.options, **options)  # type: ignore[arg-type]
-        indexer = Indexer(self.ledger, self.indexes, embedder=self.embedder, options=self.options, clock=self.clock)
+        indexer = Indexer(
+            self.ledger,
+            self.indexes,
+            embedder=self.make_embedder or self.embedder,
+            options=self.options,
+            clock=self.clock,
+        )
         self.ledger.on_commit.append(indexer.notify)
         indexer.start()
         self._indexer = indexer

@@ -7,7 +7,7 @@ from stores.index import IndexBatch
 from stores.indexer import IndexStatus
 from stores.records import ORGANIZATION, IndexFilter, Position
 from stores.vectors import VectorState
-from tests.stores.indexer.samples import EVERYONE, ORG, PATIENCE_S, World, draft, until
+from tests.stores.indexer.samples import EVERYONE, ORG, PATIENCE_S, HashEmbedder, World, draft, until
 
 
 def states(lines: Sequence[IndexStatus]) -> dict[str, str]:
@@ -119,6 +119,24 @@ def test_a_model_that_fails_is_named_and_not_waited_for_and_catches_up_later(wor
     world.embedder.failure = None
     until(lambda: world.by_meaning("kestrel")[:1] == ["a"])
     until(lambda: world.indexer.degraded(ORG) == {})
+
+
+def test_a_model_that_cannot_be_loaded_at_first_is_asked_for_again(world: World) -> None:
+    made = HashEmbedder()
+    failures = [RuntimeError("the file is damaged"), RuntimeError("the file is damaged")]
+
+    def load() -> HashEmbedder:
+        if failures:
+            raise failures.pop()
+        return made
+
+    world.make_embedder, world.embedder = load, made
+    sequence = world.write(draft("a", "the kestrel hovers"))
+    world.start(retry_first_s=0.2)
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], PATIENCE_S) in ([], ["vectors"])
+    assert world.by_words("kestrel") == ["a"]
+    world.settle()
+    assert world.by_meaning("kestrel") == ["a"]
 
 
 def test_listeners_hear_of_progress_and_can_ask_about_single_changes(world: World) -> None:

@@ -1,0 +1,51 @@
+"""The indexer over a ledger that several processes share, on a server that may go away."""
+
+from pathlib import Path
+
+from tests.postgres import PostgresServer
+from tests.stores.indexer.samples import ORG, World, draft, until
+
+
+def test_two_servers_of_one_ledger_each_follow_it_into_indexes_of_their_own(database: str, tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "other").mkdir()
+    one, other = World(tmp_path / "one", url=database), World(tmp_path / "other", url=database, organizations=())
+    try:
+        one.start(poll_s=0.05)
+        other.start(poll_s=0.05)
+        assert other.by_words("kestrel") == []
+        one.write(draft("a", "kestrel"))
+        other.write(draft("b", "kestrel"))
+        for each in (one, other):
+            until(lambda each=each: each.by_words("kestrel") == ["a", "b"])  # type: ignore[misc]
+            each.settle()
+            assert each.indexer.check(ORG) == []
+    finally:
+        one.close()
+        other.close()
+
+
+def test_while_the_ledger_is_away_the_indexes_stay_and_afterwards_they_follow_on(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    world = World(tmp_path, url=database)
+    name = database.rsplit("/", 1)[1]
+    try:
+        world.start(poll_s=0.05)
+        world.write(draft("a", "kestrel"))
+        world.settle()
+        generations = sorted(tmp_path.rglob("current"))
+        before = [each.read_text() for each in generations]
+        postgres._administer(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        postgres.disconnect_all(database)
+        world.indexer.notify(ORG, 99)
+        until(lambda: "ledger" in world.indexer.status()[0].detail)
+        assert world.by_words("kestrel") == ["a"]
+        assert world.indexer.degraded(ORG) == {}
+        postgres._administer(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        world.write(draft("b", "heron"))
+        until(lambda: world.by_words("heron") == ["b"])
+        assert [each.read_text() for each in generations] == before
+        assert world.indexer.check(ORG) == []
+    finally:
+        world.close()
