@@ -83,12 +83,12 @@ class McpMount:
         credential: Credential | None = scope.get(CREDENTIAL)
         if credential is not None and credential.source == "cookie":
             # A page of another site can make a browser send the cookie, never the header.
-            principal = scope[PRINCIPAL] = None
+            principal = credential = None
         if principal is not None and "mcp" not in principal.scopes:
             refused = challenge(scope, self.settings, "The credential does not have the scope mcp.")
             await refused(scope, receive, send)
             return
-        if principal is None and self.settings.mcp_auth_mode == "off":
+        if credential is None and self.settings.mcp_auth_mode == "off":
             principal = await in_thread(self.local_principal)
         if principal is None:
             refusal = credential.refusal if credential else None

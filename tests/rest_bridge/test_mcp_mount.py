@@ -212,6 +212,12 @@ async def test_switched_off_authentication_acts_for_the_first_admin_on_mcp_alone
         assert_envelope(await client.post("/api/notes", json={"text": "x"}), 401, "authentication_required")
 
 
+async def test_a_token_that_does_not_hold_is_refused_even_when_none_is_needed(tmp_path: Path) -> None:
+    async with configured(tmp_path, mcp_auth_mode="off") as (client, _):
+        response = await client.post("/mcp", json=rpc("tools/list"), headers={**BOTH, "Authorization": "Bearer x.y.z"})
+        assert response.status_code == 401
+
+
 async def test_switched_off_authentication_needs_somebody_to_act_for(tmp_path: Path) -> None:
     async with opened(settings_at(tmp_path, mcp_auth_mode="off")) as app, client_of(build_asgi(app)) as client:
         refused = await client.post("/mcp", json=rpc("tools/list"), headers=BOTH)
