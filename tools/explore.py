@@ -162,7 +162,7 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
             )
         query = NeighbourQuery(visibility=call.caller.visible, names=names, limit_per_id=WALK_LIMIT)
         depth = request.depth if request.mode == "traverse" else 1
-        reached = indexes.graph.walk(start.id, depth=depth, query=query)
+        reached = indexes.graph.walk(start.id, depth=depth, query=query, cap=WALK_LIMIT)
     entities = app.ledger.entities(organization, [step.id for step in reached.entities])
     superseded = app.ledger.superseded(organization, list(entities))
     shown = [

@@ -1,0 +1,92 @@
+"""Walking the graph: explore, expand_neighbors and fetch_slice."""
+
+import pytest
+
+from stores.errors import NotFound, ValidationFailed
+from tests.people import Person
+
+pytestmark = pytest.mark.anyio
+
+
+async def chain(person: Person) -> list[str]:
+    """A <- B <- C <- D, each depending on the one before."""
+    ids: list[str] = []
+    for name in "ABCD":
+        link = [f"depends_on:{ids[-1]}"] if ids else None
+        made = await person.call("create_entity", name=name, content=f"Text {name}", related_to=link, sync=True)
+        ids.append(made["id"])
+    return ids
+
+
+async def test_explore_lists_with_filters_and_hides_the_archived(owner: Person) -> None:
+    project = await owner.call("create_entity", name="P", entity_type="project")
+    for name, status in (("one", "todo"), ("two", "doing"), ("three", "archived")):
+        metadata = {"project_id": project["id"], "status": status}
+        await owner.call("create_entity", name=name, entity_type="task", metadata=metadata)
+    listed = await owner.call("explore", types=["task"], project=project["id"])
+    assert {entity["name"] for entity in listed["entities"]} == {"one", "two"}
+    assert (listed["mode"], listed["total"], listed["actual_total"], listed["has_more"]) == ("list", 2, 2, False)
+    assert listed["entities"][0]["metadata"]["project_id"] == project["id"]
+    everything = await owner.call("explore", types=["task"], include_archived=True, limit=1)
+    assert (everything["total"], everything["actual_total"], everything["has_more"]) == (1, 3, True)
+    chosen = await owner.call("explore", types=["task"], status="doing, todo", priority="medium")
+    assert chosen["actual_total"] == 2
+
+
+async def test_explore_walks_up_to_its_depth(owner: Person) -> None:
+    a, b, c, d = await chain(owner)
+    walked = await owner.call("explore", mode="traverse", entity_id=a, depth=3)
+    assert [(entity["id"], entity["distance"], entity["direction"]) for entity in walked["entities"]] == [
+        (b, 1, "incoming"),
+        (c, 2, "incoming"),
+        (d, 3, "incoming"),
+    ]
+    related = await owner.call("explore", mode="related", entity_id=b)
+    assert {(entity["id"], entity["direction"]) for entity in related["entities"]} == {(a, "outgoing"), (c, "incoming")}
+    none = await owner.call("explore", mode="related", entity_id=b, relationship_types=["SUPERSEDES"])
+    assert none["entities"] == []
+    with pytest.raises(ValidationFailed, match="entity_id is required"):
+        await owner.call("explore", mode="traverse")
+
+
+async def test_neighbours_come_with_relationship_direction_and_text(owner: Person) -> None:
+    a, b, _, _ = await chain(owner)
+    expanded = await owner.call("expand_neighbors", entity_ids=[a], content_max_chars=4)
+    assert expanded["results"][0]["neighbors"] == [
+        {
+            "id": b,
+            "type": "episode",
+            "name": "B",
+            "content": "Text",
+            "relationship": "DEPENDS_ON",
+            "direction": "incoming",
+            "distance": 1,
+        }
+    ]
+    assert (await owner.call("expand_neighbors", entity_ids=[a], include_incoming=False))["total"] == 0
+    with pytest.raises(NotFound):
+        await owner.call("expand_neighbors", entity_ids=["nowhere"])
+
+
+async def test_a_slice_of_an_entity_is_its_content_cut_where_asked(owner: Person) -> None:
+    made = await owner.call("create_entity", name="Long", content="x" * 100)
+    piece = await owner.call("fetch_slice", entity_id=made["id"], content_max_chars=10)
+    assert (piece["content"], piece["truncated"]) == ("x" * 10, True)
+    with pytest.raises(NotFound, match="project"):
+        await owner.call("fetch_slice", entity_id=made["id"], project="elsewhere")
+
+
+async def test_adding_names_what_is_similar_and_never_refuses_it(owner: Person) -> None:
+    first = await owner.call("add", title="Deploy on Mondays", content="We deploy on Mondays only.", entity_type="rule")
+    again = await owner.call("add", title="Deploy on Mondays", content="We deploy on Mondays only.", entity_type="rule")
+    assert (first["conflicts"], [hit["id"] for hit in again["conflicts"]]) == ([], [first["id"]])
+    assert again["id"] != first["id"]
+    newer = await owner.call(
+        "add",
+        title="Deploy daily",
+        content="We deploy every day.",
+        entity_type="rule",
+        related_to=[f"supersedes:{first['id']}", f"supersedes:{again['id']}"],
+    )
+    found = await owner.call("search", query="when do we deploy")
+    assert [hit["id"] for hit in found["results"]] == [newer["id"]]
