@@ -3,7 +3,7 @@
 Lanes are fused by a weighted sum of scores that are normalised by what the query could reach, not by its own best hit
 (theoretical min-max normalisation: Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", ACM
 TOIS 2023). So scores of different queries compare: an exact answer is near 1, an off-topic best hit stays low. The
-weights were chosen on four labelled collections (`engrain eval`); `docs/decisions/scores.md` has the figures.
+weights were chosen on four labelled collections (`engrain eval`); the figures are in `docs/decisions/0002-scores.md`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 BM25_WEIGHT = 0.6
 """Of BM25 as a share of its ceiling; the cosine has weight 1."""
-COVERAGE_WEIGHT = 0.15
+COVERAGE_WEIGHT = 0.2
 WORDS_ALONE = 2.0
 """What the words' evidence counts for when there are no vectors."""
 BACKGROUND = 0.2
@@ -25,7 +25,7 @@ EXACTNESS = 16
 EXACT_SHARE = 0.1
 """How much the evidence still tells among records that hold every word."""
 
-CALIBRATION = ((0.0, 0.0), (0.6, 0.3), (EXACT_EVIDENCE, 0.9), (1.75, 1.0))
+CALIBRATION = ((0.0, 0.0), (0.6, 0.3), (EXACT_EVIDENCE, 0.9), (1.8, 1.0))
 """From evidence to score: the best hit of an off-topic query stays below the second point, records that hold every word
 reach the third, and the last is every lane's maximum. Straight in between."""
 
