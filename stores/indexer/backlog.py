@@ -115,6 +115,15 @@ class Backlog:
         if held is not None:
             (self._interactive if held.interactive else self._deferred)[held.record_id] = held
 
+    def is_outdated(self, record_id: str) -> bool:
+        """Tell whether a record has changed since it was taken."""
+        return record_id in self._held
+
+    def supersede(self, item: Item) -> None:
+        """Give up a record that was taken: its newer change stands for the older ones, too."""
+        self._held[item.record_id].sequences |= item.sequences
+        self.release(item)
+
     def after(self, items: Iterable[Item]) -> Progress:
         """Compute the progress that committing those records will make."""
         done = {sequence for item in items for sequence in item.sequences}

@@ -215,6 +215,9 @@ class VectorLane(Lane):
             changes = feed.changes(Position(self._epoch, backlog.reached, ""), READ_CHANGES)
             with self._lock:
                 backlog.catch_up(changes)
+        with self._lock:
+            for work in self.works.withdraw(backlog.is_outdated):
+                backlog.supersede(work.item)
         if backlog.prefix != before:
             self._advanced()
 
@@ -335,7 +338,7 @@ class VectorLane(Lane):
         return self._rest()
 
     def _store_progress(self, index: VectorIndex) -> None:
-        """Changes of relations move the watermark without a commit: write it down before it is read again."""
+        """Write down how far changes of relations have moved the watermark, without a commit of theirs."""
         with self._lock:
             progress = self._backlog.after([])
         state = self._state_after(progress)
@@ -348,6 +351,9 @@ class VectorLane(Lane):
         self._turns.leave(self)
         try:
             if self._handle is not None and self._state != "failed":
+                self._collect()
+                if self._buffer:
+                    self._commit(self._handle)
                 self._store_progress(self._handle.index)
         except Exception as error:  # noqa: BLE001  # the feed brings it again
             self._log_failure(error)
@@ -379,8 +385,9 @@ class VectorLane(Lane):
     def _objection(self) -> str:
         if self._state == "failed":
             return self._detail
-        if self._turns.outage and self.works.failing:
-            return self._turns.outage
+        if self.works.failing:
+            refused = f"{len(self.works.failing)} record(s) cannot be embedded"
+            return self._turns.outage or f"{refused}: {next(iter(self.works.failing.values()), '')}"
         return f"rebuilding: {self._detail}" if self._backfill.active and self._backfill.total else ""
 
 

@@ -67,6 +67,7 @@ class EmbeddingThread:
         self._closing = False
         self._failures = 0
         self._not_before = 0.0
+        self._rested_at: float | None = None
         self.outage = ""
         """Why the model does not embed at present; empty when it does."""
         self._thread = threading.Thread(target=self._run, name="embedding", daemon=True)
@@ -112,13 +113,14 @@ class EmbeddingThread:
         with self._signal:
             while not self._closing:
                 pause = self._not_before - time.monotonic()
+                rest = None if self._rested_at is None else self._rested_at - time.monotonic()
                 if pause > 0:
                     self._signal.wait(pause)
-                elif self._woken:
-                    self._woken = False
+                elif self._woken or (rest is not None and rest <= 0):
+                    self._woken, self._rested_at = False, None
                     return True
                 else:
-                    self._signal.wait()
+                    self._signal.wait(rest)
             return False
 
     def _turn(self) -> None:
@@ -128,8 +130,11 @@ class EmbeddingThread:
         rider, works, slices = found
         # Whatever comes of this turn, there may be another one to take.
         self._woken = True
+        texts = [text for each in slices for text in each.texts]
         try:
-            vectors = self.source.get().embed_documents([text for each in slices for text in each.texts])
+            vectors = self.source.get().embed_documents(texts)
+            if len(vectors) != len(texts):
+                raise ValueError(f"{len(vectors)} vectors came for {len(texts)} texts")
         except Exception as error:  # noqa: BLE001  # a remote model may fail in any way; the words go on
             self._failed(works, slices, error)
             return
@@ -137,6 +142,8 @@ class EmbeddingThread:
 
     def _next(self) -> tuple[Rider, Works, list[Slice]] | None:
         with self._signal:
+            rested = [at for rider in self._riders if (at := rider.works.wake_rested()) is not None]
+            self._rested_at = min(rested, default=None)
             for interactive in (True, False):
                 for rider in self._riders:
                     works = rider.works
@@ -155,13 +162,17 @@ class EmbeddingThread:
             self._tell_all()
 
     def _failed(self, works: Works, slices: list[Slice], error: Exception) -> None:
-        self._failures += 1
-        pause = min(self._options.retry_first_s * 2.0 ** min(self._failures - 1, 16), self._options.retry_at_most_s)
-        self.outage = f"the embedding model does not answer: {error}"
-        self._not_before = time.monotonic() + pause
-        log.warning("embedding_failed", failures=self._failures, pause_s=pause, error=str(error))
-        works.fail(slices, str(error))
+        """Pause, unless the record is to blame: one that failed before, by itself, now fails again."""
+        if any(not each.work.failures for each in slices):
+            self._failures += 1
+            self._not_before = time.monotonic() + self._pause_s(self._failures)
+            self.outage = f"the embedding model does not answer: {error}"
+        log.warning("embedding_failed", failures=self._failures, records=len(slices), error=str(error))
+        works.fail(slices, str(error), self._pause_s)
         self._tell_all()
+
+    def _pause_s(self, failures: int) -> float:
+        return min(self._options.retry_first_s * 2.0 ** min(failures - 1, 16), self._options.retry_at_most_s)
 
     def _tell_all(self) -> None:
         with self._signal:

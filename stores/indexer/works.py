@@ -1,8 +1,9 @@
 """The records of one organization on their way through the embedding model, a few passages at a time."""
 
 import threading
+import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,9 @@ class Work:
     text: str = ""
     passages: Sequence[Passage] = ()
     vectors: "list[Vectors]" = field(default_factory=list)
-    alone: bool = False
-    """It was in a turn that failed: it takes the next one by itself, so that it cannot fail others."""
+    failures: int = 0
+    """Turns in a row that it was in and that failed. It takes the next one by itself, so that it cannot fail others."""
+    rests_until: float = 0.0
 
     def texts(self) -> list[str]:
         """The text of each passage."""
@@ -53,6 +55,7 @@ class Works:
         self._interactive: deque[Work] = deque()
         self._deferred: deque[Work] = deque()
         self._running: tuple[Slice, ...] = ()
+        self._resting: list[Work] = []
         self._done: list[Work] = []
         self.failing: dict[str, str] = {}
         """Records that the model refused last time, and why."""
@@ -82,12 +85,12 @@ class Works:
         slices: list[Slice] = []
         with self._lock:
             queue = self._interactive if interactive else self._deferred
-            while queue and passages > 0 and not (slices and queue[0].alone):
+            while queue and passages > 0 and not (slices and queue[0].failures):
                 work = queue.popleft()
                 first = len(work.vectors)
                 chosen = work.passages[first : first + passages]
                 slices.append(Slice(work, [work.text[each.start : each.end] for each in chosen]))
-                passages = 0 if work.alone else passages - len(chosen)
+                passages = 0 if work.failures else passages - len(chosen)
             self._running = tuple(slices)
         return slices
 
@@ -99,7 +102,7 @@ class Works:
             for each in slices:
                 each.work.vectors.extend(vectors[at : at + len(each.texts)])
                 at += len(each.texts)
-                each.work.alone = False
+                each.work.failures = 0
                 self.failing.pop(each.work.item.record_id, None)
                 if each.work.remaining:
                     self._queue(each.work).append(each.work)
@@ -107,14 +110,40 @@ class Works:
             self._finish(complete)
         return bool(complete)
 
-    def fail(self, slices: Sequence[Slice], reason: str) -> None:
-        """Queue the records of a turn that failed again, behind all others."""
+    def fail(self, slices: Sequence[Slice], reason: str, pause_s: Callable[[int], float]) -> None:
+        """Let the records of a turn that failed rest: longer each time, and only those that failed by themselves."""
+        now = time.monotonic()
         with self._lock:
             self._running = ()
             for each in slices:
-                each.work.alone = True
-                self.failing[each.work.item.record_id] = reason
-                self._queue(each.work).append(each.work)
+                work = each.work
+                work.rests_until = now + pause_s(work.failures) if work.failures else now
+                work.failures += 1
+                self.failing[work.item.record_id] = reason
+                self._resting.append(work)
+
+    def wake_rested(self) -> float | None:
+        """Queue the records that have rested, behind all others; return when the next one will have."""
+        if not self._resting:
+            return None
+        now = time.monotonic()
+        with self._lock:
+            rested = [work for work in self._resting if work.rests_until <= now]
+            self._resting = [work for work in self._resting if work.rests_until > now]
+            for work in rested:
+                self._queue(work).append(work)
+            return min((work.rests_until for work in self._resting), default=None)
+
+    def withdraw(self, outdated: Callable[[str], bool]) -> list[Work]:
+        """Remove resting records that have changed since: their new text may not be refused."""
+        if not self._resting:
+            return []
+        with self._lock:
+            found = [work for work in self._resting if outdated(work.item.record_id)]
+            self._resting = [work for work in self._resting if work not in found]
+            for work in found:
+                self.failing.pop(work.item.record_id, None)
+            return found
 
     def collect(self) -> list[Work]:
         """Remove what is done."""

@@ -36,11 +36,14 @@ class HashEmbedder:
         self.gate = threading.Event()
         self.gate.set()
         self.failure: Exception | None = None
+        self.refused: str | None = None
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         assert self.gate.wait(PATIENCE_S)
         if self.failure is not None:
             raise self.failure
+        if self.refused is not None and any(self.refused in text for text in texts):
+            raise ValueError(f"{self.refused} is not to my taste")
         self.turns.append(list(texts))
         return np.stack([self._vector(text) for text in texts])
 

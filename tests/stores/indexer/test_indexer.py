@@ -121,6 +121,22 @@ def test_a_model_that_fails_is_named_and_not_waited_for_and_catches_up_later(wor
     until(lambda: world.indexer.degraded(ORG) == {})
 
 
+def test_a_record_that_the_model_refuses_holds_nobody_up_and_is_named(world: World) -> None:
+    assert world.embedder is not None
+    world.embedder.refused = "poison"
+    world.start()
+    poison = world.write(draft("a", "poison"))
+    others = [world.write(draft(f"e{at}", f"kestrel {at}"), deferred=True) for at in range(20)]
+    until(lambda: all(world.indexer.applied(ORG, each) for each in others))
+    until(lambda: "1 record(s) cannot be embedded" in world.indexer.degraded(ORG).get("vectors", ""))
+    last = world.write(draft("last", "heron"))
+    assert world.indexer.wait_applied(ORG, last, ["last"], PATIENCE_S) == []
+    assert not world.indexer.applied(ORG, poison)
+    world.update("a", content="an antidote")
+    world.settle()
+    assert world.indexer.degraded(ORG) == {}
+
+
 def test_a_model_that_cannot_be_loaded_at_first_is_asked_for_again(world: World) -> None:
     made = HashEmbedder()
     failures = [RuntimeError("the file is damaged"), RuntimeError("the file is damaged")]
