@@ -4,18 +4,18 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from stores.embedding import Embedder, Passage
 from stores.indexer.backfill import ALL, MISSING, Backfill
 from stores.indexer.backlog import Backlog, Item, Progress
 from stores.indexer.comparison import differences
 from stores.indexer.feed import FeedGap
 from stores.indexer.folders import Watermark, ranges
 from stores.indexer.handle import Handle
-from stores.indexer.lane import FOREVER, Lane, ModelUnavailable, Surroundings, log
+from stores.indexer.lane import FOREVER, Lane, Surroundings, log
+from stores.indexer.opener import VectorOpener
 from stores.indexer.turns import EmbeddingThread
 from stores.indexer.works import Work, Works
 from stores.records import Entity, Position, searchable_text
-from stores.vectors import EmbeddedPassage, EmbeddedRecord, ModelChanged, VectorIndex, VectorState
+from stores.vectors import EmbeddedPassage, EmbeddedRecord, VectorIndex, VectorState
 
 READ_CHANGES = 500
 READY_RECORDS = 48
@@ -33,6 +33,7 @@ class VectorLane(Lane):
         super().__init__(around)
         self.works = Works()
         self._turns = turns
+        self._opener = VectorOpener(around, turns.source)
         self._handle: Handle[VectorIndex] | None = None
         self._leaving: Handle[VectorIndex] | None = None
         self._backlog = Backlog(Progress(0, frozenset()), around.options.backlog_limit)
@@ -97,59 +98,17 @@ class VectorLane(Lane):
         self._note_outage()
         return self._commit_when_due(handle)
 
-    def _model(self) -> Embedder:
-        try:
-            return self._turns.source.get()
-        except Exception as error:
-            raise ModelUnavailable(f"The embedding model is not available: {error}") from error
-
     def _open(self) -> Handle[VectorIndex]:
         if self._leaving is not None and not self._leaving.wait_closed(WAIT_FOR_READERS_S):
             raise TimeoutError("Searches still hold the index that failed.")
-        files, embedder = self._around.files, self._model()
-        folder = files.current(self.name)
-        index = self._open_folder(folder, embedder) if folder is not None else None
-        if folder is None or index is None:
-            folder = self._fresh_folder(replaces=folder is not None)
-            index = self._opened(folder, embedder)
-        files.sweep(self.name, [folder], damaged=False)
-        handle = self._adopt(folder, index)
+        handle = self._adopt(*self._opener.open())
         self._settled.set()
         self._around.progressed()
         return handle
 
-    def _opened(self, folder: Path, embedder: Embedder) -> VectorIndex:
-        try:
-            dimension = embedder.dimension
-        except Exception as error:
-            raise ModelUnavailable(f"The embedding model is not available: {error}") from error
-        budget = self._around.options.vector_budget_mb
-        return VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
-
-    def _open_folder(self, folder: Path, embedder: Embedder) -> VectorIndex | None:
-        """Open what is there; None when it is of no use."""
-        try:
-            return self._opened(folder, embedder)
-        except ModelChanged as change:
-            log.info("embedding_model_changed", organization_id=self._around.organization_id, reason=str(change))
-        except (OSError, ModelUnavailable):
-            raise  # What is on disk may be whole.
-        except Exception as error:  # noqa: BLE001  # engines raise anything about a damaged file
-            self._log_failure(error)
-            self._around.files.set_aside(self.name, folder)
-        return None
-
-    def _fresh_folder(self, *, replaces: bool) -> Path:
-        files = self._around.files
-        folder = files.fresh(self.name)
-        if replaces or not self._around.feed.reaches_back(self._around.options.replay_at_most):
-            Backfill(folder).ask(MISSING)
-        files.point(self.name, folder)
-        return folder
-
     def _adopt(self, folder: Path, index: VectorIndex) -> Handle[VectorIndex]:
         head, state, backfill = self._around.feed.head(), index.state(), Backfill(folder)
-        objection = self._objection_to(state)
+        objection = self._opener.objection_to(state)
         mode = ALL if objection else backfill.asked or ("" if self._verified else MISSING)
         self._verified = True
         # What a backfill brings is at least as new as the head is now.
@@ -166,18 +125,6 @@ class VectorLane(Lane):
         if mode:
             self._begin_backfill(handle, mode, objection or "")
         return handle
-
-    def _objection_to(self, state: VectorState | None) -> str | None:
-        """Say why the index cannot follow this ledger. Its newest single change must be of this history, too."""
-        feed = self._around.feed
-        if state is None:
-            return None
-        batch, _, newest = state.position.batch.partition("+")
-        position = Position(state.position.epoch, state.position.sequence, batch)
-        objection = feed.objection(position)
-        if objection is None and state.applied:
-            objection = feed.objection(Position(position.epoch, max(state.applied), newest))
-        return objection
 
     def _begin_backfill(self, handle: Handle[VectorIndex], mode: str, reason: str) -> None:
         organization_id, backfill = self._around.organization_id, self._backfill
@@ -231,22 +178,12 @@ class VectorLane(Lane):
 
     def _prepare_one(self, item: Item, entity: Entity | None) -> None:
         text = searchable_text(entity) if entity is not None else ""
-        work = Work(item, entity, text, self._divide(text))
+        work = Work(item, entity, text, self._opener.divide(text))
         work.vectors = self._turns.remembered.recall(work.texts()) or []
         if work.remaining:
             self.works.add(work)
         else:
             self.works.finish([work])
-
-    def _divide(self, text: str) -> list[Passage]:
-        if not text:
-            return []
-        try:
-            return self._model().split(text)
-        except ModelUnavailable:
-            raise
-        except Exception as error:
-            raise ModelUnavailable(f"The embedding model is not available: {error}") from error
 
     def _take(self) -> list[Item]:
         with self._lock:

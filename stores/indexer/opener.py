@@ -1,0 +1,91 @@
+"""How the vectors of an organization are opened: with which model, in which generation, and whether they can follow."""
+
+from pathlib import Path
+
+from stores.embedding import Embedder, Passage
+from stores.indexer.backfill import MISSING, Backfill
+from stores.indexer.lane import ModelUnavailable, Surroundings, describe, log
+from stores.indexer.turns import EmbedderSource
+from stores.records import Position
+from stores.vectors import ModelChanged, VectorIndex, VectorState
+
+
+class VectorOpener:
+    """Whatever fails because of the model fails as `ModelUnavailable`: no vectors on disk are worse for it."""
+
+    def __init__(self, around: Surroundings, source: EmbedderSource) -> None:
+        self._around = around
+        self._source = source
+
+    def open(self) -> tuple[Path, VectorIndex]:
+        """Open the generation that serves; where there is none, or it is of no use, a fresh one that serves at once."""
+        files, embedder = self._around.files, self._model()
+        folder = files.current("vectors")
+        index = self._open_folder(folder, embedder) if folder is not None else None
+        if folder is None or index is None:
+            folder = self._fresh_folder(replaces=folder is not None)
+            index = self._opened(folder, embedder)
+        files.sweep("vectors", [folder], damaged=False)
+        return folder, index
+
+    def objection_to(self, state: VectorState | None) -> str | None:
+        """Say why the index cannot follow this ledger. Its newest single change must be of this history, too."""
+        feed = self._around.feed
+        if state is None:
+            return None
+        batch, _, newest = state.position.batch.partition("+")
+        position = Position(state.position.epoch, state.position.sequence, batch)
+        objection = feed.objection(position)
+        if objection is None and state.applied:
+            objection = feed.objection(Position(position.epoch, max(state.applied), newest))
+        return objection
+
+    def divide(self, text: str) -> list[Passage]:
+        """Divide a text into passages; an empty one has none."""
+        if not text:
+            return []
+        embedder = self._model()
+        try:
+            return embedder.split(text)
+        except Exception as error:
+            raise _unavailable(error) from error
+
+    def _model(self) -> Embedder:
+        try:
+            return self._source.get()
+        except Exception as error:
+            raise _unavailable(error) from error
+
+    def _opened(self, folder: Path, embedder: Embedder) -> VectorIndex:
+        try:
+            dimension = embedder.dimension
+        except Exception as error:
+            raise _unavailable(error) from error
+        budget = self._around.options.vector_budget_mb
+        return VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
+
+    def _open_folder(self, folder: Path, embedder: Embedder) -> VectorIndex | None:
+        """Open what is there; None when it is of no use."""
+        organization_id = self._around.organization_id
+        try:
+            return self._opened(folder, embedder)
+        except ModelChanged as change:
+            log.info("embedding_model_changed", organization_id=organization_id, reason=str(change))
+        except (OSError, ModelUnavailable):
+            raise  # What is on disk may be whole.
+        except Exception as error:  # noqa: BLE001  # engines raise anything about a damaged file
+            log.error("index_damaged", organization_id=organization_id, index="vectors", reason=describe(error))
+            self._around.files.set_aside("vectors", folder)
+        return None
+
+    def _fresh_folder(self, *, replaces: bool) -> Path:
+        files = self._around.files
+        folder = files.fresh("vectors")
+        if replaces or not self._around.feed.reaches_back(self._around.options.replay_at_most):
+            Backfill(folder).ask(MISSING)
+        files.point("vectors", folder)
+        return folder
+
+
+def _unavailable(error: Exception) -> ModelUnavailable:
+    return ModelUnavailable(f"the embedding model is not available: {describe(error)}")
