@@ -72,14 +72,14 @@ class Snapshot:
         if not len(places) or limit < 1:
             return []
         scores = self._scores(vector, places)
-        taken = limit
+        taken = min(limit + limit // 4, len(places))
         while True:
-            taken = min(4 * taken, len(places))
             last = float(np.partition(scores, -taken)[-taken])
             chosen = np.flatnonzero(scores >= last - SLACK)
             hits = self._hits(places[chosen], scores[chosen])
             if taken == len(places) or (len(hits) >= limit and hits[limit - 1].score >= last - SLACK / 2):
                 return hits[:limit]
+            taken = min(4 * taken, len(places))
 
     def vector(self, record_id: str) -> Vector | None:
         """A copy of the vector of a record's first passage; None when this snapshot lacks it."""

@@ -136,7 +136,7 @@ def test_the_page_on_search_gives_the_figures_that_the_code_works_by() -> None:
     ):
         assert figure in page
     assert RECENCY_BONUS == NEIGHBOUR_BONUS
-    assert SEEDS == 10, "the page says ten"
+    assert SEEDS == 6, "the page says six"
 
 
 def test_the_agents_page_is_short() -> None:

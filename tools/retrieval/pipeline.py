@@ -1,6 +1,7 @@
 """One search over the indexes of an organization: candidates, fuse, expand, check, rank. Blocks."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from tools.retrieval.scoring import (
     recency,
 )
 
-SEEDS = 10
+SEEDS = 6
 """Best candidates whose neighbours the graph is asked for."""
 NEIGHBOURS_EACH = 8
 
@@ -34,7 +35,7 @@ class Ranking:
 
     candidates: list[Candidate] = field(default_factory=list)
     standings: dict[str, Standing] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=lambda: {"lexical": 0, "vector": 0, "graph": 0})
+    counts: Counter[str] = field(default_factory=Counter)
     """How many of the candidates each lane found."""
     degraded: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, int] = field(default_factory=lambda: {"superseded": 0, "not_permitted": 0})
@@ -137,7 +138,7 @@ def _keep_permitted(app: App, plan: Plan, pool: dict[str, Candidate], ranking: R
     ranking.standings = standings
     for record_id in _unwanted(app, plan, pool):
         del pool[record_id]
-    ranking.counts = {lane: sum(lane in candidate.sources for candidate in pool.values()) for lane in ranking.counts}
+    ranking.counts = Counter(lane for candidate in pool.values() for lane in candidate.sources)
 
 
 def _unwanted(app: App, plan: Plan, pool: dict[str, Candidate]) -> list[str]:
@@ -150,10 +151,11 @@ def _unwanted(app: App, plan: Plan, pool: dict[str, Candidate]) -> list[str]:
 
 
 def _rank(plan: Plan, pool: dict[str, Candidate], ranking: Ranking) -> None:
+    now_s = plan.now.timestamp()
     for candidate in pool.values():
-        candidate.score = candidate.fused
+        score = candidate.fused
         if plan.boost_recent:
-            fresh = recency(ranking.standings[candidate.id].updated_at, plan.now, plan.decay_days)
-            candidate.score = lifted(candidate.score, RECENCY_BONUS * fresh)
-        candidate.score = round(candidate.score, 6)
+            age_s = now_s - ranking.standings[candidate.id].updated_us / 1_000_000
+            score = lifted(score, RECENCY_BONUS * recency(age_s, plan.decay_days))
+        candidate.score = round(score, 6)
     ranking.candidates = ranked(pool)[:POOL_LIMIT]

@@ -8,7 +8,6 @@ weights were chosen on four labelled collections (`engrain eval`); the figures a
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 
 BM25_WEIGHT = 0.6
 """Of BM25 as a share of its ceiling; the cosine has weight 1."""
@@ -101,11 +100,10 @@ def lifted(score: float, share: float) -> float:
     return score + share * score * (1 - score)
 
 
-def recency(updated_at: datetime, now: datetime, decay_days: float) -> float:
+def recency(age_s: float, decay_days: float) -> float:
     """1 for a record of this moment, falling by half every `decay_days`; records of the future count as present."""
-    age = max(now - updated_at, timedelta())
-    # Not as a timedelta: a tiny number of days would be no time at all.
-    return float(0.5 ** (age.total_seconds() / 86_400 / decay_days))
+    # Divided in two steps: a tiny number of days would be no seconds at all.
+    return float(0.5 ** (max(age_s, 0.0) / 86_400 / decay_days))
 
 
 def ranked(candidates: Mapping[str, Candidate]) -> list[Candidate]:

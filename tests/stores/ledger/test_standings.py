@@ -1,6 +1,7 @@
 from datetime import timedelta
 
 from stores.ledger import Ledger, RelationDraft, Standing
+from stores.ledger.encoding import to_micros
 from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft, rename
 
 
@@ -13,8 +14,8 @@ def test_a_standing_tells_who_may_read_a_record_and_whether_it_was_retired(ledge
     assert old is not None
 
     assert ledger.standings(ORG, ["old", "new", "absent"]) == {
-        "old": Standing("old", "rule", "private:x", 1, old.updated_at, superseded=True),
-        "new": Standing("new", "episode", "organization", 2, changed.updated_at, superseded=False),
+        "old": Standing("old", "rule", "private:x", to_micros(old.updated_at), superseded=True),
+        "new": Standing("new", "episode", "organization", to_micros(changed.updated_at), superseded=False),
     }
     before = ledger.standings(ORG, ["old"], as_of=relation.created_at - timedelta(microseconds=1))
     assert not before["old"].superseded
