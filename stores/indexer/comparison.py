@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Protocol, runtime_checkable
 
+from stores.indexer.feed import reading
 from stores.ledger import Ledger
 
 PAGE = 1_000
@@ -32,9 +33,10 @@ def differences(ledger: Ledger, organization_id: str, index: Comparable, after: 
     """
     contents = dict(index.contents())
     relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
-    expected = ledger.revisions(organization_id)
-    expected_relations = ledger.relation_ids(organization_id) if relations is not None else set()
-    on_the_way = changed_after(ledger, organization_id, after)
+    with reading():
+        expected = ledger.revisions(organization_id)
+        expected_relations = ledger.relation_ids(organization_id) if relations is not None else set()
+        on_the_way = changed_after(ledger, organization_id, after)
     found = compare(contents, expected, on_the_way)
     if relations is not None:
         found += compare_relations(relations, expected_relations, on_the_way)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from stores.errors import Unavailable
 from stores.index import IndexBatch
 from stores.ledger import Ledger
 from stores.records import Change, Entity, Kind, Position, Relation
@@ -22,8 +23,8 @@ class FeedGap(Exception):  # a state of the feed that asks for a rebuild, not a 
     """The feed no longer holds what follows a position."""
 
 
-class LedgerUnreadable(Exception):  # the ledger is at fault, no index is
-    """The ledger did not answer; the index that asked is as good as before."""
+class LedgerUnreadable(Unavailable):  # the ledger is at fault, no index is
+    """503: the ledger did not answer; the index that asked is as good as before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,10 @@ class Watermark:
         """Say whether the index holds that change."""
         return sequence <= self.sequence or any(first <= sequence <= last for first, last in self.applied)
 
+    def pending(self, head: int) -> int:
+        """Count the changes up to `head` that the index does not hold."""
+        return max(0, head - self.sequence - sum(last - first + 1 for first, last in self.applied))
+
 
 @dataclass(frozen=True, slots=True)
 class Closing:

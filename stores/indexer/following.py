@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
@@ -11,7 +11,7 @@ from stores.index import Index
 from stores.indexer.comparison import differences
 from stores.indexer.feed import FeedGap, LedgerUnreadable
 from stores.indexer.folders import Watermark
-from stores.indexer.handle import Handle
+from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.lane import FOREVER, Interrupted, Lane, Surroundings, describe, log
 from stores.indexer.status import IndexName
 from stores.records import Position
@@ -62,17 +62,6 @@ class FollowingLane(Lane, Generic[T]):
         with self._lock:
             track = self._serving
             return track.handle if track is not None and track.handle.acquire() else None
-
-    def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Say whether everything up to a sequence number is in the index."""
-        with self._lock:
-            return self._follows and self._serving is not None and self._serving.position.sequence >= sequence
-
-    @property
-    def waitable(self) -> bool:
-        """Tell whether changes will get into this index soon."""
-        with self._lock:
-            return self._state != "failed" and (self._follows or not self._settled.is_set())
 
     @property
     def busy(self) -> bool:
@@ -128,11 +117,11 @@ class FollowingLane(Lane, Generic[T]):
             return 0.0
 
     def _begin_build(self) -> float:
-        wait = self._ask_again_at - time.monotonic()
+        pause = self._ask_again_at - time.monotonic()
         if self._asked is None:
             return FOREVER
-        if wait > 0:
-            return wait
+        if pause > 0:
+            return pause
         reason, self._asked = self._asked, None
         log.info("index_rebuild", organization_id=self._around.organization_id, index=self.name, reason=reason)
         self._set("rebuilding", reason)
@@ -182,32 +171,31 @@ class FollowingLane(Lane, Generic[T]):
     def _adopt_folder(self, folder: Path) -> None:
         self._set("catching_up")
         try:
-            index = self._maker.open(folder, clean=self._around.clean and not self._failures)
-            position = index.position() or self._around.feed.origin()
-        except OSError:
+            track = self._opened(folder, clean=self._around.clean and not self._failures)
+        except (OSError, LedgerUnreadable):
             raise  # The machine is short of something: what is on disk may be whole.
         except Exception as error:  # noqa: BLE001  # engines raise anything about a damaged file
             self._log_failure(error)
             self._around.files.set_aside(self.name, folder)
             self._asked = f"it was damaged: {describe(error)}"
             return
-        objection = self._around.feed.objection(position)
+        with closing_on_error(track.handle.index):
+            objection = self._around.feed.objection(track.position)
         with self._lock:
-            self._serving, self._follows = Track(Handle(index, folder), position), objection is None
+            self._serving, self._follows = track, objection is None
         self._asked = objection
+
+    def _opened(self, folder: Path, *, clean: bool) -> Track[T]:
+        index = self._maker.open(folder, clean=clean)
+        with closing_on_error(index):
+            return Track(Handle(index, folder), index.position() or self._around.feed.origin())
 
     def _built(self, folder: Path) -> Track[T]:
         self._check_closing()
         index = self._maker.open(folder, clean=True)
-        try:
+        with closing_on_error(index):
             self._maker.fill(index, self._around, self._check_closing)
-            position = index.position()
-            if position is None:
-                raise RuntimeError(f"The {self.name} index has no position after it was filled.")
-        except BaseException:
-            index.close()
-            raise
-        return Track(Handle(index, folder), position)
+            return Track(Handle(index, folder), index.position() or self._around.feed.origin())
 
     def _check_closing(self) -> None:
         if self._closing.is_set():
@@ -261,9 +249,9 @@ class FollowingLane(Lane, Generic[T]):
 
     def _caught_up(self, track: Track[T]) -> None:
         if not self._verified:
-            self._verified = True
             after = track.position.sequence
             found = differences(self._around.ledger, self._around.organization_id, track.handle.index, after)
+            self._verified = True
             if found:
                 self._asked = f"it differed from the ledger after an unclean stop: {found[0]}"
         if self._state == "catching_up":
@@ -277,13 +265,9 @@ class FollowingLane(Lane, Generic[T]):
         return self._rest()
 
     def _release(self) -> Path | None:
+        # A rebuild goes on: its result serves next.
         with self._lock:
-            serving, successor, self._serving, self._next, self._follows = self._serving, self._next, None, None, False
-        if self._build is not None:
-            self._abandon(self._build)
-            self._build = None
-        if successor is not None:
-            successor.handle.retire()
+            serving, self._serving, self._follows = self._serving, None, False
         if serving is None:
             return None
         self._leaving = serving.handle
@@ -291,11 +275,21 @@ class FollowingLane(Lane, Generic[T]):
         serving.handle.wait_closed(WAIT_FOR_READERS_S)
         return serving.handle.folder
 
-    def _abandon(self, build: "Future[Track[T]]") -> None:
-        build.cancel()
-        build.add_done_callback(
-            lambda done: done.result().handle.retire() if not done.cancelled() and done.exception() is None else None
-        )
+    def _finish(self) -> None:
+        super()._finish()
+        if self._build is not None:
+            # It looks at `_closing` between pages. Nobody may open the folder before it has let go.
+            wait([self._build])
+            if not self._build.cancelled() and self._build.exception() is None:
+                self._next = self._build.result()
+        if self._next is not None:
+            self._next.handle.retire()
+
+    def _contains(self, sequence: int, record_ids: Collection[str]) -> bool:
+        return self._follows and self._serving is not None and self._serving.position.sequence >= sequence
+
+    def _hopeful(self) -> bool:
+        return self._follows or not self._settled.is_set()
 
     def _recorded(self) -> Watermark | None:
         return Watermark(self._serving.position.sequence) if self._serving is not None and self._follows else None

@@ -1,7 +1,8 @@
 """An open index shared by one writer and any number of readers."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
@@ -15,6 +16,16 @@ class Closable(Protocol):
 
 
 T = TypeVar("T", bound=Closable)
+
+
+@contextmanager
+def closing_on_error(index: Closable) -> Iterator[None]:
+    """Close an index that nobody has taken over yet when something goes wrong."""
+    try:
+        yield
+    except BaseException:
+        index.close()
+        raise
 
 
 class Handle(Generic[T]):

@@ -97,7 +97,7 @@ class Indexer:
 
     def applied(self, organization_id: str, sequence: int) -> bool:
         """Say whether a change is in every healthy index. Never opens an organization."""
-        organization = self._registry.get(organization_id)
+        organization = self._registry.find(organization_id)
         if organization is not None:
             return organization.applied(sequence)
         closing = self._supervisor.closing(organization_id)
@@ -156,8 +156,9 @@ class Indexer:
 
     def status(self) -> list[IndexStatus]:
         """Where every index of every organization is. Cheap: what is closed is not opened."""
-        lines = self._supervisor.closed_status()
-        for organization in self._registry.all():
+        opened = {organization.id: organization for organization in self._registry.known()}
+        lines = self._supervisor.closed_status(opened)
+        for organization in opened.values():
             lines += organization.status()
         return sorted(lines, key=lambda line: (line.organization_id, NAMES.index(line.index)))
 

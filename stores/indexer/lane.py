@@ -111,7 +111,9 @@ class Lane(ABC):
     def status(self, head: int) -> IndexStatus:
         """How far this index is, given the ledger's newest sequence number."""
         with self._lock:
-            watermark, pending = self._watermark(), self._pending(head)
+            final = self._final
+            watermark = final.sequence if final is not None else self._watermark()
+            pending = final.pending(head) if final is not None else self._pending(head)
             state = self._state
             if state in ("ready", "catching_up") and self._settled.is_set():
                 state = "catching_up" if pending else "ready"
@@ -123,14 +125,16 @@ class Lane(ABC):
             self._reported = error
         self._signal.set()
 
-    @abstractmethod
     def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
         """Say whether the transaction that ends there and changed those records is in the index."""
+        with self._lock:
+            return self._contains(sequence, record_ids) if self._final is None else self._final.contains(sequence)
 
     @property
-    @abstractmethod
     def waitable(self) -> bool:
         """Tell whether changes will get into this index by themselves, so that it makes sense to wait for it."""
+        with self._lock:
+            return self._state != "failed" and (self._final is not None or self._hopeful())
 
     @property
     @abstractmethod
@@ -156,6 +160,12 @@ class Lane(ABC):
     @abstractmethod
     def _release(self) -> Path | None:
         """Let go of everything that is open; return the folder that served."""
+
+    @abstractmethod
+    def _contains(self, sequence: int, record_ids: Collection[str]) -> bool: ...
+
+    @abstractmethod
+    def _hopeful(self) -> bool: ...
 
     @abstractmethod
     def _recorded(self) -> Watermark | None:

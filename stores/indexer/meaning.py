@@ -7,9 +7,9 @@ from pathlib import Path
 from stores.indexer.backfill import ALL, MISSING, Backfill
 from stores.indexer.backlog import Backlog, Item, Progress
 from stores.indexer.comparison import differences
-from stores.indexer.feed import FeedGap
+from stores.indexer.feed import FeedGap, LedgerUnreadable, reading
 from stores.indexer.folders import Watermark, ranges
-from stores.indexer.handle import Handle
+from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.lane import FOREVER, Lane, Surroundings, log
 from stores.indexer.opener import VectorOpener
 from stores.indexer.turns import EmbeddingThread
@@ -54,17 +54,6 @@ class VectorLane(Lane):
         with self._lock:
             return self._handle if self._handle is not None and self._handle.acquire() else None
 
-    def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Say whether a transaction that ends there and changed those records is in the index."""
-        with self._lock:
-            return self._handle is not None and self._backlog.contains(sequence, record_ids)
-
-    @property
-    def waitable(self) -> bool:
-        """Tell whether changes will get into this index soon."""
-        with self._lock:
-            return self._state != "failed" and not self._turns.outage
-
     @property
     def busy(self) -> bool:
         """Tell whether records wait for their vectors."""
@@ -86,7 +75,7 @@ class VectorLane(Lane):
         self._raise_reported()
         handle = self._handle or self._open()
         if self._asked_to_rebuild():
-            self._begin_backfill(handle, ALL, "on request")
+            self._embed_all_again(handle)
         try:
             self._scan()
         except FeedGap as gap:
@@ -107,36 +96,48 @@ class VectorLane(Lane):
         return handle
 
     def _adopt(self, folder: Path, index: VectorIndex) -> Handle[VectorIndex]:
-        head, state, backfill = self._around.feed.head(), index.state(), Backfill(folder)
-        objection = self._opener.objection_to(state)
-        mode = ALL if objection else backfill.asked or ("" if self._verified else MISSING)
-        self._verified = True
-        # What a backfill brings is at least as new as the head is now.
+        backfill = Backfill(folder)
+        with closing_on_error(index):
+            head, state = self._around.feed.head(), index.state()
+            objection = self._opener.objection_to(state)
+            mode = ALL if objection else backfill.asked or ("" if self._verified else MISSING)
+            if mode:
+                self._compare(backfill, mode, index)
+        # What a backfill brings is at least as new as the head was before.
         progress = Progress(head.sequence if mode else 0, frozenset())
         if state is not None and not objection:
             progress = Progress(state.position.sequence, state.applied)
         handle = Handle(index, folder)
         with self._lock:
-            self._epoch, self._stored = head.epoch, state
+            self._epoch, self._stored, self._verified = head.epoch, state, True
             self._backlog, self._backfill = Backlog(progress, self._around.options.backlog_limit), backfill
             self.works, self._buffer = Works(), []
             self._handle = handle
-            self._state, self._detail = "catching_up", ""
-        if mode:
-            self._begin_backfill(handle, mode, objection or "")
+        self._announce_backfill(handle, objection or "")
         return handle
 
-    def _begin_backfill(self, handle: Handle[VectorIndex], mode: str, reason: str) -> None:
-        organization_id, backfill = self._around.organization_id, self._backfill
-        backfill.ask(mode)
-        expected, held = self._around.ledger.revisions(organization_id), handle.index.contents()
+    def _embed_all_again(self, handle: Handle[VectorIndex]) -> None:
+        backfill = Backfill(handle.folder)
+        try:
+            self._compare(backfill, ALL, handle.index)
+        except LedgerUnreadable as error:
+            self._answer(error)
+            raise
         with self._lock:
-            backfill.begin(mode, expected, held)
-        if backfill.total:
-            log.info(
-                "index_rebuild", organization_id=organization_id, index=self.name, reason=reason, records=backfill.total
-            )
-            self._set("rebuilding", reason)
+            self._backfill = backfill
+        self._announce_backfill(handle, "on request")
+
+    def _compare(self, backfill: Backfill, mode: str, index: VectorIndex) -> None:
+        backfill.ask(mode)
+        with reading():
+            expected = self._around.ledger.revisions(self._around.organization_id)
+        backfill.begin(mode, expected, index.contents())
+
+    def _announce_backfill(self, handle: Handle[VectorIndex], reason: str) -> None:
+        organization_id, total = self._around.organization_id, self._backfill.total
+        self._set("rebuilding" if total else "catching_up", reason)
+        if total:
+            log.info("index_rebuild", organization_id=organization_id, index=self.name, reason=reason, records=total)
         self._end_backfill_if_done(handle)
 
     def _end_backfill_if_done(self, handle: Handle[VectorIndex]) -> None:
@@ -306,6 +307,12 @@ class VectorLane(Lane):
         handle.retire()
         handle.wait_closed(WAIT_FOR_READERS_S)
         return handle.folder
+
+    def _contains(self, sequence: int, record_ids: Collection[str]) -> bool:
+        return self._handle is not None and self._backlog.contains(sequence, record_ids)
+
+    def _hopeful(self) -> bool:
+        return not self._turns.outage
 
     def _recorded(self) -> Watermark | None:
         if self._stored is None or self._handle is None:

@@ -46,10 +46,20 @@ class Registry:
         with self._changed:
             return self._open.get(organization_id)
 
+    def find(self, organization_id: str) -> OpenOrganization | None:
+        """The organization, if it is open or being closed: it still knows how far its indexes are."""
+        with self._changed:
+            return self._open.get(organization_id) or self._leaving.get(organization_id)
+
     def all(self) -> list[OpenOrganization]:
         """Every open organization."""
         with self._changed:
             return list(self._open.values())
+
+    def known(self) -> list[OpenOrganization]:
+        """Every organization that is open or being closed."""
+        with self._changed:
+            return [*self._open.values(), *self._leaving.values()]
 
     def hold(self, organization_id: str, timeout_s: float) -> OpenOrganization:
         """Open an organization if it is not, and keep it open until `let_go`.
@@ -90,14 +100,12 @@ class Registry:
         with self._changed:
             return len(self._open) < 2 * self._options.open_limit
 
-    def close_surplus(self) -> list[OpenOrganization]:
-        """Close what is above the limit; return what was closed."""
-        closed: list[OpenOrganization] = []
+    def close_surplus(self, note: Callable[[OpenOrganization], None]) -> None:
+        """Close what is above the limit; `note` takes down what is to be known while it is closed."""
         while victim := self._choose():
             victim.close(timeout_s=60)
+            note(victim)
             self._left(victim)
-            closed.append(victim)
-        return closed
 
     def stop(self) -> list[OpenOrganization]:
         """Open nothing more; return what is open, each asked to finish what it does."""

@@ -1,7 +1,7 @@
 """The indexer's own thread: opens what is wanted, catches up what is behind, closes what is too much, shares memory."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import structlog
@@ -80,13 +80,13 @@ class Supervisor:
             known = self._known.get(organization_id)
             return known.closing if known is not None else None
 
-    def closed_status(self) -> list[IndexStatus]:
-        """Where the indexes of closed organizations are, as far as that is known without opening them."""
+    def closed_status(self, opened: Collection[str]) -> list[IndexStatus]:
+        """Where the indexes of all other organizations are, as far as that is known without opening them."""
         with self._lock:
             known = {each: (what.head, what.closing) for each, what in self._known.items()}
         lines: list[IndexStatus] = []
         for each, (head, closing) in known.items():
-            if self._registry.get(each) is None:
+            if each not in opened:
                 lines += [self._closed_line(each, name, head, closing) for name in self.expected]
         return lines
 
@@ -96,7 +96,7 @@ class Supervisor:
             closed = {each: what.closing for each, what in self._known.items()}
         found: dict[str, int] = {}
         for each, closing in closed.items():
-            opened = self._registry.get(each)
+            opened = self._registry.find(each)
             marks = opened.closing().watermarks if opened is not None else closing.watermarks if closing else {}
             if all(name in marks and marks[name].complete for name in self.expected):
                 found[each] = min(marks[name].sequence for name in self.expected)
@@ -106,7 +106,7 @@ class Supervisor:
         mark = closing.watermarks.get(name) if closing is not None else None
         if mark is None:
             return IndexStatus(organization_id, name, "catching_up", 0, head)
-        pending = max(0, head - mark.sequence - sum(last - first + 1 for first, last in mark.applied))
+        pending = mark.pending(head)
         whole = mark.complete and not pending
         return IndexStatus(organization_id, name, "ready" if whole else "catching_up", mark.sequence, pending)
 
@@ -125,8 +125,7 @@ class Supervisor:
         if not self._surveyed:
             self._survey()
             self._surveyed = True
-        for closed in self._registry.close_surplus():
-            self._note_closed(closed)
+        self._registry.close_surplus(self._note_closed)
         self._open_wanted()
         self._open_behind()
         for each in self._registry.all():
@@ -205,8 +204,7 @@ class Supervisor:
             self._behind.pop(organization_id, None)
             head = self._known.setdefault(organization_id, Known()).head
         opened.wake(head)
-        for closed in self._registry.close_surplus():
-            self._note_closed(closed)
+        self._registry.close_surplus(self._note_closed)
         return opened
 
     def _look_at(self, organization: OpenOrganization) -> None:
