@@ -4,12 +4,20 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
 from tests.people import Person, person
 from tools.app import App, open_app
 from tools.logs import LogRing
 from tools.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_they_were() -> Iterator[None]:
+    """Undo what a command set up: its log lines would go to a stream that is closed by now."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture
