@@ -19,6 +19,7 @@ from tools.settings import Settings
 GRACE_S = 6
 """Seconds that open requests have to finish; with the closing of the stores it stays within 10."""
 SOCKET_MESSAGE_LIMIT = 64 * 1024
+SWITCH_INTERVAL_S = 0.001
 
 Listening = Callable[[str], None]
 
@@ -35,6 +36,8 @@ def serve(settings: Settings, on_listening: Listening | None = None) -> None:
 
 
 async def _serve(settings: Settings, listener: socket.socket, on_listening: Listening | None) -> None:
+    # A request waits at most this long for the interpreter while an import is analysed beside it; the default is 5 ms.
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     ring = LogRing()
     configure_logs(settings.log_level, settings.log_format, ring)
     async with open_app(settings, logs=ring) as app:
