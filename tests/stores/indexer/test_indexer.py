@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from stores.index import IndexBatch
 from stores.indexer import IndexStatus
@@ -290,6 +291,24 @@ def test_a_rebuild_on_request_mends_what_the_check_found(world: World) -> None:
     world.write(draft("c", "bittern"))
     world.settle()
     assert world.by_words("bittern") == ["c"]
+
+
+def test_writes_and_searches_go_on_during_a_rebuild(world: World) -> None:
+    world.write(*[draft(f"old{at}", f"kestrel {at}") for at in range(300)])
+    world.settle()
+    with ThreadPoolExecutor(1) as pool:
+        rebuilding = pool.submit(world.indexer.reindex, ORG)
+        for at in range(20):
+            sequence = world.write(draft(f"new{at}", f"heron {at}"))
+            assert world.indexer.wait_applied(ORG, sequence, [f"new{at}"], PATIENCE_S) == []
+            assert f"new{at}" in world.by_words(f"new{at}")
+        world.delete("old7")
+        rebuilding.result(PATIENCE_S)
+    world.settle()
+    assert world.indexer.check(ORG) == []
+    assert world.ledger.revisions(ORG).keys() == {f"old{at}" for at in range(300) if at != 7} | {
+        f"new{at}" for at in range(20)
+    }
 
 
 def test_what_was_deleted_is_erased_in_a_quiet_moment(world: World) -> None:
