@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from evals.bench.client import Client, encoded
 from evals.bench.figures import Figure, Target
-from evals.bench.memory import resident_mb
+from evals.bench.process import processor_ms, resident_mb
 from evals.bench.texts import Record, questions, records
-from evals.timing import spread, timed_ms
+from evals.timing import Spread, spread, timed_ms
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
 from stores.errors import EngrainError
 from tools.create import BULK_LIMIT
@@ -21,6 +22,8 @@ from tools.settings import PREFIX, Settings
 
 BUSY_SHARE = 0.2
 """The part of the entities that is written while a second tenant searches; the ingest rate is that of the rest."""
+
+Item = TypeVar("Item")
 
 GET = "GET entity"
 ACKNOWLEDGED = "create, acknowledged (sync=false)"
@@ -35,6 +38,8 @@ class Measurement:
     texts: list[Record]
     quick: bool
     say: Callable[[str], None]
+    pid: int = 0
+    """The server that is being measured."""
     round_trip_ms: float = 0.0
     """The cheapest request to this server, from this client."""
     figures: list[Figure] = field(default_factory=list)
@@ -42,6 +47,15 @@ class Measurement:
     def times(self, count: int) -> int:
         """How often to call; a quick run calls a fifth as often."""
         return count // 5 if self.quick else count
+
+    def calls(self, action: Callable[[Item], object], items: Sequence[Item]) -> tuple[Spread, str]:
+        """Time each call; add what the server's processors did for one on average, background work included."""
+        before = processor_ms(self.pid)
+        times = spread(timed_ms(action, items))
+        after = processor_ms(self.pid)
+        if before is None or after is None:
+            return times, ""
+        return times, f"server's processor time {(after - before) / len(items):.1f} ms each"
 
 
 @contextmanager
@@ -81,17 +95,18 @@ def measure_server(measurement: Measurement, data: Path) -> None:
     """Fill a server and measure everything that one process shows, its memory last."""
     with bench_server(data) as server, Client(server.address) as client:
         with client.signed_up("first") as first, client.signed_up("second") as second:
+            measurement.pid = server.process.pid
             measurement.round_trip_ms = spread(timed_ms(client.get, ["/api/health"] * 300)).p50
             busy = int(len(measurement.texts) * BUSY_SHARE)
             _ingest(measurement, first, measurement.texts[busy:])
             _two_tenants(measurement, first, second, measurement.texts[:busy])
             _single_requests(measurement, first)
             _searches(measurement, first)
-        _memory(measurement, server.process.pid)
+        _memory(measurement)
 
 
-def _memory(measurement: Measurement, pid: int) -> None:
-    resident, peak = resident_mb(pid)
+def _memory(measurement: Measurement) -> None:
+    resident, peak = resident_mb(measurement.pid)
     note = "" if peak is None else f"peak {peak:.0f} MB"
     figure = Figure("resident memory after all that", "MB", resident, 1, target=Target(900, 500), note=note)
     measurement.figures.append(figure)
@@ -156,12 +171,12 @@ def _two_tenants(measurement: Measurement, first: Client, second: Client, texts:
     asked = [encoded({"query": text}) for text in questions(own, measurement.times(600) + 20, seed=22)]
     timed_ms(_asking(second), asked[:20])
     half = len(asked) // 2
-    quiet = spread(timed_ms(_asking(second), asked[20:half]))
+    quiet, cost = measurement.calls(_asking(second), asked[20:half])
     busy = spread(_search_while_ingesting(first, second, asked[half:], _bodies(texts)))
     _until_level(first, len(texts))
     note = f"{busy.p95:.1f} / {quiet.p95:.1f} ms"
     measurement.figures += [
-        Figure.of("second tenant's search, quiet", quiet),
+        Figure.of("second tenant's search, quiet", quiet, note=cost),
         Figure.of("second tenant's search, first ingests", busy),
         Figure("its p95 while ingesting / quiet", "x", busy.p95 / quiet.p95, busy.n, target=Target(2, 1), note=note),
     ]
@@ -207,15 +222,15 @@ def _single_requests(measurement: Measurement, client: Client) -> None:
     def create(body: bytes) -> None:
         created.append(client.post("/api/entities", body)["id"])
 
-    acknowledged = spread(timed_ms(create, bodies[:split]))
+    acknowledged, acknowledged_cost = measurement.calls(create, bodies[:split])
     _until_level(client, split)
-    visible = spread(timed_ms(lambda body: client.post("/api/entities?sync=true", body), bodies[split:]))
+    visible, visible_cost = measurement.calls(lambda body: client.post("/api/entities?sync=true", body), bodies[split:])
     _until_level(client, len(bodies))
-    reads = spread(timed_ms(client.get, [f"/api/entities/{entity_id}" for entity_id in created] * 2))
+    reads, cost = measurement.calls(client.get, [f"/api/entities/{entity_id}" for entity_id in created] * 2)
     measurement.figures += [
-        Figure.of(GET, reads, target=Target(3, 2)),
-        Figure.of(ACKNOWLEDGED, acknowledged, target=Target(8, 5)),
-        Figure.of(VISIBLE, visible, target=Target(120, 60)),
+        Figure.of(GET, reads, target=Target(3, 2), note=cost),
+        Figure.of(ACKNOWLEDGED, acknowledged, target=Target(8, 5), note=acknowledged_cost),
+        Figure.of(VISIBLE, visible, target=Target(120, 60), note=visible_cost),
     ]
 
 
@@ -223,5 +238,6 @@ def _searches(measurement: Measurement, client: Client) -> None:
     measurement.say("searches …")
     asked = [encoded({"query": text}) for text in questions(measurement.texts, measurement.times(500) + 20)]
     timed_ms(_asking(client), asked[:20])
-    found = spread(timed_ms(_asking(client), asked[20:]))
-    measurement.figures.append(Figure.of(SEARCH, found, target=Target(25, 15), p95_target=Target(60, 35)))
+    found, cost = measurement.calls(_asking(client), asked[20:])
+    figure = Figure.of(SEARCH, found, target=Target(25, 15), p95_target=Target(60, 35), note=cost)
+    measurement.figures.append(figure)

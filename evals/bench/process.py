@@ -1,5 +1,6 @@
-"""How much memory a process holds."""
+"""What a server process takes: memory, and processor time, which other load on the machine hardly changes."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -15,3 +16,13 @@ def resident_mb(pid: int) -> tuple[float, float | None]:
         return found["VmRSS"] * 1024 / _MB, found["VmHWM"] * 1024 / _MB
     answer = subprocess.run(["ps", "-o", "rss=", "-p", str(pid)], capture_output=True, text=True, check=True)  # noqa: S603, S607 - our own arguments
     return int(answer.stdout) * 1024 / _MB, None
+
+
+def processor_ms(pid: int) -> float | None:
+    """Return the processor time of a process so far, in steps of some ten milliseconds; None where it is not told."""
+    line = Path(f"/proc/{pid}/stat")
+    if not line.exists():
+        return None
+    # The command's name, in parentheses, may hold anything; user and system time are the 12th and 13th after it.
+    fields = line.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
