@@ -70,8 +70,12 @@ def require_project(principal: Principal, project_id: str) -> None:
         raise Forbidden(f"You may read project {project_id} but not write in it.")
 
 
-def writable_visibility(principal: Principal, scope: JsonValue, project_id: str | None) -> Visibility:
+def writable_visibility(
+    principal: Principal, scope: JsonValue, project_id: str | None, *, author_id: str | None = None
+) -> Visibility:
     """Resolve the scope that a write asks for; without one, the project's, else the organization's.
+
+    `private` is its author's, whoever asks for it; without an `author_id` the caller is the author.
 
     Raises:
         ValidationFailed: The scope is not one of the memory scopes.
@@ -86,7 +90,8 @@ def writable_visibility(principal: Principal, scope: JsonValue, project_id: str 
     if scope == "organization":
         return Visibility(ORGANIZATION, "organization", None)
     if scope == "private":
-        return Visibility(private_key(principal.user_id), "private", principal.user_id)
+        owner = author_id or principal.user_id
+        return Visibility(private_key(owner), "private", owner)
     if scope == "project":
         if project_id is None:
             raise InvalidRequest(

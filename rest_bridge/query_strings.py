@@ -22,7 +22,13 @@ Schema = Mapping[str, Any]
 def read_query(scope: Scope) -> dict[str, list[str]]:
     """Read the query string: for each name its values in order."""
     found: dict[str, list[str]] = {}
-    for name, value in parse_qsl(scope.get("query_string", b"").decode("utf-8", "replace"), keep_blank_values=True):
+    try:
+        pairs = parse_qsl(scope.get("query_string", b"").decode(), keep_blank_values=True, errors="strict")
+    except UnicodeDecodeError:
+        raise ValidationFailed(
+            "The query string is not valid UTF-8.", details={"field": "query", "expected": "percent-encoded UTF-8"}
+        ) from None
+    for name, value in pairs:
         found.setdefault(name, []).append(value)
     return found
 

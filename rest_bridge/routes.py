@@ -92,7 +92,8 @@ class Endpoint:
         principal = scope.get(PRINCIPAL)
         client = (scope.get("client") or ("",))[0]
         if self.limit is not None:
-            self.limit.take(principal.user_id if principal else client)
+            # Being signed in buys no further guesses at a public route.
+            self.limit.take(client if principal is None or self.operation.roles is None else principal.user_id)
         if self.operation.roles is not None:
             principal = require_principal(scope, self.trusted_origins)
         key = self.idempotency_key(scope)

@@ -2,7 +2,7 @@
 
 from types import MappingProxyType
 
-from tools import account, create, entities, explore, ingest, logs, neighbors, search, slices
+from tools import account, change, create, entities, explore, ingest, logs, neighbors, search, slices
 from tools.operation import Operation
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -10,6 +10,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *search.OPERATIONS,
     *create.OPERATIONS,
     *entities.OPERATIONS,
+    *change.OPERATIONS,
     *explore.OPERATIONS,
     *neighbors.OPERATIONS,
     *slices.OPERATIONS,

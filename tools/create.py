@@ -14,7 +14,7 @@ from stores.errors import NotFound
 from stores.ledger import RelationDraft, Transaction
 from stores.records import ORGANIZATION, Entity, EntityDraft, JsonObject
 from tools.app import App
-from tools.entities import entity_views, project_named
+from tools.entities import entity_views
 from tools.entity_models import (
     BackgroundJobs,
     Content,
@@ -29,11 +29,11 @@ from tools.entity_models import (
 )
 from tools.entity_types import RELATIONSHIP_TYPES, EntityType
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
-from tools.projects import grant_project
+from tools.projects import grant_project, project_named, project_scope, require_live_project
 from tools.receipts import receipt
 from tools.search import SearchRequest, search
 from tools.threads import in_thread
-from tools.workflow import with_defaults
+from tools.workflow import with_defaults, workflow_fields
 
 SYNC_TIMEOUT_S = 20.0
 BULK_LIMIT = 128
@@ -77,9 +77,13 @@ async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync:
     def write() -> Created:
         caller = call.caller
         drafts = [_draft(caller, fields) for fields in requests]
+        for project_id in {draft.project_id for draft in drafts} - {None}:
+            require_live_project(app, caller, str(project_id))
         mode = "sync" if sync else "async"
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
-            entities = [tx.create_entity(draft, fields={"mode": mode}) for draft in drafts]
+            entities = [
+                tx.create_entity(draft, fields={"mode": mode, **workflow_fields(draft.metadata)}) for draft in drafts
+            ]
             for fields, entity in zip(requests, entities, strict=True):
                 grant_project(tx, entity)
                 for reference in fields.related_to or ():
@@ -103,7 +107,7 @@ def _draft(caller: Principal, fields: EntityFields) -> EntityDraft:
     project_id = project_named(metadata.get("project_id"))
     entity_id = str(uuid.uuid4()) if fields.entity_type == "task" else new_id(fields.entity_type)
     if fields.entity_type == "project":
-        project_id = None
+        project_id, metadata = None, project_scope(caller, scope, metadata)
         visibility = Visibility(project_key(entity_id), "project", entity_id)
     else:
         visibility = writable_visibility(caller, scope, project_id)

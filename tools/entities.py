@@ -1,34 +1,26 @@
-"""Entities over REST and MCP: list, get, update, delete. Creating them is in `create`."""
+"""Reading entities: list and get. Creating them is in `create`, changing and deleting them in `change`."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from auth.policy import may_read, require_scope_change, without_stamped, writable_visibility
+from auth.policy import may_read
 from auth.principal import Principal
-from stores.errors import InvalidRequest, NotFound
+from stores.errors import NotFound
 from stores.ledger import ChunkPlace, EntityQuery
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.entity_models import (
-    Content,
-    Description,
     EntityId,
     EntityView,
     Label,
-    Labels,
-    Name,
     RelatedEntity,
     entity_view,
 )
 from tools.entity_types import EntityType
-from tools.operation import WRITERS, Call, Nothing, Operation, Request, Result, Route, Tool
-from tools.projects import grant_project
-from tools.receipts import receipt
+from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.threads import in_thread
-from tools.workflow import checked_workflow
 
 
 class ListEntitiesRequest(Request):
@@ -175,117 +167,6 @@ async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityV
     return await in_thread(read)
 
 
-class UpdateEntityRequest(Request):
-    """The fields to change; those that are absent stay."""
-
-    entity_id: EntityId = Field(description="The entity's id.")
-    name: Name | None = Field(None, description="New title.")
-    description: Description | None = Field(None, description="New short description.")
-    content: Content | None = Field(None, description="New full content.")
-    category: Label | None = Field(None, description="New category.")
-    languages: Labels | None = Field(None, description="New programming languages.")
-    tags: Labels | None = Field(None, description="New browse-only labels.")
-    metadata: JsonObject | None = Field(None, description="Merged key by key into the metadata; null is stored.")
-    expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
-
-
-CHANGEABLE = ("name", "description", "content", "category", "languages", "tags", "metadata")
-
-
-async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityView:
-    """Change the given fields of an entity; metadata is merged key by key.
-
-    Send `expected_revision` to be refused when somebody changed it since you read it.
-    """
-    if not any(getattr(request, name) is not None for name in CHANGEABLE):
-        raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(CHANGEABLE)}.")
-
-    def write() -> Entity:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            updated = tx.update_entity(
-                request.entity_id, _change(caller, request), expected_revision=request.expected_revision
-            )
-            grant_project(tx, updated)
-            return updated
-
-    entity = await in_thread(write)
-    views = await entity_views(app, call.caller, [entity])
-    return views[0].model_copy(update={"mutation_receipt": receipt(app, call, [entity])})
-
-
-def _change(caller: Principal, request: UpdateEntityRequest) -> Callable[[Entity], Entity]:
-    """Build the change that the ledger applies to the current row, inside its transaction."""
-
-    def change(current: Entity) -> Entity:
-        if not may_read(caller, current.visibility):
-            raise NotFound(f"There is no entity {request.entity_id}.")
-        changed = replace(
-            current,
-            name=current.name if request.name is None else request.name,
-            description=current.description if request.description is None else request.description,
-            content=current.content if request.content is None else request.content,
-            category=current.category if request.category is None else request.category,
-            languages=current.languages if request.languages is None else tuple(request.languages),
-            tags=current.tags if request.tags is None else tuple(request.tags),
-        )
-        return changed if request.metadata is None else _with_metadata(caller, changed, request.metadata)
-
-    return change
-
-
-def _with_metadata(caller: Principal, entity: Entity, update: JsonObject) -> Entity:
-    update = without_stamped(update)
-    scope = update.pop("memory_scope", None)
-    merged = {**entity.metadata, **update}
-    checked_workflow(entity.entity_type, update, current=entity.metadata)
-    project_id = update.get("project_id", entity.project_id)
-    moved = project_id != entity.project_id
-    reopened = entity.entity_type == "project" and update.get("visibility", entity.metadata.get("visibility")) != (
-        entity.metadata.get("visibility")
-    )
-    if scope is None and not moved and not reopened:
-        return replace(entity, metadata=merged)
-    require_scope_change(caller, entity)
-    if entity.entity_type == "project":
-        return replace(entity, metadata=merged)
-    kept_scope = entity.memory_scope if entity.memory_scope != "project" else None
-    visibility = writable_visibility(caller, scope if scope is not None else kept_scope, project_named(project_id))
-    return replace(
-        entity,
-        metadata=merged,
-        project_id=project_named(project_id),
-        visibility=visibility.key,
-        memory_scope=visibility.memory_scope,
-        scope_key=visibility.scope_key,
-    )
-
-
-def project_named(value: object) -> str | None:
-    """Read a project id out of metadata; anything that is not a text names no project."""
-    return value if isinstance(value, str) and value else None
-
-
-class DeleteEntityRequest(Request):
-    """Which entity to erase."""
-
-    entity_id: EntityId = Field(description="The entity's id.")
-    expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
-
-
-async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Nothing:
-    """Erase an entity with all its revisions and relations. A source takes its documents with it."""
-
-    def write() -> None:
-        caller = call.caller
-        readable(app, caller, request.entity_id)
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            tx.delete_entity(request.entity_id, expected_revision=request.expected_revision)
-
-    await in_thread(write)
-    return Nothing()
-
-
 def _page_text(page: EntityPage) -> str:
     lines = [f"{entity.id} [{entity.entity_type}] {entity.name}" for entity in page.entities]
     return "\n".join([f"{page.total} entities, page {page.page}", *lines])
@@ -314,40 +195,5 @@ OPERATIONS = (
         run=get_entity,
         route=Route("GET", "/api/entities/{entity_id}", errors=frozenset({404})),
         tool=Tool("Read an entity", read_only=True, render=entity_text),
-    ),
-    Operation(
-        name="update_entity",
-        request=UpdateEntityRequest,
-        result=EntityView,
-        run=update_entity,
-        roles=WRITERS,
-        scope="write",
-        route=Route(
-            "PATCH",
-            "/api/entities/{entity_id}",
-            headers={"if-match": "expected_revision"},
-            errors=frozenset({400, 404, 409}),
-        ),
-        tool=Tool("Change an entity", read_only=False, idempotent=True, render=entity_text),
-        mutates=True,
-        events=("entity_updated",),
-    ),
-    Operation(
-        name="delete_entity",
-        request=DeleteEntityRequest,
-        result=Nothing,
-        run=delete_entity,
-        roles=WRITERS,
-        scope="write",
-        route=Route(
-            "DELETE",
-            "/api/entities/{entity_id}",
-            status=204,
-            headers={"if-match": "expected_revision"},
-            errors=frozenset({404, 409}),
-        ),
-        tool=Tool("Delete an entity", read_only=False, destructive=True, idempotent=True),
-        mutates=True,
-        events=("entity_deleted",),
     ),
 )

@@ -164,7 +164,7 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
         depth = request.depth if request.mode == "traverse" else 1
         reached = indexes.graph.walk(start.id, depth=depth, query=query, cap=WALK_LIMIT)
     entities = app.ledger.entities(organization, [step.id for step in reached.entities])
-    superseded = app.ledger.superseded(organization, list(entities))
+    superseded = app.ledger.superseded(organization, list(entities), visibility=call.caller.visible)
     shown = [
         explored(entities[step.id], (step.name, step.direction, step.distance))
         for step in reached.entities

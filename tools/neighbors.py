@@ -93,7 +93,7 @@ def _neighborhood(app: App, call: Call, request: ExpandRequest, seed: Entity) ->
             raise Unavailable(f"The graph is not ready: {indexes.degraded.get('graph', 'it is being built')}.")
         reached = indexes.graph.walk(seed.id, depth=request.depth, query=query).entities
     entities = app.ledger.entities(caller.organization_id, [step.id for step in reached])
-    superseded = app.ledger.superseded(caller.organization_id, list(entities))
+    superseded = app.ledger.superseded(caller.organization_id, list(entities), visibility=caller.visible)
     kept = [
         (step, entities[step.id])
         for step in reached

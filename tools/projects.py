@@ -1,7 +1,13 @@
-"""Projects: who may read their records."""
+"""Projects: who may read their records, and which of them can be written in."""
 
+from pydantic import JsonValue
+
+from auth.policy import require_project, writable_visibility
+from auth.principal import Principal
+from stores.errors import NotFound
 from stores.ledger import Transaction
-from stores.records import Entity, ProjectAccess
+from stores.records import Entity, JsonObject, ProjectAccess
+from tools.app import App
 
 
 def grant_project(tx: Transaction, entity: Entity) -> None:
@@ -9,3 +15,37 @@ def grant_project(tx: Transaction, entity: Entity) -> None:
     if entity.entity_type == "project":
         private = entity.metadata.get("visibility") == "private"
         tx.set_project_access(ProjectAccess(entity.id, "private" if private else "org", entity.principal_id))
+
+
+def project_named(value: object) -> str | None:
+    """Read a project id out of metadata; anything that is not a text names no project."""
+    return value if isinstance(value, str) and value else None
+
+
+def require_live_project(app: App, caller: Principal, project_id: str) -> None:
+    """Refuse a project that does not exist for the caller, or was deleted: its records stay, new ones do not come.
+
+    Raises:
+        NotFound: There is no such project for this caller.
+        Forbidden: The caller may only read it.
+    """
+    require_project(caller, project_id)
+    entity = app.ledger.entity(caller.organization_id, project_id)
+    if entity is None or entity.entity_type != "project":
+        raise NotFound(
+            f"There is no project {project_id}.",
+            remediation="List the projects with GET /api/entities?entity_type=project and use one of their ids.",
+        )
+
+
+def project_scope(caller: Principal, scope: JsonValue, metadata: JsonObject) -> JsonObject:
+    """Take a memory scope for a project as what it means there: `private` hides it, the open ones show it.
+
+    Raises:
+        Forbidden: The scope is not enabled, or the caller is no verified member of it.
+        ValidationFailed: It is no memory scope.
+    """
+    if scope is None or scope == "project":
+        return metadata
+    writable_visibility(caller, scope, None)
+    return {**metadata, "visibility": "private" if scope == "private" else "org"}

@@ -43,6 +43,11 @@ def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObjec
         _one_of("visibility", update, PROJECT_VISIBILITIES)
 
 
+def workflow_fields(metadata: JsonObject) -> JsonObject:
+    """The workflow keys that events carry: words of the interface, never text."""
+    return {key: metadata[key] for key in ("status", "priority") if isinstance(metadata.get(key), str)}
+
+
 def _one_of(key: str, metadata: JsonObject, words: tuple[str, ...]) -> None:
     if key in metadata and metadata[key] not in words:
         raise ValidationFailed(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import bindparam, select
+from sqlalchemy import bindparam, select, update
 
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import schema
@@ -78,6 +78,17 @@ _documents_of = (
     .where(_documents.c.organization_id == bindparam("organization"), _documents.c.source_id == bindparam("source"))
     .order_by(_documents.c.id)
 )
+_chunks_of = select(_chunks.c.id).where(
+    _chunks.c.organization_id == bindparam("organization"), _chunks.c.source_id == bindparam("source")
+)
+_outdate = update(_documents).where(
+    _documents.c.organization_id == bindparam("of_organization"),
+    _documents.c.id.in_(
+        select(_chunks.c.document_id).where(
+            _chunks.c.organization_id == bindparam("of_organization"), _chunks.c.id == bindparam("of_chunk")
+        )
+    ),
+)
 _document = select(*_document_columns).where(
     _documents.c.organization_id == bindparam("organization"), _documents.c.id == bindparam("document")
 )
@@ -138,6 +149,16 @@ class DocumentWrites(EntityWrites):
         values = {name: getattr(document, name) for name in ("id", "source_id", "url", "title", "content_hash")}
         if not self._insert_new(_documents, values | {"organization_id": self.organization_id}):
             raise Conflict(f"Document {document.id} exists already.")
+
+    def chunk_ids(self, source_id: str) -> list[str]:
+        """Return the ids of a source's chunks as this transaction sees them, ordered."""
+        values = {"organization": self.organization_id, "source": source_id}
+        return sorted(row[0] for row in self._run(_chunks_of, values))
+
+    def outdate_document(self, chunk_id: str) -> None:
+        """Take note that a chunk is not what its document says any more: ingesting the document restores it."""
+        values = {"of_organization": self.organization_id, "of_chunk": chunk_id}
+        self._run(_outdate.values(content_hash=""), values)
 
     def add_chunk(self, chunk: Chunk, draft: EntityDraft) -> Entity:
         """Store a chunk's place and the entity that holds its text.

@@ -99,7 +99,7 @@ _touching = (
 )
 _touching_then = _touching.where(holds())
 _by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
-_superseded = select(_table.c.target_id).where(
+_superseded = select(_table.c.target_id, _table.c.visibility).where(
     _of_organization, _table.c.target_id.in_(bindparam("ids", expanding=True)), _table.c.name == SUPERSEDES, holds()
 )
 _ids = select(_table.c.id).where(_of_organization)
@@ -152,13 +152,24 @@ class RelationReads(Store):
         )
         return {relation.id: relation for relation in map(to_relation, rows)}
 
-    def superseded(self, organization_id: str, entity_ids: Iterable[str], at: datetime | None = None) -> set[str]:
-        """Return those of the entities that another one superseded by that time (None: now)."""
+    def superseded(
+        self,
+        organization_id: str,
+        entity_ids: Iterable[str],
+        at: datetime | None = None,
+        *,
+        visibility: frozenset[str] | None = None,
+    ) -> set[str]:
+        """Return those of the entities that another one superseded by that time (None: now).
+
+        With visibility keys, only relations that carry one of them count.
+        """
         then = self._micros(at)
         return {
-            row[0]
+            target
             for ids in in_chunks(entity_ids)
-            for row in self._all(_superseded, {"organization": organization_id, "ids": ids, "at": then})
+            for target, key in self._all(_superseded, {"organization": organization_id, "ids": ids, "at": then})
+            if visibility is None or key in visibility
         }
 
     def relation_ids(self, organization_id: str) -> set[str]:

@@ -14,18 +14,10 @@ from stores.ledger.store import Store
 
 _table = schema.entities
 _relations = schema.relations
-_retired = exists(
-    select(_relations.c.id).where(
-        _relations.c.organization_id == _table.c.organization_id,
-        _relations.c.target_id == _table.c.id,
-        _relations.c.name == SUPERSEDES,
-        holds(),
-    )
-)
 
 
 class Standing(NamedTuple):
-    """Whether a record is there, who may read it, and whether another one retired it."""
+    """Whether a record is there, who may read it, and whether another one, visible to the caller, retired it."""
 
     id: str
     entity_type: str
@@ -38,30 +30,52 @@ class Standing(NamedTuple):
 @cache
 def _standings(dialect: str) -> Select[Any]:
     """Return the query; the ids come as one JSON list, because hundreds of parameters cost more than the search."""
-    ids = bindparam("ids", type_=Text)
-    if dialect == "sqlite":
-        wanted = func.json_each(ids).table_valued(column("value", Text))
-    else:
-        wanted = func.json_array_elements_text(cast(ids, JSON)).table_valued(column("value", Text))
-    columns = (_table.c.id, _table.c.entity_type, _table.c.visibility, _table.c.updated_at, _retired)
+    retired = exists(
+        select(_relations.c.id).where(
+            _relations.c.organization_id == _table.c.organization_id,
+            _relations.c.target_id == _table.c.id,
+            _relations.c.name == SUPERSEDES,
+            _relations.c.visibility.in_(_listed(dialect, "visibility")),
+            holds(),
+        )
+    )
+    columns = (_table.c.id, _table.c.entity_type, _table.c.visibility, _table.c.updated_at, retired)
     return select(*columns).where(
         _table.c.organization_id == bindparam("organization"),
-        _table.c.id.in_(select(wanted.c.value)),
+        _table.c.id.in_(_listed(dialect, "ids")),
         _table.c.created_at <= bindparam("at"),
     )
+
+
+def _listed(dialect: str, name: str) -> Select[Any]:
+    texts = bindparam(name, type_=Text)
+    if dialect == "sqlite":
+        found = func.json_each(texts).table_valued(column("value", Text))
+    else:
+        found = func.json_array_elements_text(cast(texts, JSON)).table_valued(column("value", Text))
+    return select(found.c.value)
 
 
 class StandingReads(Store):
     """Reads of standings."""
 
     def standings(
-        self, organization_id: str, entity_ids: Iterable[str], *, as_of: datetime | None = None
+        self,
+        organization_id: str,
+        entity_ids: Iterable[str],
+        *,
+        visibility: frozenset[str],
+        as_of: datetime | None = None,
     ) -> dict[str, Standing]:
-        """Return the standing of each entity that exists (with `as_of`: existed then), by id."""
+        """Return the standing of each entity that exists (with `as_of`: existed then), by id.
+
+        Only relations with one of the visibility keys retire a record: what a caller may not see has no effect on it.
+        """
         ids = sorted(set(entity_ids))
         if not ids:
             return {}
         at = to_micros(self._clock() if as_of is None else as_of)
-        values = {"organization": organization_id, "ids": dump_json(list[Any](ids)), "at": at}
+        keys = dump_json(list[Any](sorted(visibility)))
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids)), "visibility": keys, "at": at}
         rows = self._all(_standings(self._database.writer.dialect.name), values)
         return {row[0]: Standing._make(row) for row in rows}

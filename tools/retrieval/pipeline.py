@@ -124,10 +124,11 @@ def _graph_lane(indexes: OpenIndexes, plan: Plan, pool: dict[str, Candidate], ra
 
 def _keep_permitted(app: App, plan: Plan, pool: dict[str, Candidate], ranking: Ranking) -> None:
     """Ask the ledger once who is really there, readable and in force: an index may be behind."""
-    standings = app.ledger.standings(plan.organization_id, list(pool), as_of=plan.as_of)
+    visible = plan.filter.visibility
+    standings = app.ledger.standings(plan.organization_id, pool, visibility=visible, as_of=plan.as_of)
     for record_id in list(pool):
         standing = standings.get(record_id)
-        if standing is None or standing.visibility not in plan.filter.visibility:
+        if standing is None or standing.visibility not in visible:
             reason = "not_permitted"
         elif standing.superseded:
             reason = "superseded"

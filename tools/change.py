@@ -1,0 +1,208 @@
+"""Changing and deleting entities, each in one transaction with its checks."""
+
+from dataclasses import replace
+
+from pydantic import Field, JsonValue
+
+from auth.policy import (
+    Visibility,
+    may_read,
+    private_key,
+    require_scope_change,
+    without_stamped,
+    writable_visibility,
+)
+from auth.principal import Principal
+from stores.errors import InvalidRequest, NotFound
+from stores.ledger import Transaction
+from stores.records import Entity, JsonObject
+from tools.app import App
+from tools.entities import entity_text, entity_views
+from tools.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
+from tools.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
+from tools.projects import grant_project, project_named, project_scope, require_live_project
+from tools.receipts import receipt
+from tools.threads import in_thread
+from tools.workflow import checked_workflow, workflow_fields
+
+
+class UpdateEntityRequest(Request):
+    """The fields to change; those that are absent stay."""
+
+    entity_id: EntityId = Field(description="The entity's id.")
+    name: Name | None = Field(None, description="New title.")
+    description: Description | None = Field(None, description="New short description.")
+    content: Content | None = Field(None, description="New full content.")
+    category: Label | None = Field(None, description="New category; null clears it.")
+    languages: Labels | None = Field(None, description="New programming languages.")
+    tags: Labels | None = Field(None, description="New browse-only labels.")
+    metadata: JsonObject | None = Field(None, description="Merged key by key into the metadata; null is stored.")
+    expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
+
+
+CHANGEABLE = ("name", "description", "content", "category", "languages", "tags", "metadata")
+CLEARABLE = frozenset({"category"})
+"""Fields for which null means something."""
+
+
+async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityView:
+    """Change the given fields of an entity; metadata is merged key by key.
+
+    Send `expected_revision` to be refused when somebody changed it since you read it. What a source is called and who
+    may read it holds for its document chunks, too.
+    """
+    given = [name for name in CHANGEABLE if _is_given(request, name)]
+    if not given:
+        raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(CHANGEABLE)}.")
+
+    def change(current: Entity) -> Entity:
+        _require_readable(call.caller, current)
+        plain = {name: getattr(request, name) for name in given if name != "metadata"}
+        lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
+        changed = replace(current, **{**plain, **lists})
+        return changed if request.metadata is None else _with_metadata(app, call.caller, changed, request.metadata)
+
+    def write() -> Entity:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            before = tx.entity(request.entity_id)
+            updated = tx.update_entity(
+                request.entity_id,
+                change,
+                expected_revision=request.expected_revision,
+                fields=workflow_fields(request.metadata or {}),
+            )
+            grant_project(tx, updated)
+            if updated.entity_type == "source" and before is not None:
+                _carry_to_chunks(tx, before, updated)
+            if updated.source_id is not None:
+                tx.outdate_document(updated.id)
+            return updated
+
+    entity = await in_thread(write)
+    views = await entity_views(app, call.caller, [entity])
+    return views[0].model_copy(update={"mutation_receipt": receipt(app, call, [entity])})
+
+
+def _is_given(request: UpdateEntityRequest, name: str) -> bool:
+    return getattr(request, name) is not None or (name in CLEARABLE and name in request.model_fields_set)
+
+
+def _require_readable(caller: Principal, entity: Entity | None) -> None:
+    if entity is None or not may_read(caller, entity.visibility):
+        raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
+
+
+def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
+    """Let the chunks of a source follow its name, its place and who may read it."""
+
+    def follow(chunk: Entity) -> Entity:
+        return replace(
+            chunk,
+            name=source.name,
+            visibility=source.visibility,
+            memory_scope=source.memory_scope,
+            scope_key=source.scope_key,
+            project_id=source.project_id,
+        )
+
+    kept = ("name", "visibility", "project_id")
+    if any(getattr(before, name) != getattr(source, name) for name in kept):
+        for chunk_id in tx.chunk_ids(source.id):
+            tx.update_entity(chunk_id, follow)
+
+
+def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObject) -> Entity:
+    update = without_stamped(update)
+    scope = update.pop("memory_scope", None)
+    if entity.entity_type == "project":
+        update = project_scope(caller, scope, update)
+    checked_workflow(entity.entity_type, update, current=entity.metadata)
+    changed = replace(entity, metadata={**entity.metadata, **update})
+    project_id = project_named(update.get("project_id", entity.project_id))
+    if entity.entity_type == "project":
+        if update.get("visibility", entity.metadata.get("visibility")) != entity.metadata.get("visibility"):
+            require_scope_change(caller, entity)
+        return changed
+    if scope is None and project_id == entity.project_id:
+        return changed
+    require_scope_change(caller, entity)
+    if project_id is not None and project_id != entity.project_id:
+        require_live_project(app, caller, project_id)
+    visibility = _moved(caller, entity, scope, project_id)
+    return replace(
+        changed,
+        project_id=project_id,
+        visibility=visibility.key,
+        memory_scope=visibility.memory_scope,
+        scope_key=visibility.scope_key,
+    )
+
+
+def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None) -> Visibility:
+    """Where an entity is readable after a move: a private one stays its author's, any other follows its project."""
+    if scope is None and entity.memory_scope == "private":
+        return Visibility(private_key(entity.principal_id), "private", entity.principal_id)
+    return writable_visibility(caller, scope, project_id, author_id=entity.principal_id)
+
+
+class DeleteEntityRequest(Request):
+    """Which entity to erase."""
+
+    entity_id: EntityId = Field(description="The entity's id.")
+    expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
+
+
+async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Nothing:
+    """Erase an entity with all its revisions and relations. A source takes its documents with it."""
+
+    def write() -> None:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            entity = tx.entity(request.entity_id)
+            _require_readable(caller, entity)
+            if entity is not None and entity.source_id is not None:
+                tx.outdate_document(entity.id)
+            tx.delete_entity(request.entity_id, expected_revision=request.expected_revision)
+
+    await in_thread(write)
+    return Nothing()
+
+
+OPERATIONS = (
+    Operation(
+        name="update_entity",
+        request=UpdateEntityRequest,
+        result=EntityView,
+        run=update_entity,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "PATCH",
+            "/api/entities/{entity_id}",
+            headers={"if-match": "expected_revision"},
+            errors=frozenset({400, 404, 409}),
+        ),
+        tool=Tool("Change an entity", read_only=False, idempotent=True, render=entity_text),
+        mutates=True,
+        events=("entity_updated",),
+    ),
+    Operation(
+        name="delete_entity",
+        request=DeleteEntityRequest,
+        result=Nothing,
+        run=delete_entity,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "DELETE",
+            "/api/entities/{entity_id}",
+            status=204,
+            headers={"if-match": "expected_revision"},
+            errors=frozenset({404, 409}),
+        ),
+        tool=Tool("Delete an entity", read_only=False, destructive=True, idempotent=True),
+        mutates=True,
+        events=("entity_deleted",),
+    ),
+)
