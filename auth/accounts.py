@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from auth.passwords import Passwords
@@ -112,6 +112,14 @@ class Accounts:
         if identity is None:
             raise AuthenticationRequired("The session has ended.")
         return principal_of(identity, self.ledger.project_access(claims.organization_id))
+
+    def renewed(self, principal: Principal) -> Principal | None:
+        """Expand a principal's rights anew; None when its session or membership has ended."""
+        organization_id = principal.organization_id
+        identity = self.ledger.identity(principal.user_id, organization_id, principal.session_id)
+        if identity is None:
+            return None
+        return replace(principal_of(identity, self.ledger.project_access(organization_id)), scopes=principal.scopes)
 
     def local_principal(self) -> Principal:
         """The caller where authentication is switched off: the server's first admin, in the default organization.

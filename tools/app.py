@@ -144,14 +144,15 @@ def _opened(
             refresh_lifetime=timedelta(days=settings.refresh_token_expire_days),
             clock=clock,
         )
+        accounts = Accounts(stores.ledger, tokens, Passwords(), clock)
         yield App(
             settings=settings,
             folder=stores.folder,
             ledger=stores.ledger,
             indexer=stores.indexer,
             embedder=stores.embedder,
-            accounts=Accounts(stores.ledger, tokens, Passwords(), clock),
-            events=EventHub(stores.ledger, stores.indexer.applied),
+            accounts=accounts,
+            events=EventHub(stores.ledger, stores.indexer.applied, accounts.renewed),
             logs=logs,
             clock=clock,
             process_id=stores.process_id,

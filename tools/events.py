@@ -87,19 +87,25 @@ class _Channel:
 
     cursor: int
     subscribers: list[Subscription] = field(default_factory=list)
-    awaiting: list[Change] = field(default_factory=list)
-    """Creations that the indexes do not show yet."""
+    awaiting: dict[str, Change] = field(default_factory=dict)
+    """Creations that the indexes do not show yet, by record."""
 
 
 class EventHub:
     """Follows the feeds of the organizations that somebody listens to."""
 
-    def __init__(self, feed: Feed, applied: Callable[[str, int], bool]) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        applied: Callable[[str, int], bool],
+        renewed: Callable[[Principal], Principal | None] = lambda principal: principal,
+    ) -> None:
         self._feed = feed
         self._applied = applied
+        self._renewed = renewed
+        """The rights of a principal as they are now; None where the session has ended. Blocks."""
         self._channels: dict[str, _Channel] = {}
         self._bell = anyio.Event()
-        self._ring_loop: Callable[[], None] | None = None
 
     @contextlib.asynccontextmanager
     async def subscribe(self, principal: Principal) -> AsyncIterator[Subscription]:
@@ -136,29 +142,42 @@ class EventHub:
 
     async def _tell(self, organization_id: str, channel: _Channel) -> None:
         while changes := await in_thread(self._feed.changes, organization_id, channel.cursor, PAGE):
+            if any(change.entity_type == "project" for change in changes):
+                await self._renew(channel)
             for change in changes:
                 self._publish(channel, change)
                 await _let_read(channel)
             channel.cursor = changes[-1].sequence
             if len(changes) < PAGE:
                 break
-        awaiting, channel.awaiting = channel.awaiting, []
-        for change in awaiting:
+        for change in list(channel.awaiting.values()):
             if self._applied(organization_id, change.sequence):
+                del channel.awaiting[change.record_id]
                 _offer(channel, "entity_created", change)
                 await _let_read(channel)
+
+    async def _renew(self, channel: _Channel) -> None:
+        """Look up what the subscribers may see: a project is new, or opened or closed."""
+        for subscription in list(channel.subscribers):
+            principal = await in_thread(self._renewed, subscription.principal)
+            if principal is None:
+                subscription.cut_off()
             else:
-                channel.awaiting.append(change)
+                subscription.principal = principal
 
     def _publish(self, channel: _Channel, change: Change) -> None:
         if change.kind != "entity":
             return
         if change.operation != "create":
+            created = channel.awaiting.pop(change.record_id, None)
+            if created is not None and change.operation == "update":
+                # It is on disk, and nobody wants to hear of a change before the creation.
+                _offer(channel, "entity_created", created)
             _offer(channel, "entity_updated" if change.operation == "update" else "entity_deleted", change)
             return
         if change.fields.get("mode") == "async":
             _offer(channel, "entity_pending", change)
-        channel.awaiting.append(change)
+        channel.awaiting[change.record_id] = change
 
 
 async def _let_read(channel: _Channel) -> None:

@@ -1,11 +1,12 @@
 """Explore: lists and walks of the graph without semantic search."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from auth.policy import may_read
-from stores.errors import InvalidRequest, ValidationFailed
+from stores.errors import Unavailable, ValidationFailed
 from stores.graph import NeighbourQuery
 from stores.ledger import EntityQuery
 from stores.records import Entity, JsonObject
@@ -156,10 +157,7 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
     organization = call.caller.organization_id
     with app.indexer.indexes(organization) as indexes:
         if indexes.graph is None:
-            raise InvalidRequest(
-                f"The graph is not ready: {indexes.degraded.get('graph', 'it is being built')}.",
-                remediation="Try again in a moment; /api/health/ready says how far it is.",
-            )
+            raise Unavailable(f"The graph is not ready: {indexes.degraded.get('graph', 'it is being built')}.")
         query = NeighbourQuery(visibility=call.caller.visible, names=names, limit_per_id=WALK_LIMIT)
         depth = request.depth if request.mode == "traverse" else 1
         reached = indexes.graph.walk(start.id, depth=depth, query=query, cap=WALK_LIMIT)
@@ -177,9 +175,32 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
 
 
 def _kept(entity: Entity, request: ExploreRequest) -> bool:
+    """Whether an entity that a walk reached passes the filters that a list applies in the ledger."""
+    statuses = split_list(request.status)
     archived = entity.metadata.get("status") == "archived"
-    typed = not request.types or entity.entity_type in request.types
-    return typed and (request.include_archived or not archived)
+    if archived and not request.include_archived and "archived" not in statuses:
+        return False
+    if request.no_epic and entity.metadata.get("epic_id"):
+        return False
+    one = (request.language,) if request.language else ()
+    wanted: tuple[tuple[Iterable[object], Iterable[str]], ...] = (
+        ((entity.entity_type,), request.types or ()),
+        (entity.languages, one),
+        ((entity.category,), (request.category,) if request.category else ()),
+        ((entity.project_id,), [*(request.project_ids or ()), *((request.project,) if request.project else ())]),
+        ((entity.metadata.get("epic_id"),), (request.epic,) if request.epic else ()),
+        ((entity.metadata.get("complexity"),), (request.complexity,) if request.complexity else ()),
+        ((entity.metadata.get("feature"),), (request.feature,) if request.feature else ()),
+        ((entity.metadata.get("status"),), statuses),
+        ((entity.metadata.get("priority"),), split_list(request.priority)),
+        (entity.tags, split_list(request.tags)),
+    )
+    return all(_any_of(found, accepted) for found, accepted in wanted)
+
+
+def _any_of(found: Iterable[object], accepted: Iterable[str]) -> bool:
+    words = {word.casefold() for word in accepted}
+    return not words or any(isinstance(value, str) and value.casefold() in words for value in found)
 
 
 def explored_text(page: Explored) -> str:
@@ -202,7 +223,7 @@ OPERATIONS = (
         request=ExploreRequest,
         result=Explored,
         run=explore,
-        route=Route("POST", "/api/search/explore", tag="search", errors=frozenset({400, 404})),
+        route=Route("POST", "/api/search/explore", tag="search", errors=frozenset({400, 404, 503})),
         tool=Tool("Explore the graph", read_only=True, omit=AGENT_OMITS, render=explored_text),
     ),
 )

@@ -20,11 +20,7 @@ log = structlog.get_logger("housekeeping")
 
 def tidy(ledger: Ledger, indexer: Indexer, clock: Clock) -> None:
     """Remove what is past its time. Feed rows go only when every index of their organization has applied them."""
-    watermarks: dict[str, int] = {}
-    for line in indexer.status():
-        lowest = watermarks.get(line.organization_id, line.watermark)
-        watermarks[line.organization_id] = min(lowest, line.watermark)
-    ledger.prune_feed(clock() - FEED_KEPT, watermarks)
+    ledger.prune_feed(clock() - FEED_KEPT, indexer.watermarks())
     ledger.idempotency.prune_claims()
     ledger.prune_sessions(clock() - SESSIONS_KEPT)
     ledger.checkpoint()

@@ -19,6 +19,7 @@ from tools.create import Created, until_visible
 from tools.entities import readable
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt, Name
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
+from tools.projects import require_live_project
 from tools.threads import in_thread
 
 DOCUMENTS_LIMIT = 64
@@ -94,25 +95,53 @@ async def ingest_documents(app: App, call: Call, request: IngestRequest) -> Inge
 
 def _store(app: App, call: Call, request: IngestRequest) -> _Stored:
     caller = call.caller
-    existing = readable(app, caller, request.source_id) if request.source_id else None
-    if existing is None and request.source_name is None:
-        raise InvalidRequest("Name the source: source_id of an existing one, or source_name for a new one.")
-    if existing is not None and existing.entity_type != "source":
-        raise InvalidRequest(f"{existing.id} is a {existing.entity_type}, not a source.")
-    known = {d.url: d for d in app.ledger.documents(caller.organization_id, existing.id)} if existing else {}
-    pieces = {document.url: chunks(document.content) for document in request.documents}
+    if request.project is not None:
+        require_live_project(app, caller, request.project)
+    documents = {document.url: document for document in request.documents}
+    pieces = {url: chunks(document.content) for url, document in documents.items()}
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=True) as tx:
-        source = existing or tx.create_entity(_source_draft(call, request), fields={"mode": "async"})
-        fresh = [d for d in request.documents if d.url not in known or known[d.url].content_hash != _digest(d)]
+        # Read inside the transaction: two that ingest the same address come one after the other.
+        source = _existing(app, call, request) or tx.create_entity(
+            _source_draft(call, request), fields={"mode": "async"}
+        )
+        known = {known.url: known for known in app.ledger.documents(caller.organization_id, source.id)}
+        fresh = [d for d in documents.values() if d.url not in known or known[d.url].content_hash != _digest(d)]
         stored: list[Entity] = []
         ids = []
-        for document in {document.url: document for document in fresh}.values():
+        for document in fresh:
             if document.url in known:
                 tx.remove_document(known[document.url].id)
             document_id = str(uuid.uuid4())
             ids.append(document_id)
             stored += _add_document(tx, source, document_id, document, pieces[document.url])
-    return _Stored(source, ids, stored, len(request.documents) - len(fresh), tx.sequence)
+    return _Stored(source, ids, stored, len(documents) - len(fresh), tx.sequence)
+
+
+def _existing(app: App, call: Call, request: IngestRequest) -> Entity | None:
+    """Read the source that the request names; None when it describes a new one.
+
+    Raises:
+        NotFound: There is no such source for this caller.
+        InvalidRequest: It is no source, or the request would silently put the documents somewhere else.
+    """
+    if request.source_id is None:
+        if request.source_name is None:
+            raise InvalidRequest("Name the source: source_id of an existing one, or source_name for a new one.")
+        return None
+    found = readable(app, call.caller, request.source_id)
+    if found.entity_type != "source":
+        raise InvalidRequest(f"{found.id} is a {found.entity_type}, not a source.")
+    for name, given, kept in (
+        ("source_name", request.source_name, found.name),
+        ("source_url", request.source_url, found.source_file),
+        ("project", request.project, found.project_id),
+    ):
+        if given is not None and given != kept:
+            raise InvalidRequest(
+                f"{name} is {given!r}, but the source {found.id} has {kept!r}.",
+                remediation=f"Leave {name} out, or change the source with PATCH /api/entities/{found.id}.",
+            )
+    return found
 
 
 def _source_draft(call: Call, request: IngestRequest) -> EntityDraft:

@@ -5,11 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from auth.policy import MemoryScope
-from stores.errors import InvalidRequest
+from auth.policy import MemoryScope, may_read, project_key
+from auth.principal import Principal
+from stores.errors import Forbidden, InvalidRequest
 from stores.records import Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
-from tools.dates import moment, optional_moment
+from tools.dates import optional_moment
 from tools.entities import chunk_metadata
 from tools.entity_models import EntityId, Label, Labels
 from tools.entity_types import ENTITY_TYPES, EntityType
@@ -22,7 +23,7 @@ from tools.threads import in_thread
 
 SearchType = EntityType | Literal["raw_memory"]
 QUERY_LIMIT = 100_000
-KEYED_SCOPES = ("team", "shared", "delegated")
+KEYED_SCOPES = ("project", "team", "shared", "delegated")
 
 
 class SearchRequest(Request):
@@ -102,7 +103,8 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
 
 def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
-    _require_scope_key(request)
+    if request.include_raw_memory:
+        _require_scope(call.caller, request)
     plan = _plan(app, call, request)
     ranking = retrieve(app, plan) if plan is not None else Ranking()
     page = ranking.candidates[request.offset : request.offset + request.limit]
@@ -123,18 +125,33 @@ def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
     )
 
 
-def _require_scope_key(request: SearchRequest) -> None:
-    if request.include_raw_memory and request.memory_scope in KEYED_SCOPES and request.scope_key is None:
+def _require_scope(caller: Principal, request: SearchRequest) -> None:
+    """Refuse a raw-memory scope without its key, one that is not enabled, and one that the caller is no member of."""
+    scope = request.memory_scope
+    key = request.scope_key or (request.project if scope == "project" else None)
+    if scope == "public":
+        raise Forbidden("scope_not_enabled: the scope `public` is not enabled.", remediation=_OTHER_SCOPE)
+    if scope not in KEYED_SCOPES:
+        return
+    if key is None:
         raise InvalidRequest(
             "missing_scope_key",
             code="missing_scope_key",
-            remediation=f"Name the {request.memory_scope} in scope_key, or leave memory_scope out.",
+            remediation=f"Name the {scope} in scope_key, or leave memory_scope out.",
         )
+    if scope != "project" or not may_read(caller, project_key(key)):
+        raise Forbidden(f"unverified_membership: you are no verified member of {key}.", remediation=_OTHER_SCOPE)
+
+
+_OTHER_SCOPE = "Leave memory_scope out to search your own raw memories."
 
 
 def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
     """Turn a request into a plan; None when its filters cannot match anything."""
     now = app.clock()
+    updated_since = optional_moment(request.since, now=now, field="since")
+    as_of = optional_moment(request.as_of, now=now, field="as_of")
+    reference = optional_moment(request.reference_time, now=now, field="reference_time")
     types = _types(request)
     sources = _sources(app, call, request)
     if types == () or sources == ():
@@ -157,10 +174,10 @@ def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
         filter=IndexFilter(
             visibility=call.caller.visible,
             any_of=any_of,
-            updated_since=optional_moment(request.since, now=now, field="since"),
+            updated_since=updated_since,
         ),
-        now=now if request.reference_time is None else moment(request.reference_time, now=now, field="reference_time"),
-        as_of=optional_moment(request.as_of, now=now, field="as_of"),
+        now=reference or now,
+        as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
         decay_days=request.temporal_decay_days or DECAY_DAYS,
@@ -192,14 +209,15 @@ def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | 
 def _results(app: App, call: Call, request: SearchRequest, plan: Plan, page: list[Candidate]) -> list[SearchResult]:
     organization = call.caller.organization_id
     ids = [candidate.id for candidate in page]
-    read = app.ledger.entities(organization, ids)
-    if plan.as_of is not None:
+    if plan.as_of is None:
+        read = app.ledger.entities(organization, ids)
+        kept = [(hit, read[hit.id]) for hit in page if hit.id in read and matches(read[hit.id], plan.filter)]
+    else:
+        # A revision that was private then stays its author's, whoever may read the record now.
         read = app.ledger.entities_at(organization, ids, plan.as_of)
-    kept = [
-        (hit, read[hit.id])
-        for hit in page
-        if hit.id in read and (plan.as_of is not None or matches(read[hit.id], plan.filter))
-    ]
+        kept = [
+            (hit, read[hit.id]) for hit in page if hit.id in read and may_read(call.caller, read[hit.id].visibility)
+        ]
     places = app.ledger.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
     return [
         _result(request, hit, entity, chunk_metadata(places[entity.id]) if entity.id in places else None)
@@ -220,7 +238,7 @@ def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonO
         }
     )
     if hit.passage is not None:
-        metadata["passage"] = passage(entity, hit.passage)
+        metadata["passage"] = passage(entity, hit.passage, request)
     metadata["retrieval_signals"] = list(hit.sources)
     source, url = (place or {}).get("source_name"), (place or {}).get("document_url")
     return SearchResult(
@@ -244,10 +262,13 @@ def _document_metadata(entity: Entity, place: JsonObject) -> JsonObject:
     return shown
 
 
-def passage(entity: Entity, span: tuple[int, int]) -> JsonObject:
-    """Show the best passage of a record: its text, and where it stands in name, description and content together."""
+def passage(entity: Entity, span: tuple[int, int], request: SearchRequest) -> JsonObject:
+    """Show where the best passage stands in name, description and content together, and its text where asked for."""
     start, end = span
-    return {"start": start, "end": end, "text": searchable_text(entity)[start:end][:PASSAGE_LIMIT]}
+    shown: JsonObject = {"start": start, "end": end}
+    if request.include_content and request.content_max_chars:
+        shown["text"] = searchable_text(entity)[start:end][: min(PASSAGE_LIMIT, request.content_max_chars)]
+    return shown
 
 
 def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[str, Any]:

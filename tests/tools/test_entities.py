@@ -197,3 +197,70 @@ async def test_archived_is_final_for_tasks(owner: Person) -> None:
     task = await owner.call("create_entity", name="T", entity_type="task", metadata={"status": "archived"})
     with pytest.raises(InvalidRequest, match="archived -> doing"):
         await owner.call("update_entity", entity_id=task["id"], metadata={"status": "doing"})
+
+
+async def test_what_a_source_is_holds_for_its_chunks(owner: Person, member: Person) -> None:
+    page = [{"url": "a.md", "content": "# A\n\nFlibbertigibbet."}]
+    source = await owner.call("ingest_documents", source_name="Docs", documents=page, sync=True)
+    assert (await member.call("list_entities", entity_type="document"))["total"] == 1
+    await owner.call("update_entity", entity_id=source["source_id"], name="Papers")
+    assert (await member.call("list_entities", entity_type="document"))["entities"][0]["name"] == "Papers"
+    await owner.call("update_entity", entity_id=source["source_id"], metadata={"memory_scope": "private"})
+    assert (await member.call("list_entities", entity_type="document"))["total"] == 0
+    assert (await owner.call("list_entities", entity_type="document"))["total"] == 1
+
+
+async def test_a_record_that_moves_into_a_private_project_is_hidden_with_it(owner: Person, member: Person) -> None:
+    project = await owner.call("create_entity", name="P", entity_type="project", metadata={"memory_scope": "private"})
+    assert project["metadata"]["visibility"] == "private"
+    made = await owner.call("create_entity", name="a")
+    await owner.call("update_entity", entity_id=made["id"], metadata={"project_id": project["id"]})
+    for hidden in (project["id"], made["id"]):
+        with pytest.raises(NotFound):
+            await member.call("get_entity", entity_id=hidden)
+
+
+async def test_a_record_made_private_by_an_admin_stays_its_authors(owner: Person, member: Person) -> None:
+    made = await member.call("create_entity", name="a")
+    await owner.call("update_entity", entity_id=made["id"], metadata={"memory_scope": "private"})
+    assert (await member.call("get_entity", entity_id=made["id"]))["metadata"]["scope_key"] == member.user_id
+    with pytest.raises(NotFound):
+        await owner.call("get_entity", entity_id=made["id"])
+
+
+async def test_a_deleted_project_takes_nothing_new(owner: Person) -> None:
+    project = await owner.call("create_entity", name="P", entity_type="project")
+    await owner.call("delete_entity", entity_id=project["id"])
+    with pytest.raises(NotFound, match="no project"):
+        await owner.call("create_entity", name="x", metadata={"project_id": project["id"]})
+
+
+async def test_a_category_is_cleared_by_null(owner: Person) -> None:
+    made = await owner.call("create_entity", name="a", category="c")
+    assert (await owner.call("update_entity", entity_id=made["id"], category=None))["category"] is None
+
+
+async def test_ingesting_again_restores_a_chunk_that_was_changed_or_deleted(owner: Person) -> None:
+    page = [{"url": "a.md", "content": "Right words."}]
+    source = (await owner.call("ingest_documents", source_name="Docs", documents=page))["source_id"]
+
+    async def chunk() -> dict[str, object]:
+        listed = await owner.call("list_entities", entity_type="document")
+        return dict(listed["entities"][0])
+
+    await owner.call("update_entity", entity_id=(await chunk())["id"], content="Wrong words.")
+    await owner.call("ingest_documents", source_id=source, documents=page)
+    assert (await chunk())["content"] == "Right words."
+    await owner.call("delete_entity", entity_id=(await chunk())["id"])
+    await owner.call("ingest_documents", source_id=source, documents=page)
+    assert (await chunk())["content"] == "Right words."
+
+
+async def test_the_last_of_two_documents_with_one_address_counts(owner: Person) -> None:
+    pages = [{"url": "u", "content": "first"}, {"url": "u", "content": "second"}]
+    source = (await owner.call("ingest_documents", source_name="Docs", documents=pages))["source_id"]
+    again = await owner.call("ingest_documents", source_id=source, documents=pages[:1])
+    assert (again["skipped"], again["chunk_count"]) == (0, 1)
+    assert (await owner.call("list_entities", entity_type="document"))["entities"][0]["content"] == "first"
+    with pytest.raises(InvalidRequest, match="source_name"):
+        await owner.call("ingest_documents", source_id=source, source_name="Other", documents=pages)

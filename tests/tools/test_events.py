@@ -10,7 +10,6 @@ from tools.threads import in_thread
 pytestmark = pytest.mark.anyio
 
 
-
 async def collect(stream: Subscription, count: int) -> list[Event]:
     """Take that many events; fail when they do not come."""
     found: list[Event] = []
@@ -63,3 +62,40 @@ async def test_a_subscriber_that_does_not_read_is_cut_off(owner: Person) -> None
         with anyio.fail_after(30):
             await stream.ended.wait()
             assert len([event async for event in stream]) <= BUFFER
+
+
+async def test_events_of_a_new_project_reach_who_may_see_it(owner: Person, member: Person) -> None:
+    app = owner.app
+    async with (
+        app.events.subscribe(await in_thread(app.accounts.authenticate, owner.token)) as owners,
+        app.events.subscribe(await in_thread(app.accounts.authenticate, member.token)) as members,
+    ):
+        hidden = {"visibility": "private"}
+        project = await owner.call("create_entity", name="P", entity_type="project", metadata=hidden)
+        task = {"name": "T", "entity_type": "task", "metadata": {"project_id": project["id"], "status": "doing"}}
+        made = await owner.call("create_entity", **task, sync=True)
+        shown = await owner.call("create_entity", name="open", sync=True)
+        events = await collect(owners, 3)
+        assert [event.data["id"] for event in events] == [project["id"], made["id"], shown["id"]]
+        assert events[1].data["status"] == "doing"
+        assert [event.data["id"] for event in await collect(members, 1)] == [shown["id"]]
+
+
+async def test_a_deleted_record_is_never_announced_as_created_afterwards(owner: Person) -> None:
+    async with owner.app.events.subscribe(await in_thread(owner.app.accounts.authenticate, owner.token)) as stream:
+        made = await owner.call("create_entity", name="a")
+        await owner.call("update_entity", entity_id=made["id"], name="b")
+        await owner.call("delete_entity", entity_id=made["id"])
+        last = await owner.call("create_entity", name="last", sync=True)
+        names: list[tuple[str, object]] = []
+        with anyio.fail_after(20):
+            async for event in stream:
+                names.append((event.name, event.data["id"]))
+                if event.data["id"] == last["id"]:
+                    break
+    assert [name for name, each in names if each == made["id"]] == [
+        "entity_pending",
+        "entity_created",
+        "entity_updated",
+        "entity_deleted",
+    ]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stores.errors import InvalidRequest, ValidationFailed
+from stores.errors import Forbidden, InvalidRequest, ValidationFailed
 from tests.people import Person
 
 pytestmark = pytest.mark.anyio
@@ -217,3 +217,51 @@ async def test_a_document_is_found_by_a_marker_at_its_end_and_read_around(owner:
         "ingest_documents", source_id=made["source_id"], documents=[{"url": "docs/handbook.md", "content": text}]
     )
     assert (again["skipped"], again["chunk_count"]) == (1, 0)
+
+
+async def test_a_hidden_record_retires_nothing_for_those_who_cannot_see_it(owner: Person, member: Person) -> None:
+    ids = await store(owner)
+    hidden = {"memory_scope": "private"}
+    link = [f"supersedes:{ids['Retry policy']}"]
+    await member.call("create_entity", name="mine", metadata=hidden, related_to=link, sync=True)
+    assert "Retry policy" in await names(owner, "Retry policy")
+    assert "Retry policy" not in await names(member, "Retry policy")
+
+
+async def test_a_revision_that_was_private_stays_its_authors(owner: Person, member: Person) -> None:
+    private = {"memory_scope": "private"}
+    made = await owner.call("create_entity", name="zorkquux", content="secret", metadata=private, sync=True)
+    then = owner.app.clock().isoformat()
+    open_ = {"memory_scope": "organization"}
+    await owner.call("update_entity", entity_id=made["id"], content="public zorkquux", metadata=open_)
+    head = owner.app.ledger.head(owner.organization_id).sequence
+    await owner.app.indexer.applied_within(owner.organization_id, head, [made["id"]], 20)
+    assert await names(member, "zorkquux") == ["zorkquux"]
+    assert await names(member, "zorkquux", as_of=then) == []
+    past = await owner.call("search", query="zorkquux", as_of=then)
+    assert past["results"][0]["content"] == "secret"
+
+
+async def test_without_content_no_text_travels(owner: Person) -> None:
+    await store(owner)
+    for fields in ({"include_content": False}, {"content_max_chars": 0}):
+        found = await owner.call("search", query="E4711", **fields)
+        assert "text" not in found["results"][0]["metadata"]["passage"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"memory_scope": "public"}, Forbidden),
+        ({"memory_scope": "project"}, InvalidRequest),
+        ({"memory_scope": "project", "scope_key": "nowhere"}, Forbidden),
+        ({"memory_scope": "team", "scope_key": "nowhere"}, Forbidden),
+        ({"types": ["raw_memory"], "since": "garbage"}, ValidationFailed),
+        ({"source": "nope", "as_of": "garbage"}, ValidationFailed),
+    ],
+)
+async def test_scopes_and_dates_are_checked_whatever_else_is_asked(
+    owner: Person, fields: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        await owner.call("search", query="x", **fields)
