@@ -102,6 +102,13 @@ _by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bi
 _superseded = select(_table.c.target_id, _table.c.visibility).where(
     _of_organization, _table.c.target_id.in_(bindparam("ids", expanding=True)), _table.c.name == SUPERSEDES, holds()
 )
+_ends = select(_table.c.source_id, _table.c.target_id).where(
+    _of_organization,
+    or_(
+        _table.c.source_id.in_(bindparam("ids", expanding=True)),
+        _table.c.target_id.in_(bindparam("ids", expanding=True)),
+    ),
+)
 _ids = select(_table.c.id).where(_of_organization)
 _identical = select(*relation_columns()).where(
     _of_organization,
@@ -171,6 +178,14 @@ class RelationReads(Store):
             for target, key in self._all(_superseded, {"organization": organization_id, "ids": ids, "at": then})
             if visibility is None or key in visibility
         }
+
+    def linked(self, organization_id: str, entity_ids: Iterable[str]) -> set[str]:
+        """Return those of the entities that any relation touches, an ended one too: the others need no graph."""
+        wanted = set(entity_ids)
+        rows = (
+            row for ids in in_chunks(wanted) for row in self._all(_ends, {"organization": organization_id, "ids": ids})
+        )
+        return wanted.intersection(end for row in rows for end in row)
 
     def relation_ids(self, organization_id: str) -> set[str]:
         """Return the id of every relation, ended ones too."""

@@ -1,12 +1,12 @@
 """How a question becomes a Tantivy query: terms, required phrases and filters, never its query parser."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from tantivy import FieldType, Occur, Query, Schema, Searcher
 
-from stores.lexical.analysis import analyse, exact_tokens, is_single_unspaced, positions, quoted
+from stores.lexical.analysis import analyse, exact_tokens, identifiers, is_single_unspaced, positions, quoted
 from stores.lexical.schema import microseconds
 from stores.records import IndexFilter
 
@@ -66,14 +66,35 @@ def plan(searcher: Searcher, text: str) -> Plan:
     """
     text = text[:LONGEST_QUERY]
     weigh = _weigher(searcher)
-    exact = [term for term in map(weigh("exact"), exact_tokens(text)[:MOST_CONSIDERED]) if term.documents]
     words = [word for word in dict.fromkeys(analyse(text)) if not is_single_unspaced(word)]
-    found = [*map(weigh("text"), words[:MOST_CONSIDERED]), *exact]
+    plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
+    exact, spoken_for = _exact(text, plain, weigh("exact"))
+    found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
     phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
         tuple(sorted(found, key=lambda term: -term.idf)[:MOST_TERMS]), tuple(phrase for phrase in phrases if phrase)
     )
+
+
+def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -> tuple[list[Term], set[str]]:
+    """The exact tokens worth looking for, and the words that they replace.
+
+    A plain word is looked for exactly only where no record holds it as a word: somebody else's odd spelling of a common
+    word must not count as a rare term of the question, and `tiktok` must find `TikTok` without missing the word itself.
+    """
+    written_so = set(identifiers(text))
+    exact: list[Term] = []
+    spoken_for: set[str] = set()
+    for token in exact_tokens(text)[:MOST_CONSIDERED]:
+        absent = {word for word in analyse(token) if word in plain and not plain[word].documents}
+        if token not in written_so and not absent:
+            continue
+        term = weigh(token)
+        if term.documents:
+            exact.append(term)
+            spoken_for |= absent
+    return exact, spoken_for
 
 
 def _weigher(searcher: Searcher) -> Callable[[str], Callable[[str], Term]]:

@@ -64,7 +64,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
             fuse(pool, ceiling=ceiling, dense=dense)
         with ranking.timed("graph"):
             if plan.expand:
-                _graph_lane(indexes, plan, pool, ranking)
+                _graph_lane(app, indexes, plan, pool)
         with ranking.timed("hydration"):
             _keep_permitted(app, plan, pool, ranking)
         with ranking.timed("ranking"):
@@ -102,15 +102,16 @@ def _dense_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: dict[str, Cand
     return True
 
 
-def _graph_lane(indexes: OpenIndexes, plan: Plan, pool: dict[str, Candidate], ranking: Ranking) -> None:
+def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: dict[str, Candidate]) -> None:
     """Let the best candidates bring in their neighbours, and lift those that are linked to better ones."""
     if indexes.graph is None:
         return
     seeds = sorted(pool.values(), key=lambda candidate: (-candidate.fused, candidate.id))[:SEEDS]
     query = NeighbourQuery(visibility=plan.filter.visibility, as_of=plan.as_of, limit_per_id=NEIGHBOURS_EACH)
     strength = {seed.id: seed.fused for seed in seeds}
+    linked = app.ledger.linked(plan.organization_id, strength)
     reached: dict[str, float] = {}
-    for neighbour in indexes.graph.neighbours([seed.id for seed in seeds], query=query):
+    for neighbour in indexes.graph.neighbours([seed.id for seed in seeds if seed.id in linked], query=query):
         reached[neighbour.id] = max(reached.get(neighbour.id, 0.0), strength[neighbour.origin_id])
     for rank, (record_id, best) in enumerate(sorted(reached.items(), key=lambda item: (-item[1], item[0])), start=1):
         candidate = pool.setdefault(record_id, Candidate(record_id))

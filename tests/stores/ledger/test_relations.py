@@ -136,3 +136,11 @@ def test_a_supersession_that_will_end_still_holds(ledger: Ledger, clock: Steppin
     add(ledger, replace(LINK, name="SUPERSEDES", invalid_at=clock.now + timedelta(days=1)))
     assert ledger.superseded(ORG, ["b"]) == {"b"}
     assert ledger.superseded(ORG, ["b"], clock.now + timedelta(days=2)) == set()
+
+
+def test_linked_names_the_entities_that_any_relation_touches(ledger: Ledger) -> None:
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.add_relation(RelationDraft("ABOUT", "a", "b"))
+    assert ledger.linked(ORG, ["a", "b", "c", "absent"]) == {"a", "b"}
+    assert ledger.linked(ORG, []) == set()
+    assert ledger.linked(OTHER, ["a"]) == set()

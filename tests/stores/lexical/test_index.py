@@ -203,6 +203,18 @@ def test_coverage_weighs_the_terms_a_record_holds_against_all_terms(index: Lexic
     assert absent["one"] < 0.5
 
 
+def test_somebody_elses_odd_spelling_of_a_common_word_is_no_term_of_a_question(index: LexicalIndex) -> None:
+    filled(index, plain="the properties of the cache", odd="ProPerties of something else", other="the cache")
+    found = index.search("properties of the cache", filter=EVERYONE, limit=10).hits
+    assert {hit.record_id: hit.coverage for hit in found}["plain"] == pytest.approx(1)
+
+
+def test_an_identifier_in_lower_case_covers_the_record_that_spells_it_in_camel_case(index: LexicalIndex) -> None:
+    filled(index, tiktok="she posts on TikTok", other="a clock goes tick tock")
+    best = index.search("tiktok", filter=EVERYONE, limit=10).hits[0]
+    assert (best.record_id, best.coverage) == ("tiktok", pytest.approx(1))
+
+
 def test_a_score_never_passes_the_ceiling(index: LexicalIndex) -> None:
     filled(index, a="tea " * 500, b="coffee")
     found = index.search("tea", filter=EVERYONE, limit=1)
