@@ -128,17 +128,6 @@ class OrganizationFolder:
         return list(parent.iterdir()) if parent.is_dir() else ()
 
 
-def ranges(numbers: Iterable[int]) -> list[list[int]]:
-    """Numbers as pairs of a first and a last one."""
-    found: list[list[int]] = []
-    for number in sorted(numbers):
-        if found and found[-1][1] == number - 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return found
-
-
 def marker(generation: Path) -> Path:
     """The file beside a generation that says: not everything that the ledger holds is in it yet."""
     return generation.with_name(generation.name + INCOMPLETE)

@@ -8,7 +8,7 @@ from stores.indexer.backfill import ALL, MISSING, Backfill
 from stores.indexer.backlog import Backlog, Item, Progress
 from stores.indexer.comparison import differences
 from stores.indexer.feed import FeedGap, LedgerUnreadable, reading
-from stores.indexer.folders import Watermark, ranges
+from stores.indexer.folders import Watermark
 from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.lane import FOREVER, Lane, Surroundings, log
 from stores.indexer.opener import VectorOpener
@@ -16,6 +16,7 @@ from stores.indexer.turns import EmbeddingThread
 from stores.indexer.works import Work, Works
 from stores.records import Entity, Position, searchable_text
 from stores.vectors import EmbeddedPassage, EmbeddedRecord, VectorIndex, VectorState
+from stores.vectors.passages import ranges
 
 READ_CHANGES = 500
 READY_RECORDS = 48

@@ -1,7 +1,7 @@
 """The value types of the vector index: what goes in, what comes out and how far it has come."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
@@ -70,17 +70,18 @@ class VectorState:
     def to_json(self) -> str:
         """Write the numbers above the position as ranges, because an import leaves thousands of them in a row."""
         position = self.position
-        return json.dumps([position.epoch, position.sequence, position.batch, _ranges(self.applied)])
+        return json.dumps([position.epoch, position.sequence, position.batch, ranges(self.applied)])
 
     @classmethod
     def from_json(cls, text: str) -> Self:
         """Read what `to_json` wrote."""
-        epoch, sequence, batch, ranges = json.loads(text)
-        applied = frozenset(number for first, last in ranges for number in range(first, last + 1))
+        epoch, sequence, batch, pairs = json.loads(text)
+        applied = frozenset(number for first, last in pairs for number in range(first, last + 1))
         return cls(Position(epoch, sequence, batch), applied)
 
 
-def _ranges(numbers: frozenset[int]) -> list[list[int]]:
+def ranges(numbers: Iterable[int]) -> list[list[int]]:
+    """Numbers as pairs of a first and a last one."""
     found: list[list[int]] = []
     for number in sorted(numbers):
         if found and found[-1][1] == number - 1:
