@@ -1,5 +1,10 @@
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
+from sqlalchemy import event
+
+from stores.clock import utc_now
 from stores.ledger import Ledger, RelationDraft, Standing
 from stores.ledger.encoding import to_micros
 from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft, rename
@@ -43,3 +48,21 @@ def test_a_supersession_that_ended_retires_nothing(ledger: Ledger) -> None:
         tx.end_relation(relation.id)
     assert not ledger.standings(ORG, ["old"], visibility=ALL)["old"].superseded
     assert ledger.standings(ORG, ["old"], visibility=ALL, as_of=relation.created_at)["old"].superseded
+
+
+def test_records_are_found_by_id_and_not_by_reading_all_of_an_organization(tmp_path: Path) -> None:
+    ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=utc_now)
+    reader = ledger._database.reader
+    asked: list[tuple[str, Any]] = []
+    event.listen(
+        reader, "before_cursor_execute", lambda _c, _cursor, statement, values, *_: asked.append((statement, values))
+    )
+    ledger.standings(ORG, ["old"], visibility=ALL)
+    with reader.connect() as connection:
+        plans = [
+            " ".join(row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values))
+            for statement, values in list(asked)
+        ]
+    ledger.close()
+    assert "entities_1 (organization_id=? AND id=?)" in plans[0]
+    assert "ix_relations_target (organization_id=? AND target_id=?)" in plans[1]
