@@ -4,10 +4,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from stores.errors import InvalidSetting
 from stores.ledger import Ledger, schema
@@ -16,6 +18,28 @@ from stores.ledger.migrating import HEAD, SCRIPTS
 from tests.stores.ledger.samples import ANN, ORG, create, draft, organization, person
 
 ROOT = Path(__file__).parents[3]
+
+FIRST_CONTENT = """
+INSERT INTO organizations VALUES ('org-1', 'Org', 'slug-1', TRUE, 1000000, 1, 'batch-1');
+INSERT INTO users VALUES ('user-ann', 'Ann@x.org', 'ann@x.org', 'Ann', 'hash', TRUE, NULL, 7, 1000000);
+INSERT INTO memberships VALUES ('user-ann', 'org-1', 'owner', 1000000);
+INSERT INTO sessions VALUES ('s1', 'user-ann', 'org-1', 'r1', 1000000, 9000000000000000, NULL);
+INSERT INTO project_access VALUES ('org-1', 'p1', 'org', 'user-ann');
+INSERT INTO entities VALUES ('org-1', 'e1', 'note', 'note', 'Name', 'name', NULL, '', '', '', '', '', NULL,
+  'organization', 'organization', NULL, NULL, 'user-ann', NULL, 1, 1000000, 1000000, NULL, '[]', '[]', '{}', '',
+  'What was written.', 'name');
+INSERT INTO changes VALUES ('org-1', 1, 'entity', 'e1', 'create', 1, 'note', 'organization', 'user-ann', 'batch-1',
+  FALSE, '{}', 1000000)
+"""
+
+
+def build_first_version(connection: Connection) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "0001")
+    for statement in FIRST_CONTENT.split(";"):
+        connection.execute(text(statement))
 
 
 def test_the_migrations_lead_to_the_schema(url: str) -> None:
@@ -44,6 +68,24 @@ def test_a_ledger_keeps_its_epoch_and_content_when_it_is_opened_again(url: str) 
     assert again.revisions(ORG) == {"e1": 1}
     assert again.renew_epoch() == again.epoch != first.epoch
     again.close()
+
+
+def test_a_ledger_of_the_first_version_is_upgraded_with_all_that_it_holds(url: str) -> None:
+    database = connect(url)
+    with database.write() as connection:
+        build_first_version(connection)
+    database.close()
+
+    ledger = Ledger.open(url)
+
+    identity = ledger.identity(ANN, ORG, "s1")
+    assert identity is not None
+    assert (identity.user.email, identity.user.codehost_id, identity.role) == ("Ann@x.org", 7, "owner")
+    assert [change.record_id for change in ledger.changes(ORG, 0, 10)] == ["e1"]
+    assert [access.project_id for access in ledger.project_access(ORG)] == ["p1"]
+    create(ledger, draft("e2"))
+    assert ledger.revisions(ORG) == {"e1": 1, "e2": 1}
+    ledger.close()
 
 
 def test_a_ledger_from_the_future_is_refused_with_a_sentence(url: str) -> None:

@@ -1,0 +1,41 @@
+"""What the tables of the ledger are made of. Instants are microseconds since 1970 and JSON is text, everywhere."""
+
+from sqlalchemy import BigInteger, Column, ForeignKey, MetaData, Text
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+KeyText = Text().with_variant(Text(collation="C"), "postgresql")
+"""Text that is compared: by code point on every database, whatever the locale of the server."""
+
+
+def key(name: str, *, primary_key: bool = False, nullable: bool = False, unique: bool = False) -> Column[str]:
+    """Text that is compared."""
+    # `unique=False` would be another thing than none: a plain index.
+    return Column(name, KeyText, primary_key=primary_key, nullable=nullable, unique=unique or None)
+
+
+def words(name: str, *, nullable: bool = False) -> Column[str]:
+    """Text that is only read."""
+    return Column(name, Text, nullable=nullable)
+
+
+def micros(name: str, *, nullable: bool = False, index: bool = False) -> Column[int]:
+    """An instant."""
+    return Column(name, BigInteger, nullable=nullable, index=index or None)
+
+
+def of_user(*, nullable: bool = False) -> Column[str]:
+    """The user whose row it is; goes with that user."""
+    return Column("user_id", KeyText, ForeignKey("users.id", ondelete="CASCADE"), nullable=nullable, index=True)
+
+
+def of_organization(*, nullable: bool = False) -> Column[str]:
+    """The organization whose row it is."""
+    return Column("organization_id", KeyText, ForeignKey("organizations.id"), nullable=nullable, index=True)
