@@ -5,6 +5,7 @@ import os
 import secrets
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,6 +30,8 @@ from tools.settings import Settings
 if TYPE_CHECKING:
     from tools.logs import LogRing
 
+BESIDE = 4
+"""Threads that do what a search does beside its own."""
 WARMING_TIMEOUT_S = 10.0
 """How long closing waits for imports that are under way: a library that is cut short can crash."""
 
@@ -42,6 +45,8 @@ class App:
     ledger: Ledger
     indexer: Indexer
     embedder: Embedder | None
+    beside: Executor
+    """Threads for what a search does beside its own."""
     accounts: Accounts
     events: EventHub
     logs: "LogRing"
@@ -136,7 +141,7 @@ def open_stores(
 def _opened(
     settings: Settings, logs: "LogRing", clock: Callable[[], datetime], embedder: Embedder | None
 ) -> Iterator[App]:
-    with open_stores(settings, clock=clock, embedder=embedder) as stores:
+    with open_stores(settings, clock=clock, embedder=embedder) as stores, ExitStack() as closing:
         tokens = Tokens(
             secret=settings.jwt_secret or _own_secret(stores.folder.path),
             algorithm=settings.jwt_algorithm,
@@ -144,6 +149,8 @@ def _opened(
             refresh_lifetime=timedelta(days=settings.refresh_token_expire_days),
             clock=clock,
         )
+        beside = ThreadPoolExecutor(BESIDE, "beside-search")
+        closing.callback(beside.shutdown)
         accounts = Accounts(stores.ledger, tokens, Passwords(), clock)
         yield App(
             settings=settings,
@@ -151,6 +158,7 @@ def _opened(
             ledger=stores.ledger,
             indexer=stores.indexer,
             embedder=stores.embedder,
+            beside=beside,
             accounts=accounts,
             events=EventHub(stores.ledger, stores.indexer.applied, accounts.renewed),
             logs=logs,

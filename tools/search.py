@@ -15,10 +15,9 @@ from tools.entities import chunk_metadata
 from tools.entity_models import EntityId, Label, Labels
 from tools.entity_types import ENTITY_TYPES, EntityType
 from tools.operation import Call, Operation, Request, Result, Route, Tool
-from tools.retrieval.diagnostics import graph_retrieval
-from tools.retrieval.pipeline import Ranking, retrieve
+from tools.retrieval.diagnostics import DETAILED, graph_retrieval
 from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Plan
-from tools.retrieval.scoring import Candidate
+from tools.retrieval.ranking import Candidate, Ranking
 from tools.threads import in_thread
 
 SearchType = EntityType | Literal["raw_memory"]
@@ -106,22 +105,23 @@ def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
     if request.include_raw_memory:
         _require_scope(call.caller, request)
     plan = _plan(app, call, request)
-    ranking = retrieve(app, plan) if plan is not None else Ranking()
-    page = ranking.candidates[request.offset : request.offset + request.limit]
-    results = _results(app, call, request, plan, page) if plan is not None else []
-    origins = [ranking.standings[candidate.id].entity_type == "document" for candidate in ranking.candidates]
-    total = len(ranking.candidates)
+    ranking = Ranking()
+    if plan is not None:
+        from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
+
+        ranking = retrieve(app, plan)
+    page = ranking.best[request.offset : request.offset + request.limit]
     return SearchResponse(
-        results=results,
-        total=total,
+        results=_results(app, call, request, plan, page) if plan is not None else [],
+        total=ranking.total,
         query=request.query,
         filters=_echo(request, plan, ranking),
-        graph_count=origins.count(False),
-        document_count=origins.count(True),
+        graph_count=ranking.total - ranking.documents,
+        document_count=ranking.documents,
         raw_memory_count=0,
         limit=request.limit,
         offset=request.offset,
-        has_more=request.offset + request.limit < total,
+        has_more=request.offset + request.limit < ranking.total,
     )
 
 
@@ -177,6 +177,7 @@ def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
             updated_since=updated_since,
         ),
         now=reference or now,
+        wanted=max(request.offset + request.limit, DETAILED if request.include_retrieval_diagnostics else 0),
         as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
@@ -239,7 +240,7 @@ def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonO
     )
     if hit.passage is not None:
         metadata["passage"] = passage(entity, hit.passage, request)
-    metadata["retrieval_signals"] = list(hit.sources)
+    metadata["retrieval_signals"] = [*hit.sources]
     source, url = (place or {}).get("source_name"), (place or {}).get("document_url")
     return SearchResult(
         id=entity.id,

@@ -1,9 +1,8 @@
 """The lexical index of one organization: it follows the ledger and answers which records hold a question's words."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 
@@ -17,6 +16,7 @@ from stores.lexical.schema import (
     POSITION_KEY,
     RESERVED,
     build_schema,
+    key_of,
     open_index,
     position_document,
     read_position,
@@ -27,6 +27,8 @@ from stores.records import IndexFilter, Position
 _HEAP_BYTES = 30_000_000
 # Equal scores are ordered by id as long as no more records than this share the last place.
 _DEEPEST_TIE = 4_096
+# Ids that are kept in memory, by their key; above that all are forgotten and read again as they are found.
+_MOST_NAMES = 200_000
 
 
 class LexicalIndex:
@@ -39,6 +41,7 @@ class LexicalIndex:
         self._schema = build_schema()
         self._position: Position | None = None
         self._erasable = 0
+        self._names: dict[int, str] = {}
         self._adopt(generations.current())
 
     @classmethod
@@ -74,6 +77,8 @@ class LexicalIndex:
             raise
         self._index.reload()
         self._position, self._erasable = batch.position, erasable
+        for record_id in entities:
+            self._remember(key_of(record_id), record_id)
 
     def contents(self) -> Mapping[str, int]:
         """Every record's id and revision."""
@@ -147,10 +152,27 @@ class LexicalIndex:
                 break
             depth = min(4 * depth + 64, limit + _DEEPEST_TIE)
         last = found[limit - 1][0] if len(found) >= limit else 0.0
-        named = [
-            _Scored(searcher.doc(address)["id"][0], score, _place(address)) for score, address in found if score >= last
-        ]
-        return sorted(named, key=lambda hit: (-hit.score, hit.record_id))[:limit]
+        kept = [(score, address) for score, address in found if score >= last]
+        names = self._named(searcher, [address for _, address in kept])
+        hits = [_Scored(name, score, _place(address)) for name, (score, address) in zip(names, kept, strict=True)]
+        return sorted(hits, key=lambda hit: (-hit.score, hit.record_id))[:limit]
+
+    def _named(self, searcher: Searcher, addresses: list[DocAddress]) -> list[str]:
+        """The ids of records, from memory where they are known."""
+        names = []
+        for value, address in zip(searcher.fast_field_values("key", addresses), addresses, strict=True):
+            key = int(value or 0)
+            name = self._names.get(key)
+            if name is None:
+                name = searcher.doc(address)["id"][0]
+                self._remember(key, name)
+            names.append(name)
+        return names
+
+    def _remember(self, key: int, record_id: str) -> None:
+        if len(self._names) >= _MOST_NAMES:
+            self._names.clear()
+        self._names[key] = record_id
 
     def _coverage(self, searcher: Searcher, question: Plan, hits: Sequence["_Scored"]) -> dict[tuple[int, int], float]:
         if not hits:
@@ -160,8 +182,7 @@ class LexicalIndex:
         return {_place(address): min(score / question.mass, 1.0) for score, address in held}
 
 
-@dataclass(frozen=True, slots=True)
-class _Scored:
+class _Scored(NamedTuple):
     record_id: str
     score: float
     place: tuple[int, int]

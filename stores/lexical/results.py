@@ -1,10 +1,10 @@
 """What a lexical search returns."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class LexicalHit:
+class LexicalHit(NamedTuple):
     """One record that holds at least one word of the query."""
 
     record_id: str

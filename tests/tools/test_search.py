@@ -242,6 +242,18 @@ async def test_a_revision_that_was_private_stays_its_authors(owner: Person, memb
     assert past["results"][0]["content"] == "secret"
 
 
+async def test_filters_as_of_a_moment_concern_the_records_as_they_were_then(owner: Person) -> None:
+    made = await owner.call("create_entity", name="zorkquux", entity_type="task", category="old", sync=True)
+    then = owner.app.clock().isoformat()
+    await owner.call("update_entity", entity_id=made["id"], category="new")
+    head = owner.app.ledger.head(owner.organization_id).sequence
+    await owner.app.indexer.applied_within(owner.organization_id, head, [made["id"]], 20)
+    assert await names(owner, "zorkquux", category="old") == []
+    assert await names(owner, "zorkquux", category="old", as_of=then) == ["zorkquux"]
+    past = await owner.call("search", query="zorkquux", category="new", as_of=then)
+    assert (past["results"], past["total"]) == ([], 0)
+
+
 async def test_without_content_no_text_travels(owner: Person) -> None:
     await store(owner)
     for fields in ({"include_content": False}, {"content_max_chars": 0}):

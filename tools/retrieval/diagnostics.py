@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from tools.retrieval.pipeline import Ranking
-from tools.retrieval.scoring import Candidate
+from tools.retrieval.ranking import Candidate, Ranking
 
 
 def graph_retrieval(ranking: Ranking, *, detailed: bool) -> dict[str, Any]:
@@ -14,15 +13,15 @@ def graph_retrieval(ranking: Ranking, *, detailed: bool) -> dict[str, Any]:
         "lexical_count": counts["lexical"],
         "vector_count": counts["vector"],
         "graph_count": counts["graph"],
-        "merged_count": len(ranking.candidates),
+        "merged_count": ranking.total,
         "lifecycle_gate": {"superseded_dropped": ranking.dropped["superseded"]},
         "stage_timings_ms": ranking.timings_ms,
     }
     if detailed:
-        best = ranking.candidates[:DETAILED]
+        best = ranking.best[:DETAILED]
         shown["source_details"] = {candidate.id: _details(candidate) for candidate in best}
         shown["ranking_trace"] = [
-            {"entity_id": c.id, "rank": rank, "score": c.score, "sources": list(c.sources), "metadata": {}}
+            {"entity_id": c.id, "rank": rank, "score": c.score, "sources": c.sources, "metadata": {}}
             for rank, c in enumerate(best, start=1)
         ]
     return shown
@@ -36,7 +35,7 @@ def _details(candidate: Candidate) -> dict[str, Any]:
     ranks = {"lexical": candidate.lexical_rank, "vector": candidate.dense_rank, "graph": candidate.graph_rank}
     scores = {"lexical": candidate.lexical, "vector": candidate.cosine, "coverage": candidate.coverage}
     return {
-        "sources": list(candidate.sources),
+        "sources": candidate.sources,
         "ranks": {name: rank for name, rank in ranks.items() if rank is not None},
         "original_scores": {name: round(score, 6) for name, score in scores.items() if score is not None},
         "graph_expansion_only": candidate.sources == ["graph"],

@@ -1,23 +1,26 @@
 """One search over the indexes of an organization: candidates, fuse, expand, check, rank. Blocks."""
 
-import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+import numpy as np
 
 from stores.embedding import EmbeddingFailed
 from stores.graph import NeighbourQuery
 from stores.indexer import OpenIndexes
-from stores.ledger import Standing
+from stores.lexical import LexicalResult
 from stores.records import matches
+from stores.vectors import DenseHit, Vector
 from tools.app import App
 from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT, Plan
+from tools.retrieval.pool import LANES, Pool
+from tools.retrieval.ranking import Ranking
 from tools.retrieval.scoring import (
     NEIGHBOUR_BONUS,
     NEIGHBOUR_SHARE,
     RECENCY_BONUS,
-    Candidate,
+    Scores,
     fuse,
     lifted,
     ranked,
@@ -29,135 +32,120 @@ SEEDS = 6
 NEIGHBOURS_EACH = 8
 
 
-@dataclass(slots=True)
-class Ranking:
-    """The permitted candidates, best first, and how they were found."""
-
-    candidates: list[Candidate] = field(default_factory=list)
-    standings: dict[str, Standing] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
-    """How many of the candidates each lane found."""
-    degraded: dict[str, str] = field(default_factory=dict)
-    dropped: dict[str, int] = field(default_factory=lambda: {"superseded": 0, "not_permitted": 0})
-    timings_ms: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Record how long a stage took, in milliseconds."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.timings_ms[stage] = round((time.perf_counter() - start) * 1000, 3)
-
-
 def retrieve(app: App, plan: Plan) -> Ranking:
     """Rank what the caller may see for a query. A lane that fails is named in `degraded`; the others answer."""
     ranking = Ranking()
-    pool: dict[str, Candidate] = {}
     with ranking.timed("total"), app.indexer.indexes(plan.organization_id) as indexes:
         ranking.degraded |= indexes.degraded
+        question = _embedding(app, indexes, plan)
         with ranking.timed("lexical"):
-            ceiling = _lexical_lane(indexes, plan, pool, ranking)
-        dense = _dense_lane(app, indexes, plan, pool, ranking)
+            words = _lexical_lane(indexes, plan)
+        near = _dense_lane(indexes, plan, question, ranking)
         with ranking.timed("fusion"):
-            fuse(pool, ceiling=ceiling, dense=dense)
+            pool = Pool(words.hits, near or ())
+            pool.fused = fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=near is not None)
         with ranking.timed("graph"):
             if plan.expand:
                 _graph_lane(app, indexes, plan, pool)
         with ranking.timed("hydration"):
-            _keep_permitted(app, plan, pool, ranking)
+            updated_us = _keep_permitted(app, plan, pool, ranking)
         with ranking.timed("ranking"):
-            _rank(plan, pool, ranking)
+            _rank(plan, pool, updated_us, ranking)
     return ranking
 
 
-def _lexical_lane(indexes: OpenIndexes, plan: Plan, pool: dict[str, Candidate], ranking: Ranking) -> float:
+def _lexical_lane(indexes: OpenIndexes, plan: Plan) -> LexicalResult:
     if indexes.lexical is None:
-        return 0.0
-    found = indexes.lexical.search(plan.query, filter=plan.filter, limit=LANE_DEPTH)
-    for rank, hit in enumerate(found.hits, start=1):
-        candidate = pool.setdefault(hit.record_id, Candidate(hit.record_id))
-        candidate.lexical, candidate.coverage, candidate.lexical_rank = hit.score, hit.coverage, rank
-        candidate.sources.append("lexical")
-    return found.ceiling
+        return LexicalResult((), 0.0, ())
+    return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=LANE_DEPTH)
 
 
-def _dense_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: dict[str, Candidate], ranking: Ranking) -> bool:
+def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | None:
+    """Let the model read the question while the words are looked up; None where meaning cannot be asked for."""
     if indexes.vectors is None or app.embedder is None or not plan.query.strip():
-        return False
+        return None
+    return app.beside.submit(app.embedder.embed_query, plan.query)
+
+
+def _dense_lane(
+    indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None, ranking: Ranking
+) -> Sequence[DenseHit] | None:
+    """The nearest records, best first; None where there is no vector of the question."""
+    if indexes.vectors is None or question is None:
+        return None
     try:
+        # What is left of it after the words.
         with ranking.timed("embedding"):
-            vector = app.embedder.embed_query(plan.query)
+            vector = question.result()
     except EmbeddingFailed as error:
         ranking.degraded["vectors"] = error.message
-        return False
+        return None
     with ranking.timed("vector"):
-        hits = indexes.vectors.search(vector, filter=plan.filter, limit=LANE_DEPTH)
-    for rank, hit in enumerate(hits, start=1):
-        candidate = pool.setdefault(hit.record_id, Candidate(hit.record_id))
-        candidate.cosine, candidate.dense_rank = hit.score, rank
-        candidate.passage = (hit.start, hit.end)
-        candidate.sources.append("vector")
-    return True
+        return indexes.vectors.search(vector, filter=plan.prefilter, limit=LANE_DEPTH)
 
 
-def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: dict[str, Candidate]) -> None:
+def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
     """Let the best candidates bring in their neighbours, and lift those that are linked to better ones."""
     if indexes.graph is None:
         return
-    seeds = sorted(pool.values(), key=lambda candidate: (-candidate.fused, candidate.id))[:SEEDS]
+    strength = {pool.ids[place]: float(pool.fused[place]) for place in ranked(pool.ids, pool.fused, SEEDS)}
     query = NeighbourQuery(visibility=plan.filter.visibility, as_of=plan.as_of, limit_per_id=NEIGHBOURS_EACH)
-    strength = {seed.id: seed.fused for seed in seeds}
     linked = app.ledger.linked(plan.organization_id, strength)
     reached: dict[str, float] = {}
-    for neighbour in indexes.graph.neighbours([seed.id for seed in seeds if seed.id in linked], query=query):
+    for neighbour in indexes.graph.neighbours([seed for seed in strength if seed in linked], query=query):
         reached[neighbour.id] = max(reached.get(neighbour.id, 0.0), strength[neighbour.origin_id])
-    for rank, (record_id, best) in enumerate(sorted(reached.items(), key=lambda item: (-item[1], item[0])), start=1):
-        candidate = pool.setdefault(record_id, Candidate(record_id))
-        candidate.graph_rank = rank
-        candidate.sources.append("graph")
-        if len(candidate.sources) == 1:
-            candidate.fused = best * NEIGHBOUR_SHARE
-        else:
-            candidate.fused = lifted(candidate.fused, NEIGHBOUR_BONUS * best)
+    if not reached:
+        return
+    ordered = sorted(reached.items(), key=lambda item: (-item[1], item[0]))
+    known = len(pool.ids)
+    places = pool.add(record_id for record_id, _ in ordered)
+    best = np.array([strength for _, strength in ordered])
+    bonus = lifted(pool.fused[places], NEIGHBOUR_BONUS * best)
+    pool.fused[places] = np.where(places < known, bonus, NEIGHBOUR_SHARE * best)
+    pool.ranks["graph"][places] = np.arange(1, len(places) + 1)
 
 
-def _keep_permitted(app: App, plan: Plan, pool: dict[str, Candidate], ranking: Ranking) -> None:
-    """Ask the ledger once who is really there, readable and in force: an index may be behind."""
+def _keep_permitted(app: App, plan: Plan, pool: Pool, ranking: Ranking) -> Scores:
+    """Ask the ledger once who is really there, readable and in force: an index may be behind.
+
+    Returns when each record was last changed, in microseconds since 1970.
+    """
     visible = plan.filter.visibility
-    standings = app.ledger.standings(plan.organization_id, pool, visibility=visible, as_of=plan.as_of)
-    for record_id in list(pool):
+    standings = app.ledger.standings(plan.organization_id, pool.ids, visibility=visible, as_of=plan.as_of)
+    unwanted = _unwanted(app, plan, pool)
+    kept = []
+    for place, record_id in enumerate(pool.ids):
         standing = standings.get(record_id)
         if standing is None or standing.visibility not in visible:
-            reason = "not_permitted"
+            ranking.dropped["not_permitted"] += 1
         elif standing.superseded:
-            reason = "superseded"
-        else:
-            continue
-        ranking.dropped[reason] += 1
-        del pool[record_id]
-    ranking.standings = standings
-    for record_id in _unwanted(app, plan, pool):
-        del pool[record_id]
-    ranking.counts = Counter(lane for candidate in pool.values() for lane in candidate.sources)
+            ranking.dropped["superseded"] += 1
+        elif record_id not in unwanted:
+            kept.append(place)
+    pool.keep(np.array(kept, np.int64))
+    found = [standings[record_id] for record_id in pool.ids]
+    ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})
+    ranking.total = min(len(found), POOL_LIMIT)
+    ranking.documents = sum(standing.entity_type == "document" for standing in found)
+    return np.array([standing.updated_us for standing in found], np.float64)
 
 
-def _unwanted(app: App, plan: Plan, pool: dict[str, Candidate]) -> list[str]:
-    """Neighbours that the graph brought in although the filter, which it does not know, leaves them out."""
+def _unwanted(app: App, plan: Plan, pool: Pool) -> set[str]:
+    """What the filter leaves out and no index knew of: neighbours from the graph, and what was different `as_of`."""
+    if plan.as_of is not None:
+        then = app.ledger.entities_at(plan.organization_id, pool.ids, plan.as_of)
+        return {each for each in pool.ids if each not in then or not matches(then[each], plan.filter)}
     if not plan.filter.any_of and plan.filter.updated_since is None:
-        return []
-    brought = [candidate.id for candidate in pool.values() if candidate.sources == ["graph"]]
-    entities = app.ledger.entities(plan.organization_id, brought)
-    return [record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)]
+        return set()
+    entities = app.ledger.entities(plan.organization_id, pool.only_of("graph"))
+    return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}
 
 
-def _rank(plan: Plan, pool: dict[str, Candidate], ranking: Ranking) -> None:
-    now_s = plan.now.timestamp()
-    for candidate in pool.values():
-        score = candidate.fused
-        if plan.boost_recent:
-            age_s = now_s - ranking.standings[candidate.id].updated_us / 1_000_000
-            score = lifted(score, RECENCY_BONUS * recency(age_s, plan.decay_days))
-        candidate.score = round(score, 6)
-    ranking.candidates = ranked(pool)[:POOL_LIMIT]
+def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
+    scores = pool.fused
+    if plan.boost_recent:
+        age_s = plan.now.timestamp() - updated_us / 1_000_000
+        scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
+    scores = np.round(scores, 6)
+    best = ranked(pool.ids, scores, min(plan.wanted, POOL_LIMIT))
+    ranking.best = [pool.candidate(place, float(scores[place])) for place in best]

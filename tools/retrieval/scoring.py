@@ -6,8 +6,14 @@ TOIS 2023). So scores of different queries compare: an exact answer is near 1, a
 weights were chosen on four labelled collections (`engrain eval`); the figures are in `docs/decisions/0002-scores.md`.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.float64]
+Score = TypeVar("Score", float, Scores)
 
 BM25_WEIGHT = 0.6
 """Of BM25 as a share of its ceiling; the cosine has weight 1."""
@@ -36,62 +42,43 @@ RECENCY_BONUS = 0.2
 """How far being new can lift a score; see `lifted`."""
 
 
-@dataclass(slots=True)
-class Candidate:
-    """A record that some lane found, with what each lane said of it."""
+def fuse(lexical: Scores, coverage: Scores, cosine: Scores, *, ceiling: float, dense: bool) -> Scores:
+    """Return the fused score of each record, 0 to 1.
 
-    id: str
-    lexical: float | None = None
-    """BM25 as the lexical lane gives it."""
-    coverage: float = 0.0
-    """The idf-weighted share of the query's terms that the record holds, 0 to 1."""
-    cosine: float | None = None
-    passage: tuple[int, int] | None = None
-    """Character range of the best passage in the record's searchable text."""
-    lexical_rank: int | None = None
-    dense_rank: int | None = None
-    graph_rank: int | None = None
-    fused: float = 0.0
-    score: float = 0.0
-    sources: list[str] = field(default_factory=list)
+    The columns have one row per record; BM25 and cosine are not a number where their lane did not find the record.
+    `ceiling` is the BM25 that no record can exceed for this query; without `dense` there is no dense lane.
+    """
+    words = words_evidence(lexical, coverage, ceiling)
+    if dense:
+        near = np.maximum(cosine, 0.0)
+        evidence = np.where(np.isnan(near), _absent_cosine(near), near) + words
+    else:
+        evidence = WORDS_ALONE * words
+    exact = EXACT_EVIDENCE * coverage**EXACTNESS + EXACT_SHARE * evidence
+    return calibrated(np.maximum(evidence, exact))
 
 
-def fuse(candidates: Mapping[str, Candidate], *, ceiling: float, dense: bool) -> None:
-    """Set `fused`, 0 to 1, on every candidate. `ceiling` is the BM25 that no record can exceed for this query."""
-    absent = _absent_cosine(candidates.values())
-    for candidate in candidates.values():
-        words = words_evidence(candidate, ceiling)
-        if dense:
-            near = absent if candidate.cosine is None else max(0.0, candidate.cosine)
-            evidence = near + words
-        else:
-            evidence = WORDS_ALONE * words
-        exact = EXACT_EVIDENCE * candidate.coverage**EXACTNESS + EXACT_SHARE * evidence
-        candidate.fused = calibrated(max(evidence, exact))
+def words_evidence(lexical: Scores, coverage: Scores, ceiling: float) -> Scores:
+    """How strongly each record holds the query's words, and how many of them."""
+    # Cut off first: what is divided by the smallest of numbers would be infinite.
+    strength = np.minimum(np.nan_to_num(lexical), ceiling) / ceiling if ceiling > 0 else np.zeros(len(lexical))
+    evidence: Scores = BM25_WEIGHT * strength + COVERAGE_WEIGHT * coverage
+    return evidence
 
 
-def words_evidence(candidate: Candidate, ceiling: float) -> float:
-    """How strongly a record holds the query's words, and how many of them."""
-    strength = min(1.0, (candidate.lexical or 0.0) / ceiling) if ceiling > 0 else 0.0
-    return BM25_WEIGHT * strength + COVERAGE_WEIGHT * candidate.coverage
+def _absent_cosine(near: Scores) -> float:
+    found = near[~np.isnan(near)]
+    return min(float(found.min()), BACKGROUND) if len(found) else 0.0
 
 
-def _absent_cosine(candidates: Iterable[Candidate]) -> float:
-    last = min((c.cosine for c in candidates if c.cosine is not None), default=0.0)
-    return min(max(0.0, last), BACKGROUND)
+def calibrated(evidence: Scores) -> Scores:
+    """Map evidence to scores from 0 to 1; a score rises wherever evidence does."""
+    points = np.array(CALIBRATION)
+    scores: Scores = np.interp(evidence, points[:, 0], points[:, 1])
+    return scores
 
 
-def calibrated(evidence: float) -> float:
-    """Map evidence to a score from 0 to 1; it rises wherever evidence does."""
-    low, low_score = CALIBRATION[0]
-    for high, high_score in CALIBRATION[1:]:
-        if evidence <= high:
-            return low_score + (high_score - low_score) * max(0.0, evidence - low) / (high - low)
-        low, low_score = high, high_score
-    return low_score
-
-
-def lifted(score: float, share: float) -> float:
+def lifted(score: Score, share: Score) -> Score:
     """Raise a score by up to a share (0 to 1) of what separates it from certainty either way.
 
     It rises wherever the score does and stays within 0 and 1, so a bonus never makes two scores equal; it moves the
@@ -100,12 +87,16 @@ def lifted(score: float, share: float) -> float:
     return score + share * score * (1 - score)
 
 
-def recency(age_s: float, decay_days: float) -> float:
+def recency(age_s: Scores, decay_days: float) -> Scores:
     """1 for a record of this moment, falling by half every `decay_days`; records of the future count as present."""
     # Divided in two steps: a tiny number of days would be no seconds at all.
-    return float(0.5 ** (max(age_s, 0.0) / 86_400 / decay_days))
+    with np.errstate(over="ignore"):
+        periods = np.maximum(age_s, 0.0) / 86_400 / decay_days
+    return np.exp2(-periods)
 
 
-def ranked(candidates: Mapping[str, Candidate]) -> list[Candidate]:
-    """Best first; ties go to the smaller id, so that pages never overlap."""
-    return sorted(candidates.values(), key=lambda candidate: (-candidate.score, candidate.id))
+def ranked(ids: Sequence[str], scores: Scores, count: int) -> list[int]:
+    """The places of the best, best first; ties go to the smaller id, so that pages never overlap."""
+    last = np.partition(scores, -count)[-count] if 0 < count < len(ids) else -np.inf
+    places: list[int] = np.flatnonzero(scores >= last).tolist()
+    return sorted(places, key=lambda place: (-scores[place], ids[place]))[:count]

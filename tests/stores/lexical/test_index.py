@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from stores.index import IndexBatch
 from stores.lexical import LexicalIndex, LexicalResult, analyse
+from stores.lexical.schema import FORMAT
 from stores.records import ORGANIZATION, Entity, IndexFilter, JsonObject, Position
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -329,7 +330,7 @@ def test_a_half_built_generation_is_ignored_and_removed(tmp_path: Path) -> None:
     (folder / "0-7").mkdir()
     again = LexicalIndex.open(folder)
     assert find(again, "tea") == ["a"]
-    assert [entry.name for entry in folder.iterdir()] == ["1-1"]
+    assert [entry.name for entry in folder.iterdir()] == [f"{FORMAT}-1"]
     again.close()
 
 
@@ -425,3 +426,15 @@ def test_after_a_kill_the_position_and_the_records_agree(tmp_path: Path) -> None
         assert max(index.contents().values()) == position.sequence
         acknowledged = position.sequence
         index.close()
+
+
+def test_hits_have_their_names_with_and_without_memory_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stores.lexical.index._MOST_NAMES", 2)
+    folder = tmp_path / "lexical"
+    filled(LexicalIndex.open(folder), a="tea", b="tea", c="tea", d="tea").close()
+    again = LexicalIndex.open(folder)
+    for _ in range(2):
+        assert find(again, "tea") == ["a", "b", "c", "d"]
+    again.apply(batch(2, record("a", "coffee"), record("e", "tea")))
+    assert find(again, "tea") == ["b", "c", "d", "e"]
+    again.close()

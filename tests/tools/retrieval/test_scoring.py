@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.people import Person
-from tools.retrieval.scoring import CALIBRATION, Candidate, calibrated, fuse, lifted, ranked, recency
+from tools.retrieval.ranking import Candidate
+from tools.retrieval.scoring import CALIBRATION, Scores, calibrated, fuse, lifted, ranked, recency
 
 CEILING = 20.0
 shares = st.floats(0, 1)
@@ -22,10 +24,16 @@ pools = st.lists(candidates, min_size=1, max_size=8, unique_by=lambda candidate:
 
 
 def fused(pool: list[Candidate], *, dense: bool = True, ceiling: float = CEILING) -> dict[str, float]:
-    """Fuse copies of the candidates."""
-    copies = {candidate.id: replace(candidate) for candidate in pool}
-    fuse(copies, ceiling=ceiling, dense=dense)
-    return {candidate.id: candidate.fused for candidate in copies.values()}
+    """Fuse the candidates as columns."""
+    lexical = np.array([np.nan if each.lexical is None else each.lexical for each in pool])
+    cosine = np.array([np.nan if each.cosine is None else each.cosine for each in pool])
+    coverage = np.array([each.coverage for each in pool])
+    scores = fuse(lexical, coverage, cosine, ceiling=ceiling, dense=dense)
+    return dict(zip((each.id for each in pool), scores.tolist(), strict=True))
+
+
+def column(*values: float) -> Scores:
+    return np.array(values, np.float64)
 
 
 @given(pools, st.booleans(), st.floats(0, CEILING))
@@ -64,10 +72,15 @@ def test_a_record_outside_of_the_dense_lane_is_not_nearer_than_the_last_one_in_i
     assert scores["outside"] <= scores["inside"]
 
 
-@given(st.lists(st.tuples(st.text(min_size=1), st.sampled_from([0.0, 0.25, 0.5, 1.0])), unique_by=lambda pair: pair[0]))
-def test_the_ranking_falls_and_ties_go_to_the_smaller_id(scored: list[tuple[str, float]]) -> None:
-    found = ranked({record_id: Candidate(record_id, score=score) for record_id, score in scored})
-    assert [(-each.score, each.id) for each in found] == sorted((-score, record_id) for record_id, score in scored)
+@given(
+    st.lists(st.tuples(st.text(min_size=1), st.sampled_from([0.0, 0.25, 0.5, 1.0])), unique_by=lambda pair: pair[0]),
+    st.integers(0, 9),
+)
+def test_the_ranking_falls_and_ties_go_to_the_smaller_id(scored: list[tuple[str, float]], count: int) -> None:
+    ids = [record_id for record_id, _ in scored]
+    found = ranked(ids, column(*(score for _, score in scored)), count)
+    expected = sorted((-score, record_id) for record_id, score in scored)[:count]
+    assert [(-scored[place][1], scored[place][0]) for place in found] == expected
 
 
 @given(st.floats(0, 1), st.floats(0, 1), shares)
@@ -77,11 +90,9 @@ def test_a_bonus_keeps_the_order_and_the_range(one: float, other: float, share: 
 
 
 def test_evidence_maps_to_the_stated_points_and_straight_in_between() -> None:
-    for evidence, score in CALIBRATION:
-        assert calibrated(evidence) == pytest.approx(score)
-    assert calibrated(0.3) == pytest.approx(0.15)
-    assert calibrated(99.0) == 1.0
-    assert calibrated(-1.0) == 0.0
+    evidence, scores = zip(*CALIBRATION, strict=True)
+    assert calibrated(column(*evidence)).tolist() == pytest.approx(scores)
+    assert calibrated(column(0.3, 99.0, -1.0)).tolist() == pytest.approx([0.15, 1.0, 0.0])
 
 
 def test_a_record_with_every_word_is_near_1_even_where_its_meaning_is_far() -> None:
@@ -101,15 +112,12 @@ def test_words_without_vectors_still_tell_exact_from_off_topic() -> None:
 
 def test_recency_halves_with_each_period_and_the_future_counts_as_present() -> None:
     month = 30 * 86_400.0
-    assert recency(0, 30) == 1
-    assert recency(month, 30) == pytest.approx(0.5)
-    assert recency(2 * month, 30) == pytest.approx(0.25)
-    assert recency(-5 * 86_400.0, 30) == 1
+    found = recency(column(0, month, 2 * month, -5 * 86_400.0), 30)
+    assert found.tolist() == pytest.approx([1, 0.5, 0.25, 1])
 
 
 def test_a_record_of_another_moment_counts_nothing_when_recency_lasts_no_time() -> None:
-    assert recency(1.0, 5e-324) == 0
-    assert recency(0.0, 5e-324) == 1
+    assert recency(column(1.0, 0.0), 5e-324).tolist() == [0, 1]
 
 
 NOTES = [

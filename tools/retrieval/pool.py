@@ -1,0 +1,92 @@
+"""The candidates of one search as columns: there are hundreds of them, and ten are shown."""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stores.lexical import LexicalHit
+from stores.vectors import DenseHit
+from tools.retrieval.ranking import Candidate
+from tools.retrieval.scoring import Scores
+
+Places = NDArray[np.int64]
+ABSENT = 0
+"""The rank in a lane that did not find a record."""
+LANES = ("lexical", "vector", "graph")
+
+
+class Pool:
+    """What each lane said of each record; a place is a record's index in every column."""
+
+    def __init__(self, lexical: Sequence[LexicalHit], dense: Sequence[DenseHit]) -> None:
+        """Join two lanes, each of them best first."""
+        self.ids = list(dict.fromkeys(chain((hit.record_id for hit in lexical), (hit.record_id for hit in dense))))
+        size, words = len(self.ids), len(lexical)
+        place = dict(zip(self.ids, range(size), strict=True))
+        near = np.array([place[hit.record_id] for hit in dense], np.int64)
+        self._dense = dense
+        self.lexical = np.full(size, np.nan)
+        """BM25; not a number where the lexical lane did not find the record."""
+        self.lexical[:words] = [hit.score for hit in lexical]
+        self.coverage = np.zeros(size)
+        self.coverage[:words] = [hit.coverage for hit in lexical]
+        self.cosine = np.full(size, np.nan)
+        """Not a number where the dense lane did not find the record."""
+        self.cosine[near] = [hit.score for hit in dense]
+        self.ranks = {lane: np.full(size, ABSENT, np.int64) for lane in LANES}
+        self.ranks["lexical"][:words] = np.arange(1, words + 1)
+        self.ranks["vector"][near] = np.arange(1, len(dense) + 1)
+        self.fused: Scores = np.zeros(size)
+
+    def add(self, record_ids: Iterable[str]) -> Places:
+        """Take in records of a further lane; return the place of each, new or not."""
+        wanted = list(record_ids)
+        known = dict(zip(self.ids, range(len(self.ids)), strict=True))
+        new = [record_id for record_id in wanted if record_id not in known]
+        known |= zip(new, range(len(self.ids), len(self.ids) + len(new)), strict=True)
+        self.ids += new
+        self.lexical, self.cosine = (_grown(column, len(new), np.nan) for column in (self.lexical, self.cosine))
+        self.coverage, self.fused = (_grown(column, len(new), 0.0) for column in (self.coverage, self.fused))
+        self.ranks = {
+            lane: np.concatenate([column, np.full(len(new), ABSENT, np.int64)]) for lane, column in self.ranks.items()
+        }
+        return np.array([known[record_id] for record_id in wanted], np.int64)
+
+    def keep(self, places: Places) -> None:
+        """Drop all other records."""
+        self.ids = [self.ids[place] for place in places.tolist()]
+        self.lexical, self.coverage = self.lexical[places], self.coverage[places]
+        self.cosine, self.fused = self.cosine[places], self.fused[places]
+        self.ranks = {lane: column[places] for lane, column in self.ranks.items()}
+
+    def only_of(self, lane: str) -> list[str]:
+        """The records that no other lane found."""
+        others = sum(column for name, column in self.ranks.items() if name != lane)
+        return [self.ids[place] for place in np.flatnonzero((self.ranks[lane] > 0) & (others == 0)).tolist()]
+
+    def found_by(self, lane: str) -> int:
+        """How many records a lane found."""
+        return int(np.count_nonzero(self.ranks[lane]))
+
+    def candidate(self, place: int, score: float) -> Candidate:
+        """Everything about one record."""
+        lexical, vector, graph = (int(self.ranks[lane][place]) or None for lane in LANES)
+        hit = self._dense[vector - 1] if vector is not None else None
+        return Candidate(
+            id=self.ids[place],
+            lexical=float(self.lexical[place]) if lexical is not None else None,
+            coverage=float(self.coverage[place]),
+            cosine=hit.score if hit is not None else None,
+            passage=(hit.start, hit.end) if hit is not None else None,
+            lexical_rank=lexical,
+            dense_rank=vector,
+            graph_rank=graph,
+            fused=float(self.fused[place]),
+            score=score,
+        )
+
+
+def _grown(column: Scores, count: int, value: float) -> Scores:
+    return np.concatenate([column, np.full(count, value)])

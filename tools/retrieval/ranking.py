@@ -1,0 +1,58 @@
+"""What a search hands on: its best candidates, and how they were found."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A record that some lane found, with what each lane said of it."""
+
+    id: str
+    lexical: float | None = None
+    """BM25 as the lexical lane gives it."""
+    coverage: float = 0.0
+    """The idf-weighted share of the query's terms that the record holds, 0 to 1."""
+    cosine: float | None = None
+    passage: tuple[int, int] | None = None
+    """Character range of the best passage in the record's searchable text."""
+    lexical_rank: int | None = None
+    dense_rank: int | None = None
+    graph_rank: int | None = None
+    fused: float = 0.0
+    score: float = 0.0
+
+    @property
+    def sources(self) -> list[str]:
+        """The lanes that found it."""
+        ranks = {"lexical": self.lexical_rank, "vector": self.dense_rank, "graph": self.graph_rank}
+        return [lane for lane, rank in ranks.items() if rank is not None]
+
+
+@dataclass(slots=True)
+class Ranking:
+    """The permitted candidates, best first, and how they were found."""
+
+    total: int = 0
+    """How many there are."""
+    documents: int = 0
+    """How many of them are document chunks."""
+    best: list[Candidate] = field(default_factory=list)
+    """The first of them, as many as were asked for."""
+    counts: Counter[str] = field(default_factory=Counter)
+    """How many of the candidates each lane found."""
+    degraded: dict[str, str] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=lambda: {"superseded": 0, "not_permitted": 0})
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Record how long a stage took, in milliseconds."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.timings_ms[stage] = round((time.perf_counter() - start) * 1000, 3)
