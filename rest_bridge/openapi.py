@@ -59,6 +59,7 @@ _IDEMPOTENCY_KEY: Schema = {
     "description": "Makes the write safe to repeat: the same key and body give the first answer again.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x21-\\x7e]+$"},
 }
+_REVISION_TAG: Schema = {"type": "string", "pattern": '^(\\*|(W/)?("[1-9][0-9]{0,17}"|[1-9][0-9]{0,17}))$'}
 _STATUS_HEADERS: Mapping[int, Schema] = {
     401: {"WWW-Authenticate": {"description": "How to authenticate.", "schema": {"type": "string"}}},
     405: {"Allow": {"description": "The methods of this path.", "schema": {"type": "string"}}},
@@ -147,8 +148,8 @@ def _parameters(operation: Operation, placement: Placement, request: Schema) -> 
         if name in names
     ]
     for header, name in placement.headers.items():
-        about = properties[name].get("description", "")
-        found.append(_parameter(header.title(), "header", {"type": "string", "description": about}, required=False))
+        about = f"{properties[name].get('description', '')} An entity tag, or `*` for any revision.".strip()
+        found.append(_parameter(header.title(), "header", {**_REVISION_TAG, "description": about}, required=False))
     return found + ([_IDEMPOTENCY_KEY] if operation.mutates else [])
 
 

@@ -37,6 +37,7 @@ from tools.threads import in_thread
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_TAG = re.compile(r'(?:W/)?("?)([1-9][0-9]{0,17})\1')
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,7 @@ class Endpoint:
             raise InvalidRequest(
                 "An Idempotency-Key is 1 to 255 visible ASCII characters.",
                 remediation="Send a fresh UUID for each write, and the same one when you repeat it.",
+                details={"field": "header.Idempotency-Key", "expected": "1 to 255 visible ASCII characters"},
             )
         return key
 
@@ -140,7 +142,7 @@ class Endpoint:
             data |= self.coercion.query(self.placement.query, read_query(scope))
         for header, name in self.placement.headers.items():
             if header in headers and name not in data:
-                data[name] = self.coercion.one(name, headers[header].removeprefix("W/").strip('"'))
+                data |= named_revision(name, header.title(), ", ".join(headers.getlist(header)))
         for name in self.placement.path:
             data[name] = self.coercion.one(name, scope["path_params"][name])
         if self.route.cookies:
@@ -215,6 +217,23 @@ class PathEndpoint:
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         response = await self.endpoints[method].answer(scope, receive)
         await response(scope, receive, send)
+
+
+def named_revision(field: str, header: str, tag: str) -> JsonObject:
+    """Read the revision that a precondition names; `*` means any (RFC 9110, section 13.1.1) and sets nothing.
+
+    Raises:
+        ValidationFailed: It is neither, or names several.
+    """
+    if tag.strip() == "*":
+        return {}
+    if (found := _TAG.fullmatch(tag.strip())) is None:
+        raise ValidationFailed(
+            f"{header} names no revision.",
+            remediation=f'Send the revision that you read, as in `{header}: "3"`, or `*` for any.',
+            details={"field": f"header.{header}", "expected": "one revision, or *"},
+        )
+    return {field: int(found[2])}
 
 
 def build_routes(app: App, operations: Iterable[Operation]) -> list[StarletteRoute]:

@@ -36,7 +36,11 @@ class UpdateEntityRequest(Request):
     category: Label | None = Field(None, description="New category; null clears it.")
     languages: Labels | None = Field(None, description="New programming languages.")
     tags: Labels | None = Field(None, description="New browse-only labels.")
-    metadata: JsonObject | None = Field(None, description="Merged key by key into the metadata; null is stored.")
+    metadata: JsonObject | None = Field(
+        None,
+        description="Merged key by key into the metadata. Null is stored; only the `status`, `priority`, `complexity` "
+        "and `visibility` of tasks, epics and projects refuse it, because they always have one of their words.",
+    )
     expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
 
 
@@ -46,7 +50,7 @@ CLEARABLE = frozenset({"category"})
 
 
 async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> EntityView:
-    """Change the given fields of an entity; metadata is merged key by key.
+    """Change the given fields of an entity; metadata is merged key by key, and null is no status.
 
     Send `expected_revision` to be refused when somebody changed it since you read it. What a source is called and who
     may read it holds for its document chunks, too.

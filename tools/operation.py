@@ -71,7 +71,7 @@ class Route:
     query: frozenset[str] = frozenset()
     """Fields of a request with a body that come from the query string; all of them for GET and DELETE."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Fields that may also come from a header: `{"if-match": "expected_revision"}`, quotes removed."""
+    """Revisions that may also come from a precondition: `{"if-match": "expected_revision"}`; `*` there sets nothing."""
     tag: str = "entities"
     cookies: Literal["set", "clear"] | None = None
     """Whether the answer sets the session cookies (from `access_token`, `refresh_token`) or clears them."""

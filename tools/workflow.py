@@ -28,6 +28,8 @@ def with_defaults(entity_type: str, metadata: JsonObject) -> JsonObject:
 def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObject) -> None:
     """Refuse workflow values that are no words of the interface, and a move out of a task's archive.
 
+    Null is no word: what has a workflow is always in one of its states, and filters rely on that.
+
     Raises:
         ValidationFailed: Unknown status, priority, complexity or project visibility.
         InvalidRequest: The task or epic is archived, which is final.
@@ -50,8 +52,10 @@ def workflow_fields(metadata: JsonObject) -> JsonObject:
 
 def _one_of(key: str, metadata: JsonObject, words: tuple[str, ...]) -> None:
     if key in metadata and metadata[key] not in words:
+        given = "null" if metadata[key] is None else repr(metadata[key])
         raise ValidationFailed(
-            f"metadata.{key} is {metadata[key]!r}; use one of {', '.join(words)}.",
+            f"metadata.{key} is {given}; use one of {', '.join(words)}.",
+            remediation=f"Leave {key} out to keep what it is, or send one of its words.",
             details={"field": f"body.metadata.{key}", "expected": "enum"},
         )
 

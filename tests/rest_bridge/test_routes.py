@@ -93,6 +93,8 @@ async def test_a_path_field_of_the_wrong_shape_is_named(client: httpx2.AsyncClie
 async def test_a_query_field_does_not_come_from_the_body(client: httpx2.AsyncClient, ada: Person, notes: Notes) -> None:
     response = await client.post("/api/notes?sync=true", json={"text": "x", "sync": "ignored"}, headers=ada.bearer)
     assert response.status_code == 201
+    faulty = await client.post("/api/notes?sync=perhaps", json={"text": "x"}, headers=ada.bearer)
+    assert assert_envelope(faulty, 422, "validation_error")["details"]["field"] == "query.sync"
 
 
 async def test_a_path_field_does_not_come_from_the_body(client: httpx2.AsyncClient, ada: Person) -> None:
@@ -110,6 +112,29 @@ async def test_the_body_wins_over_the_header(client: httpx2.AsyncClient, ada: Pe
     headers = {**ada.bearer, "If-Match": '"7"'}
     response = await client.patch("/api/notes/n1", json={"expected_revision": 3}, headers=headers)
     assert response.json() == {"said": "n1 None 3"}
+
+
+@pytest.mark.parametrize("tag", ["*", " * "])
+async def test_any_revision_will_do_for_a_star(client: httpx2.AsyncClient, ada: Person, tag: str) -> None:
+    response = await client.patch("/api/notes/n1", json={"text": "t"}, headers={**ada.bearer, "If-Match": tag})
+    assert response.json() == {"said": "n1 t None"}
+
+
+@pytest.mark.parametrize("tag", ["", '""', "abc", "0", "-1", "1.5", '"1', '"1", "2"', "**", '"*"', "9" * 400, "\u0663"])
+async def test_a_malformed_precondition_is_named_as_the_header(
+    client: httpx2.AsyncClient, ada: Person, tag: str
+) -> None:
+    headers = [*ada.bearer.items(), (b"if-match", tag.encode())]
+    body = assert_envelope(await client.patch("/api/notes/n1", json={}, headers=headers), 422, "validation_error")
+    assert body["details"]["field"] == "header.If-Match"
+    assert "If-Match" in body["message"]
+    assert "*" in body["remediation"]
+
+
+async def test_two_preconditions_are_no_choice(client: httpx2.AsyncClient, ada: Person) -> None:
+    headers = [*ada.bearer.items(), ("If-Match", '"1"'), ("If-Match", '"2"')]
+    response = await client.patch("/api/notes/n1", json={}, headers=headers)
+    assert assert_envelope(response, 422, "validation_error")["details"]["field"] == "header.If-Match"
 
 
 async def test_a_missing_body_is_an_empty_one(client: httpx2.AsyncClient, ada: Person) -> None:
@@ -138,7 +163,8 @@ async def test_head_is_answered_like_get(client: httpx2.AsyncClient, ada: Person
 async def test_a_malformed_idempotency_key_is_refused(client: httpx2.AsyncClient, ada: Person, key: str) -> None:
     headers = [*ada.bearer.items(), (b"idempotency-key", key.encode())]
     response = await client.post("/api/notes", json={"text": "x"}, headers=headers)
-    assert_envelope(response, 400, "invalid_request")
+    refused = assert_envelope(response, 400, "invalid_request")
+    assert refused["details"]["field"] == "header.Idempotency-Key"
 
 
 async def test_a_repeated_write_is_answered_from_its_key(client: httpx2.AsyncClient, ada: Person, notes: Notes) -> None:

@@ -1,0 +1,119 @@
+"""The entity routes of the real catalogue where HTTP has a say: preconditions, odd addresses, a missing part."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from rest_bridge.application import build_asgi
+from tests.rest_bridge.harness import Person, assert_envelope, client_of, serving
+from tools.app import App
+from tools.catalogue import OPERATIONS
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+    async with client_of(build_asgi(app)) as client:
+        yield client
+
+
+async def made(client: httpx2.AsyncClient, person: Person, **fields: Any) -> str:
+    """Create an entity; gives its path."""
+    response = await client.post("/api/entities", json={"name": "kettle", **fields}, headers=person.bearer)
+    assert response.status_code == 201, response.text
+    return f"/api/entities/{response.json()['id']}"
+
+
+async def test_a_star_changes_and_deletes_whatever_revision_there_is(client: httpx2.AsyncClient, ada: Person) -> None:
+    path = await made(client, ada)
+    star = {**ada.bearer, "If-Match": "*"}
+    for revision in (2, 3):
+        changed = await client.patch(path, json={"name": f"kettle {revision}"}, headers=star)
+        assert (changed.status_code, changed.json()["revision"]) == (200, revision)
+    assert_envelope(await client.delete(path, headers={**ada.bearer, "If-Match": '"2"'}), 409, "conflict")
+    assert (await client.delete(path, headers=star)).status_code == 204
+    for refused in (
+        await client.patch(path, json={"name": "x"}, headers=star),
+        await client.delete(path, headers=star),
+    ):
+        assert_envelope(refused, 404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "header", "field"),
+    [
+        ("DELETE", "", {"If-Match": "third"}, "header.If-Match"),
+        ("PATCH", "", {"If-Match": "third"}, "header.If-Match"),
+        ("DELETE", "?expected_revision=third", {}, "query.expected_revision"),
+        ("DELETE", "?expected_revision=0", {"If-Match": "*"}, "query.expected_revision"),
+        ("GET", "?related_limit=many", {}, "query.related_limit"),
+    ],
+)
+async def test_a_faulty_value_is_named_by_where_it_stands(
+    client: httpx2.AsyncClient, ada: Person, method: str, query: str, header: dict[str, str], field: str
+) -> None:
+    path = await made(client, ada)
+    body = {"name": "pot"} if method == "PATCH" else None
+    response = await client.request(method, path + query, json=body, headers={**ada.bearer, **header})
+    assert assert_envelope(response, 422, "validation_error")["details"]["field"] == field
+
+
+@pytest.mark.parametrize("entity_type", ["task", "epic", "project"])
+async def test_null_is_no_status_and_the_operation_says_so(
+    client: httpx2.AsyncClient, ada: Person, entity_type: str
+) -> None:
+    path = await made(client, ada, entity_type=entity_type)
+    response = await client.patch(path, json={"metadata": {"status": None, "x": None}}, headers=ada.bearer)
+    refused = assert_envelope(response, 422, "validation_error")
+    assert refused["details"]["field"] == "body.metadata.status"
+    assert refused["message"].startswith("metadata.status is null; use one of ")
+    assert "Leave status out" in refused["remediation"]
+    assert (await client.patch(path, json={"metadata": {"x": None}}, headers=ada.bearer)).json()["revision"] == 2
+    document = (await client.get("/api/openapi.json")).json()
+    assert "null is no status" in document["paths"]["/api/entities/{entity_id}"]["patch"]["description"]
+
+
+ODD_PATHS = ("%", "%4", "%zz", "%ff", "%ed%a0%80", "%00", "%f0%9f", "a%2Fb", "%25", "..%2f..", "%0a")
+NO_TEXT = ("search=%ff", "search=%ed%a0%80", "%ff=1", "search=%c3", "search=%00")
+ODD_TEXT = ("search=%", "search=%4", "search=%zz", "&&&", "=", "search=a+b%20c", "%00=1")
+
+
+async def test_odd_percent_encoding_is_refused_or_taken_to_the_letter(app: App, ada: Person) -> None:
+    async with (
+        serving(app, OPERATIONS) as port,
+        httpx2.AsyncClient(headers=ada.bearer, trust_env=False) as client,
+    ):
+
+        async def ask(method: str, target: str) -> httpx2.Response:
+            return await client.request(method, httpx2.URL(f"http://127.0.0.1:{port}", raw_path=target.encode()))
+
+        for odd in ODD_PATHS:
+            for method, path in (("GET", "entities"), ("DELETE", "entities"), ("GET", "nowhere")):
+                response = await ask(method, f"/api/{path}/{odd}")
+                code = {404: "not_found", 422: "validation_error"}[response.status_code]
+                assert_envelope(response, response.status_code, code)
+        for odd in NO_TEXT:
+            refused = assert_envelope(await ask("GET", f"/api/entities?{odd}"), 422, "validation_error")
+            assert refused["details"]["field"] in ("query", "query.search")
+        for odd in ODD_TEXT:
+            assert (await ask("GET", f"/api/entities?{odd}")).status_code == 200, odd
+
+
+async def test_a_walk_without_a_graph_is_unavailable(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
+    # A file stands where the folder of the graph belongs, so that no attempt to open it succeeds.
+    blocker = app.folder.path / "organizations" / ada.organization_id / "graph"
+    blocker.parent.mkdir(parents=True)
+    blocker.touch()
+    entity_id = (await made(client, ada)).rpartition("/")[2]
+    for mode in ("related", "traverse", "dependencies"):
+        walk = {"mode": mode, "entity_id": entity_id}
+        refused = assert_envelope(
+            await client.post("/api/search/explore", json=walk, headers=ada.bearer), 503, "unavailable"
+        )
+        assert refused["message"].startswith("The graph is not ready: ")
+        assert "/api/health/ready" in refused["remediation"]
+    listed = await client.post("/api/search/explore", json={}, headers=ada.bearer)
+    assert [entity["id"] for entity in listed.json()["entities"]] == [entity_id]
