@@ -8,6 +8,7 @@ from starlette.datastructures import URL
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from stores.errors import AuthenticationRequired
 from tools.settings import Settings
 
 MCP_PATH = "/mcp"
@@ -15,15 +16,22 @@ METADATA_PATH = "/.well-known/oauth-protected-resource/mcp"
 
 
 def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
-    """Refuse with what an OAuth client needs to find out how to get a token."""
+    """Refuse with what an OAuth client needs to find out how to get a token, beside what every refusal says."""
+    error = AuthenticationRequired(reason, code="invalid_token")
     quoted = reason.replace("\\", "").replace('"', "'")
     header = (
         f'Bearer error="invalid_token", error_description="{quoted}", '
         f'resource_metadata="{base_url(scope, settings)}{METADATA_PATH}"'
     )
     headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode(), "Cache-Control": "no-store"}
-    body = to_json({"error": "invalid_token", "error_description": reason})
-    return Response(body, 401, headers, "application/json")
+    body = {
+        "error": error.code,
+        "error_description": reason,
+        "message": reason,
+        "request_id": scope.get("engrain.request_id", ""),
+        "remediation": error.remediation,
+    }
+    return Response(to_json(body), 401, headers, "application/json")
 
 
 def base_url(scope: Scope, settings: Settings) -> str:

@@ -20,6 +20,7 @@ from auth.principal import SESSION_SCOPES, Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 from rest_bridge.bodies import read_body
 from rest_bridge.mcp_discovery import challenge
+from rest_bridge.mcp_refusals import enveloping
 from tools.settings import Settings
 from tools.threads import in_thread
 
@@ -96,7 +97,7 @@ class McpMount:
             return
         scope[PRINCIPAL] = as_agent(principal)
         scope["user"] = session_owner(principal)
-        await self.serve(scope, receive, send)
+        await self.serve(scope, receive, enveloping(scope, receive, send))
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request to the transport that fits it."""

@@ -61,7 +61,10 @@ async def test_without_a_token_the_answer_says_where_to_learn_more(client: httpx
     response = await client.post("/mcp", json=INITIALIZE, headers=BOTH)
     assert response.status_code == 401
     assert response.json()["error"] == "invalid_token"
-    assert response.json()["error_description"]
+    body = response.json()
+    assert body["error_description"] == body["message"]
+    assert body["request_id"] == response.headers["x-request-id"]
+    assert body["remediation"]
     assert response.headers["www-authenticate"].startswith("Bearer ")
     assert f'resource_metadata="{BASE}{METADATA}"' in response.headers["www-authenticate"]
 
@@ -165,11 +168,58 @@ async def test_a_body_over_the_limit_is_refused(client: httpx2.AsyncClient, ada:
     assert_envelope(response, 413, "payload_too_large")
 
 
-async def test_a_host_that_is_not_ours_is_misdirected(client: httpx2.AsyncClient, ada: Person) -> None:
+async def test_a_host_or_a_page_that_is_not_ours_is_told_so(client: httpx2.AsyncClient, ada: Person) -> None:
     headers = {**BOTH, **ada.bearer, "Host": "rebound.example"}
-    assert (await client.post("/mcp", json=rpc("tools/list"), headers=headers)).status_code == 421
+    refused = assert_envelope(await client.post("/mcp", json=rpc("tools/list"), headers=headers), 421, "api_error")
+    assert "'rebound.example'" in refused["message"]
+    assert "ENGRAIN_ALLOWED_HOSTS" in refused["remediation"]
     headers = {**BOTH, **ada.bearer, "Origin": "https://evil.example"}
-    assert (await client.post("/mcp", json=rpc("tools/list"), headers=headers)).status_code == 403
+    answer = await client.post("/mcp", json=rpc("tools/list"), headers=headers)
+    assert "evil.example" in assert_envelope(answer, 403, "cross_origin_refused")["message"]
+
+
+MODERN = {"Mcp-Protocol-Version": "2026-07-28"}
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status", "code"),
+    [
+        ("POST", {**BOTH, "Content-Type": "text/plain"}, 400, "invalid_request"),
+        ("POST", {**BOTH, **MODERN, "Content-Type": "text/plain"}, 400, "invalid_request"),
+        ("POST", {**BOTH, **MODERN, "Accept": "text/html"}, 406, "api_error"),
+        ("GET", {**BOTH, **MODERN}, 405, "method_not_allowed"),
+        ("DELETE", {**BOTH, **MODERN}, 405, "method_not_allowed"),
+    ],
+)
+async def test_what_is_refused_outside_the_protocol_has_the_envelope(
+    client: httpx2.AsyncClient, ada: Person, method: str, headers: dict[str, str], status: int, code: str
+) -> None:
+    content = json.dumps(rpc("tools/list"))
+    response = await client.request(method, "/mcp", content=content, headers={**headers, **ada.bearer})
+    assert_envelope(response, status, code)
+    assert response.headers.get("allow") == ("POST" if status == 405 else None)
+
+
+async def test_a_body_over_the_limit_in_a_session_is_refused_alike(client: httpx2.AsyncClient, ada: Person) -> None:
+    headers = {**await open_session(client, ada), **ada.bearer}
+    response = await client.post("/mcp", content=b"x" * (8 * 1024 * 1024 + 1), headers=headers)
+    assert_envelope(response, 413, "payload_too_large")
+
+
+async def test_what_is_refused_within_the_protocol_stays_a_message_of_it(
+    client: httpx2.AsyncClient, ada: Person
+) -> None:
+    session = {**await open_session(client, ada), **ada.bearer}
+    for refused in (
+        await client.post("/mcp", json=rpc("tools/list"), headers={**session, "Accept": "text/html"}),
+        await client.post("/mcp", json=rpc("tools/list"), headers={**session, "Mcp-Session-Id": "0" * 32}),
+        await client.post("/mcp", json=rpc("no/such"), headers={**BOTH, **MODERN, **ada.bearer}),
+        await client.put("/mcp", json=rpc("tools/list"), headers=session),
+    ):
+        assert refused.status_code in (400, 404, 405, 406)
+        assert refused.json()["jsonrpc"] == "2.0"
+        assert refused.json()["error"]["message"]
+        assert refused.headers["x-request-id"]
 
 
 @asynccontextmanager

@@ -1,0 +1,69 @@
+"""What the MCP library refuses before it speaks JSON-RPC, in the envelope of every other refusal."""
+
+from collections.abc import Callable, Mapping
+
+from starlette.datastructures import Headers
+from starlette.types import Message, Receive, Scope, Send
+
+from rest_bridge.envelope import refusal
+from stores.errors import EngrainError, Forbidden, InvalidRequest, MethodNotAllowed, PayloadTooLarge
+
+_SHOWN = 100
+"""Characters of a header's value that a message repeats."""
+
+
+def enveloping(scope: Scope, receive: Receive, send: Send) -> Send:
+    """Pass answers on, but give a refusal that is no JSON our envelope; its status and its headers stay.
+
+    A JSON-RPC error is left alone: it is what MCP clients read.
+    """
+    replaced = False
+
+    async def pass_on(message: Message) -> None:
+        nonlocal replaced
+        if message["type"] == "http.response.start" and message["status"] >= 400:
+            headers = Headers(raw=message["headers"])
+            replaced = not headers.get("content-type", "").startswith("application/json")
+            if replaced:
+                kept = {name: value for name, value in headers.items() if not name.startswith("content-")}
+                response = refusal(_reason(scope, message["status"]), scope, kept)
+                response.status_code = message["status"]
+                await response(scope, receive, send)
+        if not replaced:
+            await send(message)
+
+    return pass_on
+
+
+def _reason(scope: Scope, status: int) -> EngrainError:
+    return _REASONS[status](scope) if status in _REASONS else EngrainError("/mcp refused it.", code="api_error")
+
+
+def _shown(scope: Scope, header: str) -> str:
+    return repr(Headers(scope=scope).get(header, "")[:_SHOWN])
+
+
+_REASONS: Mapping[int, Callable[[Scope], EngrainError]] = {
+    400: lambda scope: InvalidRequest(
+        f"The Content-Type is {_shown(scope, 'content-type')}, and /mcp takes JSON.",
+        remediation="Send the JSON-RPC message with `Content-Type: application/json`.",
+    ),
+    403: lambda scope: Forbidden(
+        f"Pages of {_shown(scope, 'origin')} may not use /mcp.",
+        code="cross_origin_refused",
+        remediation="Add the page's origin to ENGRAIN_CORS_ORIGINS.",
+    ),
+    405: lambda scope: MethodNotAllowed(f"{scope['method']} is not a method of /mcp in this revision of the protocol."),
+    406: lambda scope: EngrainError(
+        f"The Accept header is {_shown(scope, 'accept')}, and /mcp answers with JSON or a stream.",
+        code="api_error",
+        remediation="Send `Accept: application/json, text/event-stream`.",
+    ),
+    413: lambda scope: PayloadTooLarge("The message is larger than what /mcp takes."),
+    421: lambda scope: EngrainError(
+        f"The Host header is {_shown(scope, 'host')}, which is no name of this server.",
+        code="api_error",
+        remediation="Add the name to ENGRAIN_ALLOWED_HOSTS, or set ENGRAIN_BASE_URL to the public address.",
+    ),
+}
+"""The library's own refusals outside JSON-RPC, by status."""
