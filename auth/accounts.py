@@ -12,7 +12,7 @@ from auth.principal import Principal
 from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, ValidationFailed
 from stores.ledger import Ledger
-from stores.records import Identity, Organization, Session, User
+from stores.records import Identity, Organization, Role, Session, User
 
 _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(?:\.[^@\s.]+)*")
 _NAME_LENGTH = 200
@@ -61,8 +61,7 @@ class Accounts:
         organization = Organization(
             str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now
         )
-        self.ledger.create_account(user, organization)
-        return self._start_session(user_id, organization.id)
+        return self._start_session(self.ledger.create_account(user, organization), organization, "owner")
 
     def sign_in(self, email: str, password: str) -> SignedIn:
         """Check a password and start a session in the user's default organization.
@@ -72,14 +71,14 @@ class Accounts:
         """
         user = self.ledger.user_by_email(email.strip())
         known = self.passwords.verify(user.password_hash if user else None, password)
-        organization = self.ledger.default_organization(user.id) if user and known else None
         if user is None or not known:
             raise AuthenticationRequired(
                 "Invalid credentials", remediation="Check the e-mail address and the password."
             )
-        if organization is None:
+        memberships = self.ledger.memberships(user.id)
+        if not memberships:
             raise Forbidden("Your account belongs to no organization.", remediation="Ask for an invitation to one.")
-        return self._start_session(user.id, organization.id)
+        return self._start_session(user, *memberships[0])
 
     def refresh(self, refresh_token: str) -> SignedIn:
         """Rotate both tokens. A refresh token works once; using a spent one ends its session.
@@ -94,7 +93,10 @@ class Accounts:
         session = self.ledger.rotate_session(claims.session_id, claims.token_id, fresh, self.clock())
         if isinstance(session, str) or session.user_id != claims.user_id:
             raise AuthenticationRequired("The refresh token was already used or revoked.", remediation="Log in again.")
-        return self._signed_in(session)
+        identity = self.ledger.identity(session.user_id, session.organization_id, session.id)
+        if identity is None:
+            raise AuthenticationRequired("The session has ended.")
+        return self._signed_in(identity, session)
 
     def authenticate(self, token: str) -> Principal:
         """Turn an access token into the caller, with role and rights as they are now.
@@ -136,24 +138,21 @@ class Accounts:
             )
         return principal_of(identity, self.ledger.project_access(identity.organization.id))
 
-    def _start_session(self, user_id: str, organization_id: str) -> SignedIn:
+    def _start_session(self, user: User, organization: Organization, role: Role) -> SignedIn:
         now = self.clock()
         session = Session(
             id=str(uuid.uuid4()),
-            user_id=user_id,
-            organization_id=organization_id,
+            user_id=user.id,
+            organization_id=organization.id,
             refresh_id=str(uuid.uuid4()),
             created_at=now,
             expires_at=now + self.tokens.refresh_lifetime,
             revoked_at=None,
         )
         self.ledger.create_session(session)
-        return self._signed_in(session)
+        return self._signed_in(Identity(user, organization, role, session), session)
 
-    def _signed_in(self, session: Session) -> SignedIn:
-        identity = self.ledger.identity(session.user_id, session.organization_id, session.id)
-        if identity is None:
-            raise AuthenticationRequired("The session has ended.")
+    def _signed_in(self, identity: Identity, session: Session) -> SignedIn:
         whose = (session.user_id, session.organization_id, session.id)
         return SignedIn(
             identity=identity,
