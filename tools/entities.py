@@ -12,11 +12,13 @@ from stores.ledger import ChunkPlace, EntityQuery
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.entity_models import (
+    CommaSeparated,
     EntityId,
     EntityView,
     Label,
     RelatedEntity,
     entity_view,
+    split_list,
 )
 from tools.entity_types import EntityType
 from tools.operation import Call, Operation, Request, Result, Route, Tool
@@ -30,8 +32,8 @@ class ListEntitiesRequest(Request):
     language: Label | None = Field(None, description="Only this programming language.")
     category: Label | None = Field(None, description="Only this category.")
     search: Annotated[str, Field(max_length=1000)] | None = Field(None, description="Text in name or description.")
-    project_ids: Annotated[str, Field(max_length=10_000)] | None = Field(
-        None, description="Comma-separated project ids."
+    project_ids: CommaSeparated | None = Field(
+        None, description="Only these projects (ids), comma-separated; empty is no filter."
     )
     page: int = Field(1, ge=1, le=1_000_000, description="Page, from 1.")
     page_size: int = Field(50, ge=1, le=200, description="Entities on a page.")
@@ -75,11 +77,6 @@ async def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> E
         page_size=request.page_size,
         has_more=request.page * request.page_size < total,
     )
-
-
-def split_list(text: str | None) -> tuple[str, ...]:
-    """Read a comma-separated list."""
-    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
 def chunk_metadata(place: ChunkPlace) -> JsonObject:

@@ -3,7 +3,8 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from stores.records import Entity, JsonObject
 from tools.entity_types import EntityType
@@ -21,6 +22,27 @@ Label = Annotated[str, StringConstraints(min_length=1, max_length=LABEL_LIMIT)]
 Labels = Annotated[list[Label], Field(max_length=LABELS_LIMIT)]
 EntityId = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 RelatedTo = Annotated[list[EntityId], Field(max_length=100)]
+
+
+def split_list(text: str | None) -> tuple[str, ...]:
+    """Read a comma-separated list."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def _naming_something(text: str) -> str:
+    if text and not split_list(text):
+        message = "it names nothing between its commas; leave it out to filter nothing"
+        raise PydanticCustomError("names_nothing", message, {"expected": "names between the commas"})
+    return text
+
+
+CommaSeparated = Annotated[
+    str,
+    StringConstraints(max_length=10_000),
+    AfterValidator(_naming_something),
+    Field(json_schema_extra={"pattern": r"^$|[^,\s]"}),
+]
+"""A list in one text. An empty one filters nothing; commas and blanks alone are a mistake, no list of everything."""
 
 
 class EntityFields(Request):

@@ -11,13 +11,12 @@ from stores.graph import NeighbourQuery
 from stores.ledger import EntityQuery
 from stores.records import Entity, JsonObject
 from tools.app import App
-from tools.entities import readable, split_list
-from tools.entity_models import EntityId, Label
+from tools.entities import readable
+from tools.entity_models import CommaSeparated, EntityId, Label, split_list
 from tools.entity_types import EntityType
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.threads import in_thread
 
-Words = Annotated[str, Field(max_length=2000)]
 WALK_LIMIT = 1000
 """Entities that a walk reaches at most; the answer's `total` cannot pass it."""
 DEPENDENCY_NAMES = frozenset({"DEPENDS_ON", "REQUIRES", "BLOCKS"})
@@ -47,9 +46,9 @@ class ExploreRequest(Request):
     no_epic: bool = Field(False, description="Only tasks without an epic.")
     complexity: Label | None = Field(None, description="Only tasks of this complexity.")
     feature: Label | None = Field(None, description="Only tasks of this feature.")
-    status: Words | None = Field(None, description="Only these statuses, comma-separated.")
-    priority: Words | None = Field(None, description="Only these priorities, comma-separated.")
-    tags: Words | None = Field(None, description="Only with one of these tags, comma-separated.")
+    status: CommaSeparated | None = Field(None, description="Only these statuses, comma-separated.")
+    priority: CommaSeparated | None = Field(None, description="Only these priorities, comma-separated.")
+    tags: CommaSeparated | None = Field(None, description="Only with one of these tags, comma-separated.")
     include_archived: bool = Field(False, description="Whether archived ones are shown.")
     limit: int = Field(50, ge=1, le=200, description="Most entities.")
     offset: int = Field(0, ge=0, le=1_000_000, description="Entities to skip.")

@@ -61,6 +61,20 @@ async def test_a_faulty_value_is_named_by_where_it_stands(
     assert assert_envelope(response, 422, "validation_error")["details"]["field"] == field
 
 
+async def test_a_list_of_nothing_but_commas_is_no_list_of_everything(client: httpx2.AsyncClient, ada: Person) -> None:
+    await made(client, ada)
+    for nothing in ("%2C", ",,", "%20", "%20,%20"):
+        answer = await client.get(f"/api/entities?project_ids={nothing}", headers=ada.bearer)
+        refused = assert_envelope(answer, 422, "validation_error")
+        assert refused["details"]["field"] == "query.project_ids"
+        assert "leave it out" in refused["message"]
+    for field in ("status", "priority", "tags"):
+        answer = await client.post("/api/search/explore", json={field: ","}, headers=ada.bearer)
+        assert assert_envelope(answer, 422, "validation_error")["details"]["field"] == f"body.{field}"
+    for given, total in (("", 1), ("project_ids=", 1), ("project_ids=nowhere,", 0)):
+        assert (await client.get(f"/api/entities?{given}", headers=ada.bearer)).json()["total"] == total, given
+
+
 @pytest.mark.parametrize("entity_type", ["task", "epic", "project"])
 async def test_null_is_no_status_and_the_operation_says_so(
     client: httpx2.AsyncClient, ada: Person, entity_type: str
