@@ -1,11 +1,11 @@
 """Explore: lists and walks of the graph without semantic search."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from auth.policy import may_read
 from stores.errors import Unavailable, ValidationFailed
 from stores.graph import NeighbourQuery
 from stores.ledger import EntityQuery
@@ -86,8 +86,14 @@ async def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
 
 
 def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
-    projects = [*(request.project_ids or ()), *([request.project] if request.project else ())]
-    query = EntityQuery(
+    query = replace(_query(call, request), limit=request.limit, offset=request.offset)
+    entities, total = app.ledger.list_entities(call.caller.organization_id, query)
+    return _page(request, [explored(entity) for entity in entities], total)
+
+
+def _query(call: Call, request: ExploreRequest) -> EntityQuery:
+    """What the filters let through, of a list and of a walk alike."""
+    return EntityQuery(
         visibility=call.caller.visible,
         types=tuple(request.types or ()),
         statuses=split_list(request.status),
@@ -95,17 +101,13 @@ def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
         tags=split_list(request.tags),
         languages=(request.language,) if request.language else (),
         category=request.category,
-        project_ids=tuple(projects),
+        project_ids=(*(request.project_ids or ()), *((request.project,) if request.project else ())),
         epic=request.epic,
         no_epic=request.no_epic,
         complexity=request.complexity,
         feature=request.feature,
         include_archived=request.include_archived,
-        limit=request.limit,
-        offset=request.offset,
     )
-    entities, total = app.ledger.list_entities(call.caller.organization_id, query)
-    return _page(request, [explored(entity) for entity in entities], total)
 
 
 def explored(entity: Entity, step: tuple[str, Literal["outgoing", "incoming"], int] | None = None) -> ExploredEntity:
@@ -160,46 +162,23 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
         query = NeighbourQuery(visibility=call.caller.visible, names=names, limit_per_id=WALK_LIMIT)
         depth = request.depth if request.mode == "traverse" else 1
         reached = indexes.graph.walk(start.id, depth=depth, query=query, cap=WALK_LIMIT)
-    entities = app.ledger.entities(organization, [step.id for step in reached.entities])
+    entities = _kept(app, call, request, [step.id for step in reached.entities])
     superseded = app.ledger.superseded(organization, list(entities), visibility=call.caller.visible)
     shown = [
         explored(entities[step.id], (step.name, step.direction, step.distance))
         for step in reached.entities
-        if step.id in entities
-        and step.id not in superseded
-        and may_read(call.caller, entities[step.id].visibility)
-        and _kept(entities[step.id], request)
+        if step.id in entities and step.id not in superseded
     ]
     return _page(request, shown[request.offset : request.offset + request.limit], len(shown))
 
 
-def _kept(entity: Entity, request: ExploreRequest) -> bool:
-    """Whether an entity that a walk reached passes the filters that a list applies in the ledger."""
-    statuses = split_list(request.status)
-    archived = entity.metadata.get("status") == "archived"
-    if archived and not request.include_archived and "archived" not in statuses:
-        return False
-    if request.no_epic and entity.metadata.get("epic_id"):
-        return False
-    one = (request.language,) if request.language else ()
-    wanted: tuple[tuple[Iterable[object], Iterable[str]], ...] = (
-        ((entity.entity_type,), request.types or ()),
-        (entity.languages, one),
-        ((entity.category,), (request.category,) if request.category else ()),
-        ((entity.project_id,), [*(request.project_ids or ()), *((request.project,) if request.project else ())]),
-        ((entity.metadata.get("epic_id"),), (request.epic,) if request.epic else ()),
-        ((entity.metadata.get("complexity"),), (request.complexity,) if request.complexity else ()),
-        ((entity.metadata.get("feature"),), (request.feature,) if request.feature else ()),
-        ((entity.metadata.get("status"),), statuses),
-        ((entity.metadata.get("priority"),), split_list(request.priority)),
-        (entity.tags, split_list(request.tags)),
-    )
-    return all(_any_of(found, accepted) for found, accepted in wanted)
-
-
-def _any_of(found: Iterable[object], accepted: Iterable[str]) -> bool:
-    words = {word.casefold() for word in accepted}
-    return not words or any(isinstance(value, str) and value.casefold() in words for value in found)
+def _kept(app: App, call: Call, request: ExploreRequest, reached: Sequence[str]) -> dict[str, Entity]:
+    """Read those of the entities that a walk reached which the caller may see and the filters let through, by id."""
+    if not reached:
+        return {}
+    query = replace(_query(call, request), ids=tuple(reached), include_chunks=True, limit=len(reached))
+    entities, _ = app.ledger.list_entities(call.caller.organization_id, query)
+    return {entity.id: entity for entity in entities}
 
 
 def explored_text(page: Explored) -> str:

@@ -33,6 +33,8 @@ class EntityQuery:
     """What to list. An empty tuple filters nothing; words are compared in any case."""
 
     visibility: frozenset[str]
+    ids: tuple[str, ...] = ()
+    """Of these alone, at most a few thousand."""
     types: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()
     priorities: tuple[str, ...] = ()
@@ -80,6 +82,8 @@ class Listing(Store):
 def _conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     yield _table.c.organization_id == organization_id
     yield _table.c.visibility.in_(sorted(query.visibility))
+    if query.ids:
+        yield _table.c.id.in_(sorted(set(query.ids)))
     for column, words in (
         (_table.c.type_key, query.types),
         (_table.c.status_key, query.statuses),

@@ -1,5 +1,7 @@
 """Walking the graph: explore, expand_neighbors and fetch_slice."""
 
+from typing import Any
+
 import pytest
 
 from stores.errors import NotFound, ValidationFailed
@@ -31,6 +33,50 @@ async def test_explore_lists_with_filters_and_hides_the_archived(owner: Person) 
     assert (everything["total"], everything["actual_total"], everything["has_more"]) == (1, 3, True)
     chosen = await owner.call("explore", types=["task"], status="doing, todo", priority="medium")
     assert chosen["actual_total"] == 2
+
+
+async def test_a_walk_goes_through_the_filters_of_a_list(owner: Person) -> None:
+    hub = (await owner.call("create_entity", name="hub"))["id"]
+    project = (await owner.call("create_entity", name="P", entity_type="project", related_to=[hub]))["id"]
+    within = {"project_id": project}
+    epic = (await owner.call("create_entity", name="E", entity_type="epic", metadata=within, related_to=[hub]))["id"]
+    tasks: list[dict[str, Any]] = [
+        {"status": "doing", "priority": "high", "project_id": project, "epic_id": epic, "complexity": "simple"},
+        {"status": "todo", "priority": "low", "project_id": project, "feature": "Tea"},
+        {"status": "archived", "epic_id": epic, "feature": "coffee"},
+    ]
+    for number, metadata in enumerate(tasks):
+        await owner.call("create_entity", name=f"t{number}", entity_type="task", metadata=metadata, related_to=[hub])
+    note = {"name": "n", "entity_type": "note", "category": "Cafe\u0301", "languages": ["Python"], "tags": ["Warm"]}
+    await owner.call("create_entity", **note, related_to=[hub])
+    odd = {"status": "Archived", "epic_id": 7}
+    await owner.call("create_entity", name="odd", metadata=odd, related_to=[hub], sync=True)
+    filters: list[tuple[dict[str, Any], set[str]]] = [
+        ({}, {"P", "E", "t0", "t1", "n"}),
+        ({"types": ["task", "note"]}, {"t0", "t1", "n"}),
+        ({"language": "python"}, {"n"}),
+        ({"category": "CAF\u00c9"}, {"n"}),
+        ({"tags": "cold, warm"}, {"n"}),
+        ({"project": project}, {"E", "t0", "t1"}),
+        ({"project_ids": [project, "nowhere"]}, {"E", "t0", "t1"}),
+        ({"epic": epic}, {"t0"}),
+        ({"no_epic": True, "types": ["task", "episode"], "include_archived": True}, {"t1", "odd"}),
+        ({"complexity": "SIMPLE"}, {"t0"}),
+        ({"feature": "tea"}, {"t1"}),
+        ({"status": "Doing,todo"}, {"t0", "t1"}),
+        ({"status": "ARCHIVED"}, {"t2", "odd"}),
+        ({"priority": "high"}, {"t0"}),
+        ({"include_archived": True, "types": ["task"]}, {"t0", "t1", "t2"}),
+    ]
+    for given, names in filters:
+        walked = await owner.call("explore", mode="related", entity_id=hub, **given)
+        listed = await owner.call("explore", **given)
+        assert {entity["name"] for entity in walked["entities"]} == names, given
+        assert {entity["name"] for entity in listed["entities"]} - {"hub"} == names, given
+        assert (walked["total"], walked["actual_total"]) == (len(names), len(names)), given
+    pages = [await owner.call("explore", mode="related", entity_id=hub, limit=2, offset=at) for at in (0, 2, 4)]
+    assert [page["has_more"] for page in pages] == [True, True, False]
+    assert {entity["name"] for page in pages for entity in page["entities"]} == {"P", "E", "t0", "t1", "n"}
 
 
 async def test_explore_walks_up_to_its_depth(owner: Person) -> None:

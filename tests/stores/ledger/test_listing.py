@@ -37,6 +37,7 @@ def tasks(ledger: Ledger) -> Ledger:
     ("filters", "expected"),
     [
         ({}, "abd"),
+        ({"ids": ("b", "d", "e", "nowhere")}, "bd"),
         ({"types": ("TASK",)}, "ab"),
         ({"types": ("pattern", "task")}, "abd"),
         ({"types": ("Document",)}, "f"),
