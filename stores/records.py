@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import JsonValue
 
@@ -15,6 +15,9 @@ ORGANIZATION = "organization"
 Kind = Literal["entity", "relation"]
 ChangeOperation = Literal["create", "update", "delete"]
 Role = Literal["owner", "admin", "member", "viewer"]
+ProjectRole = Literal["project_viewer", "project_contributor", "project_maintainer", "project_owner"]
+PROJECT_ROLES: tuple[ProjectRole, ...] = get_args(ProjectRole)
+"""From the least to the most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +159,21 @@ class User:
     avatar_url: str | None
     codehost_id: int | None
     created_at: datetime
+    bio: str | None = None
+    email_verified_at: datetime | None = None
+    """When the address was proved to be the user's; None while it never was."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalIdentity:
+    """An account at a sign-in provider that stands for a user here."""
+
+    provider: str
+    subject: str
+    """What the provider calls the account, unique with the provider and never reused by it."""
+    user_id: str
+    email: str | None
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +199,12 @@ class Session:
     created_at: datetime
     expires_at: datetime
     revoked_at: datetime | None
+    provider: str | None = None
+    """The sign-in provider that vouched for the user; None for a password."""
+    user_agent: str | None = None
+    ip_address: str | None = None
+    last_used_at: datetime | None = None
+    """When its tokens were last rotated; None before the first time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +224,80 @@ class ProjectAccess:
     project_id: str
     visibility: Literal["org", "private"]
     creator_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a member was given besides the role in the organization, and every project of it."""
+
+    projects: tuple[ProjectAccess, ...]
+    roles: Mapping[str, ProjectRole]
+    """By project: the greatest of what was granted to the user, to a team of the user, and to its creator."""
+    team_ids: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A user in an organization or a team."""
+
+    user: User
+    role: Role
+    joined_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectMember:
+    """A user with a role of its own in a project."""
+
+    user: User
+    role: ProjectRole
+    joined_at: datetime | None
+    """None for the creator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """Members of an organization who get roles in projects together."""
+
+    organization_id: str
+    id: str
+    name: str
+    slug: str
+    description: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """An offer of membership to whoever owns an e-mail address."""
+
+    id: str
+    organization_id: str
+    email: str
+    role: Role
+    invited_by: str
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A credential of a user in one organization, without its secret. Empty narrowings narrow nothing."""
+
+    id: str
+    organization_id: str
+    user_id: str
+    name: str
+    prefix: str
+    scopes: tuple[str, ...]
+    project_ids: tuple[str, ...]
+    memory_space_ids: tuple[str, ...]
+    live: bool
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
+    """To the minute."""
 
 
 Facet = Literal["entity_type", "project_id", "category", "status", "source_id", "language", "assignee"]

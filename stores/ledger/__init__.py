@@ -1,31 +1,54 @@
 """The ledger: SQL behind one interface, on SQLite or PostgreSQL. What this module names is the contract."""
 
+from stores.ledger.account_rows import SLUG_LENGTH, check_slug
+from stores.ledger.api_keys import KeyIdentity
+from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.feed import Snapshot
+from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
+from stores.ledger.identities import greater_role
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
 from stores.ledger.listing import EntityQuery, SortKey
+from stores.ledger.organizations import DeletionListener
 from stores.ledger.relations import RelationDraft
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Standing
+from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
 
 __all__ = [
+    "SLUG_LENGTH",
+    "AuditDraft",
+    "AuditEntry",
+    "AuditQuery",
+    "AuthorizationCode",
     "ChunkPlace",
     "Claim",
     "CommitListener",
+    "DeletionListener",
+    "DeviceLogin",
+    "DeviceRefusal",
     "EntityQuery",
+    "Grant",
+    "GrantIdentity",
+    "GrantRefusal",
     "Idempotency",
+    "KeyIdentity",
     "KeyedRequest",
     "Lease",
     "Leases",
     "Ledger",
+    "OAuthClient",
     "RelationDraft",
     "Replay",
     "RotationRefusal",
     "Snapshot",
     "SortKey",
     "Standing",
+    "TokenPair",
     "Transaction",
+    "check_slug",
+    "greater_role",
 ]

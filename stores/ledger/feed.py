@@ -23,7 +23,9 @@ PAGE = 500
 _changes = schema.changes
 _of_organization = _changes.c.organization_id == bindparam("organization")
 _organization = schema.organizations.c.id == bindparam("organization")
-_head = select(schema.organizations.c.seq, schema.organizations.c.batch).where(_organization)
+_head = select(schema.organizations.c.seq, schema.organizations.c.batch).where(
+    _organization, schema.organizations.c.deleted_at.is_(None)
+)
 _oldest = select(func.min(_changes.c.sequence)).where(_of_organization)
 _batch = select(_changes.c.batch).where(_of_organization, _changes.c.sequence == bindparam("sequence"))
 _after = (

@@ -1,25 +1,39 @@
 """The ledger: the only truth. Everything that is kept is kept here first, and the indexes follow its feed."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 from sqlalchemy import Connection, select, update
 
 from stores.clock import Clock, utc_now
+from stores.errors import Unavailable
 from stores.ledger import schema
 from stores.ledger.accounts import Accounts
+from stores.ledger.api_keys import ApiKeys
+from stores.ledger.audit import Audit
+from stores.ledger.departures import Departures
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.entities import EntityReads
+from stores.ledger.expiry import Expiry
 from stores.ledger.feed import FeedReads
+from stores.ledger.grants import Grants
 from stores.ledger.idempotency import Claim, Idempotency
+from stores.ledger.identities import Identities
+from stores.ledger.invitations import Invitations
 from stores.ledger.leases import Leases
+from stores.ledger.links import Links
 from stores.ledger.listing import Listing
+from stores.ledger.members import Members
 from stores.ledger.migrating import migrate
+from stores.ledger.projects import ProjectMembers
 from stores.ledger.relations import RelationReads
+from stores.ledger.resets import Resets
 from stores.ledger.sessions import Sessions
 from stores.ledger.standings import StandingReads
+from stores.ledger.teams import Teams
+from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
 
 CommitListener = Callable[[str, int], None]
@@ -27,7 +41,15 @@ CommitListener = Callable[[str, int], None]
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class Ledger(EntityReads, StandingReads, RelationReads, DocumentReads, Listing, FeedReads, Accounts, Sessions):
+class _Records(EntityReads, StandingReads, RelationReads, DocumentReads, Listing, FeedReads):
+    """What is known."""
+
+
+class _People(Identities, Accounts, Links, Resets, Sessions, Members, Departures, Expiry):
+    """Who may know it."""
+
+
+class Ledger(_Records, _People):
     """A ledger that is open. Every method may be called from any thread.
 
     Do not open a transaction, or call another method that writes, inside a transaction of the same thread:
@@ -38,6 +60,14 @@ class Ledger(EntityReads, StandingReads, RelationReads, DocumentReads, Listing, 
         super().__init__(database, clock, epoch)
         self.idempotency = Idempotency(database, clock)
         self.leases = Leases(database, clock)
+        self.audit = Audit(database, clock)
+        self.api_keys = ApiKeys(database, clock)
+        self.invitations = Invitations(database, clock)
+        self.project_members = ProjectMembers(database, clock)
+        self.teams = Teams(database, clock)
+        self.tickets = Tickets(database, clock)
+        self.device_logins = DeviceLogins(database, clock)
+        self.grants = Grants(database, clock)
         self.on_commit: list[CommitListener] = []
         """Called with the organization and the last sequence number after each commit that grew its feed."""
 
@@ -101,7 +131,9 @@ class Ledger(EntityReads, StandingReads, RelationReads, DocumentReads, Listing, 
         self._database.checkpoint()
 
     def close(self) -> None:
-        """Close every connection."""
+        """Write down which API keys were used, and close every connection."""
+        with suppress(Unavailable):
+            self.api_keys.write_uses()
         self._database.close()
 
 

@@ -1,22 +1,31 @@
 """Sessions: families of refresh tokens of which only the latest is valid."""
 
-from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
-from sqlalchemy import ColumnElement, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, insert, select, update
 
+from stores.errors import NotFound
 from stores.ledger import schema
-from stores.ledger.encoding import from_micros, optional_instant, optional_micros, to_micros
-from stores.ledger.store import Store
+from stores.ledger.account_rows import SESSION_COLUMNS, session_values, to_session
+from stores.ledger.account_tables import device_logins, oauth_codes, oauth_grants
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import to_micros
+from stores.ledger.store import Store, clashing
 from stores.records import Session
 
 _sessions = schema.sessions
+_members = schema.memberships
 
-SESSION_COLUMNS = [
-    _sessions.c[name]
-    for name in ("id", "user_id", "organization_id", "refresh_id", "created_at", "expires_at", "revoked_at")
-]
+_alive_of_user = (
+    select(*SESSION_COLUMNS)
+    .where(
+        _sessions.c.user_id == bindparam("user"),
+        _sessions.c.revoked_at.is_(None),
+        _sessions.c.expires_at > bindparam("now"),
+    )
+    .order_by(_sessions.c.created_at.desc(), _sessions.c.id)
+)
 
 RotationRefusal = Literal["reused", "ended"]
 """`reused`: the refresh token was used before, and the whole session is revoked now. `ended`: it was over already."""
@@ -25,58 +34,114 @@ RotationRefusal = Literal["reused", "ended"]
 class Sessions(Store):
     """Sign-ins."""
 
-    def create_session(self, session: Session) -> None:
-        """Store a sign-in."""
-        values = {
-            "id": session.id,
-            "user_id": session.user_id,
-            "organization_id": session.organization_id,
-            "refresh_id": session.refresh_id,
-            "created_at": to_micros(session.created_at),
-            "expires_at": to_micros(session.expires_at),
-            "revoked_at": optional_micros(session.revoked_at),
-        }
+    def create_session(self, session: Session, audit: AuditDraft | None = None) -> None:
+        """Store a sign-in.
+
+        Raises:
+            Conflict: The id is taken.
+            NotFound: The user or the organization is gone.
+        """
+        values = session_values(session)
         with self._database.write() as connection:
-            connection.execute(insert(_sessions), values)
+            with clashing("A session of that id exists already.", "The user or the organization does not exist."):
+                connection.execute(insert(_sessions), values)
+            append_audit(connection, self._clock(), audit)
 
     def session(self, session_id: str) -> Session | None:
         """Return a session, over or not."""
         row = self._first(select(*SESSION_COLUMNS).where(_sessions.c.id == session_id), {})
         return None if row is None else to_session(row)
 
+    def sessions(self, user_id: str) -> list[Session]:
+        """Return a user's sessions that are neither revoked nor over, the newest first."""
+        rows = self._all(_alive_of_user, {"user": user_id, "now": to_micros(self._clock())})
+        return [to_session(row) for row in rows]
+
     def rotate_session(
-        self, session_id: str, old_refresh_id: str, new_refresh_id: str, now: datetime
+        self,
+        session_id: str,
+        old_refresh_id: str,
+        new_refresh_id: str,
+        now: datetime,
+        *,
+        expires_at: datetime | None = None,
     ) -> Session | RotationRefusal:
         """Replace the valid refresh token of a session; of two that try with the same one, one succeeds.
 
         A token that is not the valid one was used before, by its owner or by a thief: the whole session is revoked.
+        With `expires_at` the session is prolonged until then.
         """
-        alive = (
-            _sessions.c.id == session_id,
-            _sessions.c.revoked_at.is_(None),
-            _sessions.c.expires_at > to_micros(now),
-        )
         rotate = (
             update(_sessions)
-            .where(*alive, _sessions.c.refresh_id == old_refresh_id)
-            .values(refresh_id=new_refresh_id)
+            .where(*_alive(session_id, now), _sessions.c.refresh_id == old_refresh_id)
+            .values(refresh_id=new_refresh_id, last_used_at=to_micros(now))
             .returning(*SESSION_COLUMNS)
         )
+        if expires_at is not None:
+            rotate = rotate.values(expires_at=to_micros(expires_at))
         with self._database.write() as connection:
             row = connection.execute(rotate).first()
             if row is not None:
                 return to_session(row)
-            revoked = connection.execute(update(_sessions).where(*alive).values(revoked_at=to_micros(now)))
-            return "reused" if revoked.rowcount else "ended"
+            revoke = update(_sessions).where(*_alive(session_id, now)).values(revoked_at=to_micros(now))
+            return "reused" if connection.execute(revoke).rowcount else "ended"
 
-    def revoke_session(self, session_id: str) -> bool:
-        """End a session; tell whether it had not been ended before."""
-        return self._revoke(_sessions.c.id == session_id) == 1
+    def switch_session(
+        self, session_id: str, organization_id: str, new_refresh_id: str, audit: AuditDraft | None = None
+    ) -> Session | None:
+        """Move a session to another organization of its user, with a new refresh token; None when it is over.
 
-    def revoke_sessions(self, user_id: str, *, keep: str | None = None) -> int:
-        """End all sessions of a user but the one to keep; return how many."""
-        owned = _sessions.c.user_id == user_id
-        return self._revoke(owned if keep is None else owned & (_sessions.c.id != keep))
+        Tokens that name the organization before, and the refresh token before, hold no more.
+
+        Raises:
+            NotFound: The user is no member of the organization.
+        """
+        with self._database.write() as connection:
+            now = self._clock()
+            found = select(_sessions.c.user_id).where(*_alive(session_id, now)).with_for_update()
+            user_id = connection.execute(found).scalar()
+            if user_id is None:
+                return None
+            member = select(_members.c.role).where(
+                _members.c.user_id == user_id, _members.c.organization_id == organization_id
+            )
+            if connection.execute(member).first() is None:
+                raise NotFound("There is no such organization.")
+            move = update(_sessions).where(_sessions.c.id == session_id).returning(*SESSION_COLUMNS)
+            moved = {"organization_id": organization_id, "refresh_id": new_refresh_id, "last_used_at": to_micros(now)}
+            row = connection.execute(move.values(moved)).one()
+            append_audit(connection, now, audit)
+            return to_session(row)
+
+    def revoke_session(self, session_id: str, *, user_id: str | None = None, audit: AuditDraft | None = None) -> bool:
+        """End a session, with `user_id` only if it is that user's; tell whether it had not been ended before."""
+        which = _sessions.c.id == session_id
+        if user_id is not None:
+            which &= _sessions.c.user_id == user_id
+        with self._database.write() as connection:
+            now = self._clock()
+            if not _revoke(connection, to_micros(now), which):
+                return False
+            append_audit(connection, now, audit)
+            return True
+
+    def revoke_sessions(
+        self,
+        user_id: str,
+        *,
+        keep: str | None = None,
+        organization_id: str | None = None,
+        audit: AuditDraft | None = None,
+    ) -> int:
+        """End all sessions of a user but the one to keep, everywhere or in one organization; return how many.
+
+        What MCP clients were granted, and device logins on their way, end as well; API keys do not.
+        """
+        with self._database.write() as connection:
+            now = self._clock()
+            ended = end_sign_ins(connection, to_micros(now), user_id, organization_id=organization_id, keep=keep)
+            append_audit(connection, now, audit)
+            return ended
 
     def prune_sessions(self, before: datetime) -> int:
         """Delete the sessions that were over before; return how many."""
@@ -84,14 +149,32 @@ class Sessions(Store):
         with self._database.write() as connection:
             return connection.execute(statement).rowcount
 
-    def _revoke(self, which: ColumnElement[bool]) -> int:
-        statement = update(_sessions).where(which, _sessions.c.revoked_at.is_(None))
-        with self._database.write() as connection:
-            return connection.execute(statement.values(revoked_at=to_micros(self._clock()))).rowcount
+
+def end_sign_ins(
+    connection: Connection, now: int, user_id: str, *, organization_id: str | None = None, keep: str | None = None
+) -> int:
+    """End, in a transaction, whatever a user signed in by: sessions, grants, codes; return how many sessions."""
+    for table in (oauth_codes, device_logins):
+        connection.execute(delete(table).where(*_owned(table, user_id, organization_id)))
+    grants = update(oauth_grants).where(*_owned(oauth_grants, user_id, organization_id))
+    connection.execute(grants.where(oauth_grants.c.revoked_at.is_(None)).values(revoked_at=now))
+    owned = _owned(_sessions, user_id, organization_id)
+    return _revoke(connection, now, *owned, *([] if keep is None else [_sessions.c.id != keep]))
 
 
-def to_session(row: Sequence[Any]) -> Session:
-    """Return the session of a row of `SESSION_COLUMNS`."""
-    cells: list[Any] = list(row)
-    cells[4:7] = from_micros(cells[4]), from_micros(cells[5]), optional_instant(cells[6])
-    return Session(*cells)
+def _owned(table: Table, user_id: str, organization_id: str | None) -> list[ColumnElement[bool]]:
+    owned = [table.c.user_id == user_id]
+    return owned if organization_id is None else [*owned, table.c.organization_id == organization_id]
+
+
+def _alive(session_id: str, now: datetime) -> list[ColumnElement[bool]]:
+    return [
+        _sessions.c.id == session_id,
+        _sessions.c.revoked_at.is_(None),
+        _sessions.c.expires_at > to_micros(now),
+    ]
+
+
+def _revoke(connection: Connection, now: int, *which: ColumnElement[bool]) -> int:
+    statement = update(_sessions).where(*which, _sessions.c.revoked_at.is_(None)).values(revoked_at=now)
+    return connection.execute(statement).rowcount

@@ -1,11 +1,15 @@
 """What the parts of the ledger share: its database and its clock."""
 
-from collections.abc import Mapping, Sequence
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Executable, Row
+from sqlalchemy.exc import IntegrityError
 
 from stores.clock import Clock
+from stores.errors import Conflict, NotFound
 from stores.ledger.engine import Database
 
 Cells = Row[*tuple[Any, ...]]
@@ -26,3 +30,25 @@ class Store:
     def _first(self, statement: Executable, values: Mapping[str, Any]) -> Cells | None:
         with self._database.read() as connection:
             return connection.execute(statement, values).first()
+
+
+@contextmanager
+def clashing(taken: str, gone: str = "") -> Iterator[None]:
+    """Say what a row runs into: one that has the place already, or the absence of what it belongs to.
+
+    Raises:
+        Conflict: With the first sentence.
+        NotFound: With the second one.
+    """
+    try:
+        yield
+    except IntegrityError as error:
+        if _is_duplicate(error):
+            raise Conflict(taken) from error
+        raise NotFound(gone or taken) from error
+
+
+def _is_duplicate(error: IntegrityError) -> bool:
+    if isinstance(error.orig, sqlite3.Error):
+        return error.orig.sqlite_errorcode in (sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
+    return getattr(error.orig, "sqlstate", None) == "23505"

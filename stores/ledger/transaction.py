@@ -3,6 +3,7 @@
 from sqlalchemy import update
 
 from stores.ledger import schema
+from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import check_id, check_text
 from stores.ledger.erasure import Erasure
 from stores.ledger.idempotency import Claim, ClaimedWrites
@@ -27,6 +28,14 @@ class Transaction(Erasure, RelationWrites, ClaimedWrites, FencedWrites):
                 _access.c.organization_id == self.organization_id, _access.c.project_id == access.project_id
             )
             self._run(statement.values(values), {})
+
+    def audit(self, draft: AuditDraft) -> None:
+        """Remember the deed that this transaction is.
+
+        Raises:
+            ValidationFailed: A text cannot be stored.
+        """
+        append_audit(self._connection, self.now, draft)
 
     def seal(self, claim: Claim | None) -> None:
         """Write what belongs at the end: the claim's mark, then the feed."""

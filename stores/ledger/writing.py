@@ -33,7 +33,7 @@ class Entry:
 
 _lock_organization = (
     select(schema.organizations.c.seq)
-    .where(schema.organizations.c.id == bindparam("organization"))
+    .where(schema.organizations.c.id == bindparam("organization"), schema.organizations.c.deleted_at.is_(None))
     .with_for_update(key_share=True)
 )
 _advance = (

@@ -20,7 +20,7 @@ def test_a_rotation_makes_the_new_token_the_only_valid_one(
     ledger: Ledger, session: Session, clock: SteppingClock
 ) -> None:
     rotated = ledger.rotate_session("s1", "refresh-1", "refresh-2", clock.now)
-    assert rotated == replace(session, refresh_id="refresh-2") == ledger.session("s1")
+    assert rotated == replace(session, refresh_id="refresh-2", last_used_at=clock.now) == ledger.session("s1")
 
 
 def test_a_used_token_revokes_the_whole_session(ledger: Ledger, session: Session, clock: SteppingClock) -> None:

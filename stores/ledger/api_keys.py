@@ -1,0 +1,206 @@
+"""API keys: found by their prefix, proved by a keyed hash that the caller compares. Their use is noted in memory."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from threading import Lock
+from typing import Any
+
+from sqlalchemy import Select, bindparam, insert, or_, select, update
+
+from stores.clock import Clock
+from stores.errors import NotFound
+from stores.ledger import schema
+from stores.ledger.account_tables import api_keys
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import (
+    check_id,
+    check_text,
+    dump_json,
+    from_micros,
+    load_strings,
+    optional_instant,
+    optional_micros,
+    to_micros,
+)
+from stores.ledger.engine import Database
+from stores.ledger.identities import IDENTITY_COLUMNS, IDENTITY_WIDTH, to_identity
+from stores.ledger.rows import Values
+from stores.ledger.store import Store, clashing
+from stores.records import ApiKey, Identity
+
+USE_NOTED_EVERY = timedelta(minutes=1)
+
+_keys = api_keys
+_columns = [
+    _keys.c[name]
+    for name in (
+        "id",
+        "organization_id",
+        "user_id",
+        "name",
+        "prefix",
+        "scopes",
+        "project_ids",
+        "memory_space_ids",
+        "live",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+        "last_used_at",
+    )
+]
+_memberships = schema.memberships
+_by_prefix = (
+    select(*IDENTITY_COLUMNS, *_columns, _keys.c.key_hash)
+    .select_from(_keys)
+    .join(schema.users, schema.users.c.id == _keys.c.user_id)
+    .join(schema.organizations, schema.organizations.c.id == _keys.c.organization_id)
+    .join(
+        _memberships,
+        (_memberships.c.user_id == _keys.c.user_id) & (_memberships.c.organization_id == _keys.c.organization_id),
+    )
+    .where(
+        _keys.c.prefix == bindparam("prefix"),
+        _keys.c.revoked_at.is_(None),
+        or_(_keys.c.expires_at.is_(None), _keys.c.expires_at > bindparam("now")),
+    )
+)
+_one = select(*_columns).where(_keys.c.organization_id == bindparam("organization"), _keys.c.id == bindparam("key"))
+_of_organization = (
+    select(*_columns)
+    .where(_keys.c.organization_id == bindparam("organization"))
+    .order_by(_keys.c.created_at.desc(), _keys.c.id)
+)
+_note = update(_keys).where(
+    _keys.c.id == bindparam("of_key"), or_(_keys.c.last_used_at.is_(None), _keys.c.last_used_at < bindparam("at"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyIdentity:
+    """Whose key a prefix belongs to, and the hash that a presented key must have."""
+
+    identity: Identity
+    key: ApiKey
+    key_hash: str = field(repr=False)
+
+
+class ApiKeys(Store):
+    """API keys of every organization."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self._lock = Lock()
+        self._noted: dict[str, int] = {}
+        """The last noted use of each key in microseconds, in the database or on its way there."""
+        self._unwritten: set[str] = set()
+
+    def create(self, key: ApiKey, key_hash: str, audit: AuditDraft | None = None) -> None:
+        """Store a key.
+
+        Raises:
+            Conflict: The id or the prefix is taken: make another key.
+            NotFound: The user or the organization does not exist.
+        """
+        values = _values(key, key_hash)
+        with self._database.write() as connection:
+            with clashing("A key of that prefix exists already.", "The user or the organization does not exist."):
+                connection.execute(insert(_keys), values)
+            append_audit(connection, self._clock(), audit)
+
+    def find(self, prefix: str) -> KeyIdentity | None:
+        """Return whose key has a prefix, with the role of this moment, in one query; compare the hash next.
+
+        None when there is none, it was revoked or has expired, or its user is no member any more.
+        """
+        row = self._first(_by_prefix, {"prefix": prefix, "now": to_micros(self._clock())})
+        if row is None:
+            return None
+        return KeyIdentity(to_identity(row, None), self._to_key(row[IDENTITY_WIDTH:-1]), row[-1])
+
+    def key(self, organization_id: str, key_id: str) -> ApiKey | None:
+        """Return a key, valid or not."""
+        row = self._first(_one, {"organization": organization_id, "key": key_id})
+        return None if row is None else self._to_key(row)
+
+    def of_organization(self, organization_id: str, *, user_id: str | None = None) -> list[ApiKey]:
+        """Return the keys of an organization, of all its members or of one, valid or not; the newest first."""
+        statement: Select[Any] = _of_organization
+        if user_id is not None:
+            statement = statement.where(_keys.c.user_id == user_id)
+        return [self._to_key(row) for row in self._all(statement, {"organization": organization_id})]
+
+    def revoke(self, organization_id: str, key_id: str, audit: AuditDraft | None = None) -> None:
+        """End a key at once; one that has ended already is left as it is, and no audit entry written.
+
+        Raises:
+            NotFound: There is no such key.
+        """
+        with self._database.write() as connection:
+            if connection.execute(_one, {"organization": organization_id, "key": key_id}).first() is None:
+                raise NotFound(f"There is no API key {key_id}.")
+            now = self._clock()
+            statement = update(_keys).where(_keys.c.id == key_id, _keys.c.revoked_at.is_(None))
+            if connection.execute(statement.values(revoked_at=to_micros(now))).rowcount:
+                append_audit(connection, now, audit)
+
+    def note_use(self, key_id: str) -> None:
+        """Take note that a key is used now: in memory, without waiting for anybody."""
+        now = to_micros(self._clock())
+        with self._lock:
+            if now - self._noted.get(key_id, 0) >= USE_NOTED_EVERY // timedelta(microseconds=1):
+                self._noted[key_id] = now
+                self._unwritten.add(key_id)
+
+    def write_uses(self) -> int:
+        """Write the noted uses, at most one per key and minute however often this is called; return how many.
+
+        Raises:
+            Unavailable: The ledger cannot be written to; the uses stay noted.
+        """
+        with self._lock:
+            uses: list[dict[str, Any]] = [
+                {"of_key": key_id, "at": self._noted[key_id]} for key_id in sorted(self._unwritten)
+            ]
+        if uses:
+            with self._database.write() as connection:
+                connection.execute(_note.values(last_used_at=bindparam("at")), uses)
+        with self._lock:
+            self._unwritten -= {use["of_key"] for use in uses if self._noted[use["of_key"]] == use["at"]}
+        return len(uses)
+
+    def _to_key(self, row: Sequence[Any]) -> ApiKey:
+        cells: list[Any] = list(row)
+        cells[5:8] = (load_strings(cell) for cell in cells[5:8])
+        with self._lock:
+            used_at = max(cells[12] or 0, self._noted.get(cells[0], 0))
+        cells[9:13] = (
+            from_micros(cells[9]),
+            optional_instant(cells[10]),
+            optional_instant(cells[11]),
+            optional_instant(used_at or None),
+        )
+        return ApiKey(*cells)
+
+
+def _values(key: ApiKey, key_hash: str) -> Values:
+    check_id(key.id)
+    check_id(key.prefix)
+    check_text((key.name, key_hash))
+    return {
+        "id": key.id,
+        "organization_id": key.organization_id,
+        "user_id": key.user_id,
+        "name": key.name,
+        "prefix": key.prefix,
+        "key_hash": key_hash,
+        "scopes": dump_json(key.scopes),
+        "project_ids": dump_json(key.project_ids),
+        "memory_space_ids": dump_json(key.memory_space_ids),
+        "live": key.live,
+        "created_at": to_micros(key.created_at),
+        "expires_at": optional_micros(key.expires_at),
+        "revoked_at": optional_micros(key.revoked_at),
+        "last_used_at": optional_micros(key.last_used_at),
+    }

@@ -1,0 +1,127 @@
+"""The audit log: who did what to what, written with the deed and never changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, Connection, insert, select
+
+from stores.ledger.account_tables import audit_entries
+from stores.ledger.encoding import check_keys, dump_json, from_micros, load_object, to_micros
+from stores.ledger.store import Store
+from stores.records import JsonObject
+
+_entries = audit_entries
+_columns = [
+    _entries.c[name]
+    for name in ("id", "created_at", "organization_id", "actor_id", "action", "resource", "details", "request")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDraft:
+    """What is to be remembered of a deed; the ledger adds id and time."""
+
+    action: str
+    """`<noun>.<verb>`: `project.create`, `member.remove`."""
+    organization_id: str | None
+    """None for what concerns the server."""
+    actor_id: str | None
+    """The user who did it; None where nobody is known."""
+    resource: str | None = None
+    """The id of what it was done to."""
+    details: JsonObject = field(default_factory=dict)
+    request: JsonObject = field(default_factory=dict)
+    """Request id, address, user agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One deed."""
+
+    id: str
+    created_at: datetime
+    draft: AuditDraft
+
+
+@dataclass(frozen=True, slots=True)
+class AuditQuery:
+    """Which entries to list. None matches all."""
+
+    organization_id: str | None
+    """None for what concerns the server: never all organizations."""
+    actor_id: str | None = None
+    action: str | None = None
+    """An action that ends in a dot stands for all that begin with it."""
+    resource: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    """The first instant that is too late."""
+    limit: int = 50
+    offset: int = 0
+
+
+class Audit(Store):
+    """The log of every organization, and of the server."""
+
+    def append(self, draft: AuditDraft) -> None:
+        """Remember a deed that no transaction of the ledger belongs to."""
+        with self._database.write() as connection:
+            append_audit(connection, self._clock(), draft)
+
+    def entries(self, query: AuditQuery) -> list[AuditEntry]:
+        """Return the entries of a query, newest first."""
+        statement = (
+            select(*_columns)
+            .where(*_conditions(query))
+            .order_by(_entries.c.created_at.desc(), _entries.c.id.desc())
+            .limit(query.limit)
+            .offset(query.offset)
+        )
+        return [_to_entry(row) for row in self._all(statement, {})]
+
+
+def append_audit(connection: Connection, now: datetime, draft: AuditDraft | None) -> None:
+    """Remember a deed in the transaction that does it; None is nothing to remember.
+
+    Raises:
+        ValidationFailed: A text cannot be stored.
+    """
+    if draft is None:
+        return
+    check_keys((draft.action, draft.actor_id, draft.organization_id, draft.resource))
+    values = {
+        "id": uuid4().hex,
+        "organization_id": draft.organization_id,
+        "actor_id": draft.actor_id,
+        "action": draft.action,
+        "resource": draft.resource,
+        "details": dump_json(draft.details),
+        "request": dump_json(draft.request),
+        "created_at": to_micros(now),
+    }
+    connection.execute(insert(_entries), values)
+
+
+def _conditions(query: AuditQuery) -> list[ColumnElement[bool]]:
+    found = [_entries.c.organization_id == query.organization_id]
+    for column, wanted in ((_entries.c.actor_id, query.actor_id), (_entries.c.resource, query.resource)):
+        if wanted is not None:
+            found.append(column == wanted)
+    if query.action is not None and query.action.endswith("."):
+        found += [_entries.c.action > query.action, _entries.c.action < query.action[:-1] + "/"]
+    elif query.action is not None:
+        found.append(_entries.c.action == query.action)
+    if query.since is not None:
+        found.append(_entries.c.created_at >= to_micros(query.since))
+    if query.until is not None:
+        found.append(_entries.c.created_at < to_micros(query.until))
+    return found
+
+
+def _to_entry(row: Sequence[Any]) -> AuditEntry:
+    cells: list[Any] = list(row)
+    draft = AuditDraft(cells[4], cells[2], cells[3], cells[5], load_object(cells[6]), load_object(cells[7]))
+    return AuditEntry(cells[0], from_micros(cells[1]), draft)

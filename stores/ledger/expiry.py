@@ -1,0 +1,48 @@
+"""Expiry: removing credentials that hold no more."""
+
+from datetime import timedelta
+
+from sqlalchemy import ColumnElement, Table, delete, exists, or_, select
+
+from stores.ledger.account_tables import (
+    device_logins,
+    invitations,
+    oauth_clients,
+    oauth_codes,
+    oauth_grants,
+    oauth_tokens,
+    password_resets,
+    tickets,
+)
+from stores.ledger.encoding import to_micros
+from stores.ledger.store import Store
+
+REMEMBERED = timedelta(days=30)
+"""Invitations, spent codes and grants stay this long after their end: a replay is still recognised."""
+
+UNUSED = timedelta(days=90)
+"""Anybody may register a client: one that nobody lets in for this long is forgotten."""
+
+
+class Expiry(Store):
+    """What is past its time."""
+
+    def prune_expired(self) -> int:
+        """Delete tickets, codes, resets, invitations, grants and clients that hold no more; return how many rows."""
+        now = self._clock()
+        at, before, unused = (to_micros(now - age) for age in (timedelta(0), REMEMBERED, UNUSED))
+        granted = exists(select(oauth_grants.c.id).where(oauth_grants.c.client_id == oauth_clients.c.id))
+        coded = exists(select(oauth_codes.c.code_hash).where(oauth_codes.c.client_id == oauth_clients.c.id))
+        over: list[tuple[Table, ColumnElement[bool]]] = [
+            (tickets, tickets.c.expires_at < at),
+            (device_logins, device_logins.c.expires_at < at),
+            (password_resets, password_resets.c.expires_at < at),
+            (invitations, invitations.c.expires_at < before),
+            (oauth_tokens, oauth_tokens.c.expires_at < before),
+            (oauth_tokens, (oauth_tokens.c.kind == "access") & (oauth_tokens.c.expires_at < at)),
+            (oauth_codes, oauth_codes.c.expires_at < before),
+            (oauth_grants, or_(oauth_grants.c.expires_at < before, oauth_grants.c.revoked_at < before)),
+            (oauth_clients, (oauth_clients.c.last_used_at < unused) & ~granted & ~coded),
+        ]
+        with self._database.write() as connection:
+            return sum(connection.execute(delete(table).where(which)).rowcount for table, which in over)

@@ -1,0 +1,353 @@
+"""Grants: what people allowed MCP clients, by OAuth 2.1. The ledger sees the hashes of codes and tokens only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from stores.errors import NotFound
+from stores.ledger import schema
+from stores.ledger.account_tables import oauth_clients, oauth_codes, oauth_grants, oauth_tokens
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import (
+    check_id,
+    check_text,
+    dump_json,
+    from_micros,
+    load_object,
+    load_strings,
+    optional_instant,
+    to_micros,
+)
+from stores.ledger.identities import IDENTITY_COLUMNS, IDENTITY_WIDTH, to_identity
+from stores.ledger.store import Store, clashing
+from stores.records import Identity, JsonObject
+
+GrantRefusal = Literal["reused", "ended"]
+"""`reused`: the code or token was spent before, and its grant is revoked now. `ended`: unknown, expired or revoked."""
+
+_clients = oauth_clients
+_codes = oauth_codes
+_grants = oauth_grants
+_tokens = oauth_tokens
+_memberships = schema.memberships
+
+_client = select(
+    _clients.c.id, _clients.c.secret_hash, _clients.c.metadata, _clients.c.created_at, _clients.c.last_used_at
+).where(_clients.c.id == bindparam("client"))
+_code_columns = [
+    _codes.c[name]
+    for name in (
+        "client_id",
+        "user_id",
+        "organization_id",
+        "redirect_uri",
+        "redirect_uri_explicit",
+        "code_challenge",
+        "resource",
+        "scopes",
+        "expires_at",
+    )
+]
+_code = select(*_code_columns).where(
+    _codes.c.code_hash == bindparam("code"), _codes.c.grant_id.is_(None), _codes.c.expires_at > bindparam("now")
+)
+_grant_columns = [
+    _grants.c[name]
+    for name in (
+        "id",
+        "client_id",
+        "user_id",
+        "organization_id",
+        "resource",
+        "scopes",
+        "created_at",
+        "last_used_at",
+        "expires_at",
+        "revoked_at",
+    )
+]
+_alive = (_grants.c.revoked_at.is_(None), _grants.c.expires_at > bindparam("now"))
+_token_holds = (_tokens.c.spent_at.is_(None), _tokens.c.expires_at > bindparam("now"))
+_by_access_token = (
+    select(*IDENTITY_COLUMNS, *_grant_columns, _tokens.c.scopes, _tokens.c.expires_at)
+    .select_from(_tokens)
+    .join(_grants, _grants.c.id == _tokens.c.grant_id)
+    .join(schema.users, schema.users.c.id == _grants.c.user_id)
+    .join(schema.organizations, schema.organizations.c.id == _grants.c.organization_id)
+    .join(
+        _memberships,
+        (_memberships.c.user_id == _grants.c.user_id) & (_memberships.c.organization_id == _grants.c.organization_id),
+    )
+    .where(_tokens.c.token_hash == bindparam("token"), _tokens.c.kind == "access", *_token_holds, *_alive)
+)
+_by_refresh_token = (
+    select(*_grant_columns, _tokens.c.spent_at)
+    .join(_tokens, _tokens.c.grant_id == _grants.c.id)
+    .where(
+        _tokens.c.token_hash == bindparam("token"),
+        _tokens.c.kind == "refresh",
+        _tokens.c.expires_at > bindparam("now"),
+        *_alive,
+    )
+)
+_of_user = (
+    select(*_grant_columns)
+    .where(_grants.c.user_id == bindparam("user"), *_alive)
+    .order_by(_grants.c.created_at.desc(), _grants.c.id)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthClient:
+    """A program that was registered, by itself or by an operator."""
+
+    id: str
+    secret_hash: str | None
+    """None for a public client."""
+    metadata: JsonObject
+    """As registered (RFC 7591): redirect URIs, name, …"""
+    created_at: datetime
+    last_used_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationCode:
+    """What a person just allowed a client, before the client fetched its tokens."""
+
+    client_id: str
+    user_id: str
+    organization_id: str
+    redirect_uri: str
+    redirect_uri_explicit: bool
+    """Whether the client named it: then it must name it again."""
+    code_challenge: str
+    """Of PKCE, method S256."""
+    resource: str | None
+    scopes: tuple[str, ...]
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a person allowed a client: a family of tokens of which the latest pair is valid."""
+
+    id: str
+    client_id: str
+    user_id: str
+    organization_id: str
+    resource: str | None
+    scopes: tuple[str, ...]
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+    """When the refresh token expires, and with it everything."""
+    revoked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenPair:
+    """The hashes of new tokens."""
+
+    access_hash: str
+    access_expires_at: datetime
+    refresh_hash: str
+    refresh_expires_at: datetime
+    scopes: tuple[str, ...]
+    """Of the access token: those of the grant, or fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrantIdentity:
+    """Who a client acts for, with the role of this moment."""
+
+    identity: Identity
+    grant: Grant
+    scopes: tuple[str, ...]
+    """Of the access token."""
+    expires_at: datetime
+    """Of the access token."""
+
+
+class Grants(Store):
+    """Clients, codes and grants of the authorization server."""
+
+    def add_client(self, client: OAuthClient) -> None:
+        """Store a client.
+
+        Raises:
+            Conflict: The id is taken.
+            ValidationFailed: The metadata cannot be stored.
+        """
+        check_id(client.id)
+        check_text((client.secret_hash,))
+        values = {
+            "id": client.id,
+            "secret_hash": client.secret_hash,
+            "metadata": dump_json(client.metadata),
+            "created_at": to_micros(client.created_at),
+            "last_used_at": to_micros(client.last_used_at),
+        }
+        with self._database.write() as connection, clashing("A client of that id exists already."):
+            connection.execute(insert(_clients), values)
+
+    def client(self, client_id: str) -> OAuthClient | None:
+        """Return a client."""
+        row = self._first(_client, {"client": client_id})
+        if row is None:
+            return None
+        return OAuthClient(row[0], row[1], load_object(row[2]), from_micros(row[3]), from_micros(row[4]))
+
+    def add_code(self, code_hash: str, code: AuthorizationCode, audit: AuditDraft | None = None) -> None:
+        """Store an authorization code.
+
+        Raises:
+            NotFound: The client, the user or the organization does not exist.
+            Conflict: The code is taken.
+        """
+        check_id(code_hash)
+        check_text((code.redirect_uri, code.code_challenge, code.resource))
+        values = {column.name: getattr(code, column.name) for column in _code_columns}
+        values |= {"scopes": dump_json(code.scopes), "expires_at": to_micros(code.expires_at), "code_hash": code_hash}
+        with self._database.write() as connection:
+            with clashing("The code is taken.", "The client, the user or the organization does not exist."):
+                connection.execute(insert(_codes), values)
+            append_audit(connection, self._clock(), audit)
+
+    def code(self, code_hash: str) -> AuthorizationCode | None:
+        """Return what a code stands for, to check the proof of the client; None when it is spent or expired."""
+        row = self._first(_code, {"code": code_hash, "now": to_micros(self._clock())})
+        return None if row is None else _to_code(row)
+
+    def redeem_code(self, code_hash: str, grant_id: str, tokens: TokenPair) -> Grant | GrantRefusal:
+        """Spend a code for a grant with its first tokens; of two that try, one succeeds, and both lose the grant.
+
+        A code that comes twice was stolen by one of them (OAuth 2.1, section 4.1.3): its grant is revoked.
+        """
+        check_id(grant_id)
+        with self._database.write() as connection:
+            now = to_micros(self._clock())
+            spend = (
+                update(_codes)
+                .where(_codes.c.code_hash == code_hash, _codes.c.grant_id.is_(None), _codes.c.expires_at > now)
+                .values(grant_id=grant_id)
+                .returning(*_code_columns)
+            )
+            row = connection.execute(spend).first()
+            if row is None:
+                spent_for = select(_codes.c.grant_id).where(_codes.c.code_hash == code_hash)
+                return _revoke_reused(connection, now, connection.execute(spent_for).scalar())
+            code = _to_code(row)
+            shared = ("client_id", "user_id", "organization_id", "resource")
+            values = {name: getattr(code, name) for name in shared} | {"id": grant_id, "scopes": dump_json(code.scopes)}
+            until = to_micros(tokens.refresh_expires_at)
+            connection.execute(insert(_grants), values | {"created_at": now, "last_used_at": now, "expires_at": until})
+            _insert_tokens(connection, grant_id, tokens)
+            connection.execute(update(_clients).where(_clients.c.id == code.client_id).values(last_used_at=now))
+            return _to_grant(connection.execute(select(*_grant_columns).where(_grants.c.id == grant_id)).one())
+
+    def refreshable(self, refresh_hash: str) -> Grant | None:
+        """Return the grant of a refresh token, spent or not; None when token or grant is over.
+
+        Hand a spent token to `rotate` all the same: that is how the theft is noticed.
+        """
+        row = self._first(_by_refresh_token, {"token": refresh_hash, "now": to_micros(self._clock())})
+        return None if row is None else _to_grant(row[:-1])
+
+    def rotate(self, refresh_hash: str, client_id: str, tokens: TokenPair) -> Grant | GrantRefusal:
+        """Spend a refresh token of a client for new tokens; of two that try with the same one, one succeeds.
+
+        A spent token that comes again revokes the grant. The access token before ends as well.
+        """
+        with self._database.write() as connection:
+            now = to_micros(self._clock())
+            found = connection.execute(_by_refresh_token.with_for_update(), {"token": refresh_hash, "now": now}).first()
+            if found is None or found.client_id != client_id:
+                return "ended"
+            if found.spent_at is not None:
+                return _revoke_reused(connection, now, found.id)
+            spend = update(_tokens).where(_tokens.c.token_hash == refresh_hash).values(spent_at=now)
+            connection.execute(spend)
+            old = delete(_tokens).where(_tokens.c.grant_id == found.id, _tokens.c.kind == "access")
+            connection.execute(old)
+            _insert_tokens(connection, found.id, tokens)
+            until = to_micros(tokens.refresh_expires_at)
+            renew = update(_grants).where(_grants.c.id == found.id).returning(*_grant_columns)
+            row = connection.execute(renew.values(last_used_at=now, expires_at=until)).one()
+            connection.execute(update(_clients).where(_clients.c.id == client_id).values(last_used_at=now))
+            return _to_grant(row)
+
+    def identity(self, access_hash: str) -> GrantIdentity | None:
+        """Return whom a client with an access token acts for, in one query.
+
+        None when the token or the grant is over, or the user is no member of the organization any more.
+        """
+        row = self._first(_by_access_token, {"token": access_hash, "now": to_micros(self._clock())})
+        if row is None:
+            return None
+        grant = _to_grant(row[IDENTITY_WIDTH:-2])
+        return GrantIdentity(to_identity(row, None), grant, load_strings(row[-2]), from_micros(row[-1]))
+
+    def of_user(self, user_id: str) -> list[Grant]:
+        """Return what a user allows clients at present, the newest first."""
+        return [_to_grant(row) for row in self._all(_of_user, {"user": user_id, "now": to_micros(self._clock())})]
+
+    def revoke(self, user_id: str, grant_id: str, audit: AuditDraft | None = None) -> None:
+        """End a grant of a user.
+
+        Raises:
+            NotFound: The user has no such grant, or it has ended.
+        """
+        mine = (_grants.c.id == grant_id, _grants.c.user_id == user_id, _grants.c.revoked_at.is_(None))
+        with self._database.write() as connection:
+            now = self._clock()
+            if connection.execute(update(_grants).where(*mine).values(revoked_at=to_micros(now))).rowcount == 0:
+                raise NotFound("There is no such grant.")
+            append_audit(connection, now, audit)
+
+    def revoke_token(self, token_hash: str, client_id: str) -> bool:
+        """End the grant of a token, access or refresh, on its client's word (RFC 7009); tell whether there was one."""
+        of_token = select(_tokens.c.grant_id).where(_tokens.c.token_hash == token_hash).scalar_subquery()
+        statement = update(_grants).where(
+            _grants.c.id == of_token, _grants.c.client_id == client_id, _grants.c.revoked_at.is_(None)
+        )
+        with self._database.write() as connection:
+            return connection.execute(statement.values(revoked_at=to_micros(self._clock()))).rowcount == 1
+
+
+def _revoke_reused(connection: Connection, now: int, grant_id: str | None) -> GrantRefusal:
+    if grant_id is None:
+        return "ended"
+    statement = update(_grants).where(_grants.c.id == grant_id, _grants.c.revoked_at.is_(None))
+    return "reused" if connection.execute(statement.values(revoked_at=now)).rowcount else "ended"
+
+
+def _insert_tokens(connection: Connection, grant_id: str, tokens: TokenPair) -> None:
+    check_id(tokens.access_hash)
+    check_id(tokens.refresh_hash)
+    scopes = dump_json(tokens.scopes)
+    pair = (
+        ("access", tokens.access_hash, tokens.access_expires_at),
+        ("refresh", tokens.refresh_hash, tokens.refresh_expires_at),
+    )
+    rows = [
+        {"token_hash": hashed, "grant_id": grant_id, "kind": kind, "scopes": scopes, "expires_at": to_micros(until)}
+        for kind, hashed, until in pair
+    ]
+    connection.execute(insert(_tokens), rows)
+
+
+def _to_code(row: Sequence[Any]) -> AuthorizationCode:
+    cells: list[Any] = list(row)
+    cells[7:9] = load_strings(cells[7]), from_micros(cells[8])
+    return AuthorizationCode(*cells)
+
+
+def _to_grant(row: Sequence[Any]) -> Grant:
+    cells: list[Any] = list(row)
+    cells[5] = load_strings(cells[5])
+    cells[6:9] = from_micros(cells[6]), from_micros(cells[7]), from_micros(cells[8])
+    cells[9] = optional_instant(cells[9])
+    return Grant(*cells)

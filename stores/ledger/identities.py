@@ -1,0 +1,136 @@
+"""Identities: who a caller is and what the caller was given, read anew for every request."""
+
+from sqlalchemy import bindparam, literal, select, union_all
+
+from stores.ledger import schema
+from stores.ledger.account_rows import (
+    ORGANIZATION_COLUMNS,
+    ORGANIZATION_WIDTH,
+    SESSION_COLUMNS,
+    USER_COLUMNS,
+    USER_WIDTH,
+    to_organization,
+    to_session,
+    to_user,
+)
+from stores.ledger.account_tables import project_members, team_members, team_projects
+from stores.ledger.encoding import to_micros
+from stores.ledger.rows import Values
+from stores.ledger.store import Cells, Store
+from stores.records import PROJECT_ROLES, Access, Identity, Organization, ProjectAccess, ProjectRole, Role, Session
+
+_users = schema.users
+_organizations = schema.organizations
+_memberships = schema.memberships
+_sessions = schema.sessions
+_projects = schema.project_access
+
+IDENTITY_COLUMNS = [*USER_COLUMNS, *ORGANIZATION_COLUMNS, _memberships.c.role]
+IDENTITY_WIDTH = len(IDENTITY_COLUMNS)
+
+_identity = (
+    select(*IDENTITY_COLUMNS)
+    .join(_memberships, _memberships.c.user_id == _users.c.id)
+    .join(_organizations, _organizations.c.id == _memberships.c.organization_id)
+    .where(_users.c.id == bindparam("user"), _organizations.c.id == bindparam("organization"))
+)
+_identity_in_session = (
+    _identity.add_columns(*SESSION_COLUMNS)
+    .join(_sessions, (_sessions.c.user_id == _users.c.id) & (_sessions.c.organization_id == _organizations.c.id))
+    .where(
+        _sessions.c.id == bindparam("session"),
+        _sessions.c.revoked_at.is_(None),
+        _sessions.c.expires_at > bindparam("now"),
+    )
+)
+_memberships_of = (
+    select(*ORGANIZATION_COLUMNS, _memberships.c.role)
+    .join(_memberships, _memberships.c.organization_id == _organizations.c.id)
+    .where(_memberships.c.user_id == bindparam("user"))
+    .order_by(_organizations.c.is_personal.desc(), _memberships.c.created_at, _organizations.c.id)
+)
+_membership_by_slug = (
+    select(*ORGANIZATION_COLUMNS, _memberships.c.role)
+    .join(_memberships, _memberships.c.organization_id == _organizations.c.id)
+    .where(_memberships.c.user_id == bindparam("user"), _organizations.c.slug == bindparam("slug"))
+)
+_access = union_all(
+    select(
+        literal("project").label("kind"), _projects.c.project_id, _projects.c.visibility, _projects.c.creator_id
+    ).where(_projects.c.organization_id == bindparam("organization")),
+    select(literal("role"), project_members.c.project_id, project_members.c.role, literal("")).where(
+        project_members.c.organization_id == bindparam("organization"),
+        project_members.c.user_id == bindparam("user"),
+    ),
+    select(literal("role"), team_projects.c.project_id, team_projects.c.role, literal(""))
+    .join(
+        team_members,
+        (team_members.c.organization_id == team_projects.c.organization_id)
+        & (team_members.c.team_id == team_projects.c.team_id),
+    )
+    .where(team_members.c.organization_id == bindparam("organization"), team_members.c.user_id == bindparam("user")),
+    select(literal("team"), team_members.c.team_id, literal(""), literal("")).where(
+        team_members.c.organization_id == bindparam("organization"), team_members.c.user_id == bindparam("user")
+    ),
+)
+_RANK = {role: rank for rank, role in enumerate(PROJECT_ROLES)}
+
+
+class Identities(Store):
+    """Reads that decide what a caller may do. Roles are those of this moment."""
+
+    def identity(self, user_id: str, organization_id: str, session_id: str | None) -> Identity | None:
+        """Return who a caller is, in one query.
+
+        None when the user, the membership or the organization is gone, or the session is not the user's in that
+        organization, was revoked or is over. Without a session id, none is asked for.
+        """
+        values: Values = {"user": user_id, "organization": organization_id}
+        if session_id is None:
+            row = self._first(_identity, values)
+        else:
+            now = to_micros(self._clock())
+            row = self._first(_identity_in_session, values | {"session": session_id, "now": now})
+        if row is None:
+            return None
+        return to_identity(row, None if session_id is None else to_session(row[IDENTITY_WIDTH:]))
+
+    def access(self, user_id: str, organization_id: str) -> Access:
+        """Return the projects of an organization, and the project roles and teams of one of its members; one query."""
+        projects: list[ProjectAccess] = []
+        roles: dict[str, ProjectRole] = {}
+        teams: list[str] = []
+        for kind, name, second, third in self._all(_access, {"user": user_id, "organization": organization_id}):
+            if kind == "team":
+                teams.append(name)
+            elif kind == "role":
+                roles[name] = greater_role(roles.get(name), second)
+            else:
+                projects.append(ProjectAccess(name, second, third))
+        roles |= {each.project_id: "project_owner" for each in projects if each.creator_id == user_id}
+        return Access(tuple(projects), roles, frozenset(teams))
+
+    def memberships(self, user_id: str) -> list[tuple[Organization, Role]]:
+        """Return a user's organizations, the personal one first, then the oldest membership."""
+        return [(to_organization(row[:-1]), row[-1]) for row in self._all(_memberships_of, {"user": user_id})]
+
+    def membership_by_slug(self, user_id: str, slug: str) -> tuple[Organization, Role] | None:
+        """Return an organization of a user by its slug, with the user's role; None where the user is no member."""
+        row = self._first(_membership_by_slug, {"user": user_id, "slug": slug})
+        return None if row is None else (to_organization(row[:-1]), row[-1])
+
+    def default_organization(self, user_id: str) -> Organization | None:
+        """Return the organization that a user signs in to: the first of `memberships`."""
+        row = self._first(_memberships_of, {"user": user_id})
+        return None if row is None else to_organization(row[:-1])
+
+
+def to_identity(row: Cells, session: Session | None) -> Identity:
+    """Return the identity of a row that begins with `IDENTITY_COLUMNS`."""
+    organization = row[USER_WIDTH : USER_WIDTH + ORGANIZATION_WIDTH]
+    return Identity(to_user(row[:USER_WIDTH]), to_organization(organization), row[IDENTITY_WIDTH - 1], session)
+
+
+def greater_role(role: ProjectRole | None, other: ProjectRole) -> ProjectRole:
+    """Return that of two project roles which allows more."""
+    return other if role is None or _RANK[other] > _RANK[role] else role

@@ -1,0 +1,156 @@
+"""Invitations: offers of membership by mail, each accepted once. The ledger sees the hashes of their tokens only."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, insert, select, update
+
+from stores.errors import Conflict, InvalidRequest, NotFound
+from stores.ledger import schema
+from stores.ledger.account_tables import invitations
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import check_id, check_keys, check_text, fold, from_micros, to_micros
+from stores.ledger.organizations import insert_membership, lock_organization
+from stores.ledger.store import Store, clashing
+from stores.records import Invitation
+
+_invitations = invitations
+_columns = [
+    _invitations.c[name]
+    for name in ("id", "organization_id", "email", "role", "invited_by", "created_at", "expires_at")
+]
+_pending = (
+    _invitations.c.accepted_at.is_(None),
+    _invitations.c.revoked_at.is_(None),
+    _invitations.c.expires_at > bindparam("now"),
+)
+_pending_of = (
+    select(*_columns)
+    .where(_invitations.c.organization_id == bindparam("organization"), *_pending)
+    .order_by(_invitations.c.created_at.desc(), _invitations.c.id)
+)
+_by_token = select(*_columns).where(_invitations.c.token_hash == bindparam("token"), *_pending)
+_member_of_email = (
+    select(schema.users.c.id)
+    .join(schema.memberships, schema.memberships.c.user_id == schema.users.c.id)
+    .where(
+        schema.users.c.email_key == bindparam("email"),
+        schema.memberships.c.organization_id == bindparam("organization"),
+    )
+)
+
+
+class Invitations(Store):
+    """Invitations of every organization."""
+
+    def create(self, invitation: Invitation, token_hash: str, audit: AuditDraft | None = None) -> None:
+        """Store an invitation; an earlier one to the same address, if still pending, is revoked.
+
+        Raises:
+            NotFound: There is no such organization.
+            Conflict: A member has that address, or the id or the token is taken.
+        """
+        values = _values(invitation, token_hash)
+        with self._database.write() as connection:
+            lock_organization(connection, invitation.organization_id)
+            wanted = {"email": fold(invitation.email), "organization": invitation.organization_id}
+            if connection.execute(_member_of_email, wanted).first() is not None:
+                raise Conflict(f"{invitation.email} is a member of the organization already.")
+            now = self._clock()
+            earlier = update(_invitations).where(
+                _invitations.c.organization_id == invitation.organization_id,
+                _invitations.c.email_key == fold(invitation.email),
+                _invitations.c.accepted_at.is_(None),
+                _invitations.c.revoked_at.is_(None),
+            )
+            connection.execute(earlier.values(revoked_at=to_micros(now)))
+            with clashing("An invitation of that id or token exists already."):
+                connection.execute(insert(_invitations), values)
+            append_audit(connection, now, audit)
+
+    def pending(self, organization_id: str) -> list[Invitation]:
+        """Return what was neither accepted nor revoked and has not expired, the newest first."""
+        values = {"organization": organization_id, "now": to_micros(self._clock())}
+        return [_to_invitation(row) for row in self._all(_pending_of, values)]
+
+    def by_token(self, token_hash: str) -> Invitation | None:
+        """Return the pending invitation of a token."""
+        row = self._first(_by_token, {"token": token_hash, "now": to_micros(self._clock())})
+        return None if row is None else _to_invitation(row)
+
+    def revoke(self, organization_id: str, invitation_id: str, audit: AuditDraft | None = None) -> None:
+        """Withdraw an invitation.
+
+        Raises:
+            NotFound: The organization has no such pending invitation.
+        """
+        with self._database.write() as connection:
+            now = self._clock()
+            statement = update(_invitations).where(
+                _invitations.c.organization_id == organization_id, _invitations.c.id == invitation_id, *_pending
+            )
+            values = {"now": to_micros(now)}
+            if connection.execute(statement.values(revoked_at=to_micros(now)), values).rowcount == 0:
+                raise NotFound("There is no such pending invitation.")
+            append_audit(connection, now, audit)
+
+    def accept(self, token_hash: str, user_id: str, audit: AuditDraft | None = None) -> Invitation:
+        """Spend an invitation: make the user a member. Of two that try at once, one succeeds.
+
+        Raises:
+            InvalidRequest: The token is unknown, spent, revoked or expired, or the invitation is for another address.
+            NotFound: There is no such user.
+            Conflict: The user is a member already; the invitation stays.
+        """
+        with self._database.write() as connection:
+            now = self._clock()
+            invitation = _spend(connection, to_micros(now), token_hash)
+            email = select(schema.users.c.email_key).where(schema.users.c.id == user_id)
+            found = connection.execute(email).scalar()
+            if found is None:
+                raise NotFound(f"User {user_id} does not exist.")
+            if found != fold(invitation.email):
+                raise InvalidRequest(
+                    "The invitation is for another e-mail address.",
+                    remediation="Log in with the address that the invitation was sent to.",
+                )
+            insert_membership(connection, to_micros(now), user_id, invitation.organization_id, invitation.role)
+            append_audit(connection, now, audit)
+            return invitation
+
+
+def _spend(connection: Connection, now: int, token_hash: str) -> Invitation:
+    row = connection.execute(_by_token, {"token": token_hash, "now": now}).first()
+    if row is not None:
+        # The organization before the invitation: whoever deletes the organization locks them in this order too.
+        lock_organization(connection, row.organization_id)
+        statement = update(_invitations).where(_invitations.c.id == row.id, *_pending).values(accepted_at=now)
+        if connection.execute(statement, {"now": now}).rowcount == 1:
+            return _to_invitation(row)
+    raise InvalidRequest(
+        "The invitation is not valid, was used or revoked, or has expired.", remediation="Ask for a new invitation."
+    )
+
+
+def _values(invitation: Invitation, token_hash: str) -> dict[str, Any]:
+    check_id(invitation.id)
+    check_id(token_hash)
+    check_keys((fold(invitation.email), invitation.invited_by))
+    check_text((invitation.email,))
+    return {
+        "id": invitation.id,
+        "organization_id": invitation.organization_id,
+        "token_hash": token_hash,
+        "email": invitation.email,
+        "email_key": fold(invitation.email),
+        "role": invitation.role,
+        "invited_by": invitation.invited_by,
+        "created_at": to_micros(invitation.created_at),
+        "expires_at": to_micros(invitation.expires_at),
+    }
+
+
+def _to_invitation(row: Sequence[Any]) -> Invitation:
+    cells: list[Any] = list(row)
+    cells[5:7] = from_micros(cells[5]), from_micros(cells[6])
+    return Invitation(*cells)

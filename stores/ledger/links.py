@@ -1,0 +1,105 @@
+"""Links: which accounts at sign-in providers stand for which user."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from stores.errors import NotFound
+from stores.ledger.account_rows import USER_COLUMNS, to_user
+from stores.ledger.account_tables import external_identities, password_resets, users
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
+from stores.ledger.sessions import end_sign_ins
+from stores.ledger.store import Store, clashing
+from stores.records import ExternalIdentity, User
+
+_links = external_identities
+_columns = [_links.c[name] for name in ("provider", "subject", "user_id", "email", "created_at")]
+_by_link = (
+    select(*USER_COLUMNS)
+    .join(_links, _links.c.user_id == users.c.id)
+    .where(_links.c.provider == bindparam("provider"), _links.c.subject == bindparam("subject"))
+)
+_links_of = select(*_columns).where(_links.c.user_id == bindparam("user")).order_by(_links.c.created_at, *_columns[:2])
+_lock_user = select(*USER_COLUMNS).where(users.c.id == bindparam("user")).with_for_update()
+
+
+class Links(Store):
+    """External identities of users."""
+
+    def user_by_link(self, provider: str, subject: str) -> User | None:
+        """Return the user that a provider's account stands for."""
+        row = self._first(_by_link, {"provider": provider, "subject": subject})
+        return None if row is None else to_user(row)
+
+    def links(self, user_id: str) -> list[ExternalIdentity]:
+        """Return a user's accounts at providers, the oldest link first."""
+        return [_to_link(row) for row in self._all(_links_of, {"user": user_id})]
+
+    def link_user(self, link: ExternalIdentity, *, reclaim: bool = False, audit: AuditDraft | None = None) -> User:
+        """Let a provider's account stand for an existing user from now on; return the user.
+
+        With `reclaim` the provider vouches for the user's address. If nobody ever proved it to be the user's, whoever
+        signed up with it may be somebody else: the password is cleared and everything signed in ends. Either way the
+        address is verified now.
+
+        Raises:
+            NotFound: There is no such user.
+            Conflict: The provider's account stands for a user already.
+        """
+        with self._database.write() as connection:
+            row = connection.execute(_lock_user, {"user": link.user_id}).first()
+            if row is None:
+                raise NotFound(f"User {link.user_id} does not exist.")
+            insert_link(connection, link)
+            now = self._clock()
+            if reclaim:
+                _reclaim(connection, to_micros(now), to_user(row))
+            append_audit(connection, now, audit)
+            return to_user(connection.execute(_lock_user, {"user": link.user_id}).one())
+
+    def unlink_user(self, user_id: str, provider: str, subject: str, audit: AuditDraft | None = None) -> None:
+        """Let a provider's account stand for nobody.
+
+        Raises:
+            NotFound: It does not stand for that user.
+        """
+        mine = (_links.c.provider == provider, _links.c.subject == subject, _links.c.user_id == user_id)
+        with self._database.write() as connection:
+            if connection.execute(delete(_links).where(*mine)).rowcount == 0:
+                raise NotFound(f"Your account is not linked to that account of {provider}.")
+            append_audit(connection, self._clock(), audit)
+
+
+def insert_link(connection: Connection, link: ExternalIdentity) -> None:
+    """Store a link in a transaction.
+
+    Raises:
+        Conflict: The provider's account stands for a user already.
+        NotFound: There is no such user.
+    """
+    check_id(link.provider)
+    check_id(link.subject)
+    check_text((link.email,))
+    values = {
+        "provider": link.provider,
+        "subject": link.subject,
+        "user_id": link.user_id,
+        "email": link.email,
+        "created_at": to_micros(link.created_at),
+    }
+    with clashing(f"That account of {link.provider} is linked to a user already.", "The user does not exist."):
+        connection.execute(insert(_links), values)
+
+
+def _reclaim(connection: Connection, now: int, user: User) -> None:
+    if user.email_verified_at is not None:
+        return
+    connection.execute(update(users).where(users.c.id == user.id).values(password_hash=None, email_verified_at=now))
+    connection.execute(delete(password_resets).where(password_resets.c.user_id == user.id))
+    end_sign_ins(connection, now, user.id)
+
+
+def _to_link(row: Sequence[Any]) -> ExternalIdentity:
+    return ExternalIdentity(row[0], row[1], row[2], row[3], from_micros(row[4]))

@@ -1,0 +1,152 @@
+"""Members: who belongs to an organization in which role. An organization never loses its last owner by a person."""
+
+from sqlalchemy import Connection, bindparam, delete, func, select, update
+
+from stores.errors import Conflict, NotFound
+from stores.ledger import schema
+from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, to_user
+from stores.ledger.account_tables import api_keys
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import from_micros, to_micros
+from stores.ledger.organizations import insert_membership, lock_organization
+from stores.ledger.sessions import end_sign_ins
+from stores.ledger.store import Cells, Store
+from stores.records import Member, Role
+
+_memberships = schema.memberships
+_membership = (
+    _memberships.c.organization_id == bindparam("of_organization"),
+    _memberships.c.user_id == bindparam("of_user"),
+)
+_role = select(_memberships.c.role).where(*_membership)
+_owners = (
+    select(func.count())
+    .select_from(_memberships)
+    .where(_memberships.c.organization_id == bindparam("of_organization"), _memberships.c.role == "owner")
+)
+_members = (
+    select(*USER_COLUMNS, _memberships.c.role, _memberships.c.created_at)
+    .join(_memberships, _memberships.c.user_id == schema.users.c.id)
+    .where(_memberships.c.organization_id == bindparam("of_organization"))
+    .order_by(_memberships.c.created_at, _memberships.c.user_id)
+)
+_member = _members.where(_memberships.c.user_id == bindparam("of_user"))
+
+
+class Members(Store):
+    """Memberships."""
+
+    def members(self, organization_id: str) -> list[Member]:
+        """Return the members of an organization, the oldest membership first."""
+        return [_to_member(row) for row in self._all(_members, {"of_organization": organization_id})]
+
+    def member(self, organization_id: str, user_id: str) -> Member | None:
+        """Return one member."""
+        row = self._first(_member, _values(organization_id, user_id))
+        return None if row is None else _to_member(row)
+
+    def add_membership(self, user_id: str, organization_id: str, role: Role, audit: AuditDraft | None = None) -> None:
+        """Make a user a member.
+
+        Raises:
+            NotFound: The user or the organization does not exist.
+            Conflict: The user is a member already.
+        """
+        with self._database.write() as connection:
+            lock_organization(connection, organization_id)
+            now = self._clock()
+            insert_membership(connection, to_micros(now), user_id, organization_id, role)
+            append_audit(connection, now, audit)
+
+    def set_member_role(self, organization_id: str, user_id: str, role: Role, audit: AuditDraft | None = None) -> Role:
+        """Change a member's role and return the one before. Of two owners who step down at once, one stays.
+
+        Raises:
+            NotFound: There is no such organization or member.
+            Conflict: It is the last owner.
+        """
+        with self._database.write() as connection:
+            lock_organization(connection, organization_id)
+            before = _locked_role(connection, organization_id, user_id)
+            if before == "owner" and role != "owner":
+                _require_other_owner(connection, organization_id)
+            _update_role(connection, organization_id, user_id, role)
+            append_audit(connection, self._clock(), audit)
+            return before
+
+    def put_member(
+        self, user_id: str, organization_id: str, role: Role, audit: AuditDraft | None = None
+    ) -> Role | None:
+        """Give a user the role that the organization's own sign-in provider claims, as a member from now on.
+
+        The provider's word is final: it may demote the last owner. Returns the role before; None for a new member.
+        Nothing is written, the audit entry neither, when the role is what it was.
+
+        Raises:
+            NotFound: The user or the organization does not exist.
+        """
+        with self._database.write() as connection:
+            lock_organization(connection, organization_id)
+            now = self._clock()
+            before: Role | None = connection.execute(_role, _values(organization_id, user_id)).scalar()
+            if before == role:
+                return before
+            if before is None:
+                insert_membership(connection, to_micros(now), user_id, organization_id, role)
+            else:
+                _update_role(connection, organization_id, user_id, role)
+            append_audit(connection, now, audit)
+            return before
+
+    def remove_member(self, organization_id: str, user_id: str, audit: AuditDraft | None = None) -> Role:
+        """End a membership and return its role: project roles, teams, sign-ins and API keys of it end at once.
+
+        Raises:
+            NotFound: There is no such organization or member.
+            Conflict: It is the last owner.
+        """
+        with self._database.write() as connection:
+            lock_organization(connection, organization_id)
+            before = _locked_role(connection, organization_id, user_id)
+            if before == "owner":
+                _require_other_owner(connection, organization_id)
+            now = self._clock()
+            connection.execute(delete(_memberships).where(*_membership), _values(organization_id, user_id))
+            end_sign_ins(connection, to_micros(now), user_id, organization_id=organization_id)
+            keys = update(api_keys).where(
+                api_keys.c.organization_id == organization_id,
+                api_keys.c.user_id == user_id,
+                api_keys.c.revoked_at.is_(None),
+            )
+            connection.execute(keys.values(revoked_at=to_micros(now)))
+            append_audit(connection, now, audit)
+            return before
+
+
+def is_last_owner(connection: Connection, organization_id: str) -> bool:
+    """Tell whether a locked organization has one owner only."""
+    return connection.execute(_owners, {"of_organization": organization_id}).scalar_one() < 2
+
+
+def _require_other_owner(connection: Connection, organization_id: str) -> None:
+    if is_last_owner(connection, organization_id):
+        raise Conflict("The last owner of an organization stays.", remediation="Make another member an owner first.")
+
+
+def _locked_role(connection: Connection, organization_id: str, user_id: str) -> Role:
+    role: Role | None = connection.execute(_role, _values(organization_id, user_id)).scalar()
+    if role is None:
+        raise NotFound("There is no such member.")
+    return role
+
+
+def _update_role(connection: Connection, organization_id: str, user_id: str, role: Role) -> None:
+    connection.execute(update(_memberships).where(*_membership).values(role=role), _values(organization_id, user_id))
+
+
+def _values(organization_id: str, user_id: str) -> dict[str, str]:
+    return {"of_organization": organization_id, "of_user": user_id}
+
+
+def _to_member(row: Cells) -> Member:
+    return Member(to_user(row[:USER_WIDTH]), row[USER_WIDTH], from_micros(row[USER_WIDTH + 1]))

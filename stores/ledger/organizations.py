@@ -1,0 +1,215 @@
+"""Organizations: made, renamed, and deleted with everything in them."""
+
+from collections.abc import Callable, Iterable
+
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
+
+from stores.clock import Clock
+from stores.errors import Conflict, NotFound
+from stores.ledger import account_tables, schema
+from stores.ledger.account_rows import ORGANIZATION_COLUMNS, check_slug, organization_values, to_organization
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import check_text, to_micros
+from stores.ledger.engine import IN_CHUNK, Database
+from stores.ledger.rows import Values
+from stores.ledger.store import Store, clashing
+from stores.records import Organization, ProjectAccess, Role
+
+_organizations = schema.organizations
+_kept = _organizations.c.deleted_at.is_(None)
+_all_organizations = select(*ORGANIZATION_COLUMNS).where(_kept).order_by(_organizations.c.id)
+_deleted = select(_organizations.c.id).where(_organizations.c.deleted_at.is_not(None)).order_by(_organizations.c.id)
+_organization = select(*ORGANIZATION_COLUMNS).where(_organizations.c.id == bindparam("organization"), _kept)
+_by_slug = select(*ORGANIZATION_COLUMNS).where(_organizations.c.slug == bindparam("slug"), _kept)
+# The same lock as every write of content takes, so that neither overlaps a change of membership or a deletion.
+_lock = _organization.with_for_update(key_share=True)
+_access = select(
+    schema.project_access.c.project_id, schema.project_access.c.visibility, schema.project_access.c.creator_id
+).where(schema.project_access.c.organization_id == bindparam("organization"))
+
+_PEOPLE = (
+    account_tables.oauth_codes,
+    account_tables.oauth_grants,
+    account_tables.device_logins,
+    account_tables.api_keys,
+    account_tables.invitations,
+    account_tables.team_projects,
+    account_tables.team_members,
+    account_tables.teams,
+    account_tables.project_members,
+    account_tables.sessions,
+    account_tables.memberships,
+    account_tables.audit_entries,
+)
+_CONTENT: tuple[tuple[Table, str], ...] = (
+    (schema.chunks, "id"),
+    (schema.documents, "id"),
+    (schema.relations, "id"),
+    (schema.entity_labels, "entity_id"),
+    (schema.entity_revisions, "id"),
+    (schema.entities, "id"),
+    (schema.changes, "sequence"),
+    (schema.idempotency_keys, "slot"),
+    (schema.leases, "name"),
+    (schema.project_access, "project_id"),
+)
+"""Each table after those that refer to it, with the column by which it is erased in pages."""
+
+DeletionListener = Callable[[str], None]
+
+
+class Organizations(Store):
+    """Tenants."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        super().__init__(database, clock)
+        self.on_delete: list[DeletionListener] = []
+        """Called with the id of an organization once it is gone for everybody, before its content is erased."""
+
+    def create_organization(
+        self, organization: Organization, owner_id: str | None = None, audit: AuditDraft | None = None
+    ) -> None:
+        """Store an organization, with its owner where one is named.
+
+        Raises:
+            ValidationFailed: The slug has another shape than `check_slug` wants.
+            Conflict: The id or the slug is taken.
+            NotFound: The owner does not exist.
+        """
+        check_slug(organization.slug)
+        with self._database.write() as connection:
+            now = self._clock()
+            with clashing(f"An organization {organization.slug} exists already."):
+                connection.execute(insert(_organizations), organization_values(organization))
+            if owner_id is not None:
+                insert_membership(connection, to_micros(now), owner_id, organization.id, "owner")
+            append_audit(connection, now, audit)
+
+    def edit_organization(
+        self,
+        organization_id: str,
+        *,
+        name: str | None = None,
+        slug: str | None = None,
+        audit: AuditDraft | None = None,
+    ) -> Organization:
+        """Give an organization another name, another slug, or both; return it.
+
+        Raises:
+            ValidationFailed: The slug has another shape than `check_slug` wants, or the name cannot be stored.
+            NotFound: There is no such organization.
+            Conflict: The slug is taken.
+        """
+        changes: Values = {} if name is None else {"name": name}
+        check_text((name,))
+        if slug is not None:
+            check_slug(slug)
+            changes["slug"] = slug
+        with self._database.write() as connection:
+            lock_organization(connection, organization_id)
+            if changes:
+                statement = update(_organizations).where(_organizations.c.id == organization_id).values(changes)
+                with clashing(f"The slug {slug} is taken."):
+                    connection.execute(statement)
+            append_audit(connection, self._clock(), audit)
+            return to_organization(connection.execute(_organization, {"organization": organization_id}).one())
+
+    def delete_organization(self, organization_id: str, audit: AuditDraft | None = None) -> None:
+        """Delete an organization: at once for everybody, then its content, in pages, so that others go on writing.
+
+        Its own audit entries go along: what is to be remembered of it belongs to the server. An erasure that is
+        interrupted is resumed by `erase_deleted`.
+
+        Raises:
+            NotFound: There is no such organization.
+            Conflict: It is somebody's personal one.
+        """
+        with self._database.write() as connection:
+            if lock_organization(connection, organization_id).is_personal:
+                raise Conflict(
+                    "A personal organization lasts as long as its user.", remediation="Delete the account instead."
+                )
+            now = self._clock()
+            close_organization(connection, to_micros(now), organization_id)
+            append_audit(connection, now, audit)
+        self._erase((organization_id,))
+
+    def erase_deleted(self) -> int:
+        """Erase what deleted organizations left behind when the process ended meanwhile; return how many they were."""
+        found = [row[0] for row in self._all(_deleted, {})]
+        self._erase(found)
+        return len(found)
+
+    def organizations(self) -> list[Organization]:
+        """Return every organization, ordered by id."""
+        return [to_organization(row) for row in self._all(_all_organizations, {})]
+
+    def organization(self, organization_id: str) -> Organization | None:
+        """Return an organization."""
+        row = self._first(_organization, {"organization": organization_id})
+        return None if row is None else to_organization(row)
+
+    def organization_by_slug(self, slug: str) -> Organization | None:
+        """Return the organization of a slug."""
+        row = self._first(_by_slug, {"slug": slug})
+        return None if row is None else to_organization(row)
+
+    def project_access(self, organization_id: str) -> list[ProjectAccess]:
+        """Return who may read each project of an organization."""
+        return [ProjectAccess(*row) for row in self._all(_access, {"organization": organization_id})]
+
+    def _erase(self, closed: Iterable[str]) -> None:
+        for organization_id in closed:
+            for listener in self.on_delete:
+                listener(organization_id)
+            for table, column in _CONTENT:
+                while self._erase_page(table, column, organization_id):
+                    pass
+            with self._database.write() as connection:
+                # Once more, for a sign-in that was on its way when the organization was closed.
+                _delete_people(connection, organization_id)
+                connection.execute(delete(_organizations).where(_organizations.c.id == organization_id, ~_kept))
+
+    def _erase_page(self, table: Table, column: str, organization_id: str) -> bool:
+        key, of_organization = table.c[column], table.c.organization_id == organization_id
+        with self._database.write() as connection:
+            found = connection.execute(select(key).where(of_organization).limit(IN_CHUNK)).scalars().all()
+            if found:
+                connection.execute(delete(table).where(of_organization, key.in_(found)))
+            return bool(found)
+
+
+def lock_organization(connection: Connection, organization_id: str) -> Organization:
+    """Return an organization that nobody else changes, joins, leaves or writes in before the commit.
+
+    Raises:
+        NotFound: There is no such organization.
+    """
+    row = connection.execute(_lock, {"organization": organization_id}).first()
+    if row is None:
+        raise NotFound(f"Organization {organization_id} does not exist.")
+    return to_organization(row)
+
+
+def close_organization(connection: Connection, now: int, organization_id: str) -> None:
+    """End everybody's membership of a locked organization, and free its slug; its content is erased later."""
+    _delete_people(connection, organization_id)
+    closed = {"deleted_at": now, "slug": f"deleted-{organization_id}", "name": ""}
+    connection.execute(update(_organizations).where(_organizations.c.id == organization_id).values(closed))
+
+
+def insert_membership(connection: Connection, now: int, user_id: str, organization_id: str, role: Role) -> None:
+    """Make a user a member of a locked or new organization.
+
+    Raises:
+        NotFound: The user does not exist.
+        Conflict: The user is a member already.
+    """
+    values = {"user_id": user_id, "organization_id": organization_id, "role": role, "created_at": now}
+    with clashing("The user is a member of the organization already.", "The user or the organization does not exist."):
+        connection.execute(insert(schema.memberships), values)
+
+
+def _delete_people(connection: Connection, organization_id: str) -> None:
+    for table in _PEOPLE:
+        connection.execute(delete(table).where(table.c.organization_id == organization_id))

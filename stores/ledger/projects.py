@@ -1,0 +1,143 @@
+"""Project members: roles in one project besides those of the organization. A project belongs to its creator."""
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from stores.errors import Conflict, InvalidRequest, NotFound
+from stores.ledger import schema
+from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, to_user
+from stores.ledger.account_tables import project_members
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import from_micros, to_micros
+from stores.ledger.organizations import lock_organization
+from stores.ledger.store import Store, clashing
+from stores.records import ProjectMember, ProjectRole
+
+_grants = project_members
+_memberships = schema.memberships
+_projects = schema.project_access
+_of_project = (
+    _projects.c.organization_id == bindparam("of_organization"),
+    _projects.c.project_id == bindparam("of_project"),
+)
+_creator = select(_projects.c.creator_id).where(*_of_project)
+_owner = (
+    select(*USER_COLUMNS)
+    .join(_memberships, _memberships.c.user_id == schema.users.c.id)
+    .join(
+        _projects,
+        (_projects.c.organization_id == _memberships.c.organization_id)
+        & (_projects.c.creator_id == _memberships.c.user_id),
+    )
+    .where(*_of_project)
+)
+_members = (
+    select(*USER_COLUMNS, _grants.c.role, _grants.c.created_at)
+    .join(_grants, _grants.c.user_id == schema.users.c.id)
+    .where(_grants.c.organization_id == bindparam("of_organization"), _grants.c.project_id == bindparam("of_project"))
+    .order_by(_grants.c.created_at, _grants.c.user_id)
+)
+_one = (
+    _grants.c.organization_id == bindparam("of_organization"),
+    _grants.c.project_id == bindparam("of_project"),
+    _grants.c.user_id == bindparam("of_user"),
+)
+_is_member = select(_memberships.c.role).where(
+    _memberships.c.organization_id == bindparam("of_organization"), _memberships.c.user_id == bindparam("of_user")
+)
+
+
+class ProjectMembers(Store):
+    """Members of the projects of every organization."""
+
+    def of_project(self, organization_id: str, project_id: str) -> list[ProjectMember]:
+        """Return a project's creator, if still a member of the organization, then whoever was given a role.
+
+        Raises:
+            NotFound: There is no such project.
+        """
+        values = {"of_organization": organization_id, "of_project": project_id}
+        with self._database.read() as connection:
+            _require_project(connection, organization_id, project_id)
+            owner = connection.execute(_owner, values).first()
+            rows = connection.execute(_members, values).all()
+        found = [] if owner is None else [ProjectMember(to_user(owner), "project_owner", None)]
+        members = (ProjectMember(to_user(row[:USER_WIDTH]), row[-2], from_micros(row[-1])) for row in rows)
+        return found + [each for each in members if owner is None or each.user.id != owner.id]
+
+    def add(
+        self, organization_id: str, project_id: str, user_id: str, role: ProjectRole, audit: AuditDraft | None = None
+    ) -> None:
+        """Give a member of the organization a role in a project.
+
+        Raises:
+            NotFound: There is no such organization or project.
+            InvalidRequest: The user is no member of the organization.
+            Conflict: The user has a role in the project already, or created it.
+        """
+        values = {"of_organization": organization_id, "of_user": user_id}
+        with self._database.write() as connection:
+            lock_organization(connection, organization_id)
+            if _require_project(connection, organization_id, project_id) == user_id:
+                raise Conflict("The user owns the project already.")
+            if connection.execute(_is_member, values).first() is None:
+                raise InvalidRequest(
+                    "The user is no member of the organization.", remediation="Add the user to the organization first."
+                )
+            now = self._clock()
+            row = {"organization_id": organization_id, "project_id": project_id, "user_id": user_id, "role": role}
+            with clashing("The user is a member of the project already."):
+                connection.execute(insert(_grants), row | {"created_at": to_micros(now)})
+            append_audit(connection, now, audit)
+
+    def set_role(
+        self, organization_id: str, project_id: str, user_id: str, role: ProjectRole, audit: AuditDraft | None = None
+    ) -> ProjectRole:
+        """Change a member's role in a project and return the one before.
+
+        Raises:
+            NotFound: There is no such project, or the user has no role of its own in it.
+            InvalidRequest: The user created the project.
+        """
+        with self._database.write() as connection:
+            values, before = _granted(connection, organization_id, project_id, user_id)
+            connection.execute(update(_grants).where(*_one).values(role=role), values)
+            append_audit(connection, self._clock(), audit)
+            return before
+
+    def remove(
+        self, organization_id: str, project_id: str, user_id: str, audit: AuditDraft | None = None
+    ) -> ProjectRole:
+        """Take a member's role in a project away and return it.
+
+        Raises:
+            NotFound: There is no such project, or the user has no role of its own in it.
+            InvalidRequest: The user created the project.
+        """
+        with self._database.write() as connection:
+            values, before = _granted(connection, organization_id, project_id, user_id)
+            connection.execute(delete(_grants).where(*_one), values)
+            append_audit(connection, self._clock(), audit)
+            return before
+
+
+def _require_project(connection: Connection, organization_id: str, project_id: str) -> str:
+    """Return the creator of a project."""
+    values = {"of_organization": organization_id, "of_project": project_id}
+    creator: str | None = connection.execute(_creator, values).scalar()
+    if creator is None:
+        raise NotFound(f"There is no project {project_id}.")
+    return creator
+
+
+def _granted(
+    connection: Connection, organization_id: str, project_id: str, user_id: str
+) -> tuple[dict[str, str], ProjectRole]:
+    if _require_project(connection, organization_id, project_id) == user_id:
+        raise InvalidRequest("The owner of a project stays its owner.", remediation="Change another member's role.")
+    values = {"of_organization": organization_id, "of_project": project_id, "of_user": user_id}
+    role: ProjectRole | None = connection.execute(
+        select(_grants.c.role).where(*_one).with_for_update(), values
+    ).scalar()
+    if role is None:
+        raise NotFound("The user has no role of its own in the project.")
+    return values, role

@@ -1,0 +1,83 @@
+"""Password resets: mailed tokens of which one works, once. The ledger sees their hashes only."""
+
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, func, insert, select, update
+
+from stores.errors import InvalidRequest
+from stores.ledger.account_rows import USER_COLUMNS, to_user
+from stores.ledger.account_tables import password_resets, users
+from stores.ledger.accounts import replace_password
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import check_id, to_micros
+from stores.ledger.store import Store
+from stores.records import User
+
+RESET_EVERY = timedelta(minutes=2)
+"""One mail per user in this time."""
+
+_resets = password_resets
+
+
+class Resets(Store):
+    """Password resets."""
+
+    def create_password_reset(self, user_id: str, token_hash: str, expires_at: datetime) -> bool:
+        """Store the hash of a reset token; tell whether to mail it.
+
+        False, and nothing is stored, when the user got one less than two minutes ago or is gone. Tokens mailed before
+        stay valid, so that nobody can void another one's mail by asking again.
+        """
+        check_id(token_hash)
+        now = self._clock()
+        with self._database.write() as connection:
+            user = select(users.c.id).where(users.c.id == user_id).with_for_update()
+            newest = select(func.max(_resets.c.created_at)).where(_resets.c.user_id == user_id)
+            if connection.execute(user).first() is None:
+                return False
+            last = connection.execute(newest).scalar()
+            if last is not None and last > to_micros(now - RESET_EVERY):
+                return False
+            values = {
+                "token_hash": token_hash,
+                "user_id": user_id,
+                "created_at": to_micros(now),
+                "expires_at": to_micros(expires_at),
+            }
+            connection.execute(insert(_resets), values)
+            return True
+
+    def password_reset_user(self, token_hash: str) -> User | None:
+        """Return whose password a token may reset, without spending it; None when it does not hold."""
+        statement = (
+            select(*USER_COLUMNS)
+            .join(_resets, _resets.c.user_id == users.c.id)
+            .where(_resets.c.token_hash == token_hash, _resets.c.expires_at > to_micros(self._clock()))
+        )
+        row = self._first(statement, {})
+        return None if row is None else to_user(row)
+
+    def reset_password(self, token_hash: str, password_hash: str, audit: AuditDraft | None = None) -> User:
+        """Spend a token: replace the password, end everything signed in and all other resets; return the user.
+
+        Whoever holds the token reads the user's mail: the address is verified.
+
+        Raises:
+            InvalidRequest: `invalid_reset_token`: the token is unknown, spent or expired.
+        """
+        with self._database.write() as connection:
+            now = self._clock()
+            micros = to_micros(now)
+            spend = delete(_resets).where(_resets.c.token_hash == token_hash, _resets.c.expires_at > micros)
+            user_id = connection.execute(spend.returning(_resets.c.user_id)).scalar()
+            if user_id is None:
+                raise InvalidRequest(
+                    "The reset token is not valid, was used, or has expired.",
+                    code="invalid_reset_token",
+                    remediation="Ask for a new password reset and use the newest mail.",
+                )
+            prove = update(users).where(users.c.id == user_id, users.c.email_verified_at.is_(None))
+            connection.execute(prove.values(email_verified_at=micros))
+            replace_password(connection, micros, user_id, password_hash)
+            append_audit(connection, now, audit)
+            return to_user(connection.execute(select(*USER_COLUMNS).where(users.c.id == user_id)).one())

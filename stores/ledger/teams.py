@@ -1,0 +1,219 @@
+"""Teams: members of an organization who get roles in projects together."""
+
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from stores.errors import InvalidRequest, NotFound
+from stores.ledger import schema
+from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, check_slug, to_user
+from stores.ledger.account_tables import team_members, team_projects, teams
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
+from stores.ledger.engine import upsert
+from stores.ledger.organizations import lock_organization
+from stores.ledger.rows import Values
+from stores.ledger.store import Cells, Store, clashing
+from stores.records import Member, ProjectRole, Team
+
+_teams = teams
+_members = team_members
+_projects = team_projects
+_memberships = schema.memberships
+_columns = [_teams.c[name] for name in ("organization_id", "id", "name", "slug", "description", "created_at")]
+_of_organization = (
+    select(*_columns)
+    .where(_teams.c.organization_id == bindparam("of_organization"))
+    .order_by(_teams.c.created_at, _teams.c.id)
+)
+_one = (_teams.c.organization_id == bindparam("of_organization"), _teams.c.id == bindparam("of_team"))
+_team = select(*_columns).where(*_one)
+_members_of = (
+    select(*USER_COLUMNS, _memberships.c.role, _members.c.created_at)
+    .join(_members, _members.c.user_id == schema.users.c.id)
+    .join(
+        _memberships,
+        (_memberships.c.user_id == _members.c.user_id) & (_memberships.c.organization_id == _members.c.organization_id),
+    )
+    .where(_members.c.organization_id == bindparam("of_organization"), _members.c.team_id == bindparam("of_team"))
+    .order_by(_members.c.created_at, _members.c.user_id)
+)
+_projects_of = (
+    select(_projects.c.project_id, _projects.c.role)
+    .where(_projects.c.organization_id == bindparam("of_organization"), _projects.c.team_id == bindparam("of_team"))
+    .order_by(_projects.c.project_id)
+)
+
+
+class Teams(Store):
+    """Teams of every organization. What is in a team's memory scope stays when the team goes."""
+
+    def create(self, team: Team, audit: AuditDraft | None = None) -> None:
+        """Store a team without members.
+
+        Raises:
+            ValidationFailed: The slug has another shape than `check_slug` wants, or a text cannot be stored.
+            NotFound: There is no such organization.
+            Conflict: The id or the slug is taken in the organization.
+        """
+        check_id(team.id)
+        check_slug(team.slug)
+        check_text((team.name, team.description))
+        values = {column.name: getattr(team, column.name) for column in _columns}
+        with self._database.write() as connection:
+            lock_organization(connection, team.organization_id)
+            with clashing(f"A team {team.slug} exists already."):
+                connection.execute(insert(_teams), values | {"created_at": to_micros(team.created_at)})
+            append_audit(connection, self._clock(), audit)
+
+    def of_organization(self, organization_id: str) -> list[Team]:
+        """Return the teams of an organization, the oldest first."""
+        return [_to_team(row) for row in self._all(_of_organization, {"of_organization": organization_id})]
+
+    def team(self, organization_id: str, team_id: str) -> Team | None:
+        """Return a team."""
+        row = self._first(_team, _values(organization_id, team_id))
+        return None if row is None else _to_team(row)
+
+    def edit(
+        self,
+        organization_id: str,
+        team_id: str,
+        *,
+        name: str | None = None,
+        slug: str | None = None,
+        description: str | None = None,
+        audit: AuditDraft | None = None,
+    ) -> Team:
+        """Change what is given of a team, and return it.
+
+        Raises:
+            ValidationFailed: The slug has another shape than `check_slug` wants, or a text cannot be stored.
+            NotFound: There is no such team.
+            Conflict: The slug is taken in the organization.
+        """
+        if slug is not None:
+            check_slug(slug)
+        check_text((name, description))
+        given = {"name": name, "slug": slug, "description": description}
+        changes = {key: value for key, value in given.items() if value is not None}
+        with self._database.write() as connection:
+            _lock_team(connection, organization_id, team_id)
+            if changes:
+                with clashing(f"A team {slug} exists already."):
+                    statement = update(_teams).where(*_one).values(changes)
+                    connection.execute(statement, _values(organization_id, team_id))
+            append_audit(connection, self._clock(), audit)
+            return _to_team(connection.execute(_team, _values(organization_id, team_id)).one())
+
+    def delete(self, organization_id: str, team_id: str, audit: AuditDraft | None = None) -> None:
+        """Delete a team; what its members had through it ends at once.
+
+        Raises:
+            NotFound: There is no such team.
+        """
+        with self._database.write() as connection:
+            _lock_team(connection, organization_id, team_id)
+            connection.execute(delete(_teams).where(*_one), _values(organization_id, team_id))
+            append_audit(connection, self._clock(), audit)
+
+    def members(self, organization_id: str, team_id: str) -> list[Member]:
+        """Return the members of a team with their roles in the organization, in the order of joining the team."""
+        rows = self._all(_members_of, _values(organization_id, team_id))
+        return [Member(to_user(row[:USER_WIDTH]), row[-2], from_micros(row[-1])) for row in rows]
+
+    def add_member(self, organization_id: str, team_id: str, user_id: str, audit: AuditDraft | None = None) -> None:
+        """Add a member of the organization to a team.
+
+        Raises:
+            NotFound: There is no such organization or team.
+            InvalidRequest: The user is no member of the organization.
+            Conflict: The user is in the team already.
+        """
+        with self._database.write() as connection:
+            _lock_team(connection, organization_id, team_id)
+            member = select(_memberships.c.role).where(
+                _memberships.c.user_id == user_id, _memberships.c.organization_id == organization_id
+            )
+            if connection.execute(member).first() is None:
+                raise InvalidRequest(
+                    "The user is no member of the organization.", remediation="Add the user to the organization first."
+                )
+            now = self._clock()
+            values = {"organization_id": organization_id, "team_id": team_id, "user_id": user_id}
+            with clashing("The user is in the team already."):
+                connection.execute(insert(_members), values | {"created_at": to_micros(now)})
+            append_audit(connection, now, audit)
+
+    def remove_member(self, organization_id: str, team_id: str, user_id: str, audit: AuditDraft | None = None) -> None:
+        """Take a user out of a team.
+
+        Raises:
+            NotFound: The user is not in it.
+        """
+        statement = delete(_members).where(
+            _members.c.organization_id == organization_id,
+            _members.c.team_id == team_id,
+            _members.c.user_id == user_id,
+        )
+        with self._database.write() as connection:
+            if connection.execute(statement).rowcount == 0:
+                raise NotFound("The user is not in the team.")
+            append_audit(connection, self._clock(), audit)
+
+    def projects(self, organization_id: str, team_id: str) -> dict[str, ProjectRole]:
+        """Return the roles of a team by project id."""
+        return {row[0]: row[1] for row in self._all(_projects_of, _values(organization_id, team_id))}
+
+    def put_project(
+        self, organization_id: str, team_id: str, project_id: str, role: ProjectRole, audit: AuditDraft | None = None
+    ) -> None:
+        """Give the members of a team a role in a project, in place of the one that it gave them before.
+
+        Raises:
+            NotFound: There is no such organization, team or project.
+        """
+        values = {"organization_id": organization_id, "team_id": team_id, "project_id": project_id, "role": role}
+        with self._database.write() as connection:
+            _lock_team(connection, organization_id, team_id)
+            now = self._clock()
+            insertion = upsert(connection.dialect.name, _projects)
+            key = [_projects.c.organization_id, _projects.c.team_id, _projects.c.project_id]
+            statement = insertion.on_conflict_do_update(index_elements=key, set_={"role": insertion.excluded.role})
+            with clashing("", f"There is no project {project_id}."):
+                connection.execute(statement, values | {"created_at": to_micros(now)})
+            append_audit(connection, now, audit)
+
+    def remove_project(
+        self, organization_id: str, team_id: str, project_id: str, audit: AuditDraft | None = None
+    ) -> None:
+        """Take a team's role in a project away.
+
+        Raises:
+            NotFound: It has none.
+        """
+        statement = delete(_projects).where(
+            _projects.c.organization_id == organization_id,
+            _projects.c.team_id == team_id,
+            _projects.c.project_id == project_id,
+        )
+        with self._database.write() as connection:
+            if connection.execute(statement).rowcount == 0:
+                raise NotFound("The team has no role in the project.")
+            append_audit(connection, self._clock(), audit)
+
+
+def _lock_team(connection: Connection, organization_id: str, team_id: str) -> None:
+    lock_organization(connection, organization_id)
+    if connection.execute(_team, _values(organization_id, team_id)).first() is None:
+        raise NotFound(f"There is no team {team_id}.")
+
+
+def _values(organization_id: str, team_id: str) -> Values:
+    return {"of_organization": organization_id, "of_team": team_id}
+
+
+def _to_team(row: Cells) -> Team:
+    cells: list[Any] = list(row)
+    cells[5] = from_micros(cells[5])
+    return Team(*cells)

@@ -1,0 +1,179 @@
+"""Tickets: what one step of a sign-in leaves for the next, taken once. And sign-ins of devices without a browser."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from stores.errors import NotFound
+from stores.ledger.account_tables import device_logins, tickets
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import check_id, dump_json, from_micros, load_object, to_micros
+from stores.ledger.store import Cells, Store, clashing
+from stores.records import JsonObject
+
+SLOWER_S = 5
+"""As much longer must a device wait that asks too often (RFC 8628, section 3.5)."""
+
+_tickets = tickets
+_devices = device_logins
+_one = (_tickets.c.kind == bindparam("of_kind"), _tickets.c.token_hash == bindparam("token"))
+_holds = _tickets.c.expires_at > bindparam("now")
+_data = select(_tickets.c.data).where(*_one, _holds)
+_take = delete(_tickets).where(*_one).returning(_tickets.c.data, _tickets.c.expires_at)
+
+_columns = [
+    _devices.c[name]
+    for name in ("device_hash", "user_code_hash", "details", "interval_s", "expires_at", "user_id", "organization_id")
+]
+_by_code = select(*_columns).where(
+    _devices.c.user_code_hash == bindparam("code"),
+    _devices.c.state == "pending",
+    _devices.c.expires_at > bindparam("now"),
+)
+_by_device = (
+    select(*_columns, _devices.c.state, _devices.c.polled_at)
+    .where(_devices.c.device_hash == bindparam("device"), _devices.c.expires_at > bindparam("now"))
+    .with_for_update()
+)
+
+DeviceRefusal = Literal["authorization_pending", "slow_down", "access_denied", "expired_token"]
+"""The words of RFC 8628. `expired_token` is said of unknown and spent codes as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLogin:
+    """A device that waits until somebody approves it elsewhere."""
+
+    device_hash: str
+    user_code_hash: str
+    details: JsonObject = field(default_factory=dict)
+    """What the person who decides is shown: name of the program, address."""
+    interval_s: int = 5
+    expires_at: datetime = field(kw_only=True)
+    user_id: str | None = None
+    """Who approved it."""
+    organization_id: str | None = None
+
+
+class Tickets(Store):
+    """Tickets of every kind, such as `oauth_state` and `consent`."""
+
+    def keep(self, kind: str, token_hash: str, data: JsonObject, expires_at: datetime) -> None:
+        """Store what a secret stands for until it expires.
+
+        Raises:
+            Conflict: There is such a ticket.
+            ValidationFailed: The data cannot be stored as JSON.
+        """
+        check_id(kind)
+        check_id(token_hash)
+        values = {"kind": kind, "token_hash": token_hash, "data": dump_json(data), "expires_at": to_micros(expires_at)}
+        with self._database.write() as connection, clashing("There is such a ticket already."):
+            connection.execute(insert(_tickets), values)
+
+    def read(self, kind: str, token_hash: str) -> JsonObject | None:
+        """Return what a secret stands for, and leave it valid; None when it is unknown, taken or expired."""
+        values = {"of_kind": kind, "token": token_hash, "now": to_micros(self._clock())}
+        row = self._first(_data, values)
+        return None if row is None else load_object(row[0])
+
+    def take(self, kind: str, token_hash: str) -> JsonObject | None:
+        """Spend a ticket and return what it stood for; of many that try, one gets it."""
+        with self._database.write() as connection:
+            row = connection.execute(_take, {"of_kind": kind, "token": token_hash}).first()
+        expired = row is None or row.expires_at <= to_micros(self._clock())
+        return None if row is None or expired else load_object(row.data)
+
+
+class DeviceLogins(Store):
+    """Sign-ins of devices (RFC 8628)."""
+
+    def start(self, login: DeviceLogin) -> None:
+        """Store a device that waits.
+
+        Raises:
+            Conflict: The device code or the user code is taken: make other ones.
+        """
+        check_id(login.device_hash)
+        check_id(login.user_code_hash)
+        values = {
+            "device_hash": login.device_hash,
+            "user_code_hash": login.user_code_hash,
+            "details": dump_json(login.details),
+            "state": "pending",
+            "interval_s": login.interval_s,
+            "expires_at": to_micros(login.expires_at),
+        }
+        with self._database.write() as connection, clashing("The code is taken."):
+            connection.execute(insert(_devices), values)
+
+    def by_user_code(self, user_code_hash: str) -> DeviceLogin | None:
+        """Return the device that shows a code and still waits."""
+        row = self._first(_by_code, {"code": user_code_hash, "now": to_micros(self._clock())})
+        return None if row is None else _to_login(row)
+
+    def approve(self, user_code_hash: str, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> None:
+        """Let a device that waits sign in as a user in an organization.
+
+        Raises:
+            NotFound: No device waits with that code: it is unknown, expired or was decided before.
+        """
+        self._decide(user_code_hash, audit, state="approved", user_id=user_id, organization_id=organization_id)
+
+    def deny(self, user_code_hash: str, audit: AuditDraft | None = None) -> None:
+        """Turn a device that waits away.
+
+        Raises:
+            NotFound: No device waits with that code: it is unknown, expired or was decided before.
+        """
+        self._decide(user_code_hash, audit, state="denied")
+
+    def poll(self, device_hash: str) -> DeviceLogin | DeviceRefusal:
+        """Answer a device that asks whether it was approved; the approval is handed out once.
+
+        A device that asks before its interval is over gets `slow_down`, and a longer interval.
+        """
+        with self._database.write() as connection:
+            now = to_micros(self._clock())
+            row = connection.execute(_by_device, {"device": device_hash, "now": now}).first()
+            if row is None:
+                return "expired_token"
+            this = _devices.c.device_hash == device_hash
+            if row.polled_at is not None and now - row.polled_at < row.interval_s * 1_000_000:
+                slower = {"interval_s": row.interval_s + SLOWER_S, "polled_at": now}
+                connection.execute(update(_devices).where(this).values(slower))
+                return "slow_down"
+            if row.state == "pending":
+                connection.execute(update(_devices).where(this).values(polled_at=now))
+                return "authorization_pending"
+            connection.execute(delete(_devices).where(this))
+            return _to_login(row) if row.state == "approved" else "access_denied"
+
+    def _decide(self, user_code_hash: str, audit: AuditDraft | None, **values: str) -> None:
+        statement = update(_devices).where(
+            _devices.c.user_code_hash == user_code_hash,
+            _devices.c.state == "pending",
+            _devices.c.expires_at > bindparam("now"),
+        )
+        with self._database.write() as connection:
+            now = self._clock()
+            with clashing("", "The user or the organization does not exist."):
+                decided = connection.execute(statement.values(values), {"now": to_micros(now)}).rowcount
+            if decided == 0:
+                raise NotFound("No device waits with that code.", remediation="Start the login on the device again.")
+            append_audit(connection, now, audit)
+
+
+def _to_login(row: Cells) -> DeviceLogin:
+    cells: list[Any] = list(row[:7])
+    return DeviceLogin(
+        cells[0],
+        cells[1],
+        load_object(cells[2]),
+        cells[3],
+        expires_at=from_micros(cells[4]),
+        user_id=cells[5],
+        organization_id=cells[6],
+    )
