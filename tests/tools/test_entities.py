@@ -1,8 +1,15 @@
 """Entities: stored to the letter, changed without loss, listed in order, seen by those who may."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
+from auth.policy import private_key
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
+from stores.ledger import Ledger
 from tests.people import Person
 
 pytestmark = pytest.mark.anyio
@@ -69,6 +76,52 @@ async def test_a_stale_revision_is_a_conflict_and_changes_nothing(owner: Person)
     with pytest.raises(Conflict):
         await owner.call("delete_entity", entity_id=made["id"], expected_revision=1)
     assert (await owner.call("get_entity", entity_id=made["id"]))["name"] == "b"
+
+
+@contextmanager
+def just_before_the_transaction(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> Iterator[None]:
+    """Let a change of somebody else commit when the next transaction is about to begin."""
+    begin = Ledger.transaction
+    pending = [change]
+
+    def interleaved(ledger: Ledger, *args: Any, **kwargs: Any) -> Any:
+        if pending:
+            pending.pop()()
+        return begin(ledger, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "transaction", interleaved)
+        yield
+    assert not pending, "nothing was interleaved"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected_revision", "refusal"),
+    [("hide", None, NotFound), ("hide", 1, NotFound), ("rename", 1, Conflict), ("delete", 1, NotFound)],
+)
+async def test_a_delete_decides_by_what_is_there_when_it_happens(
+    owner: Person,
+    member: Person,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
+    expected_revision: int | None,
+    refusal: type[Exception],
+) -> None:
+    made = await member.call("create_entity", name="mine")
+
+    def interfere() -> None:
+        with member.app.ledger.transaction(member.organization_id, member.user_id) as tx:
+            if change == "delete":
+                tx.delete_entity(made["id"])
+            elif change == "rename":
+                tx.update_entity(made["id"], lambda entity: replace(entity, name="renamed"))
+            else:
+                hidden = private_key(member.user_id)
+                tx.update_entity(made["id"], lambda entity: replace(entity, visibility=hidden))
+
+    with just_before_the_transaction(monkeypatch, interfere), pytest.raises(refusal):
+        await owner.call("delete_entity", entity_id=made["id"], expected_revision=expected_revision)
+    assert (await member.call("list_entities"))["total"] == (0 if change == "delete" else 1)
 
 
 async def test_an_empty_update_is_refused(owner: Person) -> None:
