@@ -62,12 +62,17 @@ def require_project(principal: Principal, project_id: str) -> None:
         Forbidden: The caller may only read it.
     """
     if not may_read(principal, project_key(project_id)):
-        raise NotFound(
-            f"There is no project {project_id}.",
-            remediation="List the projects with GET /api/entities?entity_type=project and use one of their ids.",
-        )
+        raise no_project(project_id)
     if project_id not in principal.writable_projects:
         raise Forbidden(f"You may read project {project_id} but not write in it.")
+
+
+def no_project(project_id: str) -> NotFound:
+    """Say that there is no such project, or none for the caller: the words are the same."""
+    return NotFound(
+        f"There is no project {project_id}.",
+        remediation="List the projects with GET /api/entities?entity_type=project and use one of their ids.",
+    )
 
 
 def writable_visibility(

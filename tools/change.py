@@ -4,14 +4,7 @@ from dataclasses import replace
 
 from pydantic import Field, JsonValue
 
-from auth.policy import (
-    Visibility,
-    may_read,
-    private_key,
-    require_scope_change,
-    without_stamped,
-    writable_visibility,
-)
+from auth.policy import Visibility, may_read, require_scope_change, without_stamped, writable_visibility
 from auth.principal import Principal
 from stores.errors import InvalidRequest, NotFound
 from stores.ledger import Transaction
@@ -131,9 +124,9 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
     if scope is None and project_id == entity.project_id:
         return changed
     require_scope_change(caller, entity)
-    if project_id is not None and project_id != entity.project_id:
-        require_live_project(app, caller, project_id)
     visibility = _moved(caller, entity, scope, project_id)
+    if project_id is not None and project_id != entity.project_id:
+        require_live_project(app, caller.organization_id, project_id)
     return replace(
         changed,
         project_id=project_id,
@@ -146,7 +139,7 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
 def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None) -> Visibility:
     """Where an entity is readable after a move: a private one stays its author's, any other follows its project."""
     if scope is None and entity.memory_scope == "private":
-        return Visibility(private_key(entity.principal_id), "private", entity.principal_id)
+        scope = "private"
     return writable_visibility(caller, scope, project_id, author_id=entity.principal_id)
 
 

@@ -78,7 +78,7 @@ async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync:
         caller = call.caller
         drafts = [_draft(caller, fields) for fields in requests]
         for project_id in {draft.project_id for draft in drafts} - {None}:
-            require_live_project(app, caller, str(project_id))
+            require_live_project(app, caller.organization_id, str(project_id))
         mode = "sync" if sync else "async"
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
             entities = [

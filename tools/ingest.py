@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from auth.policy import writable_visibility
+from auth.policy import Visibility, writable_visibility
 from stores.clock import new_id
 from stores.errors import InvalidRequest
 from stores.ledger import Transaction
@@ -95,14 +95,15 @@ async def ingest_documents(app: App, call: Call, request: IngestRequest) -> Inge
 
 def _store(app: App, call: Call, request: IngestRequest) -> _Stored:
     caller = call.caller
+    place = writable_visibility(caller, None, request.project)
     if request.project is not None:
-        require_live_project(app, caller, request.project)
+        require_live_project(app, caller.organization_id, request.project)
     documents = {document.url: document for document in request.documents}
     pieces = {url: chunks(document.content) for url, document in documents.items()}
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=True) as tx:
         # Read inside the transaction: two that ingest the same address come one after the other.
         source = _existing(app, call, request) or tx.create_entity(
-            _source_draft(call, request), fields={"mode": "async"}
+            _source_draft(request, place), fields={"mode": "async"}
         )
         known = {known.url: known for known in app.ledger.documents(caller.organization_id, source.id)}
         fresh = [d for d in documents.values() if d.url not in known or known[d.url].content_hash != _digest(d)]
@@ -144,8 +145,7 @@ def _existing(app: App, call: Call, request: IngestRequest) -> Entity | None:
     return found
 
 
-def _source_draft(call: Call, request: IngestRequest) -> EntityDraft:
-    visibility = writable_visibility(call.caller, None, request.project)
+def _source_draft(request: IngestRequest, visibility: Visibility) -> EntityDraft:
     return EntityDraft(
         id=new_id("source"),
         entity_type="source",

@@ -2,9 +2,8 @@
 
 from pydantic import JsonValue
 
-from auth.policy import require_project, writable_visibility
+from auth.policy import no_project, writable_visibility
 from auth.principal import Principal
-from stores.errors import NotFound
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, ProjectAccess
 from tools.app import App
@@ -22,20 +21,17 @@ def project_named(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def require_live_project(app: App, caller: Principal, project_id: str) -> None:
-    """Refuse a project that does not exist for the caller, or was deleted: its records stay, new ones do not come.
+def require_live_project(app: App, organization_id: str, project_id: str) -> None:
+    """Refuse a project that was deleted: its records stay, new ones do not come.
+
+    Whether the caller may write in it is asked where the record gets its visibility (`auth.policy`).
 
     Raises:
-        NotFound: There is no such project for this caller.
-        Forbidden: The caller may only read it.
+        NotFound: There is no such project, or not any more.
     """
-    require_project(caller, project_id)
-    entity = app.ledger.entity(caller.organization_id, project_id)
+    entity = app.ledger.entity(organization_id, project_id)
     if entity is None or entity.entity_type != "project":
-        raise NotFound(
-            f"There is no project {project_id}.",
-            remediation="List the projects with GET /api/entities?entity_type=project and use one of their ids.",
-        )
+        raise no_project(project_id)
 
 
 def project_scope(caller: Principal, scope: JsonValue, metadata: JsonObject) -> JsonObject:

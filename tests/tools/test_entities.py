@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from auth import policy
 from auth.policy import private_key
+from auth.principal import Principal
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Ledger
 from tests.people import Person
@@ -286,6 +288,46 @@ async def test_a_deleted_project_takes_nothing_new(owner: Person) -> None:
     await owner.call("delete_entity", entity_id=project["id"])
     with pytest.raises(NotFound, match="no project"):
         await owner.call("create_entity", name="x", metadata={"project_id": project["id"]})
+
+
+async def test_a_write_asks_once_whether_it_may_go_into_its_project(
+    owner: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = (await owner.call("create_entity", name="P", entity_type="project"))["id"]
+    private = (await owner.call("create_entity", name="a", metadata={"memory_scope": "private"}))["id"]
+    ask, asked = policy.require_project, []
+
+    def counting(principal: Principal, project_id: str) -> None:
+        asked.append(project_id)
+        ask(principal, project_id)
+
+    monkeypatch.setattr(policy, "require_project", counting)
+    within = {"project_id": project}
+    writes: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("create_entity", {"name": "t", "metadata": within}),
+        ("update_entity", {"entity_id": private, "metadata": within}),
+        ("ingest_documents", {"source_name": "D", "project": project, "documents": [{"url": "u", "content": "c"}]}),
+    )
+    for operation, fields in writes:
+        asked.clear()
+        await owner.call(operation, **fields)
+        assert asked == [project], operation
+    assert (await owner.call("get_entity", entity_id=private))["metadata"]["scope_key"] == owner.user_id
+
+
+async def test_nothing_goes_into_a_project_that_the_writer_cannot_see(owner: Person, member: Person) -> None:
+    hidden = await owner.call("create_entity", name="P", entity_type="project", metadata={"visibility": "private"})
+    private = await member.call("create_entity", name="a", metadata={"memory_scope": "private"})
+    within, page = {"project_id": hidden["id"]}, [{"url": "u", "content": "c"}]
+    writes: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("create_entity", {"name": "t", "metadata": within}),
+        ("update_entity", {"entity_id": private["id"], "metadata": within}),
+        ("ingest_documents", {"source_name": "D", "project": hidden["id"], "documents": page}),
+    )
+    for operation, fields in writes:
+        with pytest.raises(NotFound, match="no project"):
+            await member.call(operation, **fields)
+    assert (await member.call("list_entities"))["total"] == 1
 
 
 async def test_a_category_is_cleared_by_null(owner: Person) -> None:
