@@ -50,6 +50,14 @@ def ledger(populated_url: str, clock: SteppingClock) -> Iterator[Ledger]:
     opened.close()
 
 
+@pytest.fixture
+def second(ledger: Ledger, populated_url: str) -> Iterator[Ledger]:
+    """Another process's view of the same ledger."""
+    opened = Ledger.open(populated_url)
+    yield opened
+    opened.close()
+
+
 @pytest.fixture(scope="session")
 def sqlite_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("original") / "ledger.sqlite"

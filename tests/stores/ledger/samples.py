@@ -4,13 +4,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from stores.ledger import EntityQuery, Ledger
-from stores.records import ORGANIZATION, Entity, EntityDraft, Organization, User
+from stores.ledger import AuditDraft, AuditQuery, EntityQuery, Ledger
+from stores.records import ORGANIZATION, Entity, EntityDraft, Organization, ProjectAccess, Session, User
 
 ORG = "org-1"
 OTHER = "org-2"
 ANN = "user-ann"
 BOB = "user-bob"
+DAYS_30 = timedelta(days=30)
 EVERYTHING = EntityQuery(visibility=frozenset({ORGANIZATION}))
 
 
@@ -63,3 +64,22 @@ def organization(organization_id: str, *, is_personal: bool = True) -> Organizat
         is_personal=is_personal,
         created_at=datetime(2026, 1, 1, tzinfo=UTC),
     )
+
+
+def session(session_id: str, user_id: str = ANN, organization_id: str = ORG, **changes: Any) -> Session:
+    begun = datetime(2026, 1, 1, tzinfo=UTC)
+    plain = Session(session_id, user_id, organization_id, f"refresh-{session_id}", begun, begun + DAYS_30, None)
+    return replace(plain, **changes)
+
+
+def add_project(ledger: Ledger, project_id: str, *, creator: str = ANN, organization_id: str = ORG) -> None:
+    with ledger.transaction(organization_id, creator) as tx:
+        tx.set_project_access(ProjectAccess(project_id, "private", creator))
+
+
+def deed(action: str, organization_id: str | None = ORG, **changes: Any) -> AuditDraft:
+    return replace(AuditDraft(action, organization_id, ANN), **changes)
+
+
+def actions(ledger: Ledger, organization_id: str | None = ORG) -> list[str]:
+    return [entry.draft.action for entry in ledger.audit.entries(AuditQuery(organization_id))]

@@ -1,13 +1,24 @@
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
-from stores.errors import Conflict, NotFound
+from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import Ledger
-from stores.records import Identity, ProjectAccess, Session
-from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, organization, person
+from stores.records import ExternalIdentity
+from tests.stores.ledger.samples import (
+    ANN,
+    BOB,
+    DAYS_30,
+    ORG,
+    OTHER,
+    SteppingClock,
+    actions,
+    deed,
+    organization,
+    person,
+    session,
+)
 
 
 def test_the_first_user_of_a_ledger_is_its_admin(ledger: Ledger) -> None:
@@ -55,27 +66,6 @@ def test_a_user_of_the_code_host_is_found_by_that_id(ledger: Ledger) -> None:
     assert ledger.user_by_codehost(7) is None
 
 
-def test_memberships_begin_with_the_personal_organization(ledger: Ledger) -> None:
-    ledger.create_organization(organization("shared", is_personal=False), ANN)
-    ledger.add_membership(ANN, OTHER, "viewer")
-    assert [(each.id, role) for each, role in ledger.memberships(ANN)] == [
-        (ORG, "owner"),
-        (OTHER, "viewer"),
-        ("shared", "owner"),
-    ]
-    assert ledger.default_organization(ANN) == organization(ORG)
-    assert ledger.default_organization("nobody") is None
-
-
-def test_a_membership_needs_both_sides_and_exists_once(ledger: Ledger) -> None:
-    with pytest.raises(NotFound):
-        ledger.add_membership("nobody", ORG, "member")
-    with pytest.raises(NotFound):
-        ledger.add_membership(ANN, "nowhere", "member")
-    with pytest.raises(Conflict):
-        ledger.add_membership(ANN, ORG, "member")
-
-
 def test_a_password_is_replaced(ledger: Ledger) -> None:
     ledger.set_password_hash(ANN, None)
     ann = ledger.user(ANN)
@@ -85,37 +75,99 @@ def test_a_password_is_replaced(ledger: Ledger) -> None:
         ledger.set_password_hash("nobody", "hash")
 
 
-def test_an_identity_is_user_organization_role_and_session(ledger: Ledger, clock: SteppingClock) -> None:
-    session = Session("s1", ANN, ORG, "r1", clock.now, clock.now + timedelta(days=30), None)
-    ledger.create_session(session)
-    ann = replace(person(ANN), is_admin=True)
-    assert ledger.identity(ANN, ORG, "s1") == Identity(ann, organization(ORG), "owner", session)
-    assert ledger.identity(ANN, ORG, None) == Identity(ann, organization(ORG), "owner", None)
+def test_a_new_password_ends_what_was_signed_in_by_the_old_one(ledger: Ledger, clock: SteppingClock) -> None:
+    for name in ("here", "there"):
+        ledger.create_session(session(name))
+    ledger.create_password_reset(ANN, "mailed", clock.now + DAYS_30)
+    assert ledger.set_password_hash(ANN, "new", keep_session="here", audit=deed("password.change")) == 1
+    assert [each.id for each in ledger.sessions(ANN)] == ["here"]
+    assert ledger.password_reset_user("mailed") is None
+    assert actions(ledger) == ["password.change"]
 
 
-def test_there_is_no_identity_without_membership_or_with_a_session_that_does_not_hold(
-    ledger: Ledger, clock: SteppingClock
-) -> None:
-    later = clock.now + timedelta(days=30)
-    for name, owner, until in (("anns", ANN, later), ("bobs", BOB, later), ("over", ANN, clock.now)):
-        ledger.create_session(Session(name, owner, ORG, "r", clock.now, until, None))
-    assert ledger.identity(ANN, OTHER, None) is None
-    assert ledger.identity("nobody", ORG, None) is None
-    assert ledger.identity(ANN, ORG, "absent") is None
-    assert ledger.identity(ANN, ORG, "bobs") is None
-    assert ledger.identity(ANN, ORG, "over") is None
-    assert ledger.identity(ANN, ORG, "anns") is not None
-    ledger.revoke_session("anns")
-    assert ledger.identity(ANN, ORG, "anns") is None
+def test_a_hash_is_upgraded_only_while_it_is_still_there(ledger: Ledger) -> None:
+    assert ledger.upgrade_password_hash(ANN, "hash", "costlier")
+    assert not ledger.upgrade_password_hash(ANN, "hash", "lost")
+    ann = ledger.user(ANN)
+    assert ann is not None
+    assert ann.password_hash == "costlier"
 
 
-def test_project_access_is_stored_changed_and_outlives_its_project(ledger: Ledger) -> None:
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.set_project_access(ProjectAccess("p1", "org", ANN))
-        tx.set_project_access(ProjectAccess("p2", "private", BOB))
-    with ledger.transaction(ORG, ANN) as tx:
-        tx.set_project_access(ProjectAccess("p1", "private", ANN))
-    found = sorted(ledger.project_access(ORG), key=lambda access: access.project_id)
-    assert found == [ProjectAccess("p1", "private", ANN), ProjectAccess("p2", "private", BOB)]
-    assert ledger.project_access(OTHER) == []
-    assert ledger.head(ORG).sequence == 0
+def test_a_profile_is_edited_and_what_is_not_a_users_own_stays(ledger: Ledger, clock: SteppingClock) -> None:
+    before = ledger.user(ANN)
+    assert before is not None
+    wanted = replace(before, name="Ann", bio="Writes.", avatar_url="https://x/a.png", codehost_id=7)
+    edited = ledger.edit_user(ANN, lambda user: replace(wanted, id="other", is_admin=False, password_hash="stolen"))
+    assert edited == wanted == ledger.user(ANN)
+    with pytest.raises(NotFound):
+        ledger.edit_user("nobody", lambda user: user)
+    with pytest.raises(ValidationFailed):
+        ledger.edit_user(ANN, lambda user: replace(user, bio="a\0b"))
+    with pytest.raises(Conflict, match="code-host"):
+        ledger.edit_user(BOB, lambda user: replace(user, codehost_id=7))
+
+
+def test_an_address_is_changed_to_a_free_one_and_is_not_verified_then(ledger: Ledger, clock: SteppingClock) -> None:
+    ledger.edit_user(ANN, lambda user: replace(user, email_verified_at=clock.now))
+    ledger.create_password_reset(ANN, "mailed", clock.now + DAYS_30)
+    with pytest.raises(Conflict, match="Email is already in use"):
+        ledger.edit_user(ANN, lambda user: replace(user, email="USER-BOB@example.org"))
+    assert ledger.password_reset_user("mailed") is not None
+
+    edited = ledger.edit_user(ANN, lambda user: replace(user, email="Ann@New.org"))
+
+    assert (edited.email, edited.email_verified_at) == ("Ann@New.org", None)
+    assert ledger.password_reset_user("mailed") is None
+    assert ledger.user_by_email("ann@new.org") == edited
+    assert ledger.user_by_email("user-ann@example.org") is None
+    proved_at = clock()
+    verified = ledger.edit_user(ANN, lambda user: replace(user, email="ann@third.org", email_verified_at=proved_at))
+    assert verified.email_verified_at == proved_at
+
+
+def test_of_many_who_take_one_address_one_succeeds(ledger: Ledger, second: Ledger) -> None:
+    for number in range(6):
+        ledger.create_account(person(f"u{number}"), organization(f"o{number}"))
+
+    def take(number: int) -> bool:
+        try:
+            (ledger, second)[number % 2].edit_user(f"u{number}", lambda user: replace(user, email="same@x.org"))
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(take, range(6))) == 1
+
+
+def test_preferences_are_merged_and_keep_null(ledger: Ledger, second: Ledger) -> None:
+    assert ledger.preferences(ANN) == ledger.preferences("nobody") == {}
+    ledger.edit_preferences(ANN, {"theme": "dark", "tour": {"seen": 1}})
+    assert ledger.edit_preferences(ANN, {"theme": None}) == {"theme": None, "tour": {"seen": 1}}
+    assert ledger.preferences(BOB) == {}
+    with pytest.raises(NotFound):
+        ledger.edit_preferences("nobody", {})
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda n: (ledger, second)[n % 2].edit_preferences(BOB, {str(n): n}), range(12)))
+    assert ledger.preferences(BOB) == {str(number): number for number in range(12)}
+
+
+def test_the_last_admin_stays(ledger: Ledger) -> None:
+    with pytest.raises(Conflict, match="last admin"):
+        ledger.set_admin(ANN, False)
+    ledger.set_admin(BOB, True, audit=deed("admin.grant", None))
+    ledger.set_admin(ANN, False)
+    assert [ledger.user(each).is_admin for each in (ANN, BOB)] == [False, True]  # type: ignore[union-attr]
+    assert actions(ledger, None) == ["admin.grant"]
+    with pytest.raises(NotFound):
+        ledger.set_admin("nobody", True)
+
+
+def test_an_account_may_begin_with_a_link(ledger: Ledger, clock: SteppingClock) -> None:
+    link = ExternalIdentity("oidc:acme", "sub-1", "u3", "u3@example.org", clock.now)
+    created = ledger.create_account(person("u3"), organization("o3"), link, deed("user.create", None))
+    assert ledger.user_by_link("oidc:acme", "sub-1") == created
+    with pytest.raises(Conflict, match="linked"):
+        ledger.create_account(person("u4"), organization("o4"), replace(link, user_id="u4"), deed("user.create", None))
+    assert ledger.user("u4") is None
+    assert actions(ledger, None) == ["user.create"]

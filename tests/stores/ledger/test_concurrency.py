@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from threading import Event
@@ -13,14 +12,6 @@ from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft
 
 WRITERS = 6
 EACH = 12
-
-
-@pytest.fixture
-def second(ledger: Ledger, populated_url: str) -> Iterator[Ledger]:
-    """Another process's view of the same ledger."""
-    opened = Ledger.open(populated_url)
-    yield opened
-    opened.close()
 
 
 def test_a_follower_never_misses_a_change_while_many_write(ledger: Ledger, second: Ledger) -> None:

@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from stores.errors import Conflict, NotFound
 from stores.ledger import Ledger
 from stores.records import Session
-from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock
+from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, deed
 
 
 @pytest.fixture
@@ -61,3 +62,61 @@ def test_old_sessions_are_pruned(ledger: Ledger, session: Session) -> None:
     assert ledger.prune_sessions(session.expires_at) == 0
     assert ledger.prune_sessions(session.expires_at + timedelta(seconds=1)) == 1
     assert ledger.session("s1") is None
+
+
+def test_a_session_remembers_where_it_came_from(ledger: Ledger, session: Session) -> None:
+    known = replace(session, id="s2", provider="oidc:acme", user_agent="Browser/1", ip_address="::1")
+    ledger.create_session(known, deed("session.create"))
+    assert ledger.session("s2") == known
+    assert actions(ledger) == ["session.create"]
+    with pytest.raises(Conflict):
+        ledger.create_session(known)
+    with pytest.raises(NotFound):
+        ledger.create_session(replace(session, id="s3", organization_id="nowhere"))
+
+
+def test_a_user_sees_the_sessions_that_hold_the_newest_first(
+    ledger: Ledger, session: Session, clock: SteppingClock
+) -> None:
+    newer = replace(session, id="s2", created_at=session.created_at + timedelta(days=1))
+    over = replace(session, id="over", expires_at=clock.now)
+    for each in (newer, over, replace(session, id="bobs", user_id=BOB), replace(session, id="revoked")):
+        ledger.create_session(each)
+    ledger.revoke_session("revoked")
+    assert ledger.sessions(ANN) == [newer, session]
+
+
+def test_a_session_is_ended_by_its_user_only(ledger: Ledger, session: Session) -> None:
+    assert not ledger.revoke_session("s1", user_id=BOB, audit=deed("session.revoke"))
+    assert ledger.identity(ANN, ORG, "s1") is not None
+    assert ledger.revoke_session("s1", user_id=ANN, audit=deed("session.revoke"))
+    assert actions(ledger) == ["session.revoke"]
+
+
+def test_the_sessions_of_one_organization_end_alone(ledger: Ledger, session: Session) -> None:
+    ledger.create_session(replace(session, id="elsewhere", organization_id=OTHER))
+    assert ledger.revoke_sessions(ANN, organization_id=ORG, audit=deed("session.revoke_all")) == 1
+    assert [each.id for each in ledger.sessions(ANN)] == ["elsewhere"]
+    assert actions(ledger) == ["session.revoke_all"]
+
+
+def test_a_rotation_may_prolong_the_session(ledger: Ledger, session: Session, clock: SteppingClock) -> None:
+    until = session.expires_at + timedelta(days=1)
+    rotated = ledger.rotate_session("s1", "refresh-1", "refresh-2", clock.now, expires_at=until)
+    assert isinstance(rotated, Session)
+    assert rotated.expires_at == until
+
+
+def test_a_switched_session_holds_in_the_other_organization_with_new_tokens_only(
+    ledger: Ledger, session: Session, clock: SteppingClock
+) -> None:
+    with pytest.raises(NotFound):
+        ledger.switch_session("s1", OTHER, "refresh-2")
+    ledger.add_membership(ANN, OTHER, "viewer")
+    switched = ledger.switch_session("s1", OTHER, "refresh-2", deed("session.switch", OTHER))
+    assert switched == replace(session, organization_id=OTHER, refresh_id="refresh-2", last_used_at=clock.now)
+    assert ledger.identity(ANN, ORG, "s1") is None
+    assert ledger.identity(ANN, OTHER, "s1") is not None
+    assert actions(ledger, OTHER) == ["session.switch"]
+    assert ledger.rotate_session("s1", "refresh-1", "stolen", clock.now) == "reused"
+    assert ledger.switch_session("s1", ORG, "refresh-3") is None

@@ -1,0 +1,190 @@
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from stores.errors import Conflict, NotFound
+from stores.ledger import AuthorizationCode, Grant, Ledger, OAuthClient, TokenPair
+from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock, actions, deed
+
+HOUR = timedelta(hours=1)
+AGES = timedelta(days=36_500)
+
+
+@pytest.fixture
+def client(ledger: Ledger, clock: SteppingClock) -> OAuthClient:
+    made = OAuthClient("client", None, {"redirect_uris": ["http://127.0.0.1/cb"]}, clock.now, clock.now)
+    ledger.grants.add_client(made)
+    return made
+
+
+@pytest.fixture
+def code(ledger: Ledger, client: OAuthClient, clock: SteppingClock) -> AuthorizationCode:
+    made = AuthorizationCode(
+        "client", ANN, ORG, "http://127.0.0.1/cb", True, "challenge", "https://x/mcp", ("mcp",), clock.now + HOUR
+    )
+    ledger.grants.add_code("code", made, deed("oauth.allow"))
+    return made
+
+
+@pytest.fixture
+def grant(ledger: Ledger, code: AuthorizationCode, clock: SteppingClock) -> Grant:
+    made = ledger.grants.redeem_code("code", "g1", pair(clock, 1))
+    assert isinstance(made, Grant)
+    return made
+
+
+def pair(clock: SteppingClock, number: int, *, age: timedelta = HOUR) -> TokenPair:
+    return TokenPair(f"access-{number}", clock.now + age, f"refresh-{number}", clock.now + 24 * age, ("mcp",))
+
+
+def test_a_client_is_kept_as_it_was_registered(ledger: Ledger, client: OAuthClient) -> None:
+    assert ledger.grants.client("client") == client
+    assert ledger.grants.client("unknown") is None
+    with pytest.raises(Conflict):
+        ledger.grants.add_client(replace(client, secret_hash="other"))
+
+
+def test_a_code_is_spent_for_a_grant(
+    ledger: Ledger, code: AuthorizationCode, client: OAuthClient, clock: SteppingClock
+) -> None:
+    assert ledger.grants.code("code") == code
+    tokens = pair(clock, 1)
+    grant = ledger.grants.redeem_code("code", "g1", tokens)
+    now = clock.now
+    assert grant == Grant("g1", "client", ANN, ORG, "https://x/mcp", ("mcp",), now, now, tokens.refresh_expires_at)
+    assert ledger.grants.code("code") is None
+    assert ledger.grants.of_user(ANN) == [grant]
+    assert ledger.grants.refreshable("refresh-1") == grant
+    assert ledger.grants.client("client") == replace(client, last_used_at=now)
+    assert actions(ledger) == ["oauth.allow"]
+
+
+def test_a_code_belongs_to_a_client_a_user_and_an_organization(ledger: Ledger, code: AuthorizationCode) -> None:
+    for changes in ({"client_id": "unknown"}, {"user_id": "nobody"}, {"organization_id": "nowhere"}):
+        with pytest.raises(NotFound):
+            ledger.grants.add_code("code-2", replace(code, **changes))  # type: ignore[arg-type]
+    with pytest.raises(Conflict):
+        ledger.grants.add_code("code", code)
+
+
+def test_a_code_that_comes_twice_revokes_the_grant(ledger: Ledger, grant: Grant, clock: SteppingClock) -> None:
+    assert ledger.grants.redeem_code("code", "g2", pair(clock, 2)) == "reused"
+    assert ledger.grants.redeem_code("code", "g2", pair(clock, 2)) == "ended"
+    assert ledger.grants.identity("access-1") is None
+    assert ledger.grants.refreshable("refresh-1") is None
+    assert ledger.grants.of_user(ANN) == []
+
+
+def test_an_expired_or_unknown_code_gives_nothing(
+    ledger: Ledger, code: AuthorizationCode, clock: SteppingClock
+) -> None:
+    clock.now = code.expires_at
+    assert ledger.grants.code("code") is None
+    assert ledger.grants.redeem_code("code", "g1", pair(clock, 1)) == "ended"
+    assert ledger.grants.redeem_code("unknown", "g1", pair(clock, 1)) == "ended"
+
+
+def test_an_access_token_acts_for_its_user_with_the_role_of_the_moment(
+    ledger: Ledger, grant: Grant, clock: SteppingClock
+) -> None:
+    found = ledger.grants.identity("access-1")
+    assert found is not None
+    assert found.identity == ledger.identity(ANN, ORG, None)
+    assert (found.grant, found.scopes) == (grant, ("mcp",))
+    assert ledger.grants.identity("refresh-1") is None
+    assert ledger.grants.identity("unknown") is None
+    clock.now = found.expires_at
+    assert ledger.grants.identity("access-1") is None
+    assert ledger.grants.refreshable("refresh-1") == grant
+
+
+def test_a_rotation_leaves_the_new_pair_only(ledger: Ledger, grant: Grant, clock: SteppingClock) -> None:
+    tokens = replace(pair(clock, 2), scopes=())
+    rotated = ledger.grants.rotate("refresh-1", "client", tokens)
+    assert rotated == replace(grant, last_used_at=clock.now, expires_at=tokens.refresh_expires_at)
+    assert ledger.grants.identity("access-1") is None
+    found = ledger.grants.identity("access-2")
+    assert found is not None
+    assert found.scopes == ()
+    assert isinstance(ledger.grants.rotate("refresh-2", "client", pair(clock, 3)), Grant)
+
+
+def test_a_spent_refresh_token_revokes_the_grant(ledger: Ledger, grant: Grant, clock: SteppingClock) -> None:
+    ledger.grants.rotate("refresh-1", "client", pair(clock, 2))
+    assert ledger.grants.refreshable("refresh-1") is not None
+    assert ledger.grants.rotate("refresh-1", "client", pair(clock, 3)) == "reused"
+    assert ledger.grants.rotate("refresh-2", "client", pair(clock, 4)) == "ended"
+    assert ledger.grants.identity("access-2") is None
+
+
+def test_a_refresh_token_serves_its_client_only(ledger: Ledger, grant: Grant, clock: SteppingClock) -> None:
+    assert ledger.grants.rotate("refresh-1", "thief", pair(clock, 2)) == "ended"
+    assert ledger.grants.rotate("access-1", "client", pair(clock, 2)) == "ended"
+    assert not ledger.grants.revoke_token("refresh-1", "thief")
+    assert ledger.grants.identity("access-1") is not None
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda ledger: ledger.grants.revoke(ANN, "g1", deed("oauth.revoke")),
+        lambda ledger: ledger.grants.revoke_token("access-1", "client"),
+        lambda ledger: ledger.grants.revoke_token("refresh-1", "client"),
+        lambda ledger: ledger.set_password_hash(ANN, "new"),
+        lambda ledger: ledger.revoke_sessions(ANN),
+    ],
+    ids=["its user", "the access token", "the refresh token", "a new password", "ending all sessions"],
+)
+def test_a_grant_is_ended_with_its_tokens(
+    ledger: Ledger, grant: Grant, clock: SteppingClock, end: Callable[[Ledger], object]
+) -> None:
+    end(ledger)
+    assert ledger.grants.identity("access-1") is None
+    assert ledger.grants.rotate("refresh-1", "client", pair(clock, 2)) == "ended"
+
+
+def test_a_grant_is_ended_by_its_user_only_and_holds_while_the_user_is_a_member(ledger: Ledger, grant: Grant) -> None:
+    with pytest.raises(NotFound):
+        ledger.grants.revoke(BOB, "g1")
+    ledger.add_membership(BOB, ORG, "owner")
+    ledger.remove_member(ORG, ANN)
+    assert ledger.grants.identity("access-1") is None
+    ledger.add_membership(ANN, ORG, "member")
+    assert ledger.grants.identity("access-1") is None
+
+
+def test_of_many_who_redeem_one_code_one_succeeds_and_all_lose_the_grant(
+    ledger: Ledger, second: Ledger, client: OAuthClient, clock: SteppingClock
+) -> None:
+    made = AuthorizationCode("client", ANN, ORG, "http://x", False, "c", None, (), clock.now + AGES)
+    ledger.grants.add_code("code", made)
+    pairs = [pair(clock, number, age=AGES) for number in range(6)]
+
+    def redeem(number: int) -> Grant | str:
+        return (ledger, second)[number % 2].grants.redeem_code("code", f"g{number}", pairs[number])
+
+    with ThreadPoolExecutor(6) as pool:
+        outcomes = list(pool.map(redeem, range(6)))
+    assert sum(isinstance(outcome, Grant) for outcome in outcomes) == 1
+    assert outcomes.count("reused") == 1
+    assert ledger.grants.of_user(ANN) == []
+
+
+def test_of_many_rotations_with_one_token_one_succeeds(
+    ledger: Ledger, second: Ledger, client: OAuthClient, clock: SteppingClock
+) -> None:
+    made = AuthorizationCode("client", ANN, ORG, "http://x", False, "c", None, (), clock.now + AGES)
+    ledger.grants.add_code("code", made)
+    ledger.grants.redeem_code("code", "g1", pair(clock, 0, age=AGES))
+    pairs = [pair(clock, number, age=AGES) for number in range(1, 7)]
+
+    def rotate(number: int) -> Grant | str:
+        return (ledger, second)[number % 2].grants.rotate("refresh-0", "client", pairs[number])
+
+    with ThreadPoolExecutor(6) as pool:
+        outcomes = list(pool.map(rotate, range(6)))
+    assert sum(isinstance(outcome, Grant) for outcome in outcomes) == 1
+    assert outcomes.count("reused") == 1

@@ -1,0 +1,95 @@
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from stores.errors import Conflict, InvalidRequest, NotFound
+from stores.ledger import Ledger
+from stores.records import Invitation
+from tests.stores.ledger.samples import ANN, BOB, DAYS_30, ORG, OTHER, SteppingClock, actions, deed
+
+
+@pytest.fixture
+def invitation(ledger: Ledger, clock: SteppingClock) -> Invitation:
+    made = Invitation("i1", ORG, "USER-bob@example.org", "admin", ANN, clock.now, clock.now + DAYS_30)
+    ledger.invitations.create(made, "token", deed("member.invite"))
+    return made
+
+
+def test_an_invitation_is_accepted_once_by_whom_it_is_for(ledger: Ledger, invitation: Invitation) -> None:
+    assert ledger.invitations.pending(ORG) == [invitation]
+    assert ledger.invitations.pending(OTHER) == []
+    assert ledger.invitations.by_token("token") == invitation
+    with pytest.raises(InvalidRequest, match="another e-mail address"):
+        ledger.invitations.accept("token", ANN)
+    with pytest.raises(NotFound):
+        ledger.invitations.accept("token", "nobody")
+
+    assert ledger.invitations.accept("token", BOB, deed("member.add", actor_id=BOB)) == invitation
+
+    member = ledger.member(ORG, BOB)
+    assert member is not None
+    assert member.role == "admin"
+    assert ledger.invitations.pending(ORG) == []
+    assert ledger.invitations.by_token("token") is None
+    assert actions(ledger) == ["member.add", "member.invite"]
+    ledger.remove_member(ORG, BOB)
+    with pytest.raises(InvalidRequest, match="used"):
+        ledger.invitations.accept("token", BOB)
+
+
+def test_a_revoked_expired_or_unknown_invitation_makes_nobody_a_member(
+    ledger: Ledger, invitation: Invitation, clock: SteppingClock
+) -> None:
+    with pytest.raises(NotFound):
+        ledger.invitations.revoke(OTHER, "i1")
+    ledger.invitations.revoke(ORG, "i1", deed("invitation.revoke"))
+    with pytest.raises(NotFound):
+        ledger.invitations.revoke(ORG, "i1")
+    ledger.invitations.create(replace(invitation, id="i2"), "expired")
+    clock.now = invitation.expires_at
+    assert ledger.invitations.pending(ORG) == []
+    for token in ("token", "expired", "unknown"):
+        assert ledger.invitations.by_token(token) is None
+        with pytest.raises(InvalidRequest):
+            ledger.invitations.accept(token, BOB)
+    assert ledger.member(ORG, BOB) is None
+    assert actions(ledger) == ["invitation.revoke", "member.invite"]
+
+
+def test_a_second_invitation_to_an_address_takes_the_place_of_the_first(ledger: Ledger, invitation: Invitation) -> None:
+    second = replace(invitation, id="i2", email="user-bob@EXAMPLE.org", role="viewer")
+    ledger.invitations.create(second, "token-2")
+    ledger.invitations.create(replace(invitation, id="i3", organization_id=OTHER, email="c@x.org"), "token-3")
+    assert ledger.invitations.pending(ORG) == [second]
+    assert ledger.invitations.by_token("token") is None
+
+
+def test_a_member_is_not_invited_and_does_not_change_role_by_an_old_invitation(
+    ledger: Ledger, invitation: Invitation
+) -> None:
+    ledger.add_membership(BOB, ORG, "viewer")
+    with pytest.raises(Conflict, match="member"):
+        ledger.invitations.accept("token", BOB)
+    with pytest.raises(Conflict, match="member"):
+        ledger.invitations.create(replace(invitation, id="i2"), "token-2")
+    assert ledger.invitations.pending(ORG) == [invitation]
+    with pytest.raises(NotFound):
+        ledger.invitations.create(replace(invitation, id="i4", organization_id="nowhere"), "token-4")
+    with pytest.raises(Conflict):
+        ledger.invitations.create(replace(invitation, id="i5", email="c@x.org"), "token")
+
+
+def test_of_many_who_accept_at_once_one_succeeds(ledger: Ledger, second: Ledger, clock: SteppingClock) -> None:
+    made = Invitation("i1", ORG, f"{BOB}@example.org", "member", ANN, clock.now, clock.now + 1000 * DAYS_30)
+    ledger.invitations.create(made, "token")
+
+    def accept(number: int) -> bool:
+        try:
+            (ledger, second)[number % 2].invitations.accept("token", BOB)
+        except InvalidRequest:
+            return False
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(accept, range(6))) == 1

@@ -1,0 +1,79 @@
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from stores.errors import Conflict, NotFound, ValidationFailed
+from stores.ledger import Ledger
+from stores.records import ExternalIdentity
+from tests.stores.ledger.samples import ANN, BOB, DAYS_30, SteppingClock, actions, deed, session
+
+
+@pytest.fixture
+def link(clock: SteppingClock) -> ExternalIdentity:
+    return ExternalIdentity("oidc:acme", "https://acme.example#sub-1", BOB, "bob@acme.example", clock.now)
+
+
+def test_an_account_at_a_provider_stands_for_one_user(ledger: Ledger, link: ExternalIdentity) -> None:
+    assert ledger.user_by_link(link.provider, link.subject) is None
+    bob = ledger.link_user(link, audit=deed("user.link", None))
+    assert bob == ledger.user(BOB) == ledger.user_by_link(link.provider, link.subject)
+    assert ledger.user_by_link("oidc:other", link.subject) is None
+    assert ledger.links(BOB) == [link]
+    with pytest.raises(Conflict, match="linked"):
+        ledger.link_user(replace(link, user_id=ANN), audit=deed("user.link", None))
+    assert actions(ledger, None) == ["user.link"]
+
+
+def test_a_link_needs_a_user_and_a_subject(ledger: Ledger, link: ExternalIdentity) -> None:
+    with pytest.raises(NotFound):
+        ledger.link_user(replace(link, user_id="nobody"))
+    with pytest.raises(ValidationFailed):
+        ledger.link_user(replace(link, subject=""))
+
+
+def test_a_link_is_undone_by_its_user_only(ledger: Ledger, link: ExternalIdentity) -> None:
+    ledger.link_user(link)
+    with pytest.raises(NotFound):
+        ledger.unlink_user(ANN, link.provider, link.subject)
+    ledger.unlink_user(BOB, link.provider, link.subject, deed("user.unlink", None))
+    assert ledger.links(BOB) == []
+    assert actions(ledger, None) == ["user.unlink"]
+    with pytest.raises(NotFound):
+        ledger.unlink_user(BOB, link.provider, link.subject)
+
+
+def test_reclaiming_an_address_that_was_never_proved_ends_what_its_user_had(
+    ledger: Ledger, link: ExternalIdentity, clock: SteppingClock
+) -> None:
+    ledger.create_session(session("squatter", BOB))
+    ledger.create_password_reset(BOB, "mailed", clock.now + DAYS_30)
+
+    bob = ledger.link_user(link, reclaim=True)
+
+    assert bob.password_hash is None
+    assert bob.email_verified_at == clock.now
+    assert ledger.sessions(BOB) == []
+    assert ledger.password_reset_user("mailed") is None
+
+
+def test_reclaiming_an_address_that_was_proved_changes_nothing(
+    ledger: Ledger, link: ExternalIdentity, clock: SteppingClock
+) -> None:
+    proved_at = clock()
+    before = ledger.edit_user(BOB, lambda user: replace(user, email_verified_at=proved_at))
+    ledger.create_session(session("s1", BOB))
+    assert ledger.link_user(link, reclaim=True) == before
+    assert [each.id for each in ledger.sessions(BOB)] == ["s1"]
+
+
+def test_of_many_links_of_one_account_one_succeeds(ledger: Ledger, second: Ledger, link: ExternalIdentity) -> None:
+    def try_to(number: int) -> bool:
+        try:
+            (ledger, second)[number % 2].link_user(replace(link, user_id=(ANN, BOB)[number % 2]))
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(try_to, range(6))) == 1

@@ -1,0 +1,125 @@
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from stores.errors import Conflict, NotFound
+from stores.ledger import Ledger
+from stores.records import ApiKey, Team
+from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, add_project, deed, session
+
+
+@pytest.fixture
+def bob(ledger: Ledger) -> str:
+    ledger.add_membership(BOB, ORG, "member", deed("member.add"))
+    return BOB
+
+
+def owners(ledger: Ledger) -> list[str]:
+    return [each.user.id for each in ledger.members(ORG) if each.role == "owner"]
+
+
+def test_a_membership_needs_both_sides_and_exists_once(ledger: Ledger) -> None:
+    with pytest.raises(NotFound):
+        ledger.add_membership("nobody", ORG, "member")
+    with pytest.raises(NotFound):
+        ledger.add_membership(ANN, "nowhere", "member")
+    with pytest.raises(Conflict):
+        ledger.add_membership(ANN, ORG, "member", deed("member.add"))
+    assert actions(ledger) == []
+
+
+def test_members_are_listed_in_the_order_of_joining(ledger: Ledger, bob: str) -> None:
+    assert [(each.user.id, each.role) for each in ledger.members(ORG)] == [(ANN, "owner"), (BOB, "member")]
+    found = ledger.member(ORG, BOB)
+    assert found is not None
+    assert found.user == ledger.user(BOB)
+    assert ledger.member(OTHER, ANN) is None
+
+
+def test_a_role_changes_at_once(ledger: Ledger, bob: str) -> None:
+    assert ledger.set_member_role(ORG, BOB, "admin", deed("member.update")) == "member"
+    identity = ledger.identity(BOB, ORG, None)
+    assert identity is not None
+    assert identity.role == "admin"
+    assert actions(ledger) == ["member.update", "member.add"]
+    with pytest.raises(NotFound):
+        ledger.set_member_role(ORG, "nobody", "admin")
+    with pytest.raises(NotFound):
+        ledger.set_member_role("nowhere", BOB, "admin")
+
+
+def test_the_last_owner_stays(ledger: Ledger, bob: str) -> None:
+    with pytest.raises(Conflict, match="last owner"):
+        ledger.set_member_role(ORG, ANN, "admin")
+    with pytest.raises(Conflict, match="last owner"):
+        ledger.remove_member(ORG, ANN)
+    assert ledger.set_member_role(ORG, ANN, "owner") == "owner"
+    assert owners(ledger) == [ANN]
+
+
+@pytest.mark.parametrize(
+    "leave",
+    [
+        lambda ledger, user_id: ledger.set_member_role(ORG, user_id, "member"),
+        lambda ledger, user_id: ledger.remove_member(ORG, user_id),
+    ],
+    ids=["stepping down", "leaving"],
+)
+def test_of_owners_who_go_at_once_one_stays(
+    ledger: Ledger, second: Ledger, leave: Callable[[Ledger, str], object]
+) -> None:
+    ledger.add_membership(BOB, ORG, "owner")
+
+    def go(place: int) -> bool:
+        try:
+            leave((ledger, second)[place], (ANN, BOB)[place])
+        except Conflict:
+            return False
+        return True
+
+    for _ in range(5):
+        with ThreadPoolExecutor(2) as pool:
+            assert sorted(pool.map(go, (0, 1))) == [False, True]
+        assert len(owners(ledger)) == 1
+        for user_id in (ANN, BOB):
+            ledger.put_member(user_id, ORG, "owner")
+
+
+def test_a_provider_has_the_last_word_on_roles(ledger: Ledger) -> None:
+    assert ledger.put_member(BOB, ORG, "viewer", deed("member.add")) is None
+    assert ledger.put_member(BOB, ORG, "viewer", deed("member.update")) == "viewer"
+    assert ledger.put_member(ANN, ORG, "member", deed("member.update")) == "owner"
+    assert owners(ledger) == []
+    assert actions(ledger) == ["member.update", "member.add"]
+    with pytest.raises(NotFound):
+        ledger.put_member("nobody", ORG, "viewer")
+    with pytest.raises(NotFound):
+        ledger.put_member(BOB, "nowhere", "viewer")
+
+
+def test_whoever_is_removed_loses_everything_in_the_organization_and_nothing_elsewhere(
+    ledger: Ledger, clock: SteppingClock, bob: str
+) -> None:
+    add_project(ledger, "p1")
+    ledger.project_members.add(ORG, "p1", BOB, "project_viewer")
+    ledger.teams.create(Team(ORG, "t1", "T", "t", "", clock.now))
+    ledger.teams.add_member(ORG, "t1", BOB)
+    for organization_id in (ORG, OTHER):
+        ledger.create_session(session(f"in-{organization_id}", BOB, organization_id))
+        key = ApiKey(organization_id, organization_id, BOB, "k", f"sk_{organization_id}", (), (), (), True, clock.now)
+        ledger.api_keys.create(key, "hash")
+
+    assert ledger.remove_member(ORG, BOB, deed("member.remove")) == "member"
+
+    assert [each.organization_id for each in ledger.sessions(BOB)] == [OTHER]
+    assert ledger.api_keys.find(f"sk_{ORG}") is None
+    assert ledger.api_keys.find(f"sk_{OTHER}") is not None
+    ledger.add_membership(BOB, ORG, "member")
+    access = ledger.access(BOB, ORG)
+    assert (access.roles, access.team_ids) == ({}, frozenset())
+    assert ledger.identity(BOB, ORG, f"in-{ORG}") is None
+    assert ledger.api_keys.find(f"sk_{ORG}") is None
+    assert actions(ledger)[0] == "member.remove"
+    with pytest.raises(NotFound):
+        ledger.remove_member(ORG, "nobody")

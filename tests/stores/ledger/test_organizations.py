@@ -1,0 +1,177 @@
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import func, select
+
+from stores.errors import Conflict, NotFound, ValidationFailed
+from stores.ledger import Ledger, RelationDraft, schema
+from stores.ledger.engine import Database, connect
+from stores.records import Chunk, Document, Invitation, Organization, ProjectAccess, Team
+from tests.stores.ledger.samples import (
+    ANN,
+    BOB,
+    DAYS_30,
+    ORG,
+    OTHER,
+    SteppingClock,
+    actions,
+    add_project,
+    create,
+    deed,
+    draft,
+    organization,
+    session,
+)
+
+SHARED = "shared"
+
+
+@pytest.fixture
+def shared(ledger: Ledger) -> Organization:
+    made = organization(SHARED, is_personal=False)
+    ledger.create_organization(made, ANN, deed("organization.create", SHARED))
+    return made
+
+
+@pytest.fixture
+def database(populated_url: str) -> Iterator[Database]:
+    opened = connect(populated_url)
+    yield opened
+    opened.close()
+
+
+def rows_of(database: Database, organization_id: str) -> dict[str, int]:
+    """How many rows each table has of an organization."""
+    with database.read() as connection:
+        counts = {
+            name: connection.execute(
+                select(func.count()).select_from(table).where(table.c.organization_id == organization_id)
+            ).scalar_one()
+            for name, table in schema.metadata.tables.items()
+            if "organization_id" in table.c
+        }
+        found = schema.organizations.c.id == organization_id
+        counts["organizations"] = len(connection.execute(select(schema.organizations.c.id).where(found)).all())
+    return {name: count for name, count in counts.items() if count}
+
+
+def fill(ledger: Ledger, organization_id: str, clock: SteppingClock) -> None:
+    create(ledger, draft("a"), draft("b", tags=("x",)), organization_id=organization_id)
+    create(ledger, *(draft(f"many-{number}") for number in range(1_100)), organization_id=organization_id)
+    with ledger.transaction(organization_id, ANN) as tx:
+        tx.update_entity("a", lambda entity: replace(entity, name="again"))
+        tx.add_relation(RelationDraft(name="ABOUT", source_id="a", target_id="b"))
+        tx.create_entity(draft("src", entity_type="source"))
+        tx.add_document(Document("doc", "src", "https://x", "X", "h"))
+        tx.add_chunk(Chunk("c1", "doc", "src", 0, "paragraph", ()), draft("c1", entity_type="document"))
+    add_project(ledger, "p1", organization_id=organization_id)
+    ledger.add_membership(BOB, organization_id, "member")
+    ledger.project_members.add(organization_id, "p1", BOB, "project_viewer")
+    ledger.teams.create(Team(organization_id, "t1", "T", "t", "", clock.now))
+    ledger.teams.add_member(organization_id, "t1", BOB)
+    ledger.teams.put_project(organization_id, "t1", "p1", "project_viewer")
+    invitation = Invitation("i1", organization_id, "c@x.org", "member", ANN, clock.now, clock.now + DAYS_30)
+    ledger.invitations.create(invitation, "token", deed("member.invite", organization_id))
+    ledger.create_session(session("bobs", BOB, organization_id))
+    ledger.leases.acquire(organization_id, "import", "process-1")
+
+
+def test_an_organization_is_renamed_and_found_by_its_slug(ledger: Ledger, shared: Organization) -> None:
+    renamed = ledger.edit_organization(SHARED, name="New", slug="new", audit=deed("organization.update", SHARED))
+    assert renamed == replace(shared, name="New", slug="new") == ledger.organization_by_slug("new")
+    assert ledger.organization_by_slug(shared.slug) is None
+    assert ledger.edit_organization(SHARED) == renamed
+    assert actions(ledger, SHARED) == ["organization.update", "organization.create"]
+
+
+@pytest.mark.parametrize("slug", ["", "-a", "a-", "a--b", "A", "ä", "a/b", "a b", "x" * 65])
+def test_a_slug_that_is_no_part_of_a_path_is_refused(ledger: Ledger, shared: Organization, slug: str) -> None:
+    with pytest.raises(ValidationFailed, match="slug"):
+        ledger.edit_organization(SHARED, name="New", slug=slug)
+    with pytest.raises(ValidationFailed, match="slug"):
+        ledger.create_organization(replace(shared, id="o3", slug=slug))
+    assert ledger.organization(SHARED) == shared
+
+
+def test_a_taken_slug_changes_nothing(ledger: Ledger, shared: Organization) -> None:
+    with pytest.raises(Conflict, match="taken"):
+        ledger.edit_organization(SHARED, name="New", slug=organization(ORG).slug)
+    assert ledger.organization(SHARED) == shared
+    with pytest.raises(NotFound):
+        ledger.edit_organization("nowhere", name="New")
+    with pytest.raises(NotFound):
+        ledger.create_organization(replace(shared, id="o3", slug="o3"), "nobody")
+    assert ledger.organization("o3") is None
+
+
+def test_a_deleted_organization_leaves_no_row_and_frees_its_slug(
+    ledger: Ledger, database: Database, shared: Organization, clock: SteppingClock
+) -> None:
+    create(ledger, draft("a"))
+    fill(ledger, SHARED, clock)
+    kept = rows_of(database, ORG)
+    assert len(rows_of(database, SHARED)) > 15
+    told: list[tuple[str, bool]] = []
+    ledger.on_delete.append(lambda each: told.append((each, ledger.organization(each) is None)))
+
+    ledger.delete_organization(SHARED, deed("organization.delete", None, resource=SHARED))
+
+    assert told == [(SHARED, True)]
+    assert rows_of(database, SHARED) == {}
+    assert rows_of(database, ORG) == kept
+    assert [each.id for each in ledger.organizations()] == [ORG, OTHER]
+    assert actions(ledger, None) == ["organization.delete"]
+    ledger.create_organization(replace(shared, id="again"))
+
+
+def test_nobody_reaches_an_organization_whose_erasure_was_interrupted_and_it_is_resumed(
+    ledger: Ledger, database: Database, shared: Organization, clock: SteppingClock
+) -> None:
+    fill(ledger, SHARED, clock)
+
+    def die(_organization_id: str) -> None:
+        raise KeyboardInterrupt
+
+    ledger.on_delete.append(die)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.delete_organization(SHARED)
+
+    assert rows_of(database, SHARED)["entities"] > 1_000
+    assert ledger.organization(SHARED) is ledger.organization_by_slug(shared.slug) is None
+    assert ledger.identity(ANN, SHARED, None) is ledger.identity(BOB, SHARED, "bobs") is None
+    assert ledger.organizations() == [organization(ORG), organization(OTHER)]
+    for refused in (
+        lambda: ledger.head(SHARED),
+        lambda: create(ledger, draft("late"), organization_id=SHARED),
+        lambda: ledger.add_membership(BOB, SHARED, "member"),
+        lambda: ledger.edit_organization(SHARED, name="Back"),
+        lambda: ledger.delete_organization(SHARED),
+    ):
+        with pytest.raises(NotFound):
+            refused()
+
+    ledger.on_delete.clear()
+    assert ledger.erase_deleted() == 1
+    assert rows_of(database, SHARED) == {}
+    assert ledger.erase_deleted() == 0
+
+
+def test_a_personal_organization_is_not_deleted_alone(ledger: Ledger) -> None:
+    with pytest.raises(Conflict, match="personal"):
+        ledger.delete_organization(ORG)
+    with pytest.raises(NotFound):
+        ledger.delete_organization("nowhere")
+    assert ledger.identity(ANN, ORG, None) is not None
+
+
+def test_project_access_is_stored_changed_and_outlives_its_project(ledger: Ledger) -> None:
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.set_project_access(ProjectAccess("p1", "org", ANN))
+        tx.set_project_access(ProjectAccess("p2", "private", BOB))
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.set_project_access(ProjectAccess("p1", "private", ANN))
+    found = sorted(ledger.project_access(ORG), key=lambda access: access.project_id)
+    assert found == [ProjectAccess("p1", "private", ANN), ProjectAccess("p2", "private", BOB)]
+    assert ledger.project_access(OTHER) == []
+    assert ledger.head(ORG).sequence == 0

@@ -1,0 +1,93 @@
+from dataclasses import replace
+
+import pytest
+
+from stores.errors import Conflict, InvalidRequest, NotFound, ValidationFailed
+from stores.ledger import Ledger
+from stores.records import Team
+from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, add_project, deed
+
+
+@pytest.fixture
+def team(ledger: Ledger, clock: SteppingClock) -> Team:
+    made = Team(ORG, "t1", "Core", "core", "Everything below.", clock.now)
+    ledger.teams.create(made, deed("team.create"))
+    return made
+
+
+def test_a_team_is_stored_renamed_and_deleted(ledger: Ledger, team: Team, clock: SteppingClock) -> None:
+    later = Team(ORG, "t2", "Web", "web", "", clock.now)
+    ledger.teams.create(later)
+    ledger.teams.create(replace(team, organization_id=OTHER))
+    assert ledger.teams.of_organization(ORG) == [team, later]
+    assert ledger.teams.team(ORG, "t1") == team
+    renamed = ledger.teams.edit(ORG, "t1", name="Kernel", slug="kernel", audit=deed("team.update"))
+    assert renamed == replace(team, name="Kernel", slug="kernel") == ledger.teams.team(ORG, "t1")
+    assert ledger.teams.edit(ORG, "t1", description="") == replace(renamed, description="")
+    assert ledger.teams.edit(ORG, "t1").name == "Kernel"
+    ledger.teams.delete(ORG, "t1", deed("team.delete"))
+    assert ledger.teams.of_organization(ORG) == [later]
+    assert ledger.teams.team(OTHER, "t1") is not None
+    assert actions(ledger) == ["team.delete", "team.update", "team.create"]
+
+
+def test_a_taken_or_bad_slug_and_an_unknown_team_are_refused(ledger: Ledger, team: Team) -> None:
+    with pytest.raises(Conflict, match="core"):
+        ledger.teams.create(replace(team, id="t2"))
+    with pytest.raises(ValidationFailed, match="slug"):
+        ledger.teams.create(replace(team, id="t2", slug="Not a slug"))
+    with pytest.raises(NotFound):
+        ledger.teams.create(replace(team, organization_id="nowhere"))
+    ledger.teams.create(replace(team, id="t2", slug="web"))
+    with pytest.raises(Conflict):
+        ledger.teams.edit(ORG, "t2", slug="core")
+    with pytest.raises(ValidationFailed):
+        ledger.teams.edit(ORG, "t2", slug="-")
+    for refused in (
+        lambda: ledger.teams.edit(OTHER, "t1", name="x"),
+        lambda: ledger.teams.delete(OTHER, "t1"),
+        lambda: ledger.teams.add_member(OTHER, "t1", BOB),
+        lambda: ledger.teams.put_project(OTHER, "t1", "p1", "project_viewer"),
+    ):
+        with pytest.raises(NotFound):
+            refused()
+
+
+def test_members_of_the_organization_join_and_leave(ledger: Ledger, team: Team) -> None:
+    with pytest.raises(InvalidRequest, match="no member"):
+        ledger.teams.add_member(ORG, "t1", BOB)
+    ledger.add_membership(BOB, ORG, "viewer")
+    for user_id in (BOB, ANN):
+        ledger.teams.add_member(ORG, "t1", user_id, deed("team.add"))
+    with pytest.raises(Conflict):
+        ledger.teams.add_member(ORG, "t1", BOB)
+    assert [(each.user.id, each.role) for each in ledger.teams.members(ORG, "t1")] == [(BOB, "viewer"), (ANN, "owner")]
+    ledger.teams.remove_member(ORG, "t1", BOB, deed("team.remove"))
+    with pytest.raises(NotFound):
+        ledger.teams.remove_member(ORG, "t1", BOB)
+    assert ledger.access(BOB, ORG).team_ids == frozenset()
+    assert actions(ledger) == ["team.remove", "team.add", "team.add", "team.create"]
+
+
+def test_a_team_has_one_role_in_a_project(ledger: Ledger, team: Team) -> None:
+    add_project(ledger, "p1", creator=BOB)
+    ledger.teams.add_member(ORG, "t1", ANN)
+    ledger.teams.put_project(ORG, "t1", "p1", "project_viewer", deed("team.project"))
+    ledger.teams.put_project(ORG, "t1", "p1", "project_maintainer", deed("team.project"))
+    assert ledger.teams.projects(ORG, "t1") == ledger.access(ANN, ORG).roles == {"p1": "project_maintainer"}
+    with pytest.raises(NotFound, match="no project p2"):
+        ledger.teams.put_project(ORG, "t1", "p2", "project_viewer")
+    ledger.teams.remove_project(ORG, "t1", "p1", deed("team.project"))
+    with pytest.raises(NotFound):
+        ledger.teams.remove_project(ORG, "t1", "p1")
+    assert ledger.teams.projects(ORG, "t1") == ledger.access(ANN, ORG).roles == {}
+    assert actions(ledger) == ["team.project", "team.project", "team.project", "team.create"]
+
+
+def test_what_a_team_gave_ends_with_it(ledger: Ledger, team: Team) -> None:
+    add_project(ledger, "p1", creator=BOB)
+    ledger.teams.add_member(ORG, "t1", ANN)
+    ledger.teams.put_project(ORG, "t1", "p1", "project_viewer")
+    ledger.teams.delete(ORG, "t1")
+    access = ledger.access(ANN, ORG)
+    assert (access.roles, access.team_ids) == ({}, frozenset())
