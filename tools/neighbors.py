@@ -1,12 +1,14 @@
 """expand_neighbors: the entities around several ids, with a little of their text."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field
 
 from auth.policy import may_read
 from stores.errors import NotFound, Unavailable
-from stores.graph import NeighbourQuery
+from stores.graph import NeighbourQuery, Reached, Walk
+from stores.ledger import Standing
 from stores.records import Entity
 from tools.app import App
 from tools.entity_models import EntityId, Label
@@ -76,28 +78,47 @@ def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
     ]
     if not known:
         raise NotFound("None of these entities exist.", remediation="Use ids that search or explore returned.")
-    results = [_neighborhood(app, call, request, seeds[seed_id]) for seed_id in known]
+    walks = _walks(app, call, request, known)
+    reached = (step.id for walk in walks.values() for step in walk.entities)
+    standings = app.ledger.standings(caller.organization_id, reached, visibility=caller.visible)
+    results = [
+        _neighborhood(app, call, request, seeds[seed_id], _shown(call, request, walks[seed_id], standings))
+        for seed_id in known
+    ]
     return Expanded(results=results, total=sum(len(result.neighbors) for result in results))
 
 
-def _neighborhood(app: App, call: Call, request: ExpandRequest, seed: Entity) -> Neighborhood:
-    caller = call.caller
+def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]) -> dict[str, Walk]:
     query = NeighbourQuery(
-        visibility=caller.visible,
+        visibility=call.caller.visible,
         names=frozenset(name.upper() for name in request.relationship_types or ()) or None,
         include_incoming=request.include_incoming,
         limit_per_id=200,
     )
-    with app.indexer.indexes(caller.organization_id) as indexes:
+    with app.indexer.indexes(call.caller.organization_id) as indexes:
         if indexes.graph is None:
             raise Unavailable(f"The graph is not ready: {indexes.degraded.get('graph', 'it is being built')}.")
-        reached = indexes.graph.walk(seed.id, depth=request.depth, query=query).entities
-    entities = app.ledger.entities(caller.organization_id, [step.id for step in reached])
-    superseded = app.ledger.superseded(caller.organization_id, list(entities), visibility=caller.visible)
+        return indexes.graph.walks(seed_ids, depth=request.depth, query=query)
+
+
+def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[str, Standing]) -> list[Reached]:
+    """Keep what is there for the caller, in force and of a wanted type, and no more of it than can be shown."""
     kept = [
-        (step, entities[step.id])
-        for step in reached
-        if step.id in entities and step.id not in superseded and _wanted(call, request, entities[step.id])
+        step
+        for step in walk.entities
+        if (standing := standings.get(step.id)) is not None
+        and not standing.superseded
+        and may_read(call.caller, standing.visibility)
+        and (not request.types or standing.entity_type in request.types)
+    ]
+    # Only the record itself says which project it is in.
+    return kept[: request.limit] if request.project is None else kept
+
+
+def _neighborhood(app: App, call: Call, request: ExpandRequest, seed: Entity, steps: Sequence[Reached]) -> Neighborhood:
+    entities = app.ledger.entities(call.caller.organization_id, [step.id for step in steps])
+    kept = [
+        (step, entities[step.id]) for step in steps if step.id in entities and _wanted(call, request, entities[step.id])
     ]
     return Neighborhood(
         entity_id=seed.id,
@@ -118,9 +139,8 @@ def _neighborhood(app: App, call: Call, request: ExpandRequest, seed: Entity) ->
 
 
 def _wanted(call: Call, request: ExpandRequest, entity: Entity) -> bool:
-    typed = not request.types or entity.entity_type in request.types
     placed = request.project is None or entity.project_id == request.project
-    return typed and placed and may_read(call.caller, entity.visibility)
+    return placed and may_read(call.caller, entity.visibility)
 
 
 def _text(expanded: Expanded) -> str:

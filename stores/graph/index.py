@@ -120,26 +120,36 @@ class GraphIndex:
         An id that is unknown or not visible has no neighbours. Costs one look-up per id and direction, and time in
         proportion to the edges an id has where few of them pass the filter.
         """
-        return self._hop(ids, query)[0]
+        around = self._hop(ids, query)
+        return [neighbour for found in around.values() for neighbour in found[: query.limit_per_id]]
 
     def walk(self, entity_id: str, *, depth: int, query: NeighbourQuery, cap: int = WALK_CAP) -> Walk:
         """Visit what lies within one to three edges, nearest first, at most `cap` entities."""
+        return self.walks((entity_id,), depth=depth, query=query, cap=cap)[entity_id]
+
+    def walks(
+        self, entity_ids: Iterable[str], *, depth: int, query: NeighbourQuery, cap: int = WALK_CAP
+    ) -> dict[str, Walk]:
+        """Walk from each of several entities, by where it starts. What two walks pass is looked up once."""
         if not 1 <= depth <= 3:
             raise ValueError("depth must be 1, 2 or 3")
-        return breadth_first(entity_id, depth=depth, cap=cap, neighbours=lambda ids: self._hop(ids, query))
+        known: dict[str, Sequence[Neighbour]] = {}
 
-    def _hop(self, ids: Sequence[str], query: NeighbourQuery) -> tuple[list[Neighbour], bool]:
+        def around(ids: Sequence[str]) -> tuple[list[Neighbour], bool]:
+            known.update(self._hop([id_ for id_ in ids if id_ not in known], query))
+            shown = [neighbour for id_ in ids for neighbour in known[id_][: query.limit_per_id]]
+            return shown, any(len(known[id_]) > query.limit_per_id for id_ in ids)
+
+        return {start: breadth_first(start, depth=depth, cap=cap, neighbours=around) for start in entity_ids}
+
+    def _hop(self, ids: Iterable[str], query: NeighbourQuery) -> dict[str, list[Neighbour]]:
+        """Follow the edges of each entity; where there are more than the limit, one too many is returned."""
+        origins = dict.fromkeys(ids)
         if query.finds_nothing():
-            return [], False
+            return {origin_id: [] for origin_id in origins}
         now = self._clock()
-        found: list[Neighbour] = []
-        cut = False
         with self._reading() as session:
-            for origin_id in dict.fromkeys(ids):
-                near = hop(session, origin_id, query, now)
-                cut = cut or len(near) > query.limit_per_id
-                found.extend(near[: query.limit_per_id])
-        return found, cut
+            return {origin_id: hop(session, origin_id, query, now) for origin_id in origins}
 
     def apply(self, batch: IndexBatch) -> None:
         """Make the batch visible to reads and advance the position, in one commit.

@@ -44,6 +44,16 @@ def test_a_walk_says_when_it_stopped_at_the_cap(chain: GraphIndex) -> None:
     assert not chain.walk("a", depth=3, query=EVERYTHING, cap=3).capped
 
 
+def test_walks_from_several_places_are_those_from_each(chain: GraphIndex) -> None:
+    chain.apply(batch(relations=[relation("5", "a", "c"), relation("6", "a", "b")]))
+    walks = chain.walks("dabx", depth=2, query=EVERYTHING)
+    assert walks == {start: chain.walk(start, depth=2, query=EVERYTHING) for start in "dabx"}
+    assert {start for start, walk in walks.items() if walk.entities} == set("dab")
+    assert chain.walks([], depth=1, query=EVERYTHING) == {}
+    with pytest.raises(ValueError, match="depth"):
+        chain.walks("a", depth=4, query=EVERYTHING)
+
+
 def test_a_walk_from_nowhere_reaches_nothing(graph: GraphIndex) -> None:
     assert graph.walk("nobody", depth=3, query=EVERYTHING).entities == ()
 
