@@ -16,6 +16,7 @@ from stores.index import IndexBatch
 from stores.lexical import LexicalIndex, LexicalResult, analyse
 from stores.lexical.schema import FORMAT
 from stores.records import ORGANIZATION, Entity, IndexFilter, JsonObject, Position
+from tests.stores.disk import on_disk
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 EVERYONE = IndexFilter(frozenset({ORGANIZATION}))
@@ -265,11 +266,11 @@ def test_compacting_removes_deleted_text_from_disk(tmp_path: Path) -> None:
     index.apply(batch(1, record("a", "zanzibar"), record("b", "tea time"), record("c", "quokka")))
     index.apply(batch(2, record("c", "tea leaf", revision=2), deleted=("a",)))
     assert index.erasable == 2
-    assert _on_disk(folder, b"zanzibar")
+    assert on_disk(folder, b"zanzibar")
     index.compact()
     assert index.erasable == 0
-    assert not _on_disk(folder, b"zanzibar")
-    assert not _on_disk(folder, b"quokka")
+    assert not on_disk(folder, b"zanzibar")
+    assert not on_disk(folder, b"quokka")
     assert index.contents() == {"b": 1, "c": 2}
     assert find(index, "tea") == ["b", "c"]
     assert find(index, "zanzibar") == []
@@ -346,10 +347,6 @@ def test_a_refused_record_leaves_the_index_as_it_was(index: LexicalIndex) -> Non
 
 def test_the_same_words_are_analysed_alike_however_they_are_written() -> None:
     assert analyse("parseHTTPHeaders") == analyse("parse_http_header") == ["pars", "http", "header"]
-
-
-def _on_disk(folder: Path, word: bytes) -> bool:
-    return any(word in path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
 WORDS = st.sampled_from(["tea", "coffee", "milk", "sugar", "kettle"])

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from stores.records import ORGANIZATION, Facet, IndexFilter, Position
 from stores.vectors import DenseHit, EmbeddedPassage, EmbeddedRecord, ModelChanged, VectorIndex, VectorState
 from stores.vectors.passages import Vector
+from tests.stores.disk import on_disk
 
 DIMENSION = 8
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -200,10 +201,10 @@ def test_deleted_vectors_leave_the_disk_when_compacted(tmp_path: Path) -> None:
     index = opened(tmp_path)
     index.replace([record(f"r{number}", number) for number in range(2_000)], [], state(1))
     index.replace([], ["r7"], state(2))
-    assert _on_disk(tmp_path, unit(7).tobytes())
+    assert on_disk(tmp_path, unit(7).tobytes())
     index.compact()
-    assert not _on_disk(tmp_path, unit(7).tobytes())
-    assert _on_disk(tmp_path, unit(8).tobytes())
+    assert not on_disk(tmp_path, unit(7).tobytes())
+    assert on_disk(tmp_path, unit(8).tobytes())
     assert find(index, 8, limit=1) == ["r8"]
     index.close()
     again = opened(tmp_path)
@@ -334,10 +335,6 @@ def test_searches_beside_a_writer_see_whole_commits(index: VectorIndex) -> None:
     stop.set()
     reader.join()
     assert torn == []
-
-
-def _on_disk(folder: Path, needle: bytes) -> bool:
-    return any(needle in path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
 KEYS = st.sampled_from([ORGANIZATION, "private:a", "project:p"])
