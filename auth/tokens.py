@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-import jwt
-
 from stores.errors import AuthenticationRequired
 
 TokenType = Literal["access", "refresh"]
@@ -36,6 +34,11 @@ class Tokens:
     refresh_lifetime: timedelta
     clock: Callable[[], datetime]
 
+    @staticmethod
+    def load() -> None:
+        """Load the library ahead of the first token."""
+        import jwt  # noqa: F401, PLC0415 - see below
+
     def access(self, user_id: str, organization_id: str, session_id: str) -> str:
         """Make a short-lived access token."""
         return self._sign("access", (user_id, organization_id, session_id), self.access_lifetime, {})
@@ -57,6 +60,8 @@ class Tokens:
             "exp": now + int(lifetime.total_seconds()),
             **more,
         }
+        import jwt  # noqa: PLC0415 - it brings in cryptography, which takes longer than opening a ledger
+
         return jwt.encode(claims, self.secret, algorithm=self.algorithm)
 
     def read(self, token: str, kind: TokenType) -> Claims:
@@ -65,6 +70,8 @@ class Tokens:
         Raises:
             AuthenticationRequired: Any of the three does not hold.
         """
+        import jwt  # noqa: PLC0415 - as above
+
         try:
             # `exp` is compared with our own clock below, so that tests can move it.
             claims = jwt.decode(

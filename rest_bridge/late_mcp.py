@@ -1,4 +1,4 @@
-"""`/mcp`, made beside the start: the MCP library takes longer to import than everything else together."""
+"""`/mcp`, made after the start: the MCP library takes longer to import than everything else together."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable
@@ -15,18 +15,23 @@ if TYPE_CHECKING:
     from rest_bridge.mcp_mount import McpMount
 
 
+HEAD_START_S = 0.25
+"""How long the first requests have the interpreter to themselves: whoever waits for readiness is told sooner."""
+
+
 class LateMcp:
     """The ASGI endpoint at `/mcp`. Requests that come before it is made wait for it."""
 
     def __init__(self, app: App, operations: Iterable[Operation]) -> None:
         self.app = app
         self.operations = tuple(operations)
+        self.asked = anyio.Event()
         self.made = anyio.Event()
         self.mount: McpMount | None = None
 
     @contextlib.asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Make the endpoint while the server starts, and run its transports until the server ends."""
+        """Soon load what the first requests need and make the endpoint; run its transports until the server ends."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._run)
             try:
@@ -36,11 +41,15 @@ class LateMcp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request of an MCP client."""
+        self.asked.set()
         await self.made.wait()
         assert self.mount is not None  # noqa: S101 - set before the event
         await self.mount(scope, receive, send)
 
     async def _run(self) -> None:
+        with anyio.move_on_after(HEAD_START_S):
+            await self.asked.wait()
+        self.app.warming.start()
         self.mount = await in_thread(self._make)
         async with self.mount.lifespan():
             self.made.set()

@@ -1,29 +1,53 @@
-"""Imports the engines and loads the model beside the start, so that neither the start nor the first request waits."""
+"""Imports the engines and loads the model beside the first requests, so that neither the start nor they wait for it."""
 
 import importlib
 import threading
+from collections.abc import Callable, Sequence
 
 import structlog
 
 from stores.embedding import Embedder
 
 ENGINES = ("tantivy", "lancedb")
+CLOSE_TIMEOUT_S = 10.0
+"""How long closing waits for imports that are under way: a library that is cut short can crash."""
 
 log = structlog.get_logger("warming")
 
 
-def warm(embedder: Embedder | None, graph_engine: str) -> threading.Thread:
-    """Start warming up in a thread of its own; what fails is reported by the requests that need it."""
+class Warming:
+    """Runs what loads something, in order, in a thread of its own; what fails is told by the requests that need it."""
 
-    def load() -> None:
-        if embedder is not None:
-            try:
-                embedder.embed_query("ready")
-            except Exception:  # an endpoint that is down now may be up later
-                log.warning("embedder_not_ready", model=embedder.model, exc_info=True)
-        for engine in (*ENGINES, graph_engine):
-            importlib.import_module(engine)
+    def __init__(self, loads: Sequence[Callable[[], object]]) -> None:
+        self._loads = tuple(loads)
+        self._thread = threading.Thread(target=self._run, name="warming", daemon=True)
 
-    thread = threading.Thread(target=load, name="warming", daemon=True)
-    thread.start()
-    return thread
+    def start(self) -> None:
+        """Begin, unless it has begun."""
+        if self._thread.ident is None:
+            self._thread.start()
+
+    def close(self) -> None:
+        """Wait for what has begun."""
+        if self._thread.ident is not None:
+            self._thread.join(CLOSE_TIMEOUT_S)
+
+    def _run(self) -> None:
+        for load in self._loads:
+            load()
+
+
+def load_model(embedder: Embedder | None) -> None:
+    """Embed a word, so that the model is there for the first question."""
+    if embedder is None:
+        return
+    try:
+        embedder.embed_query("ready")
+    except Exception:  # an endpoint that is down now may be up later
+        log.warning("embedder_not_ready", model=embedder.model, exc_info=True)
+
+
+def import_engines(graph_engine: str) -> None:
+    """Import the engines of the three indexes."""
+    for engine in (*ENGINES, graph_engine):
+        importlib.import_module(engine)

@@ -9,6 +9,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from stores.embedding import Embedder, EmbeddingSpec, build_embedder
 from stores.folder import DataFolder
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
-from stores.warming import warm
+from stores.warming import Warming, import_engines, load_model
 from tools.events import EventHub
 from tools.housekeeping import keep_house
 from tools.settings import Settings
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 BESIDE = 4
 """Threads that do what a search does beside its own."""
-WARMING_TIMEOUT_S = 10.0
-"""How long closing waits for imports that are under way: a library that is cut short can crash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,8 @@ class App:
     beside: Executor
     """Threads for what a search does beside its own."""
     accounts: Accounts
+    warming: Warming
+    """To be started when requests are taken: loads what the first of them need."""
     events: EventHub
     logs: "LogRing"
     clock: Callable[[], datetime]
@@ -124,7 +125,6 @@ def open_stores(
         ledger.leases.release_holder(process_id)
         if embedder is None and (embedder := build_embedder(_embedding(settings))) is not None:
             stack.callback(embedder.close)
-        stack.callback(warm(embedder, settings.graph_engine).join, WARMING_TIMEOUT_S)
         options = IndexerOptions(
             graph_engine=settings.graph_engine,
             open_limit=settings.open_organizations,
@@ -152,6 +152,9 @@ def _opened(
         beside = ThreadPoolExecutor(BESIDE, "beside-search")
         closing.callback(beside.shutdown)
         accounts = Accounts(stores.ledger, tokens, Passwords(), clock)
+        loads = (Tokens.load, partial(load_model, stores.embedder), partial(import_engines, settings.graph_engine))
+        warming = Warming(loads)
+        closing.callback(warming.close)
         yield App(
             settings=settings,
             folder=stores.folder,
@@ -160,6 +163,7 @@ def _opened(
             embedder=stores.embedder,
             beside=beside,
             accounts=accounts,
+            warming=warming,
             events=EventHub(stores.ledger, stores.indexer.applied, accounts.renewed),
             logs=logs,
             clock=clock,

@@ -1,0 +1,38 @@
+"""Warming: in order, beside everything else, and waited for only when it has begun."""
+
+import threading
+
+from stores.warming import Warming, load_model
+
+
+def test_closing_waits_for_what_has_begun() -> None:
+    begun, may_end, done = threading.Event(), threading.Event(), list[str]()
+
+    def slowly() -> None:
+        begun.set()
+        may_end.wait(10)
+        done.append("first")
+
+    warming = Warming([slowly, lambda: done.append("second")])
+    warming.start()
+    warming.start()
+    assert begun.wait(10)
+    may_end.set()
+    warming.close()
+    assert done == ["first", "second"]
+
+
+def test_closing_does_not_begin_what_nobody_started() -> None:
+    done = list[str]()
+    Warming([lambda: done.append("loaded")]).close()
+    assert done == []
+
+
+def test_a_model_that_fails_stops_nothing() -> None:
+    class Down:
+        model = "down"
+
+        def embed_query(self, text: str) -> None:
+            raise OSError("no route to host")
+
+    load_model(Down())  # type: ignore[arg-type]  # fails before anything else is asked of it
