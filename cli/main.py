@@ -42,9 +42,13 @@ def serve(
     data_dir: DataDir = None,
 ) -> None:
     """Serve REST, WebSocket and MCP from one data folder, until interrupted."""
-    from cli.serving import run_server  # noqa: PLC0415 - engines load only when they are used
+    from cli.swift import swiftly  # noqa: PLC0415 - only a server needs it
 
-    raise typer.Exit(run_server(os.environ, host=host, port=port, data_dir=data_dir))
+    with swiftly() as listening:
+        from cli.serving import run_server  # noqa: PLC0415 - engines load only when they are used
+
+        status = run_server(os.environ, host=host, port=port, data_dir=data_dir, listening=listening)
+    raise typer.Exit(status)
 
 
 @app.command()

@@ -1,6 +1,6 @@
 """`engrain serve`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import typer
@@ -10,22 +10,33 @@ from stores.errors import EngrainError
 from tools.settings import read_settings
 
 
-def run_server(environ: Mapping[str, str], *, host: str | None, port: int | None, data_dir: Path | None) -> int:
-    """Serve until interrupted; 1 where the server cannot start, after a sentence that says why."""
+def run_server(
+    environ: Mapping[str, str],
+    *,
+    host: str | None,
+    port: int | None,
+    data_dir: Path | None,
+    listening: Callable[[], object],
+) -> int:
+    """Serve until interrupted; 1 where the server cannot start, after a sentence that says why.
+
+    `listening` is called once requests are accepted.
+    """
+
+    def announce(address: str) -> None:
+        listening()
+        typer.echo(f"Engrain serves {address} (API {address}/api/docs, MCP {address}/mcp). Stop it with Ctrl-C.")
+
     try:
         settings, warnings = read_settings(environ, host=host, port=port, data_dir=data_dir)
         for warning in warnings:
             typer.echo(f"Warning: {warning}.", err=True)
         if settings.mcp_auth_mode == "off":
             typer.echo("Warning: /mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off).", err=True)
-        serve(settings, on_listening=_announce)
+        serve(settings, on_listening=announce)
     except EngrainError as error:
         typer.echo(f"Error: {error.message}", err=True)
         if error.remediation != error.default_remediation:
             typer.echo(error.remediation, err=True)
         return 1
     return 0
-
-
-def _announce(address: str) -> None:
-    typer.echo(f"Engrain serves {address} (API {address}/api/docs, MCP {address}/mcp). Stop it with Ctrl-C.")
