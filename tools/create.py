@@ -36,6 +36,8 @@ from tools.threads import in_thread
 from tools.workflow import with_defaults, workflow_fields
 
 SYNC_TIMEOUT_S = 20.0
+BARE_IDS = ("task", "document")
+"""Types whose ids are plain UUIDs: clients tell them by that."""
 BULK_LIMIT = 128
 
 
@@ -105,7 +107,7 @@ def _draft(caller: Principal, fields: EntityFields) -> EntityDraft:
     metadata = without_stamped(fields.metadata or {})
     scope = metadata.pop("memory_scope", None)
     project_id = project_named(metadata.get("project_id"))
-    entity_id = str(uuid.uuid4()) if fields.entity_type == "task" else new_id(fields.entity_type)
+    entity_id = str(uuid.uuid4()) if fields.entity_type in BARE_IDS else new_id(fields.entity_type)
     if fields.entity_type == "project":
         project_id, metadata = None, project_scope(caller, scope, metadata)
         visibility = Visibility(project_key(entity_id), "project", entity_id)

@@ -51,7 +51,11 @@ class EntityFields(Request):
     name: Name = Field(description="Title.")
     description: Description | None = Field(None, description="Short description.")
     content: Content | None = Field(None, description="Full content.")
-    entity_type: EntityType = Field("episode", description="What kind of record this is.")
+    entity_type: EntityType = Field(
+        "episode",
+        description="What kind of record this is. A `document` is kept whole and stands alone; ingest one to have it "
+        "found by its parts.",
+    )
     category: Label | None = Field(None, description="Category to filter by.")
     languages: Labels | None = Field(None, description="Programming languages.")
     tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")

@@ -1,5 +1,6 @@
 """Entities: stored to the letter, changed without loss, listed in order, seen by those who may."""
 
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +37,18 @@ async def test_what_is_created_reads_back_to_the_letter(owner: Person) -> None:
     }
     assert FULL["metadata"].items() <= read["metadata"].items()  # type: ignore[attr-defined]  # the fixture's own dict
     assert read["created_at"] == made["created_at"] is not None
+
+
+async def test_a_document_can_be_written_by_hand_and_read_whole(owner: Person) -> None:
+    made = await owner.call("create_entity", name="Manual", entity_type="document", content="Warm the pot.")
+    assert str(uuid.UUID(made["id"])) == made["id"], "as the id of every document is"
+    read = await owner.call("get_entity", entity_id=made["id"])
+    assert (read["entity_type"], read["content"]) == ("document", "Warm the pot.")
+    assert "chunk_index" not in read["metadata"], "it is no chunk of anything"
+    piece = await owner.call("fetch_slice", entity_id=made["id"])
+    assert (piece["content"], piece["pieces"], piece["truncated"]) == ("Warm the pot.", [], False)
+    listed = await owner.call("list_entities", entity_type="document")
+    assert [entity["id"] for entity in listed["entities"]] == [made["id"]]
 
 
 async def test_an_asynchronous_answer_has_no_timestamps_but_the_record_is_there(owner: Person) -> None:
