@@ -1,6 +1,6 @@
 """Identities: who a caller is and what the caller was given, read anew for every request."""
 
-from sqlalchemy import bindparam, literal, select, union_all
+from sqlalchemy import Connection, bindparam, literal, select, union_all
 
 from stores.ledger import schema
 from stores.ledger.account_rows import (
@@ -62,13 +62,16 @@ _access = union_all(
         project_members.c.organization_id == bindparam("organization"),
         project_members.c.user_id == bindparam("user"),
     ),
-    select(literal("role"), team_projects.c.project_id, team_projects.c.role, literal(""))
-    .join(
-        team_members,
-        (team_members.c.organization_id == team_projects.c.organization_id)
-        & (team_members.c.team_id == team_projects.c.team_id),
-    )
-    .where(team_members.c.organization_id == bindparam("organization"), team_members.c.user_id == bindparam("user")),
+    select(literal("role"), team_projects.c.project_id, team_projects.c.role, literal("")).where(
+        team_projects.c.organization_id == bindparam("organization"),
+        # A join would be read the other way round by SQLite: every role of every team first.
+        team_projects.c.team_id.in_(
+            select(team_members.c.team_id).where(
+                team_members.c.organization_id == bindparam("organization"),
+                team_members.c.user_id == bindparam("user"),
+            )
+        ),
+    ),
     select(literal("team"), team_members.c.team_id, literal(""), literal("")).where(
         team_members.c.organization_id == bindparam("organization"), team_members.c.user_id == bindparam("user")
     ),
@@ -85,30 +88,19 @@ class Identities(Store):
         None when the user, the membership or the organization is gone, or the session is not the user's in that
         organization, was revoked or is over. Without a session id, none is asked for.
         """
-        values: Values = {"user": user_id, "organization": organization_id}
-        if session_id is None:
-            row = self._first(_identity, values)
-        else:
-            now = to_micros(self._clock())
-            row = self._first(_identity_in_session, values | {"session": session_id, "now": now})
-        if row is None:
-            return None
-        return to_identity(row, None if session_id is None else to_session(row[IDENTITY_WIDTH:]))
+        with self._database.read() as connection:
+            return self._identity(connection, user_id, organization_id, session_id)
 
     def access(self, user_id: str, organization_id: str) -> Access:
         """Return the projects of an organization, and the project roles and teams of one of its members; one query."""
-        projects: list[ProjectAccess] = []
-        roles: dict[str, ProjectRole] = {}
-        teams: list[str] = []
-        for kind, name, second, third in self._all(_access, {"user": user_id, "organization": organization_id}):
-            if kind == "team":
-                teams.append(name)
-            elif kind == "role":
-                roles[name] = greater_role(roles.get(name), second)
-            else:
-                projects.append(ProjectAccess(name, second, third))
-        roles |= {each.project_id: "project_owner" for each in projects if each.creator_id == user_id}
-        return Access(tuple(projects), roles, frozenset(teams))
+        with self._database.read() as connection:
+            return _access_of(connection, user_id, organization_id)
+
+    def caller(self, user_id: str, organization_id: str, session_id: str | None) -> tuple[Identity, Access] | None:
+        """Return `identity` and `access`, in one query each on one connection: what every request needs."""
+        with self._database.read() as connection:
+            identity = self._identity(connection, user_id, organization_id, session_id)
+            return None if identity is None else (identity, _access_of(connection, user_id, organization_id))
 
     def memberships(self, user_id: str) -> list[tuple[Organization, Role]]:
         """Return a user's organizations, the personal one first, then the oldest membership."""
@@ -124,6 +116,17 @@ class Identities(Store):
         row = self._first(_memberships_of, {"user": user_id})
         return None if row is None else to_organization(row[:-1])
 
+    def _identity(
+        self, connection: Connection, user_id: str, organization_id: str, session_id: str | None
+    ) -> Identity | None:
+        values: Values = {"user": user_id, "organization": organization_id}
+        if session_id is None:
+            row = connection.execute(_identity, values).first()
+            return None if row is None else to_identity(row, None)
+        values |= {"session": session_id, "now": to_micros(self._clock())}
+        row = connection.execute(_identity_in_session, values).first()
+        return None if row is None else to_identity(row, to_session(row[IDENTITY_WIDTH:]))
+
 
 def to_identity(row: Cells, session: Session | None) -> Identity:
     """Return the identity of a row that begins with `IDENTITY_COLUMNS`."""
@@ -134,3 +137,18 @@ def to_identity(row: Cells, session: Session | None) -> Identity:
 def greater_role(role: ProjectRole | None, other: ProjectRole) -> ProjectRole:
     """Return that of two project roles which allows more."""
     return other if role is None or _RANK[other] > _RANK[role] else role
+
+
+def _access_of(connection: Connection, user_id: str, organization_id: str) -> Access:
+    projects: list[ProjectAccess] = []
+    roles: dict[str, ProjectRole] = {}
+    teams: list[str] = []
+    for kind, name, second, third in connection.execute(_access, {"user": user_id, "organization": organization_id}):
+        if kind == "team":
+            teams.append(name)
+        elif kind == "role":
+            roles[name] = greater_role(roles.get(name), second)
+        else:
+            projects.append(ProjectAccess(name, second, third))
+    roles |= {each.project_id: "project_owner" for each in projects if each.creator_id == user_id}
+    return Access(tuple(projects), roles, frozenset(teams))

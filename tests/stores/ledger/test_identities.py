@@ -84,6 +84,8 @@ def test_access_is_every_project_and_what_the_caller_was_given(ledger: Ledger, c
         "p3": "project_contributor",
     }
     assert access.team_ids == {"t1"}
+    assert ledger.caller(BOB, ORG, None) == (ledger.identity(BOB, ORG, None), access)
+    assert ledger.caller(BOB, ORG, "absent") is None
     assert ledger.access(ANN, OTHER) == Access((ProjectAccess("p1", "private", BOB),), {}, frozenset())
 
 
