@@ -22,6 +22,8 @@ class Claims:
     organization_id: str | None
     session_id: str | None
     token_id: str | None
+    expires_at: int
+    """Seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +91,4 @@ class Tokens:
         names = (claims["sub"], claims.get("org"), claims.get("sid"), claims.get("jti"))
         if any(name is not None and not isinstance(name, str) for name in names):
             raise AuthenticationRequired("The token is not valid.")
-        return Claims(*names)
+        return Claims(*names, expires_at=claims["exp"])

@@ -34,7 +34,8 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
     metrics = Metrics(VERSION)
 
     async def authenticate(token: str) -> Principal:
-        return await in_thread(app.accounts.authenticate, token)
+        known = app.accounts.recall(token)
+        return await in_thread(app.accounts.authenticate, token) if known is None else known
 
     mcp = LateMcp(app, operations)
     document = build_document(operations, version=VERSION, server=app.settings.base_url, extra=health.PATHS)

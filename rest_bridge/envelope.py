@@ -38,6 +38,13 @@ class UnsupportedMediaType(EngrainError):
     default_remediation = "Send the body as JSON with `Content-Type: application/json`."
 
 
+class HeadTooLarge(EngrainError):
+    """431: the request line and the headers are too long together."""
+
+    code = "headers_too_large"
+    default_remediation = "Send fewer or shorter headers; long text belongs in the body."
+
+
 class LimitReached(RateLimited):
     """429 that knows when the next try is welcome."""
 
@@ -57,6 +64,7 @@ STATUSES: Mapping[type[EngrainError], int] = {
     UnsupportedMediaType: 415,
     ValidationFailed: 422,
     RateLimited: 429,
+    HeadTooLarge: 431,
     Unavailable: 503,
     EngrainError: 500,
 }
@@ -67,7 +75,7 @@ def status_of(error: EngrainError) -> int:
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
-def refusal(error: EngrainError, scope: Scope, headers: Mapping[str, str] | None = None) -> Response:
+def refusal(error: EngrainError, scope: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
     """Make the answer that tells a caller what went wrong and what to do."""
     status = status_of(error)
     body: dict[str, Any] = {

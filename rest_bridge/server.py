@@ -13,6 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from rest_bridge.application import build_asgi
+from rest_bridge.protocol import BoundedProtocol
 from stores.errors import InvalidSetting
 from tools.app import open_app
 from tools.logs import LogRing, configure_logs
@@ -37,8 +38,17 @@ def serve(settings: Settings, on_listening: Listening | None = None) -> None:
     """
     limit_arenas()
     listener = bind(settings.host, settings.port)
-    with listener:
-        asyncio.run(_serve(settings, listener, on_listening))
+    with listener, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(settings, listener, on_listening))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Prefer libuv's loop, which takes half the time per request; Windows has none."""
+    try:
+        import uvloop  # noqa: PLC0415 - absent on Windows
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
 
 
 def limit_arenas() -> None:
@@ -107,7 +117,7 @@ def configuration(application: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         application,
         lifespan="on",
-        http="h11",
+        http=BoundedProtocol,
         ws="websockets-sansio",
         ws_max_size=SOCKET_MESSAGE_LIMIT,
         reset_contextvars=True,

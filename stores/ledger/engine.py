@@ -16,6 +16,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
 from stores.errors import Conflict, InvalidSetting, Unavailable, ValidationFailed
+from stores.ledger.version import FileVersion
 
 READERS = 4
 WAIT_S = 20
@@ -43,6 +44,7 @@ class Database:
 
     writer: Engine
     reader: Engine
+    watch: FileVersion | None = None
 
     @property
     def is_sqlite(self) -> bool:
@@ -79,6 +81,10 @@ class Database:
                 with steady.begin():
                     yield steady
 
+    def version(self) -> int | None:
+        """A number that is another one after each commit, without a wait; None where it takes as long as a read."""
+        return None if self.watch is None else self.watch.current()
+
     def checkpoint(self) -> None:
         """Move SQLite's log into its file and empty it, so that text deleted before is on disk no more."""
         if self.is_sqlite:
@@ -87,6 +93,8 @@ class Database:
 
     def close(self) -> None:
         """Close every connection."""
+        if self.watch is not None:
+            self.watch.close()
         self.reader.dispose()
         self.writer.dispose()
 
@@ -143,13 +151,15 @@ def _open_sqlite(url: URL) -> Database:
         pool_size=READERS,
         max_overflow=READERS * 4,
         pool_timeout=WAIT_S,
+        # The connection that was used last has the pages in its cache.
+        pool_use_lifo=True,
         isolation_level="AUTOCOMMIT",
         connect_args=_SHARED_BY_THREADS,
     )
     event.listen(writer, "connect", _prepare_writer)
     event.listen(writer, "begin", _begin_immediate)
     event.listen(reader, "connect", _prepare_reader)
-    return Database(writer, reader)
+    return Database(writer, reader, FileVersion(Path(url.database)))
 
 
 _SHARED_BY_THREADS = {"check_same_thread": False}

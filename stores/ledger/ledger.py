@@ -118,6 +118,13 @@ class Ledger(_Records, _People):
         self.epoch = epoch
         return epoch
 
+    def version(self) -> int | None:
+        """A number that is another one after each commit by any process, without a wait; None on PostgreSQL.
+
+        What was read after asking holds as long as the number does.
+        """
+        return self._database.version()
+
     def ping(self) -> None:
         """Make sure that the ledger answers.
 

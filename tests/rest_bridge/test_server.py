@@ -126,6 +126,38 @@ async def test_a_chunked_body_over_the_limit_is_answered_while_it_is_still_being
         assert json.loads(body)["request_id"] == headers["x-request-id"]
 
 
+@pytest.mark.parametrize(
+    ("sent", "status", "code"),
+    [
+        (b"THIS IS NO HTTP\r\n\r\n", 400, "invalid_request"),
+        (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "invalid_request"),
+        (b"GET /api/health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 80_000, 431, "headers_too_large"),
+        (b"GET /" + b"a" * 80_000, 431, "headers_too_large"),
+    ],
+    ids=["no HTTP", "smuggled", "endless header", "endless path"],
+)
+async def test_what_is_no_request_is_refused_in_the_shape_of_all_refusals(
+    app: App, notes: Notes, sent: bytes, status: int, code: str
+) -> None:
+    async with serving(app, notes.operations()) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+        wire = Wire(stream)
+        await stream.send(sent)
+        found, headers, body = await wire.response()
+        assert (found, json.loads(body)["error"]) == (status, code)
+        assert json.loads(body)["request_id"] == headers["x-request-id"]
+        with pytest.raises(anyio.EndOfStream):
+            await stream.receive()
+
+
+async def test_a_connection_may_carry_more_heads_than_one_may_be_long(app: App, notes: Notes) -> None:
+    asked = b"GET /api/health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 30_000 + b"\r\n\r\n"
+    async with serving(app, notes.operations()) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+        wire = Wire(stream)
+        for _ in range(4):
+            await stream.send(asked)
+            assert (await wire.response())[0] == 200
+
+
 async def test_many_callers_at_once_are_each_answered_as_themselves(app: App, notes: Notes, ada: Person) -> None:
     statuses: dict[bool, set[int]] = {True: set(), False: set()}
 

@@ -1,0 +1,58 @@
+"""HTTP/1.1 from the socket: uvicorn's protocol, with a bound on the head and refusals in the shape of all others."""
+
+import asyncio
+from http import HTTPStatus
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from rest_bridge.envelope import HeadTooLarge, refusal
+from rest_bridge.request_ids import REQUEST_ID, request_id_of
+from stores.errors import EngrainError, InvalidRequest
+from tools.version import VERSION
+
+HEAD_LIMIT = 64 * 1024
+"""Bytes of a request line and its headers together."""
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Reads requests; what is no HTTP, or has no end, is refused and hung up on."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin with the first head."""
+        super().connection_made(transport)
+        self._in_head, self._head_bytes = True, 0
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came, unless the head grows beyond bounds."""
+        if self._in_head:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._in_head and self._head_bytes > HEAD_LIMIT and not self.transport.is_closing():
+            self._refuse(HeadTooLarge(f"The request line and the headers exceed {HEAD_LIMIT // 1024} KiB."))
+
+    def on_headers_complete(self) -> None:
+        """Count no further: the body that follows has a limit of its own."""
+        self._in_head, self._head_bytes = False, 0
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Begin with the next head."""
+        super().on_message_complete()
+        self._in_head = True
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what cannot be read as HTTP."""
+        self._refuse(InvalidRequest(msg, remediation="Send a well-formed HTTP/1.1 request."))
+
+    def _refuse(self, error: EngrainError) -> None:
+        request_id = request_id_of(None)
+        response = refusal(
+            error,
+            {REQUEST_ID: request_id},
+            {"x-request-id": request_id, "x-engrain-version": VERSION, "connection": "close"},
+        )
+        status = HTTPStatus(response.status_code)
+        lines = [b"HTTP/1.1 %d %b" % (status, status.phrase.encode())]
+        lines += [b"%b: %b" % header for header in response.raw_headers]
+        self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
+        self.transport.close()
