@@ -218,7 +218,8 @@ class FollowingLane(Lane, Generic[T]):
     def _patience(self, track: Track[T]) -> float:
         """Let writes gather: for a moment, or longer where nobody waits for them. 0 when there are enough, or none."""
         options, urgency = self._around.options, self._around.feed.urgency(track.position)
-        gather_s = {"interactive": options.gather_s, "deferred": options.gather_deferred_s}.get(urgency, 0.0)
+        interactive_s = options.gather_s if self._around.hurried() else options.gather_unhurried_s
+        gather_s = {"interactive": interactive_s, "deferred": options.gather_deferred_s}.get(urgency, 0.0)
         if self._next is track or not gather_s:
             return 0.0
         now = time.monotonic()

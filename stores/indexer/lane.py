@@ -38,6 +38,8 @@ class Surroundings:
     clock: Callable[[], datetime]
     progressed: Callable[[], None]
     """Called after every step that others may wait for."""
+    hurried: Callable[[], bool]
+    """Whether somebody waits for a write to show."""
 
 
 class Interrupted(Exception):  # not a fault: the lane is closing

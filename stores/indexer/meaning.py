@@ -234,9 +234,9 @@ class VectorLane(Lane):
         if len(self._buffer) >= options.commit_records:
             return 0.0
         interactive = any(work.item.interactive for work in self._buffer)
-        if not self._awaits(interactive=True) and (interactive or not self._awaits(interactive=False)):
-            return 0.0
         limit = options.commit_after_s if interactive else options.commit_deferred_after_s
+        if not self._awaits(interactive=True) and (interactive or not self._awaits(interactive=False)):
+            limit = options.gather_unhurried_s if interactive and not self._around.hurried() else 0.0
         return max(0.0, self._buffered_at + limit - time.monotonic())
 
     def _awaits(self, *, interactive: bool) -> bool:

@@ -17,6 +17,8 @@ class IndexerOptions:
     """Memory for exact vector search, over all organizations together."""
     gather_s: float = 0.005
     """How long a writer waits for company before it commits what is written one by one."""
+    gather_unhurried_s: float = 0.1
+    """The same where nobody waits for the write to show: what is written meanwhile shares the commit."""
     gather_deferred_s: float = 0.2
     """The same for what is written in bulk, where nobody waits."""
     batch_changes: int = 500

@@ -75,12 +75,13 @@ class OpenOrganization:
             clean=files.mark_open(),
             clock=shared.clock,
             progressed=self._progressed,
+            hurried=lambda: len(self.waits) > 0,
         )
+        self.waits = Waits(self._missing)
         self.lexical = FollowingLane("lexical", LexicalMaker(), around)
         self.graph = FollowingLane("graph", GraphMaker(options.graph_engine, shared.clock), around)
         self.vectors = VectorLane(around, shared.turns) if shared.turns is not None else None
         self.lanes: tuple[Lane, ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
-        self.waits = Waits(self._missing)
         self.head = 0
         self.opened_at = self.used_at = time.monotonic()
         self._lock = threading.Lock()
@@ -131,10 +132,12 @@ class OpenOrganization:
 
     def wait(self, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
         """Wait until a write is in every healthy index; the names of those without it, none at best."""
-        if sequence > self.head:
+        waiting = self.waits.add(sequence, record_ids)
+        if not waiting.done():
+            # Also where they know of the write: they were in no hurry.
             for lane in self.lanes:
                 lane.wake()
-        return self.waits.add(sequence, record_ids)
+        return waiting
 
     def applied(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
         """Say whether every healthy index holds a change."""

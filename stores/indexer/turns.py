@@ -1,9 +1,12 @@
 """The one thread that embeds: turns of a few passages, one organization after the other, interactive writes first."""
 
+import os
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 import structlog
@@ -15,6 +18,9 @@ from stores.indexer.works import Slice, Works
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
+
+PATIENCE = 5
+"""By how much the embedding thread steps back, in the kernel's steps of politeness (0 to 19)."""
 
 log = structlog.get_logger("indexer")
 
@@ -52,6 +58,13 @@ class EmbedderSource:
             if self._made is None:
                 self._made = self._given() if callable(self._given) else self._given
             return self._made
+
+
+def _yield_to_others() -> None:
+    """Let the calling thread have a processor only as long as nobody who is waited for wants it."""
+    if sys.platform == "linux":  # elsewhere a priority is the whole process's
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PATIENCE)
 
 
 class EmbeddingThread:
@@ -102,6 +115,7 @@ class EmbeddingThread:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        _yield_to_others()
         while self._wait():
             try:
                 self._turn()
