@@ -90,4 +90,4 @@ class StandingReads(Store):
         with self._database.read() as connection:
             rows = connection.execute(_standings(dialect), values).all()
             retired = {row[0] for row in connection.execute(_retired(dialect), values | {"visibility": keys})}
-        return {row[0]: Standing._make((*row, row[0] in retired)) for row in rows}
+        return {row[0]: Standing(row[0], row[1], row[2], row[3], row[0] in retired) for row in rows}

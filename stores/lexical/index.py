@@ -42,6 +42,7 @@ class LexicalIndex:
         self._position: Position | None = None
         self._erasable = 0
         self._names: dict[int, str] = {}
+        self._searcher: Searcher
         self._adopt(generations.current())
 
     @classmethod
@@ -62,7 +63,7 @@ class LexicalIndex:
         """Make the entities visible to search and advance the position, in one commit."""
         entities = {entity.id: entity for entity in batch.entities}
         gone = {*batch.deleted_entities, *entities}
-        searcher = self._index.searcher()
+        searcher = self._searcher
         erasable = self._erasable + sum(searcher.doc_freq("id", record_id) > 0 for record_id in gone)
         documents = [*map(to_document, entities.values()), position_document(batch.position, erasable)]
         try:
@@ -76,13 +77,14 @@ class LexicalIndex:
             self._writer.rollback()
             raise
         self._index.reload()
+        self._searcher = self._index.searcher()
         self._position, self._erasable = batch.position, erasable
         for record_id in entities:
             self._remember(key_of(record_id), record_id)
 
     def contents(self) -> Mapping[str, int]:
         """Every record's id and revision."""
-        searcher = self._index.searcher()
+        searcher = self._searcher
         documents = (searcher.doc(address) for address in _addresses(searcher))
         return {
             document["id"][0]: document["revision"][0] for document in documents if document.get_first("id") is not None
@@ -94,7 +96,7 @@ class LexicalIndex:
         Any text is a question: quotation marks require a phrase, nothing else is syntax, and a text without words
         (or of stop words only) finds nothing. Of a long text the first 20,000 characters and the 64 rarest terms count.
         """
-        searcher = self._index.searcher()
+        searcher = self._searcher
         question = plan(searcher, text)
         hits = self._best(searcher, question, filter, limit) if question.present and limit > 0 else []
         coverage = self._coverage(searcher, question, hits)
@@ -131,12 +133,14 @@ class LexicalIndex:
     def _adopt(self, generation: Path) -> None:
         self._index: Index = open_index(str(generation))
         self._writer: IndexWriter = self._index.writer(_HEAP_BYTES, 1)
-        self._position, self._erasable = _position_of(self._index.searcher(), self._index)
+        # Made once per commit: it takes as long as a search.
+        self._searcher = self._index.searcher()
+        self._position, self._erasable = _position_of(self._searcher, self._index)
 
     def _copy_into(self, folder: Path, position: Position) -> None:
         target = open_index(str(folder))
         writer = target.writer(_HEAP_BYTES, 1)
-        for document in _records(self._index.searcher()):
+        for document in _records(self._searcher):
             writer.add_document(document)
         writer.add_document(position_document(position, 0))
         writer.commit()
@@ -177,9 +181,9 @@ class LexicalIndex:
     def _coverage(self, searcher: Searcher, question: Plan, hits: Sequence["_Scored"]) -> dict[tuple[int, int], float]:
         if not hits:
             return {}
-        query = covering(self._schema, question, [hit.record_id for hit in hits])
+        query, mass = covering(self._schema, question, [hit.record_id for hit in hits]), question.mass
         held = searcher.search(query, limit=len(hits), count=False).hits
-        return {_place(address): min(score / question.mass, 1.0) for score, address in held}
+        return {_place(address): min(score / mass, 1.0) for score, address in held}
 
 
 class _Scored(NamedTuple):

@@ -121,10 +121,12 @@ class Snapshot:
         )
 
     def _hits(self, places: Integers, scores: Vector) -> list[DenseHit]:
+        rounded = np.round(scores.astype(np.float64), DIGITS)
+        order = np.lexsort((self.starts[places], -rounded))
+        places = places[order]
         owners = [self.owners[place] for place in places.tolist()]
-        return best_per_record(
-            zip(scores.tolist(), owners, self.starts[places].tolist(), self.ends[places].tolist(), strict=True)
-        )
+        starts, ends = self.starts[places].tolist(), self.ends[places].tolist()
+        return first_of_each(map(DenseHit, owners, rounded[order].tolist(), starts, ends))
 
 
 class Matrix:
@@ -239,11 +241,16 @@ def best_per_record(found: Iterable[tuple[float, str, int, int]]) -> list[DenseH
 
     A passage is its score, its record's id, its start and its end.
     """
+    hits = (DenseHit(record_id, round(score, DIGITS), start, end) for score, record_id, start, end in found)
+    return first_of_each(sorted(hits, key=lambda hit: (-hit.score, hit.start)))
+
+
+def first_of_each(hits: Iterable[DenseHit]) -> list[DenseHit]:
+    """Keep each record's first hit of those that are given by falling score; order equal scores by id."""
     best: dict[str, DenseHit] = {}
-    for loss, record_id, start, end in sorted((-round(score, DIGITS), each, at, to) for score, each, at, to in found):
-        if record_id not in best:
-            best[record_id] = DenseHit(record_id, -loss, start, end)
-    return list(best.values())
+    for hit in hits:
+        best.setdefault(hit.record_id, hit)
+    return sorted(best.values(), key=lambda hit: (-hit.score, hit.record_id))
 
 
 def microseconds(moment: datetime) -> int:

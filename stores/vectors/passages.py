@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,8 +49,7 @@ class EmbeddedRecord:
         return cls(entity.id, entity.revision, entity.visibility, facets(entity), entity.updated_at, passages)
 
 
-@dataclass(frozen=True, slots=True)
-class DenseHit:
+class DenseHit(NamedTuple):
     """A record and its best passage."""
 
     record_id: str
