@@ -26,6 +26,7 @@ from tools.entity_models import (
     MutationReceipt,
     Name,
     RelatedTo,
+    entity_view,
 )
 from tools.entity_types import RELATIONSHIP_TYPES, EntityType
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
@@ -180,15 +181,17 @@ class BulkCreated(Result):
 async def bulk_create(app: App, call: Call, request: BulkCreateRequest) -> BulkCreated:
     """Store up to 128 entities in one transaction: all of them or none."""
     created = await store(app, call, request.entities, sync=request.sync, deferred=request.defer_embeddings)
-    views = await entity_views(app, call.caller, created.entities)
-    if not request.sync:
-        views = [view.model_copy(update={"created_at": None, "updated_at": None}) for view in views]
-    return BulkCreated(
-        entities=views,
-        total=len(views),
-        background_jobs=await until_visible(app, call.caller, created) if request.sync else None,
-        mutation_receipt=receipt(app, call, created.entities),
-    )
+    jobs = await until_visible(app, call.caller, created) if request.sync else None
+
+    def show() -> BulkCreated:
+        views = [entity_view(entity) for entity in created.entities]
+        if not request.sync:
+            views = [view.model_copy(update={"created_at": None, "updated_at": None}) for view in views]
+        receipted = receipt(app, call, created.entities)
+        return BulkCreated(entities=views, total=len(views), background_jobs=jobs, mutation_receipt=receipted)
+
+    # So many views take long enough for other callers to notice.
+    return await in_thread(show)
 
 
 class AddRequest(Request):

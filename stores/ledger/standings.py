@@ -1,11 +1,12 @@
 """Standings: what a ranking must know of many records at once, read without their text."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, Select, Text, bindparam, cast, column, func, literal_column, select
+from sqlalchemy import JSON, ColumnElement, Select, Text, bindparam, cast, column, func, literal_column, select
 
 from stores.ledger import schema
 from stores.ledger.encoding import dump_json, to_micros
@@ -29,10 +30,14 @@ class Standing(NamedTuple):
 
 @cache
 def _standings(dialect: str) -> Select[Any]:
-    """Return the query; the ids come as one JSON list, because hundreds of parameters cost more than the search."""
+    """Return the query; the ids come as one JSON list, because hundreds of parameters cost more than the search.
+
+    So does the answer: the driver lets other threads run after each row, and has to wait for its turn again.
+    """
     # The sum keeps SQLite from reading all that an organization ever created, in order of time, to find some by id.
     existed = _table.c.created_at + literal_column("0") <= bindparam("at")
-    return select(_table.c.id, _table.c.entity_type, _table.c.visibility, _table.c.updated_at).where(
+    columns = (_table.c.id, _table.c.entity_type, _table.c.visibility, _table.c.updated_at)
+    return select(_as_json(dialect, columns)).where(
         _table.c.organization_id == bindparam("organization"), _table.c.id.in_(_listed(dialect, "ids")), existed
     )
 
@@ -54,6 +59,12 @@ def _retired(dialect: str) -> Select[Any]:
             holds(),
         )
     )
+
+
+def _as_json(dialect: str, columns: Sequence[ColumnElement[Any]]) -> ColumnElement[str]:
+    if dialect == "sqlite":
+        return func.json_group_array(func.json_array(*columns))
+    return cast(func.json_agg(func.json_build_array(*columns)), Text)
 
 
 def _listed(dialect: str, name: str) -> Select[Any]:
@@ -88,6 +99,6 @@ class StandingReads(Store):
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids)), "at": at}
         dialect = self._database.writer.dialect.name
         with self._database.read() as connection:
-            rows = connection.execute(_standings(dialect), values).all()
+            rows = connection.execute(_standings(dialect), values).scalar_one()
             retired = {row[0] for row in connection.execute(_retired(dialect), values | {"visibility": keys})}
-        return {row[0]: Standing(row[0], row[1], row[2], row[3], row[0] in retired) for row in rows}
+        return {row[0]: Standing._make((*row, row[0] in retired)) for row in json.loads(rows or "[]")}
