@@ -184,9 +184,7 @@ async def bulk_create(app: App, call: Call, request: BulkCreateRequest) -> BulkC
     jobs = await until_visible(app, call.caller, created) if request.sync else None
 
     def show() -> BulkCreated:
-        views = [entity_view(entity) for entity in created.entities]
-        if not request.sync:
-            views = [view.model_copy(update={"created_at": None, "updated_at": None}) for view in views]
+        views = [entity_view(entity, timestamps=request.sync) for entity in created.entities]
         receipted = receipt(app, call, created.entities)
         return BulkCreated(entities=views, total=len(views), background_jobs=jobs, mutation_receipt=receipted)
 
