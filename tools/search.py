@@ -229,7 +229,7 @@ def _results(app: App, call: Call, request: SearchRequest, plan: Plan, page: lis
 def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonObject | None) -> SearchResult:
     document = entity.entity_type == "document"
     metadata: JsonObject = (
-        _document_metadata(entity, place or {})
+        _document_metadata(entity, place)
         if document
         else {
             "category": entity.category,
@@ -255,10 +255,15 @@ def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonO
     )
 
 
-def _document_metadata(entity: Entity, place: JsonObject) -> JsonObject:
-    shown: JsonObject = {key: place.get(key) for key in ("document_id", "source_id", "chunk_type", "heading_path")}
+def _document_metadata(entity: Entity, place: JsonObject | None) -> JsonObject:
+    """Say where a chunk stands and how to read it; a document that was not ingested stands where its author says."""
+    found = entity.metadata if place is None else place
+    shown: JsonObject = {key: found.get(key) for key in ("document_id", "source_id", "chunk_type", "heading_path")}
+    whole = f"GET /api/entities/{entity.id}"
     shown["hint"] = (
-        f"Read the whole chunk with GET /api/entities/{entity.id}, or with fetch_slice what stands around it."
+        f"Read it whole with {whole}; it was not ingested, so nothing stands around it."
+        if place is None
+        else f"Read the whole chunk with {whole}, or with fetch_slice what stands around it."
     )
     return shown
 
@@ -287,7 +292,7 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
     if ranking.degraded:
         filters["search_source_failure_count"] = len(ranking.degraded)
         filters["search_source_failures"] = [
-            {"source": name, "error_type": reason} for name, reason in sorted(ranking.degraded.items())
+            {"source": LANES.get(name, name), "error_type": reason} for name, reason in sorted(ranking.degraded.items())
         ]
     if plan is not None and plan.expand:
         detailed = request.include_retrieval_diagnostics
@@ -297,6 +302,8 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
     return filters
 
 
+LANES = {"vectors": "vector"}
+"""The lanes that are called otherwise than the index that they read: diagnostics speak of lanes."""
 ECHOED = {
     "types", "language", "category", "status", "project", "source", "source_id", "source_name", "assignee", "since",
     "reference_time", "as_of", "include_documents", "include_graph", "scope_key", "participants", "labels", "thread_id",

@@ -1,0 +1,46 @@
+"""What a search says about itself and its hits, in the words of the interface."""
+
+import pytest
+
+from tests.people import Person, person
+from tools.app import open_app
+from tools.logs import LogRing
+from tools.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_lane_that_fails_is_named_as_among_those_that_answer(settings: Settings) -> None:
+    away = {
+        "embedding_provider": "openai",
+        "embedding_model": "m",
+        "embedding_base_url": "http://127.0.0.1:9/v1",
+        "embedding_timeout_s": 0.1,
+    }
+    async with open_app(settings.model_copy(update=away), logs=LogRing()) as app:
+        owner = await person(app, "owner")
+        await owner.call("create_entity", name="kettle")
+        filters = (await owner.call("search", query="kettle"))["filters"]
+        assert filters["search_source_degraded"] is True
+        failed = {failure["source"] for failure in filters["search_source_failures"]}
+        assert failed == {"vector"}
+        assert filters["search_source_failure_count"] == 1
+        assert failed.isdisjoint(filters["graph_retrieval"]["sources"])
+        assert {f"{name}_count" for name in failed} <= set(filters["graph_retrieval"])
+
+
+async def test_a_document_that_was_not_ingested_has_a_hint_of_its_own(owner: Person) -> None:
+    place = {"source_id": "elsewhere", "heading_path": ["Top"]}
+    made = await owner.call(
+        "create_entity", name="Teapot manual", entity_type="document", content="Warm it.", metadata=place, sync=True
+    )
+    metadata = (await owner.call("search", query="teapot manual"))["results"][0]["metadata"]
+    assert metadata["hint"] == (
+        f"Read it whole with GET /api/entities/{made['id']}; it was not ingested, so nothing stands around it."
+    )
+    assert (metadata["source_id"], metadata["heading_path"], metadata["document_id"]) == ("elsewhere", ["Top"], None)
+    page = [{"url": "u", "content": "# Samovar\n\nLight it."}]
+    await owner.call("ingest_documents", source_name="Docs", documents=page, sync=True)
+    chunk = (await owner.call("search", query="samovar"))["results"][0]
+    assert "fetch_slice" in chunk["metadata"]["hint"]
+    assert chunk["metadata"]["source_id"].startswith("source_")
