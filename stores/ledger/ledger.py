@@ -133,6 +133,18 @@ class Ledger(_Records, _People):
         """
         self._first(_epoch, {})
 
+    def tidy(self) -> None:
+        """Remove credentials that hold no more, finish erasures that were interrupted, write down used API keys.
+
+        For quiet moments; `api_keys.write_uses` alone is cheap enough for every minute.
+
+        Raises:
+            Unavailable: The ledger cannot be written to; what is left is done the next time.
+        """
+        self.api_keys.write_uses()
+        self.prune_expired()
+        self.erase_deleted()
+
     def checkpoint(self) -> None:
         """Empty SQLite's log, so that deleted text is gone from disk; for quiet moments."""
         self._database.checkpoint()

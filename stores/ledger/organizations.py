@@ -27,7 +27,7 @@ _access = select(
     schema.project_access.c.project_id, schema.project_access.c.visibility, schema.project_access.c.creator_id
 ).where(schema.project_access.c.organization_id == bindparam("organization"))
 
-_PEOPLE = (
+PEOPLE = (
     account_tables.oauth_codes,
     account_tables.oauth_grants,
     account_tables.device_logins,
@@ -41,7 +41,9 @@ _PEOPLE = (
     account_tables.memberships,
     account_tables.audit_entries,
 )
-_CONTENT: tuple[tuple[Table, str], ...] = (
+"""What ends when an organization does, each table after those that refer to it."""
+
+CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.chunks, "id"),
     (schema.documents, "id"),
     (schema.relations, "id"),
@@ -162,7 +164,7 @@ class Organizations(Store):
         for organization_id in closed:
             for listener in self.on_delete:
                 listener(organization_id)
-            for table, column in _CONTENT:
+            for table, column in CONTENT:
                 while self._erase_page(table, column, organization_id):
                     pass
             with self._database.write() as connection:
@@ -211,5 +213,5 @@ def insert_membership(connection: Connection, now: int, user_id: str, organizati
 
 
 def _delete_people(connection: Connection, organization_id: str) -> None:
-    for table in _PEOPLE:
+    for table in PEOPLE:
         connection.execute(delete(table).where(table.c.organization_id == organization_id))

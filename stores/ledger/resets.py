@@ -10,7 +10,7 @@ from stores.ledger.account_tables import password_resets, users
 from stores.ledger.accounts import replace_password
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import check_id, to_micros
-from stores.ledger.store import Store
+from stores.ledger.store import Store, clashing
 from stores.records import User
 
 RESET_EVERY = timedelta(minutes=2)
@@ -27,6 +27,9 @@ class Resets(Store):
 
         False, and nothing is stored, when the user got one less than two minutes ago or is gone. Tokens mailed before
         stay valid, so that nobody can void another one's mail by asking again.
+
+        Raises:
+            Conflict: There is such a token already: make another one.
         """
         check_id(token_hash)
         now = self._clock()
@@ -44,7 +47,8 @@ class Resets(Store):
                 "created_at": to_micros(now),
                 "expires_at": to_micros(expires_at),
             }
-            connection.execute(insert(_resets), values)
+            with clashing("There is such a token already."):
+                connection.execute(insert(_resets), values)
             return True
 
     def password_reset_user(self, token_hash: str) -> User | None:

@@ -1,5 +1,7 @@
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from threading import Event
 
 import pytest
 from sqlalchemy import func, select
@@ -7,6 +9,7 @@ from sqlalchemy import func, select
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import Ledger, RelationDraft, schema
 from stores.ledger.engine import Database, connect
+from stores.ledger.organizations import CONTENT, PEOPLE
 from stores.records import Chunk, Document, Invitation, Organization, ProjectAccess, Team
 from tests.stores.ledger.samples import (
     ANN,
@@ -125,6 +128,12 @@ def test_a_deleted_organization_leaves_no_row_and_frees_its_slug(
     ledger.create_organization(replace(shared, id="again"))
 
 
+def test_no_table_is_forgotten_when_an_organization_is_deleted() -> None:
+    erased = {table.name for table in PEOPLE} | {table.name for table, _ in CONTENT}
+    of_organizations = {name for name, table in schema.metadata.tables.items() if "organization_id" in table.c}
+    assert of_organizations - erased == {"idempotency_records"}, "these go with their keys"
+
+
 def test_nobody_reaches_an_organization_whose_erasure_was_interrupted_and_it_is_resumed(
     ledger: Ledger, database: Database, shared: Organization, clock: SteppingClock
 ) -> None:
@@ -152,9 +161,32 @@ def test_nobody_reaches_an_organization_whose_erasure_was_interrupted_and_it_is_
             refused()
 
     ledger.on_delete.clear()
-    assert ledger.erase_deleted() == 1
+    ledger.tidy()
     assert rows_of(database, SHARED) == {}
     assert ledger.erase_deleted() == 0
+
+
+def test_nothing_stays_of_what_was_written_while_an_organization_was_deleted(
+    ledger: Ledger, second: Ledger, database: Database, shared: Organization
+) -> None:
+    begun = Event()
+
+    def write(writer: int) -> int:
+        for number in range(10_000):
+            try:
+                create((ledger, second)[writer % 2], draft(f"{writer}-{number}"), organization_id=SHARED)
+                second.create_session(session(f"{writer}-{number}", ANN, SHARED))
+            except NotFound:
+                return number
+            begun.set()
+        raise AssertionError("the organization is still there")
+
+    with ThreadPoolExecutor(4) as pool:
+        writing = [pool.submit(write, writer) for writer in range(4)]
+        assert begun.wait(timeout=60)
+        ledger.delete_organization(SHARED)
+        assert sum(each.result(timeout=120) for each in writing) > 0
+    assert rows_of(database, SHARED) == {}
 
 
 def test_a_personal_organization_is_not_deleted_alone(ledger: Ledger) -> None:
