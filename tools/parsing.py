@@ -2,6 +2,7 @@
 
 import difflib
 import math
+from collections.abc import Collection
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -39,15 +40,17 @@ def parse(model: type[R], data: object, *, strict_names: bool, strict_types: boo
     Raises:
         ValidationFailed: The first thing that is wrong, with `details.field` and `details.expected`.
     """
-    refuse_unstorable(data, where)
+    refuse_unstorable(data, where, model.sought)
     try:
         return model.model_validate(data, extra="forbid" if strict_names else "ignore", strict=strict_types or None)
     except ValidationError as error:
         raise refusal(error, model, where) from None
 
 
-def refuse_unstorable(value: object, path: str) -> None:
+def refuse_unstorable(value: object, path: str, sought: Collection[str] = ()) -> None:
     """Refuse what no store keeps to the letter: U+0000, lone surrogates, numbers that are not finite.
+
+    U+0000 may be in the fields of an object that are only `sought`.
 
     Raises:
         ValidationFailed: The text at `path` holds one of them.
@@ -57,7 +60,8 @@ def refuse_unstorable(value: object, path: str) -> None:
     elif isinstance(value, dict):
         for key, item in value.items():
             _refuse_text(str(key), path)
-            refuse_unstorable(item, f"{path}.{key}")
+            sayable = item.replace("\x00", "") if key in sought and isinstance(item, str) else item
+            refuse_unstorable(sayable, f"{path}.{key}")
     elif isinstance(value, list):
         for index, item in enumerate(value):
             refuse_unstorable(item, f"{path}.{index}")
@@ -83,9 +87,11 @@ def _refuse_text(text: str, path: str) -> None:
 def refusal(error: ValidationError, model: type[Request], where: str) -> ValidationFailed:
     """Say the first validation error in one sentence, and how many more there are."""
     errors = error.errors(include_url=False, include_context=True)
-    first = errors[0]
+    # An unknown name first: a field that seems to be missing is often there under it.
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     path = ".".join([where, *(str(part) for part in first["loc"])])
-    more = f" ({len(errors) - 1} more fields are wrong)" if len(errors) > 1 else ""
+    others = len(errors) - 1
+    more = f" ({others} more field{' is' if others == 1 else 's are'} wrong)" if others else ""
     return ValidationFailed(
         _sentence(first, path, model) + more,
         details={"field": path, "expected": _expected(first)},

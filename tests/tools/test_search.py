@@ -254,6 +254,26 @@ async def test_filters_as_of_a_moment_concern_the_records_as_they_were_then(owne
     assert (past["results"], past["total"]) == ([], 0)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "\x00",
+        "E4711\x00",
+        "\x00 " * 40,
+        "\u202e\u200b\ufeff",
+        "\U0010ffff\ue000",
+        "🤷🏽‍♀️",
+        "a\u0300" * 500,
+        "(((\"'*:^~\\\\AND OR",
+    ],
+)
+async def test_any_text_is_a_query(owner: Person, query: str) -> None:
+    await store(owner)
+    found = await owner.call("search", query=query)
+    assert found["query"] == query
+    assert not found["filters"]["search_source_degraded"]
+
+
 async def test_without_content_no_text_travels(owner: Person) -> None:
     await store(owner)
     for fields in ({"include_content": False}, {"content_max_chars": 0}):
