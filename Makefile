@@ -19,6 +19,7 @@ $(VENV)/.python:
 
 $(VENV)/.run: $(VENV)/.python pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable .
+	@$(BIN)/python -m compileall -q tools stores rest_bridge auth cli evals
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run

@@ -2,6 +2,8 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable
+from functools import cache
+from typing import Any
 
 from pydantic_core import to_json
 from starlette.applications import Starlette
@@ -38,7 +40,10 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
         return await in_thread(app.accounts.authenticate, token) if known is None else known
 
     mcp = LateMcp(app, operations)
-    document = build_document(operations, version=VERSION, server=app.settings.base_url, extra=health.PATHS)
+
+    @cache
+    def document() -> dict[str, Any]:
+        return build_document(operations, version=VERSION, server=app.settings.base_url, extra=health.PATHS)
 
     @contextlib.asynccontextmanager
     async def lifespan(_application: Starlette) -> AsyncIterator[None]:
@@ -50,8 +55,8 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             Route("/api/", health.Root(), methods=["GET"]),
             Route("/api/health", health.Liveness(), methods=["GET"]),
             Route("/api/health/ready", health.Readiness(app), methods=["GET"]),
-            Document(to_json(document), "application/json").at("/api/openapi.json"),
-            Document(render_page(document).encode(), "text/html", POLICY).at("/api/docs"),
+            Document(lambda: to_json(document()), "application/json").at("/api/openapi.json"),
+            Document(lambda: render_page(document()).encode(), "text/html", POLICY).at("/api/docs"),
             Route("/metrics", MetricsPage(app, metrics), methods=["GET"]),
             *build_routes(app, operations),
             WebSocketRoute("/api/ws", EventSocket(app, authenticate)),

@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document, generated from the catalogue: what it says is what the routes do."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +16,7 @@ from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
 from rest_bridge.schemas import hoisted, referenced, without_titles
 from tools.operation import Operation, Route
+from tools.threads import in_thread
 
 Schema = dict[str, Any]
 
@@ -233,16 +235,16 @@ def json_response(description: str, schema: Schema) -> Schema:
 
 
 class Document:
-    """Serves fixed bytes: the document, or the page made from it."""
+    """Serves what is made when it is first asked for: the document, or the page made from it."""
 
-    def __init__(self, content: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> None:
-        self.content = content
+    def __init__(self, make: Callable[[], bytes], media_type: str, headers: Mapping[str, str] | None = None) -> None:
+        self.content = cache(make)
         self.media_type = media_type
         self.headers = dict(headers or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the bytes."""
-        await Response(self.content, 200, self.headers, self.media_type)(scope, receive, send)
+        await Response(await in_thread(self.content), 200, self.headers, self.media_type)(scope, receive, send)
 
     def at(self, path: str) -> StarletteRoute:
         """Make the route that serves it."""

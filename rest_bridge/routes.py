@@ -141,8 +141,9 @@ class Endpoint:
         if self.placement.query:
             data |= self.coercion.query(self.placement.query, read_query(scope))
         for header, name in self.placement.headers.items():
-            if header in headers and name not in data:
-                data |= named_revision(name, header.title(), ", ".join(headers.getlist(header)))
+            if header in headers:
+                # Read even where the field itself is there, and wins: a malformed one is a mistake all the same.
+                data = named_revision(name, header.title(), ", ".join(headers.getlist(header))) | data
         for name in self.placement.path:
             data[name] = self.coercion.one(name, scope["path_params"][name])
         if self.route.cookies:

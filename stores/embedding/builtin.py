@@ -15,11 +15,6 @@ from stores.embedding.passages import split_passages
 from stores.embedding.shipped import MODEL_FILE, SHA256, load_tokenizer, read_shipped
 from stores.embedding.wordpiece import PASSAGE_TOKENS
 
-# onnxruntime tells its maker over the network that it is used, and writes into the user's home, unless this is set
-# before it is loaded; its own `disable_telemetry_events` comes too late.
-os.environ["ORT_DISABLE_TELEMETRY"] = "1"
-import onnxruntime
-
 Vectors = NDArray[np.float32]
 Result = TypeVar("Result")
 
@@ -37,6 +32,11 @@ class _Encoder:
     """The loaded model: one text in, its vectors out, on the calling thread."""
 
     def __init__(self) -> None:
+        # onnxruntime tells its maker over the network that it is used, and writes into the user's home, unless this is
+        # set before it is loaded; its own `disable_telemetry_events` comes too late.
+        os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+        import onnxruntime  # noqa: PLC0415 - a start does not wait for it
+
         self.tokenizer = load_tokenizer()
         options = onnxruntime.SessionOptions()
         # One thread a text, several texts at once: splitting one text's small products over threads gains less,

@@ -2,11 +2,10 @@
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tokenizers import Encoding, Tokenizer
-from tokenizers.models import WordPiece
-from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
+if TYPE_CHECKING:
+    from tokenizers import Encoding
 
 PASSAGE_TOKENS = 254
 """The model reads 256 tokens; two of them are special."""
@@ -29,12 +28,14 @@ class WordPieceTokenizer:
     """The vocabulary, ready to use from any thread."""
 
     def __init__(self, vocabulary: str) -> None:
+        from tokenizers import Tokenizer, models, normalizers, pre_tokenizers  # noqa: PLC0415 - a start does not wait for it
+
         ids = {token: number for number, token in enumerate(vocabulary.split("\n"))}
         self._first, self._last = ids["[CLS]"], ids["[SEP]"]
         # No token is registered as special, so a text that says "[SEP]" is three words and cannot forge one.
-        self._tokenizer = Tokenizer(WordPiece(ids, max_input_chars_per_word=_LONGEST_WORD))
-        self._tokenizer.normalizer = BertNormalizer(lowercase=True)
-        self._tokenizer.pre_tokenizer = BertPreTokenizer()
+        self._tokenizer = Tokenizer(models.WordPiece(ids, max_input_chars_per_word=_LONGEST_WORD))
+        self._tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+        self._tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
 
     def model_input(self, text: str) -> list[int]:
         """Return the ids of one passage, special tokens included; the text's end is cut off where it is too long."""
@@ -51,7 +52,7 @@ class WordPieceTokenizer:
             found.words.extend(words_before + word for word in encoding.word_ids if word is not None)
         return found
 
-    def _encode(self, text: str) -> Encoding:
+    def _encode(self, text: str) -> "Encoding":
         try:
             return self._tokenizer.encode(text)
         except TypeError:  # the text holds a lone surrogate, the one thing UTF-8 cannot carry

@@ -22,6 +22,7 @@ from stores.ledger.grants import Grants
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
 from stores.ledger.invitations import Invitations
+from stores.ledger.known import KnownRows
 from stores.ledger.leases import Leases
 from stores.ledger.links import Links
 from stores.ledger.listing import Listing
@@ -58,6 +59,7 @@ class Ledger(_Records, _People):
 
     def __init__(self, database: Database, clock: Clock, epoch: str) -> None:
         super().__init__(database, clock, epoch)
+        self._known = KnownRows()
         self.idempotency = Idempotency(database, clock)
         self.leases = Leases(database, clock)
         self.audit = Audit(database, clock)

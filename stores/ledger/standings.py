@@ -6,12 +6,18 @@ from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, ColumnElement, Select, Text, bindparam, cast, column, func, literal_column, select
+from sqlalchemy import JSON, ColumnElement, Select, Text, bindparam, cast, column, func, select
 
+from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import dump_json, to_micros
+from stores.ledger.feed import FeedReads
+from stores.ledger.known import KnownRows, Row
 from stores.ledger.relations import SUPERSEDES, holds
-from stores.ledger.store import Store
+from stores.records import Change, Position
+
+MOST_CHANGES = 500
+"""Changes that are followed one by one; after more, all is read again."""
 
 _table = schema.entities
 _relations = schema.relations
@@ -34,11 +40,9 @@ def _standings(dialect: str) -> Select[Any]:
 
     So does the answer: the driver lets other threads run after each row, and has to wait for its turn again.
     """
-    # The sum keeps SQLite from reading all that an organization ever created, in order of time, to find some by id.
-    existed = _table.c.created_at + literal_column("0") <= bindparam("at")
-    columns = (_table.c.id, _table.c.entity_type, _table.c.visibility, _table.c.updated_at)
+    columns = (_table.c.id, _table.c.entity_type, _table.c.visibility, _table.c.updated_at, _table.c.created_at)
     return select(_as_json(dialect, columns)).where(
-        _table.c.organization_id == bindparam("organization"), _table.c.id.in_(_listed(dialect, "ids")), existed
+        _table.c.organization_id == bindparam("organization"), _table.c.id.in_(_listed(dialect, "ids"))
     )
 
 
@@ -76,8 +80,10 @@ def _listed(dialect: str, name: str) -> Select[Any]:
     return select(found.c.value)
 
 
-class StandingReads(Store):
-    """Reads of standings."""
+class StandingReads(FeedReads):
+    """Reads of standings. What does not depend on the caller is read once and kept until the feed names it."""
+
+    _known: KnownRows
 
     def standings(
         self,
@@ -90,15 +96,45 @@ class StandingReads(Store):
         """Return the standing of each entity that exists (with `as_of`: existed then), by id.
 
         Only relations with one of the visibility keys retire a record: what a caller may not see has no effect on it.
+        There are none in an organization that does not exist.
         """
         ids = sorted(set(entity_ids))
         if not ids:
             return {}
         at = to_micros(self._clock() if as_of is None else as_of)
-        keys = dump_json(list[Any](sorted(visibility)))
-        values = {"organization": organization_id, "ids": dump_json(list[Any](ids)), "at": at}
-        dialect = self._database.writer.dialect.name
-        with self._database.read() as connection:
-            rows = connection.execute(_standings(dialect), values).scalar_one()
-            retired = {row[0] for row in connection.execute(_retired(dialect), values | {"visibility": keys})}
-        return {row[0]: Standing._make((*row, row[0] in retired)) for row in json.loads(rows or "[]")}
+        listed, dialect = dump_json(list[Any](ids)), self._database.writer.dialect.name
+        retired_values = {"organization": organization_id, "ids": listed, "at": at}
+        retired_values["visibility"] = dump_json(list[Any](sorted(visibility)))
+        rows = self._rows(organization_id, ids, dialect)
+        retired = {row[0] for row in self._all(_retired(dialect), retired_values)}
+        return {
+            each: Standing(each, row.entity_type, row.visibility, row.updated_us, each in retired)
+            for each, row in rows.items()
+            if row.created_us <= at
+        }
+
+    def _rows(self, organization_id: str, ids: Sequence[str], dialect: str) -> dict[str, Row]:
+        try:
+            position = self._followed(organization_id)
+        except NotFound:
+            return {}
+        rows = self._known.get(organization_id, position, ids)
+        if missing := [each for each in ids if each not in rows]:
+            values = {"organization": organization_id, "ids": dump_json(list[Any](missing))}
+            found = self._first(_standings(dialect), values)
+            read = {row[0]: Row(*row[1:]) for row in json.loads((found and found[0]) or "[]")}
+            self._known.keep(organization_id, position, read)
+            rows |= read
+        return rows
+
+    def _followed(self, organization_id: str) -> Position:
+        """Forget what has changed since the last time; return how fresh the rest is."""
+        head, known = self.head(organization_id), self._known.position(organization_id)
+        if head == known:
+            return head
+        changes: list[Change] = []
+        if known is not None and self.batch_at(organization_id, known.sequence) == known.batch:
+            changes = self.changes(organization_id, known.sequence, MOST_CHANGES)
+        whole = bool(changes) and changes[-1].sequence >= head.sequence
+        self._known.advance(organization_id, known if whole else None, head, (each.record_id for each in changes))
+        return head

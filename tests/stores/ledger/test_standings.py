@@ -1,13 +1,16 @@
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from sqlalchemy import event
 
 from stores.clock import utc_now
 from stores.ledger import Ledger, RelationDraft, Standing
 from stores.ledger.encoding import to_micros
-from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft, rename
+from stores.records import Entity
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, organization, rename
 
 ALL = frozenset({"organization", "private:x"})
 
@@ -52,6 +55,7 @@ def test_a_supersession_that_ended_retires_nothing(ledger: Ledger) -> None:
 
 def test_records_are_found_by_id_and_not_by_reading_all_of_an_organization(tmp_path: Path) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=utc_now)
+    ledger.create_organization(organization(ORG, is_personal=False))
     reader = ledger._database.reader
     asked: list[tuple[str, Any]] = []
     event.listen(
@@ -62,7 +66,65 @@ def test_records_are_found_by_id_and_not_by_reading_all_of_an_organization(tmp_p
         plans = [
             " ".join(row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values))
             for statement, values in list(asked)
+            if "json_each" in statement
         ]
     ledger.close()
     assert "entities_1 (organization_id=? AND id=?)" in plans[0]
     assert "ix_relations_target (organization_id=? AND target_id=?)" in plans[1]
+
+
+def seen(ledger: Ledger, *ids: str) -> dict[str, tuple[str, int]]:
+    found = ledger.standings(ORG, ids, visibility=ALL)
+    return {each: (standing.visibility, standing.updated_us) for each, standing in found.items()}
+
+
+def truth(ledger: Ledger, *ids: str) -> dict[str, tuple[str, int]]:
+    return {
+        each: (entity.visibility, to_micros(entity.updated_at)) for each, entity in ledger.entities(ORG, ids).items()
+    }
+
+
+def test_what_is_remembered_follows_every_change(ledger: Ledger, populated_url: str, clock: SteppingClock) -> None:
+    ids = ("a", "b", "c", "d")
+    create(ledger, draft("a"), draft("b"), draft("c"))
+    assert seen(ledger, *ids) == truth(ledger, *ids)
+    other = Ledger.open(populated_url, clock=clock)
+
+    def hide(entity: Entity) -> Entity:
+        return replace(entity, visibility="private:x", memory_scope="private")
+
+    def rewrite(entity: Entity) -> Entity:
+        return replace(entity, content=f"{entity.content}!")
+
+    for write in (
+        lambda tx: tx.update_entity("a", hide),
+        lambda tx: tx.delete_entity("b"),
+        lambda tx: tx.create_entity(draft("d")),
+        lambda tx: [tx.update_entity("c", rewrite), tx.update_entity("c", hide), tx.update_entity("c", rewrite)],
+    ):
+        with other.transaction(ORG, ANN) as tx:
+            write(tx)
+        for _ in range(2):
+            assert seen(ledger, *ids) == truth(ledger, *ids)
+    other.close()
+
+
+def test_what_is_remembered_survives_neither_many_changes_nor_a_full_memory(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stores.ledger.standings.MOST_CHANGES", 2)
+    monkeypatch.setattr("stores.ledger.known.MOST_RECORDS", 3)
+    ids = tuple("abcdef")
+    create(ledger, *map(draft, ids))
+    assert seen(ledger, *ids) == truth(ledger, *ids)
+    with ledger.transaction(ORG, ANN) as tx:
+        for each in ids:
+            tx.update_entity(each, lambda entity: replace(entity, content="new"))
+    assert seen(ledger, *ids) == truth(ledger, *ids)
+
+
+def test_one_organization_never_learns_what_another_has(ledger: Ledger) -> None:
+    create(ledger, draft("a"))
+    seen(ledger, "a")
+    assert ledger.standings(OTHER, ["a"], visibility=ALL) == {}
+    assert ledger.standings("absent", ["a"], visibility=ALL) == {}

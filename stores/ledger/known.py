@@ -1,0 +1,76 @@
+"""What was read of records before, kept in step with an organization's feed."""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import NamedTuple
+
+from stores.records import Position
+
+MOST_ORGANIZATIONS = 64
+MOST_RECORDS = 50_000
+"""Records of one organization; above that all of them are read again."""
+
+
+class Row(NamedTuple):
+    """The columns of a standing that only a change of the record changes."""
+
+    entity_type: str
+    visibility: str
+    updated_us: int
+    created_us: int
+
+
+@dataclass(slots=True)
+class _Known:
+    position: Position
+    rows: dict[str, Row] = field(default_factory=dict)
+
+
+class KnownRows:
+    """Rows by organization and id, each as fresh as a position of the feed. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+
+    def position(self, organization_id: str) -> Position | None:
+        """How fresh the rows of an organization are; None where there are none."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            return known.position if known is not None else None
+
+    def advance(self, organization_id: str, before: Position | None, to: Position, changed: Iterable[str]) -> None:
+        """Forget the records that changed between two positions; forget all if the first is not where we are."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            if known is not None and known.position == to:
+                return
+            if known is None or known.position != before:
+                known = self._known[organization_id] = _Known(to)
+            known.position = to
+            for record_id in changed:
+                known.rows.pop(record_id, None)
+            self._known.move_to_end(organization_id)
+            if len(self._known) > MOST_ORGANIZATIONS:
+                self._known.popitem(last=False)
+
+    def get(self, organization_id: str, position: Position, ids: Iterable[str]) -> dict[str, Row]:
+        """The rows that are known at a position."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            if known is None or known.position != position:
+                return {}
+            rows = known.rows
+            return {record_id: rows[record_id] for record_id in ids if record_id in rows}
+
+    def keep(self, organization_id: str, position: Position, rows: Mapping[str, Row]) -> None:
+        """Remember rows that were read at a position or after it."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            if known is None or known.position != position:
+                return
+            if len(known.rows) + len(rows) > MOST_RECORDS:
+                known.rows.clear()
+            known.rows.update(rows)
