@@ -168,7 +168,7 @@ class Endpoint:
         """
         model = self.operation.request
         try:
-            refuse_unstorable(data, "body", model.sought)
+            refuse_unstorable(data, "body")
             # From bytes, because pydantic's strict mode takes dates and tuples only from JSON itself.
             return model.model_validate_json(to_json(data), strict=True, extra="ignore")
         except ValidationError as error:

@@ -4,7 +4,7 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -27,9 +27,6 @@ class Request(BaseModel):
     """Every request model's root: unknown fields are ignored over REST and named as errors over MCP."""
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=False, regex_engine="python-re")
-
-    sought: ClassVar[frozenset[str]] = frozenset()
-    """Fields that are looked for and never stored: U+0000 is a character like any other in them."""
 
 
 class Result(BaseModel):

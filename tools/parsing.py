@@ -2,7 +2,6 @@
 
 import difflib
 import math
-from collections.abc import Collection
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -40,17 +39,15 @@ def parse(model: type[R], data: object, *, strict_names: bool, strict_types: boo
     Raises:
         ValidationFailed: The first thing that is wrong, with `details.field` and `details.expected`.
     """
-    refuse_unstorable(data, where, model.sought)
+    refuse_unstorable(data, where)
     try:
         return model.model_validate(data, extra="forbid" if strict_names else "ignore", strict=strict_types or None)
     except ValidationError as error:
         raise refusal(error, model, where) from None
 
 
-def refuse_unstorable(value: object, path: str, sought: Collection[str] = ()) -> None:
+def refuse_unstorable(value: object, path: str) -> None:
     """Refuse what no store keeps to the letter: U+0000, lone surrogates, numbers that are not finite.
-
-    U+0000 may be in the fields of an object that are only `sought`.
 
     Raises:
         ValidationFailed: The text at `path` holds one of them.
@@ -60,8 +57,7 @@ def refuse_unstorable(value: object, path: str, sought: Collection[str] = ()) ->
     elif isinstance(value, dict):
         for key, item in value.items():
             _refuse_text(str(key), path)
-            sayable = item.replace("\x00", "") if key in sought and isinstance(item, str) else item
-            refuse_unstorable(sayable, f"{path}.{key}")
+            refuse_unstorable(item, f"{path}.{key}")
     elif isinstance(value, list):
         for index, item in enumerate(value):
             refuse_unstorable(item, f"{path}.{index}")

@@ -1,7 +1,7 @@
 """Search over the graph, documents and (with the memory loop) raw memories: one pipeline for REST and agents."""
 
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -27,8 +27,6 @@ KEYED_SCOPES = ("project", "team", "shared", "delegated")
 
 class SearchRequest(Request):
     """What to find, and within what."""
-
-    sought: ClassVar[frozenset[str]] = frozenset({"query"})
 
     query: Annotated[str, StringConstraints(min_length=1, max_length=QUERY_LIMIT)] = Field(
         description='What to find, in plain words; exact identifiers and "quoted phrases" work too.'
