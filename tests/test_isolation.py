@@ -37,6 +37,9 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "expand_neighbors": lambda _, hidden: [{"entity_ids": [hidden]}],
     "fetch_slice": lambda _, hidden: [{"entity_id": hidden}],
     "me": lambda *_: [{}],
+    "get_profile": lambda *_: [{}],
+    "get_preferences": lambda *_: [{}],
+    "list_sessions": lambda *_: [{}],
     "logs": lambda *_: [{"limit": 500}],
 }
 

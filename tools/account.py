@@ -108,7 +108,12 @@ def _signed_in(signed: SignedIn) -> SignedInView:
     )
 
 
-def _require_local_auth(app: App) -> None:
+def require_local_auth(app: App) -> None:
+    """Refuse e-mail and password where they are switched off.
+
+    Raises:
+        Forbidden: `local_auth_disabled`.
+    """
     if not app.settings.local_auth_enabled:
         raise Forbidden(
             "local_auth_disabled",
@@ -119,7 +124,7 @@ def _require_local_auth(app: App) -> None:
 
 async def sign_up(app: App, _call: Call, request: SignUpRequest) -> SignedInView:
     """Create an account with a personal organization, and sign in."""
-    _require_local_auth(app)
+    require_local_auth(app)
     if not app.settings.signup_enabled:
         raise Forbidden("signup_disabled", code="signup_disabled", remediation="Ask the operator for an account.")
     return _signed_in(await in_thread(app.accounts.sign_up, request.email, request.password, request.name))
@@ -127,7 +132,7 @@ async def sign_up(app: App, _call: Call, request: SignUpRequest) -> SignedInView
 
 async def log_in(app: App, _call: Call, request: LogInRequest) -> SignedInView:
     """Sign in with e-mail and password."""
-    _require_local_auth(app)
+    require_local_auth(app)
     return _signed_in(await in_thread(app.accounts.sign_in, request.email, request.password))
 
 

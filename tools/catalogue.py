@@ -2,11 +2,26 @@
 
 from types import MappingProxyType
 
-from tools import account, change, create, entities, explore, ingest, logs, neighbors, search, slices
+from tools import (
+    account,
+    change,
+    create,
+    entities,
+    explore,
+    ingest,
+    logs,
+    neighbors,
+    profile,
+    search,
+    sessions,
+    slices,
+)
 from tools.operation import Operation
 
 OPERATIONS: tuple[Operation, ...] = (
     *account.OPERATIONS,
+    *profile.OPERATIONS,
+    *sessions.OPERATIONS,
     *search.OPERATIONS,
     *create.OPERATIONS,
     *entities.OPERATIONS,

@@ -1,0 +1,46 @@
+"""Ending sessions: by logging out, and by a new password."""
+
+from auth.accounts import Accounts
+from auth.principal import Principal
+from auth.rights import require_session
+from stores.errors import AuthenticationRequired, InvalidRequest
+from stores.ledger import AuditDraft
+
+
+def log_out(accounts: Accounts, principal: Principal | None, refresh_token: str | None) -> None:
+    """End the caller's session, and that of the refresh token where its signature and date hold. Blocks.
+
+    A spent refresh token ends its session too, as it does where it is presented for a new pair.
+    """
+    if principal is not None and principal.session_id is not None:
+        accounts.ledger.revoke_session(principal.session_id, user_id=principal.user_id)
+    if refresh_token is None:
+        return
+    try:
+        claims = accounts.tokens.read(refresh_token, "refresh")
+    except AuthenticationRequired:
+        return
+    if claims.session_id is not None:
+        accounts.ledger.revoke_session(claims.session_id, user_id=claims.user_id)
+
+
+def change_password(accounts: Accounts, principal: Principal, current: str, new: str, audit: AuditDraft) -> None:
+    """Replace the caller's password and end every other sign-in of its account. Blocks.
+
+    Raises:
+        Forbidden: The caller did not sign in.
+        InvalidRequest: `invalid_current_password`.
+        ValidationFailed: The new password has another length than is accepted.
+    """
+    session_id = require_session(principal)
+    user = accounts.ledger.user(principal.user_id)
+    if not accounts.passwords.verify(user.password_hash if user else None, current):
+        raise InvalidRequest(
+            "The current password is not right.",
+            code="invalid_current_password",
+            remediation="Send the password that you log in with, or reset it by mail.",
+            details={"field": "body.current_password"},
+        )
+    accounts.ledger.set_password_hash(
+        principal.user_id, accounts.passwords.hash(new), keep_session=session_id, audit=audit
+    )

@@ -1,0 +1,175 @@
+"""The account's own routes, as clients see them."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx2
+import pytest
+
+from rest_bridge.application import build_asgi
+from tests.people import PASSWORD
+from tests.rest_bridge.harness import Person, assert_envelope, client_of, sign_up
+from tools.app import App
+
+pytestmark = pytest.mark.anyio
+
+NEW = "another fine password"
+
+
+@pytest.fixture
+async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+    if app.ledger.first_admin() is None:
+        sign_up(app)  # The first user is the server's admin, and stays.
+    async with client_of(build_asgi(app)) as client:
+        yield client
+
+
+@pytest.fixture
+async def grace(client: httpx2.AsyncClient, app: App) -> dict[str, Any]:
+    """Somebody with a password: the answer to the sign-up."""
+    client.cookies.clear()
+    email = f"{app.new_id('grace')}@example.org"
+    made = await client.post("/api/auth/local/signup", json={"email": email, "password": PASSWORD, "name": "Grace"})
+    client.cookies.clear()
+    return dict(made.json())
+
+
+def bearer(signed: dict[str, Any]) -> dict[str, str]:
+    return {"Authorization": f"Bearer {signed['access_token']}"}
+
+
+async def log_in(client: httpx2.AsyncClient, email: str, password: str) -> httpx2.Response:
+    answer = await client.post("/api/auth/local/login", json={"email": email, "password": password})
+    client.cookies.clear()
+    return answer
+
+
+async def test_logging_out_ends_the_session_at_once_and_clears_both_cookies(
+    client: httpx2.AsyncClient, grace: dict[str, Any]
+) -> None:
+    answer = await client.post("/api/auth/logout", headers=bearer(grace))
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert [line.partition("=")[0] for line in answer.headers.get_list("set-cookie")] == [
+        "engrain_access_token",
+        "engrain_refresh_token",
+    ]
+    assert all("Max-Age=0" in line for line in answer.headers.get_list("set-cookie"))
+    assert_envelope(await client.get("/api/auth/me", headers=bearer(grace)), 401, "authentication_required")
+    spent = await client.post("/api/auth/refresh", json={"refresh_token": grace["refresh_token"]})
+    assert_envelope(spent, 401, "authentication_required")
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nonsense"}], ids=["nothing", "nonsense"])
+async def test_logging_out_without_a_session_is_fine(client: httpx2.AsyncClient, headers: dict[str, str]) -> None:
+    assert (await client.post("/api/auth/logout", headers=headers)).status_code == 204
+
+
+async def test_the_refresh_cookie_alone_ends_its_session_unless_another_site_sends_it(
+    client: httpx2.AsyncClient, grace: dict[str, Any]
+) -> None:
+    held = {"Cookie": f"engrain_refresh_token={grace['refresh_token']}"}
+    foreign = await client.post("/api/auth/logout", headers={**held, "Origin": "https://evil.example"})
+    assert_envelope(foreign, 403, "cross_origin_refused")
+    assert (await client.get("/api/auth/me", headers=bearer(grace))).status_code == 200
+    assert (await client.post("/api/auth/logout", headers=held)).status_code == 204
+    assert (await client.get("/api/auth/me", headers=bearer(grace))).status_code == 401
+
+
+async def test_a_new_password_ends_all_other_sessions(client: httpx2.AsyncClient, grace: dict[str, Any]) -> None:
+    email = grace["user"]["email"]
+    other = (await log_in(client, email, PASSWORD)).json()
+    body = {"current_password": PASSWORD, "new_password": NEW}
+    assert (await client.post("/api/users/me/password", json=body, headers=bearer(grace))).status_code == 204
+    assert (await client.get("/api/auth/me", headers=bearer(grace))).status_code == 200
+    assert (await client.get("/api/auth/me", headers=bearer(other))).status_code == 401
+    spent = await client.post("/api/auth/refresh", json={"refresh_token": other["refresh_token"]})
+    assert_envelope(spent, 401, "authentication_required")
+    assert (await log_in(client, email, PASSWORD)).status_code == 401
+    assert (await log_in(client, email, NEW)).status_code == 200
+
+
+async def test_a_wrong_current_password_changes_nothing(client: httpx2.AsyncClient, grace: dict[str, Any]) -> None:
+    body = {"current_password": "wrong one", "new_password": NEW}
+    answer = await client.post("/api/users/me/password", json=body, headers=bearer(grace))
+    assert assert_envelope(answer, 400, "invalid_current_password")["details"]["field"] == "body.current_password"
+    short = await client.post(
+        "/api/users/me/password", json={"current_password": PASSWORD, "new_password": "short"}, headers=bearer(grace)
+    )
+    assert_envelope(short, 422, "validation_error")
+    assert (await log_in(client, grace["user"]["email"], PASSWORD)).status_code == 200
+
+
+async def test_sessions_are_listed_and_ended_by_their_user_only(
+    client: httpx2.AsyncClient, grace: dict[str, Any], app: App
+) -> None:
+    other = (await log_in(client, grace["user"]["email"], PASSWORD)).json()
+    listed = (await client.get("/api/users/me/sessions", headers=bearer(grace))).json()["sessions"]
+    assert [session["is_current"] for session in listed] == [False, True]
+    path = f"/api/users/me/sessions/{listed[0]['id']}"
+    assert_envelope(await client.delete(path, headers=sign_up(app).bearer), 404, "not_found")
+    ended = await client.delete(path, headers=bearer(grace))
+    assert (ended.status_code, ended.json()) == (200, {"success": True})
+    assert (await client.get("/api/auth/me", headers=bearer(other))).status_code == 401
+    assert_envelope(await client.delete(path, headers=bearer(grace)), 404, "not_found")
+
+
+async def test_people_describe_themselves(client: httpx2.AsyncClient, ada: Person) -> None:
+    picture = "https://example.org/ada.png"
+    me = await client.patch("/api/auth/me", json={"name": " Ada L. ", "avatar_url": picture}, headers=ada.bearer)
+    assert (me.json()["user"]["name"], me.json()["user"]["avatar_url"]) == ("Ada L.", picture)
+    profile = await client.patch(
+        "/api/users/me/profile", json={"bio": "Counts.", "avatar_url": None}, headers=ada.bearer
+    )
+    assert (profile.json()["bio"], profile.json()["avatar_url"]) == ("Counts.", None)
+    assert (await client.get("/api/users/me/profile", headers=ada.bearer)).json() == profile.json()
+    assert profile.json()["name"] == "Ada L."
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "code"),
+    [
+        ({}, 400, "invalid_request"),
+        ({"email": "new@example.org"}, 400, "invalid_request"),
+        ({"name": "  "}, 422, "validation_error"),
+        ({"avatar_url": "javascript:alert(1)"}, 422, "validation_error"),
+    ],
+    ids=["nothing", "address", "blank", "script"],
+)
+async def test_what_is_no_profile_is_refused(
+    client: httpx2.AsyncClient, ada: Person, fields: dict[str, str], status: int, code: str
+) -> None:
+    assert_envelope(await client.patch("/api/auth/me", json=fields, headers=ada.bearer), status, code)
+
+
+async def test_preferences_are_merged_and_bounded(client: httpx2.AsyncClient, ada: Person) -> None:
+    path = "/api/users/me/preferences"
+    assert (await client.get(path, headers=ada.bearer)).json() == {"preferences": {}}
+    await client.patch(path, json={"preferences": {"theme": "dark", "list": [1]}}, headers=ada.bearer)
+    merged = await client.patch(path, json={"preferences": {"theme": None}}, headers=ada.bearer)
+    assert merged.json() == {"preferences": {"theme": None, "list": [1]}}
+    for key in ("a", "b"):
+        large = await client.patch(path, json={"preferences": {key: "x" * 40_000}}, headers=ada.bearer)
+    assert_envelope(large, 422, "validation_error")
+    assert set((await client.get(path, headers=ada.bearer)).json()["preferences"]) == {"theme", "list", "a"}
+
+
+async def test_a_deleted_account_cannot_sign_in_and_its_personal_organization_is_gone(
+    client: httpx2.AsyncClient, grace: dict[str, Any], app: App
+) -> None:
+    deleted = await client.delete("/api/users/me", headers=bearer(grace))
+    assert deleted.status_code == 202
+    assert len(deleted.headers.get_list("set-cookie")) == 2
+    assert (await client.get("/api/auth/me", headers=bearer(grace))).status_code == 401
+    assert (await log_in(client, grace["user"]["email"], PASSWORD)).status_code == 401
+    assert app.ledger.organization(grace["organization"]["id"]) is None
+
+
+async def test_the_last_owner_of_a_shared_organization_stays(client: httpx2.AsyncClient, app: App) -> None:
+    alone = sign_up(app)
+    assert_envelope(await client.delete("/api/users/me", headers=alone.bearer), 409, "conflict")
+    assert (await client.get("/api/auth/me", headers=alone.bearer)).status_code == 200
+
+
+async def test_everybody_may_ask_how_to_sign_in(client: httpx2.AsyncClient) -> None:
+    answer = await client.get("/api/auth/providers")
+    assert answer.json() == {"local_auth_enabled": True, "break_glass_enabled": False, "providers": []}

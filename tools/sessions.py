@@ -1,0 +1,188 @@
+"""Sign-ins: which there are, how they end, and by what one can sign in."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from auth.rights import require_session
+from auth.sign_out import change_password as replace_password
+from auth.sign_out import log_out as end_sessions
+from stores.errors import NotFound
+from tools.account import MeRequest, NewSecret, Secret, require_local_auth
+from tools.app import App
+from tools.deeds import deed
+from tools.operation import Call, Nothing, Operation, Request, Result, Route
+from tools.threads import in_thread
+
+
+class LogOutRequest(Request):
+    """A session to end, besides the caller's own."""
+
+    refresh_token: Annotated[str, StringConstraints(max_length=4096)] | None = Field(
+        None, description="A refresh token of the session, for when the access token has expired."
+    )
+
+
+class PasswordRequest(Request):
+    """A new password for an account that has one."""
+
+    current_password: Secret = Field(description="The password as it is.")
+    new_password: NewSecret = Field(description="8 to 128 characters.")
+
+
+class SessionRequest(Request):
+    """One session."""
+
+    session_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="The session's id.")
+
+
+class SessionView(Result):
+    """A sign-in that holds."""
+
+    id: str
+    organization_id: str
+    is_current: bool
+    created_at: datetime
+    expires_at: datetime
+    last_used_at: datetime | None
+    provider: str | None
+    user_agent: str | None
+    ip_address: str | None
+
+
+class SessionsView(Result):
+    """The caller's sign-ins, the newest first."""
+
+    sessions: list[SessionView]
+
+
+class DoneView(Result):
+    """It is done."""
+
+    success: Literal[True] = True
+
+
+class ProviderView(Result):
+    """Somebody else's word by which one can sign in."""
+
+    name: str
+    label: str
+    login_url: str
+
+
+class ProvidersRequest(Request):
+    """Nothing: everybody may ask."""
+
+
+class ProvidersView(Result):
+    """By what one can sign in."""
+
+    local_auth_enabled: bool
+    break_glass_enabled: bool
+    providers: list[ProviderView]
+
+
+async def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
+    """End the session at once and take the cookies away; without a session there is nothing to do."""
+    await in_thread(end_sessions, app.accounts, call.principal, request.refresh_token)
+    return Nothing()
+
+
+async def change_password(app: App, call: Call, request: PasswordRequest) -> Nothing:
+    """Change the caller's password; every other session ends, and so does what MCP clients were granted."""
+    require_local_auth(app)
+    audit = deed(call, "user.password_change", None, call.caller.user_id)
+    await in_thread(replace_password, app.accounts, call.caller, request.current_password, request.new_password, audit)
+    return Nothing()
+
+
+async def list_sessions(app: App, call: Call, _request: MeRequest) -> SessionsView:
+    """List the caller's sign-ins that hold, the newest first."""
+    current = require_session(call.caller)
+    found = await in_thread(app.ledger.sessions, call.caller.user_id)
+    return SessionsView(
+        sessions=[
+            SessionView(
+                id=session.id,
+                organization_id=session.organization_id,
+                is_current=session.id == current,
+                created_at=session.created_at,
+                expires_at=session.expires_at,
+                last_used_at=session.last_used_at,
+                provider=session.provider,
+                user_agent=session.user_agent,
+                ip_address=session.ip_address,
+            )
+            for session in found
+        ]
+    )
+
+
+async def end_session(app: App, call: Call, request: SessionRequest) -> DoneView:
+    """End one of the caller's sign-ins at once."""
+
+    def end() -> bool:
+        require_session(call.caller)
+        audit = deed(call, "session.end", None, request.session_id)
+        return app.ledger.revoke_session(request.session_id, user_id=call.caller.user_id, audit=audit)
+
+    if not await in_thread(end):
+        raise NotFound("You have no such session.", remediation="List them with GET /api/users/me/sessions.")
+    return DoneView()
+
+
+async def providers(app: App, _call: Call, _request: ProvidersRequest) -> ProvidersView:
+    """Say by what one can sign in here."""
+    return ProvidersView(local_auth_enabled=app.settings.local_auth_enabled, break_glass_enabled=False, providers=[])
+
+
+OPERATIONS = (
+    Operation(
+        name="log_out",
+        request=LogOutRequest,
+        result=Nothing,
+        run=log_out,
+        roles=None,
+        scope="write",
+        route=Route("POST", "/api/auth/logout", status=204, tag="account", cookies="clear"),
+    ),
+    Operation(
+        name="change_password",
+        request=PasswordRequest,
+        result=Nothing,
+        run=change_password,
+        scope="write",
+        route=Route(
+            "POST",
+            "/api/users/me/password",
+            status=204,
+            tag="account",
+            rate="5/minute",
+            errors=frozenset({400, 429}),
+        ),
+    ),
+    Operation(
+        name="list_sessions",
+        request=MeRequest,
+        result=SessionsView,
+        run=list_sessions,
+        route=Route("GET", "/api/users/me/sessions", tag="account"),
+    ),
+    Operation(
+        name="end_session",
+        request=SessionRequest,
+        result=DoneView,
+        run=end_session,
+        scope="write",
+        route=Route("DELETE", "/api/users/me/sessions/{session_id}", tag="account", errors=frozenset({404})),
+    ),
+    Operation(
+        name="providers",
+        request=ProvidersRequest,
+        result=ProvidersView,
+        run=providers,
+        roles=None,
+        route=Route("GET", "/api/auth/providers", tag="account"),
+    ),
+)
