@@ -132,6 +132,7 @@ def open_stores(
         )
         indexer = Indexer(ledger, folder.path / "organizations", embedder=embedder, options=options, clock=clock)
         ledger.on_commit.append(indexer.notify)
+        ledger.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
         yield Stores(folder, ledger, indexer, embedder, process_id)

@@ -78,6 +78,11 @@ class OrganizationFolder:
         _write(self._record, json.dumps(asdict(replace(closing, boot=_boot()))))
         self._marker.unlink(missing_ok=True)
 
+    def remove(self) -> bool:
+        """Remove everything; False when something could not be removed."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        return not self.path.exists()
+
     def closing(self) -> Closing | None:
         """The record of the last clean stop; None when there is none or the folder was left open."""
         if self._marker.exists():

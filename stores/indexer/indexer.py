@@ -54,7 +54,7 @@ class Indexer:
             progressed=self._progressed,
         )
         self._registry = Registry(self._make, options)
-        self._supervisor = Supervisor(self._registry, self._files, self._shared)
+        self._supervisor = Supervisor(self._registry, self._folder, self._files, self._shared)
         self.on_applied: list[Callable[[str, int], None]] = []
         """Called with an organization and the sequence number up to which every healthy index holds everything.
 
@@ -94,6 +94,10 @@ class Indexer:
             organization.wake(sequence)
         else:
             self._supervisor.want(organization_id, sequence)
+
+    def forget(self, organization_id: str) -> None:
+        """Close a deleted organization and remove its indexes. Never raises: give it to the ledger as a listener."""
+        self._supervisor.forget(organization_id)
 
     def applied(self, organization_id: str, sequence: int) -> bool:
         """Say whether a change is in every healthy index. Never opens an organization."""

@@ -86,6 +86,7 @@ class OpenOrganization:
         self.opened_at = self.used_at = time.monotonic()
         self._lock = threading.Lock()
         self._users = 0
+        self._discarded = False
 
     def start(self) -> None:
         """Begin to follow the ledger."""
@@ -192,9 +193,16 @@ class OpenOrganization:
         until = time.monotonic() + timeout_s
         ended = sum(lane.join(max(0.0, until - time.monotonic())) for lane in self.lanes) == len(self.lanes)
         self.waits.end()
-        if ended:
-            self._files.mark_closed(self.closing())
+        with self._lock:
+            if ended and not self._discarded:
+                self._files.mark_closed(self.closing())
         return ended
+
+    def discard(self, timeout_s: float) -> bool:
+        """Close the indexes for good, recording nothing; False when a lane does not end in time."""
+        with self._lock:
+            self._discarded = True
+        return self.close(timeout_s)
 
     def closing(self) -> Closing:
         """What is to be known about this organization while it is closed."""

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from stores.errors import NotFound
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenOrganization
 
@@ -39,6 +40,7 @@ class Registry:
         self._changed = threading.Condition()
         self._open: dict[str, OpenOrganization] = {}
         self._leaving: dict[str, OpenOrganization] = {}
+        self._discarded: set[str] = set()
         self._closed = False
 
     def get(self, organization_id: str) -> OpenOrganization | None:
@@ -67,12 +69,17 @@ class Registry:
         Raises:
             TimeoutError: It is being closed and that takes longer.
             RuntimeError: The indexer is closed.
+            NotFound: It was discarded.
         """
         with self._changed:
+            if organization_id in self._discarded:
+                raise NotFound(f"Organization {organization_id} does not exist.")
             if not self._changed.wait_for(lambda: organization_id not in self._leaving or self._closed, timeout_s):
                 raise TimeoutError(f"Organization {organization_id} is still being closed.")
             if self._closed:
                 raise RuntimeError("The indexer is closed.")
+            if organization_id in self._discarded:  # Meanwhile.
+                raise NotFound(f"Organization {organization_id} does not exist.")
             found = self._open.get(organization_id)
             if found is None:
                 found = self._open[organization_id] = self._make(organization_id)
@@ -107,6 +114,20 @@ class Registry:
             note(victim)
             self._left(victim)
 
+    def discard(self, organization_id: str, timeout_s: float) -> bool:
+        """Close an organization and never open it again; False while a lane runs or somebody reads on."""
+        with self._changed:
+            self._discarded.add(organization_id)
+            victim = self._open.pop(organization_id, None) or self._leaving.get(organization_id)
+            if victim is not None:
+                self._leaving[organization_id] = victim
+        if victim is None:
+            return True
+        ended = victim.discard(timeout_s) and not victim.held
+        if ended:
+            self._left(victim)
+        return ended
+
     def stop(self) -> list[OpenOrganization]:
         """Open nothing more; return what is open, each asked to finish what it does."""
         with self._changed:
@@ -119,7 +140,7 @@ class Registry:
 
     def _left(self, victim: OpenOrganization) -> None:
         with self._changed:
-            del self._leaving[victim.id]
+            self._leaving.pop(victim.id, None)
             self._changed.notify_all()
 
     def _choose(self) -> OpenOrganization | None:

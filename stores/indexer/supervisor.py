@@ -2,10 +2,13 @@
 
 import threading
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
+from stores.errors import NotFound
 from stores.indexer.feed import LedgerUnreadable, reading
 from stores.indexer.folders import Closing, OrganizationFolder
 from stores.indexer.memory import VectorMemory
@@ -14,6 +17,7 @@ from stores.indexer.registry import Registry
 from stores.indexer.status import NAMES, IndexName, IndexStatus
 
 HOLD_TIMEOUT_S = 5.0
+DISCARD_TIMEOUT_S = 20.0
 
 log = structlog.get_logger("indexer")
 
@@ -29,8 +33,11 @@ class Known:
 class Supervisor:
     """Keeps the book of organizations and queues those that need to be opened."""
 
-    def __init__(self, registry: Registry, files: Callable[[str], OrganizationFolder], shared: Shared) -> None:
+    def __init__(
+        self, registry: Registry, folder: Path, files: Callable[[str], OrganizationFolder], shared: Shared
+    ) -> None:
         self._registry = registry
+        self._folder = folder
         self._files = files
         self._shared = shared
         self._memory = VectorMemory(shared.options.vector_budget_mb * 1_000_000)
@@ -38,6 +45,9 @@ class Supervisor:
         self._known: dict[str, Known] = {}
         self._wanted: dict[str, None] = {}
         self._behind: dict[str, None] = {}
+        self._deleted: set[str] = set()
+        self._left_over: set[str] = set()
+        """Deleted ones that are still open or whose folder is still there."""
         self._surveyed = False
         self._signal = threading.Event()
         self._stopping = threading.Event()
@@ -64,10 +74,21 @@ class Supervisor:
     def want(self, organization_id: str, sequence: int) -> None:
         """Open an organization soon: it has a commit to follow."""
         with self._lock:
+            if organization_id in self._deleted:
+                return
             known = self._known.setdefault(organization_id, Known())
             known.head = max(known.head, sequence)
             self._wanted[organization_id] = None
         self._signal.set()
+
+    def forget(self, organization_id: str, timeout_s: float = DISCARD_TIMEOUT_S) -> None:
+        """Close a deleted organization for good and remove its folder; what does not work now is tried again."""
+        with self._lock:
+            self._deleted.add(organization_id)
+            self._left_over.add(organization_id)
+            for book in (self._known, self._wanted, self._behind):
+                book.pop(organization_id, None)
+        self._remove(organization_id, timeout_s)
 
     def progressed(self) -> None:
         """Look whether there is room now for an organization that waits for it."""
@@ -125,6 +146,8 @@ class Supervisor:
         if not self._surveyed:
             self._survey()
             self._surveyed = True
+        for deleted in list(self._left_over):
+            self._remove(deleted, 0)
         self._registry.close_surplus(self._note_closed)
         self._open_wanted()
         self._open_behind()
@@ -133,21 +156,27 @@ class Supervisor:
         self._memory.share(self._registry.all())
 
     def _survey(self) -> None:
-        """Find the organizations whose indexes do not hold everything, without opening any."""
+        """Find the organizations whose indexes do not hold everything, without opening any; remove what is of none."""
+        # Before the ledger is asked, so that each of them belongs to an organization that it names, or to none.
+        folders = {entry.name for entry in self._folder.iterdir() if entry.is_dir()} if self._folder.is_dir() else set()
         with reading():
             organizations = self._shared.ledger.organizations()
+        for name in folders.difference(each.id for each in organizations):
+            log.info("indexes_of_no_organization", organization_id=name)
+            self.forget(name, 0)
         for each in organizations:
             if self._stopping.is_set():
                 return
-            with reading():
-                head = self._shared.ledger.head(each.id).sequence
+            head = self._head(each.id)
+            if head is None:
+                continue
             files = self._files(each.id)
             closing = files.closing()
             with self._lock:
-                known = self._known.setdefault(each.id, Known())
+                known = self._known_of(each.id)
                 known.head, known.closing = max(head, known.head), closing
                 if self._is_behind(known) and (head or files.path.exists()):
-                    self._behind[each.id] = None
+                    self._note_behind(each.id)
 
     def _is_behind(self, known: Known) -> bool:
         closing, shared = known.closing, self._shared
@@ -164,10 +193,10 @@ class Supervisor:
 
     def _note_closed(self, organization: OpenOrganization) -> None:
         with self._lock:
-            known = self._known.setdefault(organization.id, Known())
+            known = self._known_of(organization.id)
             known.head, known.closing = max(known.head, organization.head), organization.closing()
             if self._is_behind(known):
-                self._behind[organization.id] = None
+                self._note_behind(organization.id)
 
     def _open_wanted(self) -> None:
         while not self._stopping.is_set():
@@ -195,6 +224,8 @@ class Supervisor:
     def _open(self, organization_id: str) -> OpenOrganization | None:
         try:
             opened = self._registry.hold(organization_id, HOLD_TIMEOUT_S)
+        except NotFound:
+            return None
         except (TimeoutError, RuntimeError) as error:
             log.warning("organization_not_opened", organization_id=organization_id, detail=str(error))
             return None
@@ -202,17 +233,42 @@ class Supervisor:
         with self._lock:
             self._wanted.pop(organization_id, None)
             self._behind.pop(organization_id, None)
-            head = self._known.setdefault(organization_id, Known()).head
+            head = self._known_of(organization_id).head
         opened.wake(head)
         self._registry.close_surplus(self._note_closed)
         return opened
 
     def _look_at(self, organization: OpenOrganization) -> None:
-        """Find the commits of other processes, which nobody announces."""
-        with reading():
-            head = self._shared.ledger.head(organization.id).sequence
+        """Find the commits and the deletions of other processes, which nobody announces."""
+        head = self._head(organization.id)
+        if head is None:
+            self.forget(organization.id, 0)
+            return
         with self._lock:
-            known = self._known.setdefault(organization.id, Known())
+            known = self._known_of(organization.id)
             known.head = max(known.head, head)
         if head > organization.head:
             organization.wake(head)
+
+    def _head(self, organization_id: str) -> int | None:
+        """The newest sequence number; None where the organization is deleted."""
+        with reading(), suppress(NotFound):
+            return self._shared.ledger.head(organization_id).sequence
+        return None
+
+    def _known_of(self, organization_id: str) -> Known:
+        """What is known, to be changed; of a deleted organization nothing is kept."""
+        return Known() if organization_id in self._deleted else self._known.setdefault(organization_id, Known())
+
+    def _note_behind(self, organization_id: str) -> None:
+        if organization_id not in self._deleted:
+            self._behind[organization_id] = None
+
+    def _remove(self, organization_id: str, timeout_s: float) -> None:
+        try:
+            closed = self._registry.discard(organization_id, timeout_s)
+            if closed and self._files(organization_id).remove():
+                with self._lock:
+                    self._left_over.discard(organization_id)
+        except Exception:  # whoever deleted it has to go on, and so have the others
+            log.exception("indexes_not_removed", organization_id=organization_id)

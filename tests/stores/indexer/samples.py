@@ -119,6 +119,12 @@ class World:
             user, Organization(organization_id, organization_id, organization_id, True, self.clock())
         )
 
+    def add_shared_organization(self, organization_id: str) -> None:
+        """One that can be deleted by itself."""
+        self.ledger.create_organization(
+            Organization(organization_id, organization_id, organization_id, False, self.clock())
+        )
+
     def start(self, **options: object) -> Indexer:
         self.options = replace(self.options, **options)  # type: ignore[arg-type]
         indexer = Indexer(
@@ -129,6 +135,7 @@ class World:
             clock=self.clock,
         )
         self.ledger.on_commit.append(indexer.notify)
+        self.ledger.on_delete.append(indexer.forget)
         indexer.start()
         self._indexer = indexer
         return indexer
@@ -136,6 +143,7 @@ class World:
     def stop(self) -> None:
         if self._indexer is not None:
             self.ledger.on_commit.remove(self._indexer.notify)
+            self.ledger.on_delete.remove(self._indexer.forget)
             self._indexer.close()
             self._indexer = None
 
