@@ -12,7 +12,7 @@ from auth.principal import Principal
 from auth.recent import Found, RecentPrincipals
 from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, ValidationFailed
-from stores.ledger import Ledger
+from stores.ledger import AuditDraft, Ledger
 from stores.records import Identity, Organization, Role, Session, User
 
 _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(?:\.[^@\s.]+)*")
@@ -100,6 +100,19 @@ class Accounts:
             raise AuthenticationRequired("The session has ended.")
         return self._signed_in(identity, session)
 
+    def switch(self, session_id: str, organization_id: str, audit: AuditDraft | None = None) -> SignedIn:
+        """Move a session to another organization of its user, with both tokens rotated.
+
+        Raises:
+            NotFound: The user is no member of the organization.
+            AuthenticationRequired: The session has ended.
+        """
+        session = self.ledger.switch_session(session_id, organization_id, str(uuid.uuid4()), audit)
+        identity = session and self.ledger.identity(session.user_id, organization_id, session.id)
+        if session is None or identity is None:
+            raise AuthenticationRequired("The session has ended.")
+        return self._signed_in(identity, session)
+
     def recall(self, token: str) -> Principal | None:
         """The caller that `authenticate` would return, if that can be told without waiting for anything."""
         version = self.ledger.version()
@@ -119,10 +132,10 @@ class Accounts:
             )
         # Asked first: what commits while the rest is read outdates it.
         version = self.ledger.version()
-        identity = self.ledger.identity(claims.user_id, claims.organization_id, claims.session_id)
-        if identity is None:
+        found = self.ledger.caller(claims.user_id, claims.organization_id, claims.session_id)
+        if found is None:
             raise AuthenticationRequired("The session has ended.")
-        principal = principal_of(identity, self.ledger.project_access(claims.organization_id))
+        identity, principal = found[0], principal_of(*found)
         if version is not None:
             session_ends = identity.session.expires_at.timestamp() if identity.session else float(claims.expires_at)
             self.recent.keep(token, Found(principal, version, min(claims.expires_at, session_ends)))
@@ -130,11 +143,8 @@ class Accounts:
 
     def renewed(self, principal: Principal) -> Principal | None:
         """Expand a principal's rights anew; None when its session or membership has ended."""
-        organization_id = principal.organization_id
-        identity = self.ledger.identity(principal.user_id, organization_id, principal.session_id)
-        if identity is None:
-            return None
-        return replace(principal_of(identity, self.ledger.project_access(organization_id)), scopes=principal.scopes)
+        found = self.ledger.caller(principal.user_id, principal.organization_id, principal.session_id)
+        return None if found is None else replace(principal_of(*found), scopes=principal.scopes)
 
     def local_principal(self) -> Principal:
         """The caller where authentication is switched off: the server's first admin, in the default organization.
@@ -144,12 +154,12 @@ class Accounts:
         """
         admin = self.ledger.first_admin()
         organization = self.ledger.default_organization(admin.id) if admin else None
-        identity = self.ledger.identity(admin.id, organization.id, None) if admin and organization else None
-        if identity is None:
+        found = self.ledger.caller(admin.id, organization.id, None) if admin and organization else None
+        if found is None:
             raise AuthenticationRequired(
                 "Nobody has signed up here yet.", remediation="Sign up once with POST /api/auth/local/signup."
             )
-        return principal_of(identity, self.ledger.project_access(identity.organization.id))
+        return principal_of(*found)
 
     def _start_session(self, user: User, organization: Organization, role: Role) -> SignedIn:
         now = self.clock()
