@@ -1,6 +1,6 @@
 """Who may read and write what: visibility keys and memory scopes, decided in this one place."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from auth.principal import Principal
 from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
-from stores.records import ORGANIZATION, Entity, Identity, ProjectAccess, Role
+from stores.records import ORGANIZATION, Access, Entity, Identity, ProjectRole, Role
 
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
@@ -37,16 +37,31 @@ def project_key(project_id: str) -> str:
     return f"project:{project_id}"
 
 
-def principal_of(identity: Identity, projects: Iterable[ProjectAccess]) -> Principal:
+def team_key(team_id: str) -> str:
+    """The key of what only the members of this team may read."""
+    return f"team:{team_id}"
+
+
+def principal_of(identity: Identity, access: Access) -> Principal:
     """Expand a session's identity, once per request, to everything that it may see."""
-    mine = frozenset(
-        access.project_id
-        for access in projects
-        if access.visibility == "org" or access.creator_id == identity.user.id or identity.role in _ADMINS
-    )
-    keys = {ORGANIZATION, private_key(identity.user.id)} | {project_key(project) for project in mine}
-    writable = mine if identity.role != "viewer" else frozenset()
-    return Principal.of(identity, visible=frozenset(keys), writable_projects=writable)
+    roles = project_roles(identity, access)
+    keys = {ORGANIZATION, private_key(identity.user.id)}
+    keys |= {project_key(project) for project in roles} | {team_key(team) for team in access.team_ids}
+    return Principal.of(identity, visible=frozenset(keys), project_roles=roles)
+
+
+def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
+    """The role of a member in each project that it may read, the greatest of what it has.
+
+    Owners and admins of the organization own every project; its creator owns a project; others have what was granted
+    to them or to one of their teams, and are viewers of those that are open to the organization.
+    """
+    if identity.role in _ADMINS:
+        return {project.project_id: "project_owner" for project in access.projects}
+    roles: dict[str, ProjectRole] = {
+        project.project_id: "project_viewer" for project in access.projects if project.visibility == "org"
+    }
+    return roles | dict(access.roles)
 
 
 def may_read(principal: Principal, visibility: str) -> bool:
@@ -63,8 +78,27 @@ def require_project(principal: Principal, project_id: str) -> None:
     """
     if not may_read(principal, project_key(project_id)):
         raise no_project(project_id)
-    if project_id not in principal.writable_projects:
-        raise Forbidden(f"You may read project {project_id} but not write in it.")
+    if not principal.may_write_in(project_id):
+        raise Forbidden(
+            f"You may read project {project_id} but not write in it.",
+            remediation="Ask an owner or a maintainer of the project to make you a contributor.",
+        )
+
+
+def require_writable(principal: Principal, entity: Entity) -> None:
+    """Refuse that a viewer of a project changes what belongs to it. One's own private records stay one's own.
+
+    Raises:
+        Forbidden: The entity is in a project in which the caller may not write.
+    """
+    project_id = entity.id if entity.entity_type == "project" else entity.project_id
+    if project_id is None or entity.visibility == private_key(principal.user_id):
+        return
+    if not principal.may_write_in(project_id):
+        raise Forbidden(
+            f"You may read {entity.id} but not change it: it belongs to project {project_id}.",
+            remediation="Ask an owner or a maintainer of the project to make you a contributor.",
+        )
 
 
 def no_project(project_id: str) -> NotFound:

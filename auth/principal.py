@@ -1,9 +1,10 @@
 """The caller of an operation, as every policy check sees it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
-from stores.records import Identity, Organization, Role, User
+from stores.records import Identity, Organization, ProjectRole, Role, User
 
 Scope = Literal["mcp", "api:read", "api:write"]
 SESSION_SCOPES: frozenset[Scope] = frozenset({"mcp", "api:read", "api:write"})
@@ -19,8 +20,8 @@ class Principal:
     session_id: str | None
     visible: frozenset[str]
     """The visibility keys of everything that this caller may read."""
-    writable_projects: frozenset[str]
-    """Projects in which the caller may write."""
+    project_roles: Mapping[str, ProjectRole] = field(hash=False)
+    """The caller's role in each project that it may read; the role in the organization limits it further."""
     scopes: frozenset[Scope] = SESSION_SCOPES
 
     @property
@@ -33,8 +34,14 @@ class Principal:
         """The tenant of this call."""
         return self.organization.id
 
+    def may_write_in(self, project_id: str) -> bool:
+        """Tell whether the caller is a contributor or more in a project, and no viewer of the organization."""
+        return self.role != "viewer" and self.project_roles.get(project_id, "project_viewer") != "project_viewer"
+
     @classmethod
-    def of(cls, identity: Identity, *, visible: frozenset[str], writable_projects: frozenset[str]) -> "Principal":
+    def of(
+        cls, identity: Identity, *, visible: frozenset[str], project_roles: Mapping[str, ProjectRole]
+    ) -> "Principal":
         """Build the principal of a session."""
         return cls(
             user=identity.user,
@@ -42,5 +49,5 @@ class Principal:
             role=identity.role,
             session_id=identity.session.id if identity.session else None,
             visible=visible,
-            writable_projects=writable_projects,
+            project_roles=project_roles,
         )

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 from pydantic import Field, JsonValue
 
-from auth.policy import Visibility, may_read, require_scope_change, without_stamped, writable_visibility
+from auth.policy import (
+    Visibility,
+    may_read,
+    require_scope_change,
+    require_writable,
+    without_stamped,
+    writable_visibility,
+)
 from auth.principal import Principal
 from stores.errors import InvalidRequest, NotFound
 from stores.ledger import Transaction
@@ -53,7 +60,7 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
         raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(CHANGEABLE)}.")
 
     def change(current: Entity) -> Entity:
-        _require_readable(call.caller, current)
+        _require_changeable(call.caller, current)
         plain = {name: getattr(request, name) for name in given if name != "metadata"}
         lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
         changed = replace(current, **{**plain, **lists})
@@ -85,9 +92,10 @@ def _is_given(request: UpdateEntityRequest, name: str) -> bool:
     return getattr(request, name) is not None or (name in CLEARABLE and name in request.model_fields_set)
 
 
-def _require_readable(caller: Principal, entity: Entity | None) -> None:
+def _require_changeable(caller: Principal, entity: Entity | None) -> None:
     if entity is None or not may_read(caller, entity.visibility):
         raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
+    require_writable(caller, entity)
 
 
 def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
@@ -157,7 +165,7 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             entity = tx.entity(request.entity_id)
-            _require_readable(caller, entity)
+            _require_changeable(caller, entity)
             if entity is not None and entity.source_id is not None:
                 tx.outdate_document(entity.id)
             tx.delete_entity(request.entity_id, expected_revision=request.expected_revision)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from auth.policy import Visibility, may_read, project_key, without_stamped, writable_visibility
+from auth.policy import Visibility, may_read, project_key, require_writable, without_stamped, writable_visibility
 from auth.principal import Principal
 from stores.clock import new_id
 from stores.errors import NotFound
@@ -147,6 +147,8 @@ def _relate(app: App, tx: Transaction, caller: Principal, entity: Entity, refere
             f"related_to names {target_id}, which does not exist.",
             remediation="Use ids that a search or list returned, plain or as `relationship:id`.",
         )
+    if name == "SUPERSEDES" and entity.memory_scope != "private":
+        require_writable(caller, target)
     tx.add_relation(
         RelationDraft(
             name=name,

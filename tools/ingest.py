@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from auth.policy import Visibility, writable_visibility
+from auth.policy import Visibility, require_writable, writable_visibility
 from stores.clock import new_id
 from stores.errors import InvalidRequest
 from stores.ledger import Transaction
@@ -130,6 +130,7 @@ def _existing(app: App, call: Call, request: IngestRequest) -> Entity | None:
             raise InvalidRequest("Name the source: source_id of an existing one, or source_name for a new one.")
         return None
     found = readable(app, call.caller, request.source_id)
+    require_writable(call.caller, found)
     if found.entity_type != "source":
         raise InvalidRequest(f"{found.id} is a {found.entity_type}, not a source.")
     for name, given, kept in (

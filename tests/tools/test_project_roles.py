@@ -1,0 +1,59 @@
+"""What a role in a project lets a member do, given directly or through a team."""
+
+from typing import Any
+
+import pytest
+
+from stores.errors import Forbidden, NotFound
+from stores.records import Team
+from tests.people import Person
+from tools.threads import in_thread
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_members_read_an_open_project_and_its_contributors_write(owner: Person, member: Person) -> None:
+    project = (await owner.call("create_entity", name="P", entity_type="project"))["id"]
+    task = {"name": "T", "entity_type": "task", "metadata": {"project_id": project}}
+    made = (await owner.call("create_entity", **task))["id"]
+    source = await owner.call("ingest_documents", source_name="D", project=project, documents=[page("a.md")])
+    assert (await member.call("get_entity", entity_id=made))["name"] == "T"
+    writes: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("create_entity", task),
+        ("add", {"title": "T", "content": "c", "project": project}),
+        ("create_entity", {"name": "newer", "related_to": [f"supersedes:{made}"]}),
+        ("update_entity", {"entity_id": made, "content": "changed"}),
+        ("update_entity", {"entity_id": project, "content": "changed"}),
+        ("ingest_documents", {"source_id": source["source_id"], "documents": [page("b.md")]}),
+        ("delete_entity", {"entity_id": made}),
+    )
+    for operation, fields in writes:
+        with pytest.raises(Forbidden, match="You may read"):
+            await member.call(operation, **fields)
+    total = (await owner.call("list_entities"))["total"]
+    await member.call("create_entity", name="mine", metadata={"memory_scope": "private"}, related_to=[made])
+    await in_thread(
+        owner.app.ledger.project_members.add, owner.organization_id, project, member.user_id, "project_contributor"
+    )
+    for operation, fields in writes:
+        await member.call(operation, **fields)
+    assert (await owner.call("list_entities"))["total"] == total + 2, "chunks of documents are listed apart"
+
+
+async def test_a_role_in_a_private_project_lets_its_holder_in(owner: Person, member: Person) -> None:
+    ledger, hidden = owner.app.ledger, {"visibility": "private"}
+    project = (await owner.call("create_entity", name="P", entity_type="project", metadata=hidden))["id"]
+    await in_thread(ledger.project_members.add, owner.organization_id, project, member.user_id, "project_viewer")
+    assert (await member.call("get_entity", entity_id=project))["name"] == "P"
+    await in_thread(ledger.project_members.remove, owner.organization_id, project, member.user_id)
+    with pytest.raises(NotFound):
+        await member.call("get_entity", entity_id=project)
+    team = Team(owner.organization_id, "t1", "T", "t", "", owner.app.clock())
+    await in_thread(ledger.teams.create, team)
+    await in_thread(ledger.teams.add_member, owner.organization_id, "t1", member.user_id)
+    await in_thread(ledger.teams.put_project, owner.organization_id, "t1", project, "project_contributor")
+    assert (await member.call("create_entity", name="T", entity_type="task", metadata={"project_id": project}))["id"]
+
+
+def page(url: str) -> dict[str, str]:
+    return {"url": url, "content": f"# About {url}"}
