@@ -108,7 +108,7 @@ class Accounts:
             AuthenticationRequired: The session has ended.
         """
         session = self.ledger.switch_session(session_id, organization_id, str(uuid.uuid4()), audit)
-        identity = session and self.ledger.identity(session.user_id, organization_id, session.id)
+        identity = self.ledger.identity(session.user_id, organization_id, session.id) if session else None
         if session is None or identity is None:
             raise AuthenticationRequired("The session has ended.")
         return self._signed_in(identity, session)

@@ -40,6 +40,9 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "get_profile": lambda *_: [{}],
     "get_preferences": lambda *_: [{}],
     "list_sessions": lambda *_: [{}],
+    "list_organizations": lambda *_: [{}],
+    "get_organization": lambda query, _: [{"org_slug": query}],
+    "list_members": lambda query, _: [{"org_slug": query}],
     "logs": lambda *_: [{"limit": 500}],
 }
 

@@ -127,6 +127,27 @@ class EventHub:
             send.close()
             receive.close()
 
+    async def announce(self, organization_id: str, event: Event, visibility: str) -> None:
+        """Tell what is in no feed: that somebody's rights have changed. They take effect at once for subscribers."""
+        if (channel := self._channels.get(organization_id)) is None:
+            return
+        for subscription in list(channel.subscribers):
+            principal = await in_thread(self._renewed, subscription.principal)
+            subscription.principal = principal or subscription.principal
+            subscription.offer(event, visibility)
+            if principal is None:
+                subscription.cut_off()
+
+    async def renew(self, organization_id: str) -> None:
+        """Look up anew what the subscribers of an organization may see; those whose session has ended are cut off."""
+        if (channel := self._channels.get(organization_id)) is not None:
+            await self._renew(channel)
+
+    async def renew_user(self, user_id: str) -> None:
+        """Look up anew what a user's own subscriptions may see, and cut off those whose session has ended."""
+        for channel in list(self._channels.values()):
+            await self._renew(channel, user_id)
+
     def ring(self) -> None:
         """Say that a feed has grown; call it on the event loop."""
         self._bell.set()
@@ -156,9 +177,11 @@ class EventHub:
                 _offer(channel, "entity_created", change)
                 await _let_read(channel)
 
-    async def _renew(self, channel: _Channel) -> None:
-        """Look up what the subscribers may see: a project is new, or opened or closed."""
+    async def _renew(self, channel: _Channel, user_id: str | None = None) -> None:
+        """Look up what the subscribers, or those of one user, may see: a project is new, or opened or closed."""
         for subscription in list(channel.subscribers):
+            if user_id not in (None, subscription.principal.user_id):
+                continue
             principal = await in_thread(self._renewed, subscription.principal)
             if principal is None:
                 subscription.cut_off()

@@ -143,6 +143,7 @@ async def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:
         app.ledger.delete_user(user_id, deed(call, "user.delete", None, user_id))
 
     await in_thread(delete)
+    await app.events.renew_user(call.caller.user_id)
     return DeletionView(message="The account is deleted; all its sessions have ended.")
 
 

@@ -86,6 +86,8 @@ class ProvidersView(Result):
 async def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
     """End the session at once and take the cookies away; without a session there is nothing to do."""
     await in_thread(end_sessions, app.accounts, call.principal, request.refresh_token)
+    if call.principal is not None:
+        await app.events.renew_user(call.principal.user_id)
     return Nothing()
 
 
@@ -94,6 +96,7 @@ async def change_password(app: App, call: Call, request: PasswordRequest) -> Not
     require_local_auth(app)
     audit = deed(call, "user.password_change", None, call.caller.user_id)
     await in_thread(replace_password, app.accounts, call.caller, request.current_password, request.new_password, audit)
+    await app.events.renew_user(call.caller.user_id)
     return Nothing()
 
 
@@ -129,6 +132,7 @@ async def end_session(app: App, call: Call, request: SessionRequest) -> DoneView
 
     if not await in_thread(end):
         raise NotFound("You have no such session.", remediation="List them with GET /api/users/me/sessions.")
+    await app.events.renew_user(call.caller.user_id)
     return DoneView()
 
 

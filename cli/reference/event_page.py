@@ -31,6 +31,7 @@ MEANINGS = {
     "entity_created": "An entity is stored and every healthy index shows it.",
     "entity_updated": "An entity has changed.",
     "entity_deleted": "An entity is gone, with all its revisions.",
+    "permission_changed": "Somebody's membership or role changed; `data` names the `user_id` and the `change_type`.",
 }
 
 

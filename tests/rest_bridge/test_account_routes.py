@@ -10,6 +10,7 @@ from rest_bridge.application import build_asgi
 from tests.people import PASSWORD
 from tests.rest_bridge.harness import Person, assert_envelope, client_of, sign_up
 from tools.app import App
+from tools.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -173,3 +174,14 @@ async def test_the_last_owner_of_a_shared_organization_stays(client: httpx2.Asyn
 async def test_everybody_may_ask_how_to_sign_in(client: httpx2.AsyncClient) -> None:
     answer = await client.get("/api/auth/providers")
     assert answer.json() == {"local_auth_enabled": True, "break_glass_enabled": False, "providers": []}
+
+
+@pytest.mark.parametrize("path", ["/api/auth/logout", "/api/users/me"], ids=["log out", "delete"])
+async def test_a_session_that_ends_hears_nothing_more(
+    client: httpx2.AsyncClient, grace: dict[str, Any], app: App, path: str
+) -> None:
+    principal = await in_thread(app.accounts.authenticate, grace["access_token"])
+    async with app.events.subscribe(principal) as stream:
+        method = "POST" if path.endswith("logout") else "DELETE"
+        assert (await client.request(method, path, headers=bearer(grace))).is_success
+        assert stream.ended.is_set()

@@ -1,0 +1,256 @@
+"""Organizations: which the caller belongs to, making and changing them, and moving the session between them."""
+
+import re
+import uuid
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints
+
+from auth.accounts import SignedIn
+from auth.principal import Principal
+from auth.rights import require_admin, require_owner, require_session
+from stores.errors import InvalidRequest, NotFound
+from stores.records import Organization, Role
+from tools.account import MeRequest, OrganizationView, TokensView
+from tools.app import App
+from tools.deeds import deed
+from tools.operation import Call, Nothing, Operation, Request, Result, Route
+from tools.threads import in_thread
+
+Slug = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+OrganizationName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
+
+_OTHERS = re.compile(r"[^a-z0-9]+")
+
+
+class OrganizationRequest(Request):
+    """One of the caller's organizations."""
+
+    org_slug: Slug = Field(description="The organization's slug.")
+
+
+class CreateOrganizationRequest(Request):
+    """A new organization."""
+
+    name: OrganizationName = Field(description="What it is called.")
+    slug: Slug | None = Field(
+        None, description="Its name in paths: lower-case letters, digits and hyphens; made from the name when absent."
+    )
+
+
+class UpdateOrganizationRequest(OrganizationRequest):
+    """The fields to change; those that are absent stay."""
+
+    name: OrganizationName | None = Field(None, description="What it is called from now on.")
+    slug: Slug | None = Field(None, description="Its name in paths from now on.")
+
+
+class OwnOrganizationView(OrganizationView):
+    """An organization of the caller's."""
+
+    is_personal: bool
+    role: Role
+
+
+class OrganizationsView(Result):
+    """The caller's organizations, the personal one first."""
+
+    orgs: list[OwnOrganizationView]
+
+
+class DescribedOrganizationView(OrganizationView):
+    """An organization, and whether it came with its user's account."""
+
+    is_personal: bool
+
+
+class MembershipView(Result):
+    """An organization and the caller's role in it."""
+
+    organization: DescribedOrganizationView
+    role: Role
+
+
+class SwitchedView(TokensView):
+    """Where the session is now, and both tokens."""
+
+    organization: OrganizationView
+    token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a word of the protocol
+
+
+def membership(app: App, caller: Principal, slug: str) -> tuple[Organization, Role]:
+    """Return an organization of a caller who signed in, and the role in it as it is now. Blocks.
+
+    Raises:
+        Forbidden: The caller did not sign in.
+        NotFound: There is no such organization, or the caller is no member: the words are the same.
+    """
+    require_session(caller)
+    found = app.ledger.membership_by_slug(caller.user_id, slug)
+    if found is None:
+        raise NotFound(
+            f"There is no organization {slug}.",
+            remediation="List your organizations with GET /api/orgs and use a slug.",
+        )
+    return found
+
+
+def organization_view(organization: Organization) -> OrganizationView:
+    """Show an organization as sign-in does."""
+    return OrganizationView(id=organization.id, name=organization.name, slug=organization.slug)
+
+
+def switched_view(signed: SignedIn) -> SwitchedView:
+    """Show where a session went."""
+    return SwitchedView(
+        organization=organization_view(signed.identity.organization),
+        access_token=signed.access_token,
+        refresh_token=signed.refresh_token,
+        expires_in=signed.expires_in,
+    )
+
+
+def _membership_view(organization: Organization, role: Role) -> MembershipView:
+    described = DescribedOrganizationView(
+        id=organization.id, name=organization.name, slug=organization.slug, is_personal=organization.is_personal
+    )
+    return MembershipView(organization=described, role=role)
+
+
+async def list_organizations(app: App, call: Call, _request: MeRequest) -> OrganizationsView:
+    """List the caller's organizations, the personal one first."""
+    require_session(call.caller)
+    found = await in_thread(app.ledger.memberships, call.caller.user_id)
+    return OrganizationsView(
+        orgs=[
+            OwnOrganizationView(id=each.id, name=each.name, slug=each.slug, is_personal=each.is_personal, role=role)
+            for each, role in found
+        ]
+    )
+
+
+async def create_organization(app: App, call: Call, request: CreateOrganizationRequest) -> SwitchedView:
+    """Make an organization of which the caller is the owner, and move the session to it."""
+
+    def create() -> SignedIn:
+        session_id = require_session(call.caller)
+        name = request.name.strip()
+        slug = request.slug or _slug_of(app, name)
+        organization = Organization(str(uuid.uuid4()), name, slug, is_personal=False, created_at=app.clock())
+        audit = deed(call, "organization.create", organization.id, organization.id)
+        app.ledger.create_organization(organization, call.caller.user_id, audit)
+        return app.accounts.switch(session_id, organization.id)
+
+    return switched_view(await in_thread(create))
+
+
+def _slug_of(app: App, name: str) -> str:
+    """Make a slug of a name; one that is taken, or reads like that of a personal organization, gets a unique end."""
+    slug = _OTHERS.sub("-", name.lower()).strip("-")[:50].rstrip("-") or "org"
+    if slug.startswith("u-") or app.ledger.organization_by_slug(slug) is not None:
+        slug = f"org-{slug}-{uuid.uuid4().hex[:8]}"
+    return slug
+
+
+async def get_organization(app: App, call: Call, request: OrganizationRequest) -> MembershipView:
+    """Return one of the caller's organizations and the caller's role in it."""
+    return _membership_view(*await in_thread(membership, app, call.caller, request.org_slug))
+
+
+async def update_organization(app: App, call: Call, request: UpdateOrganizationRequest) -> MembershipView:
+    """Give an organization another name, another slug, or both."""
+
+    def write() -> MembershipView:
+        organization, role = membership(app, call.caller, request.org_slug)
+        require_admin(role, "Changing it")
+        if request.name is None and request.slug is None:
+            raise InvalidRequest("Nothing to change.", remediation="Send at least one of name, slug.")
+        edited = app.ledger.edit_organization(
+            organization.id,
+            name=request.name.strip() if request.name else None,
+            slug=request.slug,
+            audit=deed(call, "organization.update", organization.id, organization.id),
+        )
+        return _membership_view(edited, role)
+
+    return await in_thread(write)
+
+
+async def delete_organization(app: App, call: Call, request: OrganizationRequest) -> Nothing:
+    """Delete an organization with everything in it, at once for everybody; sessions in it end.
+
+    A personal organization lasts as long as its user.
+    """
+
+    def delete() -> str:
+        organization, role = membership(app, call.caller, request.org_slug)
+        require_owner(role, "Deleting it")
+        app.ledger.delete_organization(organization.id, deed(call, "organization.delete", None, organization.id))
+        return organization.id
+
+    await app.events.renew(await in_thread(delete))
+    return Nothing()
+
+
+async def switch_organization(app: App, call: Call, request: OrganizationRequest) -> SwitchedView:
+    """Move the session to another of the caller's organizations; the tokens before hold no more."""
+
+    def switch() -> SignedIn:
+        organization, _ = membership(app, call.caller, request.org_slug)
+        return app.accounts.switch(require_session(call.caller), organization.id)
+
+    signed = await in_thread(switch)
+    await app.events.renew(call.caller.organization_id)
+    return switched_view(signed)
+
+
+_NOT_FOUND = frozenset({404})
+
+OPERATIONS = (
+    Operation(
+        name="list_organizations",
+        request=MeRequest,
+        result=OrganizationsView,
+        run=list_organizations,
+        route=Route("GET", "/api/orgs", tag="organizations"),
+    ),
+    Operation(
+        name="create_organization",
+        request=CreateOrganizationRequest,
+        result=SwitchedView,
+        run=create_organization,
+        scope="write",
+        route=Route("POST", "/api/orgs", status=201, tag="organizations", cookies="set", errors=frozenset({404, 409})),
+    ),
+    Operation(
+        name="get_organization",
+        request=OrganizationRequest,
+        result=MembershipView,
+        run=get_organization,
+        route=Route("GET", "/api/orgs/{org_slug}", tag="organizations", errors=_NOT_FOUND),
+    ),
+    Operation(
+        name="update_organization",
+        request=UpdateOrganizationRequest,
+        result=MembershipView,
+        run=update_organization,
+        scope="write",
+        route=Route("PATCH", "/api/orgs/{org_slug}", tag="organizations", errors=frozenset({400, 404, 409})),
+    ),
+    Operation(
+        name="delete_organization",
+        request=OrganizationRequest,
+        result=Nothing,
+        run=delete_organization,
+        scope="write",
+        route=Route("DELETE", "/api/orgs/{org_slug}", status=204, tag="organizations", errors=frozenset({404, 409})),
+    ),
+    Operation(
+        name="switch_organization",
+        request=OrganizationRequest,
+        result=SwitchedView,
+        run=switch_organization,
+        scope="write",
+        route=Route("POST", "/api/orgs/{org_slug}/switch", tag="organizations", cookies="set", errors=_NOT_FOUND),
+    ),
+)
