@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from auth.api_keys import Keys, is_api_key
 from auth.passwords import Passwords
 from auth.policy import principal_of
 from auth.principal import Principal
@@ -47,7 +48,7 @@ class Accounts:
             ValidationFailed: The e-mail address, the name or the password has a shape that is not accepted.
             Conflict: The e-mail address is in use.
         """
-        email = _checked_email(email)
+        email = checked_email(email)
         name = name.strip()
         if not 1 <= len(name) <= _NAME_LENGTH:
             raise ValidationFailed(
@@ -116,15 +117,20 @@ class Accounts:
     def recall(self, token: str) -> Principal | None:
         """The caller that `authenticate` would return, if that can be told without waiting for anything."""
         version = self.ledger.version()
-        return None if version is None else self.recent.get(token, version, self.clock().timestamp())
+        found = None if version is None else self.recent.get(token, version, self.clock().timestamp())
+        if found is not None and found.key_id is not None:
+            self.ledger.api_keys.note_use(found.key_id)
+        return found
 
     def authenticate(self, token: str) -> Principal:
-        """Turn an access token into the caller, with role and rights as they are now.
+        """Turn an access token or an API key into the caller, with role and rights as they are now.
 
         Raises:
-            AuthenticationRequired: The token, its session or its user does not hold.
+            AuthenticationRequired: The token, its session or its user does not hold, or the key does not.
             Forbidden: The token names no organization.
         """
+        if is_api_key(token):
+            return self._holder(token)
         claims = self.tokens.read(token, "access")
         if claims.organization_id is None:
             raise Forbidden(
@@ -141,8 +147,25 @@ class Accounts:
             self.recent.keep(token, Found(principal, version, min(claims.expires_at, session_ends)))
         return principal
 
+    @property
+    def keys(self) -> Keys:
+        """The API keys."""
+        return Keys(self.ledger, self.tokens.secret, self.clock)
+
+    def _holder(self, text: str) -> Principal:
+        """The caller that an API key stands for."""
+        version = self.ledger.version()
+        principal, until = self.keys.authenticate(text)
+        if principal.key_id is not None:
+            self.ledger.api_keys.note_use(principal.key_id)
+        if version is not None:
+            self.recent.keep(text, Found(principal, version, until))
+        return principal
+
     def renewed(self, principal: Principal) -> Principal | None:
-        """Expand a principal's rights anew; None when its session or membership has ended."""
+        """Expand a principal's rights anew; None when its session, its API key or its membership has ended."""
+        if principal.key_id is not None:
+            return self.keys.renewed(principal, principal.key_id)
         found = self.ledger.caller(principal.user_id, principal.organization_id, principal.session_id)
         return None if found is None else replace(principal_of(*found), scopes=principal.scopes)
 
@@ -185,7 +208,12 @@ class Accounts:
         )
 
 
-def _checked_email(email: str) -> str:
+def checked_email(email: str) -> str:
+    """Return an e-mail address without the blanks around it.
+
+    Raises:
+        ValidationFailed: It has not the shape of one.
+    """
     email = email.strip()
     if len(email) > 254 or not _EMAIL.fullmatch(email):
         raise ValidationFailed(
