@@ -1,5 +1,6 @@
 """What a caller may do to its own account and to the people of an organization, decided in this one place."""
 
+from auth.policy import no_project
 from auth.principal import Principal
 from stores.errors import Forbidden
 from stores.records import Role
@@ -56,3 +57,26 @@ def _too_little(role: Role, what: str, needed: str) -> Forbidden:
         f"Your role in this organization is {role.capitalize()}; {what[:1].lower()}{what[1:]} needs {needed}.",
         details={"actual": role, "expected": needed},
     )
+
+
+def may_manage_project(principal: Principal, project_id: str) -> bool:
+    """Tell whether the caller gives and takes roles in a project: its maintainers and owners do."""
+    role = principal.project_roles.get(project_id)
+    return role in ("project_maintainer", "project_owner") and principal.may_write_in(project_id)
+
+
+def require_project_manager(principal: Principal, project_id: str) -> None:
+    """Refuse whoever may not give and take roles in a project; one that it cannot see does not exist for it.
+
+    Raises:
+        NotFound: There is no such project for this caller.
+        Forbidden: The caller did not sign in, or is neither maintainer nor owner of the project.
+    """
+    if project_id not in principal.project_roles:
+        raise no_project(project_id)
+    require_session(principal)
+    if not may_manage_project(principal, project_id):
+        raise Forbidden(
+            f"Managing the members of project {project_id} needs a maintainer or owner of it.",
+            remediation="Ask a maintainer or an owner of the project.",
+        )

@@ -37,12 +37,15 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "expand_neighbors": lambda _, hidden: [{"entity_ids": [hidden]}],
     "fetch_slice": lambda _, hidden: [{"entity_id": hidden}],
     "me": lambda *_: [{}],
+    "list_api_keys": lambda *_: [{}],
     "get_profile": lambda *_: [{}],
     "get_preferences": lambda *_: [{}],
     "list_sessions": lambda *_: [{}],
     "list_organizations": lambda *_: [{}],
     "get_organization": lambda query, _: [{"org_slug": query}],
     "list_members": lambda query, _: [{"org_slug": query}],
+    "list_invitations": lambda query, _: [{"org_slug": query}],
+    "list_project_members": lambda _, hidden: [{"project_id": hidden}],
     "logs": lambda *_: [{"limit": 500}],
 }
 

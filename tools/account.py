@@ -1,18 +1,26 @@
 """Sign-up, sign-in, refresh and who am I."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
 from auth.accounts import SignedIn
+from auth.invitations import accept as accept_invitation
+from auth.invitations import require_invitation
 from stores.errors import Forbidden
 from stores.records import Role
+from tools.announcements import announce_member
 from tools.app import App
+from tools.deeds import deed
 from tools.operation import Call, Operation, Request, Result, Route
 from tools.threads import in_thread
 
 Email = Annotated[str, StringConstraints(min_length=3, max_length=254)]
 Secret = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
+InviteToken = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 NewSecret = Annotated[str, StringConstraints(min_length=8, max_length=128)]
 
 
@@ -48,6 +56,9 @@ class SignUpRequest(Request):
     name: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")] = Field(
         description="How others see the user."
     )
+    invite_token: InviteToken | None = Field(
+        None, description="Token of an invitation to this address; the session starts in its organization."
+    )
 
 
 class LogInRequest(Request):
@@ -55,6 +66,9 @@ class LogInRequest(Request):
 
     email: Email = Field(description="E-mail address.")
     password: Secret = Field(description="Password.")
+    invite_token: InviteToken | None = Field(
+        None, description="Token of an invitation to this address; the session starts in its organization."
+    )
 
 
 class RefreshRequest(Request):
@@ -122,18 +136,39 @@ def require_local_auth(app: App) -> None:
         )
 
 
-async def sign_up(app: App, _call: Call, request: SignUpRequest) -> SignedInView:
+async def sign_up(app: App, call: Call, request: SignUpRequest) -> SignedInView:
     """Create an account with a personal organization, and sign in."""
     require_local_auth(app)
     if not app.settings.signup_enabled:
         raise Forbidden("signup_disabled", code="signup_disabled", remediation="Ask the operator for an account.")
-    return _signed_in(await in_thread(app.accounts.sign_up, request.email, request.password, request.name))
+    enter = partial(app.accounts.sign_up, request.email, request.password, request.name)
+    return _signed_in(await _enter(app, call, request, enter))
 
 
-async def log_in(app: App, _call: Call, request: LogInRequest) -> SignedInView:
+async def log_in(app: App, call: Call, request: LogInRequest) -> SignedInView:
     """Sign in with e-mail and password."""
     require_local_auth(app)
-    return _signed_in(await in_thread(app.accounts.sign_in, request.email, request.password))
+    enter = partial(app.accounts.sign_in, request.email, request.password)
+    return _signed_in(await _enter(app, call, request, enter))
+
+
+async def _enter(
+    app: App, call: Call, request: SignUpRequest | LogInRequest, enter: Callable[[], SignedIn]
+) -> SignedIn:
+    """Sign in, and accept the invitation where one came along; one that does not hold is refused before."""
+    if (token := request.invite_token) is None:
+        return await in_thread(enter)
+
+    def accept() -> SignedIn:
+        invitation = require_invitation(app.accounts, token, request.email)
+        signed = enter()
+        audit = deed(call, "invitation.accept", invitation.organization_id, invitation.id)
+        return accept_invitation(app.accounts, signed, token, replace(audit, actor_id=signed.identity.user.id))
+
+    signed = await in_thread(accept)
+    identity = signed.identity
+    await announce_member(app, identity.organization.id, identity.user.id, "org_member_added", identity.role)
+    return signed
 
 
 async def refresh(app: App, _call: Call, request: RefreshRequest) -> TokensView:
@@ -176,7 +211,7 @@ OPERATIONS = (
             tag="account",
             cookies="set",
             rate="5/minute",
-            errors=frozenset({403, 409, 429}),
+            errors=frozenset({400, 403, 409, 429}),
         ),
     ),
     Operation(
@@ -192,7 +227,7 @@ OPERATIONS = (
             tag="account",
             cookies="set",
             rate="5/minute",
-            errors=frozenset({401, 403, 429}),
+            errors=frozenset({400, 401, 403, 409, 429}),
         ),
     ),
     Operation(

@@ -4,16 +4,19 @@ from types import MappingProxyType
 
 from tools import (
     account,
+    api_keys,
     change,
     create,
     entities,
     explore,
     ingest,
+    invitations,
     logs,
     members,
     neighbors,
     organizations,
     profile,
+    project_members,
     search,
     sessions,
     slices,
@@ -22,10 +25,13 @@ from tools.operation import Operation
 
 OPERATIONS: tuple[Operation, ...] = (
     *account.OPERATIONS,
+    *api_keys.OPERATIONS,
     *profile.OPERATIONS,
     *sessions.OPERATIONS,
     *organizations.OPERATIONS,
     *members.OPERATIONS,
+    *invitations.OPERATIONS,
+    *project_members.OPERATIONS,
     *search.OPERATIONS,
     *create.OPERATIONS,
     *entities.OPERATIONS,

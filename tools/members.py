@@ -2,23 +2,22 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
 from auth.rights import require_may_give
 from stores.errors import NotFound
-from stores.records import ORGANIZATION, JsonObject, Member, Role, User
+from stores.records import JsonObject, Member, Role, User
+from tools.announcements import announce_member
 from tools.app import App
 from tools.deeds import deed
-from tools.events import Event
 from tools.operation import Call, Operation, Result, Route
 from tools.organizations import OrganizationRequest, membership
 from tools.sessions import DoneView
 from tools.threads import in_thread
 
 UserId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-ChangeType = Literal["org_member_added", "org_role_changed", "org_member_removed"]
 
 
 class MemberRequest(OrganizationRequest):
@@ -80,12 +79,6 @@ def person_view(user: User) -> PersonView:
 
 def _member_view(member: Member) -> MemberView:
     return MemberView(user=person_view(member.user), role=member.role, created_at=member.joined_at)
-
-
-async def announce_member(app: App, organization_id: str, user_id: str, change: ChangeType, role: Role) -> None:
-    """Tell the organization that somebody's membership changed, and let it take effect for open subscriptions."""
-    data: JsonObject = {"user_id": user_id, "change_type": change, "org_role": role}
-    await app.events.announce(organization_id, Event("permission_changed", data, app.clock()), ORGANIZATION)
 
 
 def _present(app: App, organization_id: str, user_id: str) -> Member:
@@ -180,7 +173,7 @@ OPERATIONS = (
         scope="write",
         mutates=True,
         events=_EVENTS,
-        route=Route("POST", _PATH, status=201, tag="organizations", errors=_ERRORS),
+        route=Route("POST", _PATH, tag="organizations", errors=_ERRORS),
     ),
     Operation(
         name="change_member",

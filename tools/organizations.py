@@ -141,7 +141,9 @@ async def create_organization(app: App, call: Call, request: CreateOrganizationR
         app.ledger.create_organization(organization, call.caller.user_id, audit)
         return app.accounts.switch(session_id, organization.id)
 
-    return switched_view(await in_thread(create))
+    signed = await in_thread(create)
+    await app.events.renew_user(call.caller.user_id)
+    return switched_view(signed)
 
 
 def _slug_of(app: App, name: str) -> str:
@@ -200,7 +202,7 @@ async def switch_organization(app: App, call: Call, request: OrganizationRequest
         return app.accounts.switch(require_session(call.caller), organization.id)
 
     signed = await in_thread(switch)
-    await app.events.renew(call.caller.organization_id)
+    await app.events.renew_user(call.caller.user_id)
     return switched_view(signed)
 
 

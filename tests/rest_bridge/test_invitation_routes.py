@@ -1,0 +1,204 @@
+"""Invitations and the members of projects, as clients see them."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+
+from rest_bridge.application import build_asgi
+from stores.records import Role
+from tests.people import PASSWORD
+from tests.rest_bridge.harness import Person, assert_envelope, client_of, sign_up
+from tools.app import App
+from tools.threads import in_thread
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+    async with client_of(build_asgi(app)) as client:
+        yield client
+
+
+def path_of(app: App, person: Person) -> str:
+    organization = app.ledger.organization(person.organization_id)
+    assert organization is not None
+    return f"/api/orgs/{organization.slug}/invitations"
+
+
+def joined(app: App, owner: Person, role: Role) -> Person:
+    """Somebody with a role in the owner's organization, and the session there."""
+    somebody = sign_up(app)
+    app.ledger.add_membership(somebody.user_id, owner.organization_id, role)
+    token = app.accounts.switch(somebody.session_id, owner.organization_id).access_token
+    return Person(somebody.user_id, owner.organization_id, somebody.session_id, token)
+
+
+def email_of(app: App, person: Person) -> str:
+    user = app.ledger.user(person.user_id)
+    assert user is not None
+    return user.email
+
+
+async def invited(client: httpx2.AsyncClient, app: App, owner: Person, email: str, **fields: Any) -> str:
+    """Invite an address; gives the path that accepts."""
+    made = await client.post(path_of(app, owner), json={"email": email, **fields}, headers=owner.bearer)
+    assert made.status_code == 200, made.text
+    address = str(made.json()["invitation"]["accept_url"])
+    return address[address.index("/api/invitations/") :]
+
+
+def token_of(path: str) -> str:
+    return path.split("/")[-2]
+
+
+async def test_accepting_makes_a_member_and_moves_the_session(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    guest = sign_up(app)
+    path = await invited(client, app, ada, email_of(app, guest).upper(), role="viewer")
+    answer = await client.post(path, headers=guest.bearer)
+    client.cookies.clear()
+    assert (answer.status_code, answer.json()["organization_id"]) == (200, ada.organization_id)
+    assert len(answer.headers.get_list("set-cookie")) == 2
+    assert (await client.get("/api/auth/me", headers=guest.bearer)).status_code == 401
+    fresh = {"Authorization": f"Bearer {answer.json()['access_token']}"}
+    assert (await client.get("/api/auth/me", headers=fresh)).json()["org_role"] == "viewer"
+    assert_envelope(await client.post(path, headers=fresh), 400, "invalid_request")
+    assert (await client.get(path_of(app, ada), headers=ada.bearer)).json() == {"invitations": []}
+
+
+async def test_an_invitation_is_for_its_address_only(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
+    path, thief = await invited(client, app, ada, "somebody@example.org"), sign_up(app)
+    assert_envelope(await client.post(path, headers=thief.bearer), 400, "invalid_request")
+    assert_envelope(await client.post("/api/invitations/guess/accept", headers=thief.bearer), 400, "invalid_request")
+    assert app.ledger.member(ada.organization_id, thief.user_id) is None
+    assert len((await client.get(path_of(app, ada), headers=ada.bearer)).json()["invitations"]) == 1
+
+
+async def test_a_revoked_invitation_and_one_that_was_replaced_hold_no_more(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    guest = sign_up(app)
+    first = await invited(client, app, ada, email_of(app, guest))
+    second = await invited(client, app, ada, email_of(app, guest))
+    assert_envelope(await client.post(first, headers=guest.bearer), 400, "invalid_request")
+    (listed,) = (await client.get(path_of(app, ada), headers=ada.bearer)).json()["invitations"]
+    assert set(listed) == {"id", "email", "role", "created_at", "expires_at"}
+    one = f"{path_of(app, ada)}/{listed['id']}"
+    assert (await client.delete(one, headers=ada.bearer)).json() == {"success": True}
+    assert_envelope(await client.delete(one, headers=ada.bearer), 404, "not_found")
+    assert_envelope(await client.post(second, headers=guest.bearer), 400, "invalid_request")
+
+
+async def test_admins_invite_and_owners_alone_invite_an_owner(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    path, admin, member = path_of(app, ada), joined(app, ada, "admin"), joined(app, ada, "member")
+    offer = {"email": "new@example.org"}
+    assert_envelope(await client.post(path, json=offer, headers=member.bearer), 403, "forbidden")
+    assert_envelope(await client.get(path, headers=member.bearer), 403, "forbidden")
+    assert_envelope(await client.post(path, json={**offer, "role": "owner"}, headers=admin.bearer), 403, "forbidden")
+    assert (await client.post(path, json=offer, headers=admin.bearer)).status_code == 200
+    owning = await client.post(path, json={"email": "heir@example.org", "role": "owner"}, headers=ada.bearer)
+    one = f"{path}/{owning.json()['invitation']['id']}"
+    assert_envelope(await client.delete(one, headers=admin.bearer), 403, "forbidden")
+    assert_envelope(await client.get(path, headers=sign_up(app).bearer), 404, "not_found")
+    for wrong in ({"email": "nonsense"}, {**offer, "expires_days": 31}, {**offer, "role": "boss"}):
+        assert_envelope(await client.post(path, json=wrong, headers=ada.bearer), 422, "validation_error")
+    there = await client.post(path, json={"email": email_of(app, member)}, headers=ada.bearer)
+    assert_envelope(there, 409, "conflict")
+
+
+async def test_an_invitation_may_come_with_the_sign_up_and_with_the_log_in(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    other, email = sign_up(app), f"{app.new_id('new')}@example.org"
+    body = {"email": email, "password": PASSWORD, "name": "New"}
+    token = token_of(await invited(client, app, ada, email))
+    wrong = await client.post("/api/auth/local/signup", json={**body, "email": "x@y.org", "invite_token": token})
+    assert_envelope(wrong, 400, "invalid_request")
+    assert app.ledger.user_by_email("x@y.org") is None
+    made = await client.post("/api/auth/local/signup", json={**body, "invite_token": token})
+    assert (made.status_code, made.json()["organization"]["id"]) == (201, ada.organization_id)
+    token = token_of(await invited(client, app, other, email, role="admin"))
+    entry = {"email": email, "password": PASSWORD, "invite_token": token}
+    guess = await client.post("/api/auth/local/login", json={**entry, "password": "wrong"})
+    assert_envelope(guess, 401, "authentication_required")
+    back = await client.post("/api/auth/local/login", json=entry)
+    assert (back.status_code, back.json()["organization"]["id"]) == (200, other.organization_id)
+    assert_envelope(await client.post("/api/auth/local/login", json=entry), 400, "invalid_request")
+    client.cookies.clear()
+
+
+async def project(client: httpx2.AsyncClient, person: Person, visibility: str = "private") -> str:
+    body = {"name": "P", "entity_type": "project", "metadata": {"visibility": visibility}, "sync": True}
+    made = await client.post("/api/entities", json=body, headers=person.bearer)
+    assert made.status_code == 201, made.text
+    return f"/api/projects/{made.json()['id']}/members"
+
+
+async def test_a_role_in_a_private_project_opens_it_and_its_loss_closes_it(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    creator, member = joined(app, ada, "member"), joined(app, ada, "member")
+    path = await project(client, creator)
+    assert_envelope(await client.get(path, headers=member.bearer), 404, "not_found")
+    added = await client.post(path, json={"user_id": member.user_id}, headers=creator.bearer)
+    assert (added.status_code, added.json()["role"]) == (200, "project_contributor")
+    twice = await client.post(path, json={"user_id": member.user_id}, headers=creator.bearer)
+    assert_envelope(twice, 409, "conflict")
+    seen = (await client.get(path, headers=member.bearer)).json()
+    assert [(each["user"]["id"], each["role"]) for each in seen["members"]] == [
+        (creator.user_id, "project_owner"),
+        (member.user_id, "project_contributor"),
+    ]
+    assert seen["can_manage"] is False
+    one = f"{path}/{member.user_id}"
+    assert_envelope(
+        await client.patch(one, json={"role": "project_maintainer"}, headers=member.bearer), 403, "forbidden"
+    )
+    raised = await client.patch(one, json={"role": "project_maintainer"}, headers=creator.bearer)
+    assert raised.json()["role"] == "project_maintainer"
+    assert (await client.get(path, headers=member.bearer)).json()["can_manage"] is True
+    assert (await client.delete(one, headers=ada.bearer)).json() == {"success": True}
+    assert_envelope(await client.get(path, headers=member.bearer), 404, "not_found")
+
+
+async def test_the_creator_stays_owner_and_only_members_of_the_organization_get_roles(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    path, outsider, viewer = await project(client, ada, "org"), sign_up(app), joined(app, ada, "viewer")
+    for refused in (
+        await client.patch(f"{path}/{ada.user_id}", json={"role": "project_viewer"}, headers=ada.bearer),
+        await client.delete(f"{path}/{ada.user_id}", headers=ada.bearer),
+        await client.post(path, json={"user_id": outsider.user_id}, headers=ada.bearer),
+    ):
+        assert_envelope(refused, 400, "invalid_request")
+    made_owner = await client.post(path, json={"user_id": viewer.user_id, "role": "project_owner"}, headers=ada.bearer)
+    assert_envelope(made_owner, 422, "validation_error")
+    nobody = await client.delete(f"{path}/{viewer.user_id}", headers=ada.bearer)
+    assert_envelope(nobody, 404, "not_found")
+    await client.post(path, json={"user_id": viewer.user_id, "role": "project_maintainer"}, headers=ada.bearer)
+    assert (await client.get(path, headers=viewer.bearer)).json()["can_manage"] is False
+    assert_envelope(await client.get(path, headers=outsider.bearer), 404, "not_found")
+    assert_envelope(await client.get("/api/projects/nowhere/members", headers=ada.bearer), 404, "not_found")
+
+
+async def test_those_who_may_read_a_project_hear_who_gets_a_role(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    path = await project(client, ada)
+    member, other = joined(app, ada, "member"), joined(app, ada, "member")
+    principals = [await in_thread(app.accounts.authenticate, each.token) for each in (member, other)]
+    async with app.events.subscribe(principals[0]) as mine, app.events.subscribe(principals[1]) as theirs:
+        await client.post(path, json={"user_id": member.user_id}, headers=ada.bearer)
+        with anyio.fail_after(5):
+            event = await anext(aiter(mine))
+        assert (event.name, event.data["change_type"]) == ("permission_changed", "project_member_added")
+        mine.cut_off()
+        theirs.cut_off()
+        assert [told async for told in theirs] == []

@@ -1,0 +1,228 @@
+"""Invitations: offers of membership to an e-mail address, each accepted once."""
+
+import uuid
+from datetime import datetime, timedelta
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from auth.accounts import SignedIn, checked_email
+from auth.invitations import new_token, require_invitation, token_hash
+from auth.rights import require_may_give, require_session
+from stores.errors import NotFound
+from stores.records import Invitation, Role
+from tools.account import Email, TokensView
+from tools.announcements import announce_member
+from tools.app import App
+from tools.deeds import deed
+from tools.operation import Call, Operation, Request, Result, Route
+from tools.organizations import OrganizationRequest, membership
+from tools.sessions import DoneView
+from tools.threads import in_thread
+
+
+class InviteRequest(OrganizationRequest):
+    """An offer of membership."""
+
+    email: Email = Field(description="Whom to invite: only an account of this address can accept.")
+    role: Role = Field("member", description="The role in the organization.")
+    expires_days: int = Field(7, ge=1, le=30, description="Days until the offer ends.")
+
+
+class InvitationRequest(OrganizationRequest):
+    """One invitation."""
+
+    invitation_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(
+        description="The invitation's id."
+    )
+
+
+class AcceptRequest(Request):
+    """An invitation to accept."""
+
+    token: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(
+        description="The token at the end of the invitation's address."
+    )
+
+
+class MadeInvitationView(Result):
+    """An invitation that was just made; its address is shown this once."""
+
+    id: str
+    email: str
+    role: Role
+    expires_at: datetime
+    accept_url: str
+
+
+class InvitedView(Result):
+    """What to send to whom."""
+
+    invitation: MadeInvitationView
+
+
+class InvitationView(Result):
+    """An invitation that nobody has accepted yet."""
+
+    id: str
+    email: str
+    role: Role
+    created_at: datetime
+    expires_at: datetime
+
+
+class InvitationsView(Result):
+    """The pending invitations of an organization, the newest first."""
+
+    invitations: list[InvitationView]
+
+
+class AcceptedView(TokensView):
+    """Where the session is now, and both tokens."""
+
+    organization_id: str
+
+
+def accept_url(app: App, token: str) -> str:
+    """Say where an invitation is accepted: a page of the frontend, else the route itself."""
+    settings = app.settings
+    if settings.frontend_url:
+        return f"{settings.frontend_url.rstrip('/')}/invitations/{token}"
+    base = settings.base_url or f"http://{settings.host}:{settings.port}"
+    return f"{base.rstrip('/')}/api/invitations/{token}/accept"
+
+
+async def invite(app: App, call: Call, request: InviteRequest) -> InvitedView:
+    """Offer a membership to an e-mail address; an earlier offer to it ends.
+
+    Admins may, and owners alone invite another owner. The address in the answer is shown this once: pass it on.
+    """
+
+    def write() -> tuple[Invitation, str]:
+        organization, role = membership(app, call.caller, request.org_slug)
+        require_may_give(role, request.role)
+        now, (token, stored) = app.clock(), new_token()
+        invitation = Invitation(
+            id=str(uuid.uuid4()),
+            organization_id=organization.id,
+            email=checked_email(request.email),
+            role=request.role,
+            invited_by=call.caller.user_id,
+            created_at=now,
+            expires_at=now + timedelta(days=request.expires_days),
+        )
+        audit = deed(call, "invitation.create", organization.id, invitation.id, {"role": request.role})
+        app.ledger.invitations.create(invitation, stored, audit)
+        return invitation, token
+
+    made, token = await in_thread(write)
+    return InvitedView(
+        invitation=MadeInvitationView(
+            id=made.id, email=made.email, role=made.role, expires_at=made.expires_at, accept_url=accept_url(app, token)
+        )
+    )
+
+
+async def list_invitations(app: App, call: Call, request: OrganizationRequest) -> InvitationsView:
+    """List the invitations of an organization that nobody has accepted yet, the newest first; admins may."""
+
+    def read() -> list[Invitation]:
+        organization, role = membership(app, call.caller, request.org_slug)
+        require_may_give(role)
+        return app.ledger.invitations.pending(organization.id)
+
+    return InvitationsView(
+        invitations=[
+            InvitationView(
+                id=each.id, email=each.email, role=each.role, created_at=each.created_at, expires_at=each.expires_at
+            )
+            for each in await in_thread(read)
+        ]
+    )
+
+
+async def revoke_invitation(app: App, call: Call, request: InvitationRequest) -> DoneView:
+    """Withdraw an invitation that nobody has accepted yet; admins may, and owners alone that of an owner."""
+
+    def write() -> None:
+        organization, role = membership(app, call.caller, request.org_slug)
+        require_may_give(role)
+        pending = {each.id: each for each in app.ledger.invitations.pending(organization.id)}
+        if (found := pending.get(request.invitation_id)) is None:
+            raise NotFound(
+                "There is no such pending invitation.",
+                remediation="List them with GET /api/orgs/{slug}/invitations and use an id.",
+            )
+        require_may_give(role, found.role)
+        audit = deed(call, "invitation.revoke", organization.id, found.id)
+        app.ledger.invitations.revoke(organization.id, found.id, audit)
+
+    await in_thread(write)
+    return DoneView()
+
+
+async def accept_invitation(app: App, call: Call, request: AcceptRequest) -> AcceptedView:
+    """Become a member of the organization that invited the caller's address, and move the session to it."""
+
+    def accept() -> SignedIn:
+        session_id = require_session(call.caller)
+        invitation = require_invitation(app.accounts, request.token, call.caller.user.email)
+        audit = deed(call, "invitation.accept", invitation.organization_id, invitation.id)
+        accepted = app.ledger.invitations.accept(token_hash(request.token), call.caller.user_id, audit)
+        return app.accounts.switch(session_id, accepted.organization_id)
+
+    signed = await in_thread(accept)
+    identity = signed.identity
+    await announce_member(app, identity.organization.id, identity.user.id, "org_member_added", identity.role)
+    await app.events.renew_user(call.caller.user_id)
+    return AcceptedView(
+        organization_id=signed.identity.organization.id,
+        access_token=signed.access_token,
+        refresh_token=signed.refresh_token,
+        expires_in=signed.expires_in,
+    )
+
+
+_PATH = "/api/orgs/{org_slug}/invitations"
+
+OPERATIONS = (
+    Operation(
+        name="invite",
+        request=InviteRequest,
+        result=InvitedView,
+        run=invite,
+        scope="write",
+        route=Route("POST", _PATH, tag="organizations", errors=frozenset({404, 409})),
+    ),
+    Operation(
+        name="list_invitations",
+        request=OrganizationRequest,
+        result=InvitationsView,
+        run=list_invitations,
+        route=Route("GET", _PATH, tag="organizations", errors=frozenset({404})),
+    ),
+    Operation(
+        name="revoke_invitation",
+        request=InvitationRequest,
+        result=DoneView,
+        run=revoke_invitation,
+        scope="write",
+        mutates=True,
+        route=Route("DELETE", _PATH + "/{invitation_id}", tag="organizations", errors=frozenset({404})),
+    ),
+    Operation(
+        name="accept_invitation",
+        request=AcceptRequest,
+        result=AcceptedView,
+        run=accept_invitation,
+        scope="write",
+        events=("permission_changed",),
+        route=Route(
+            "POST",
+            "/api/invitations/{token}/accept",
+            tag="organizations",
+            cookies="set",
+            errors=frozenset({400, 404, 409}),
+        ),
+    ),
+)
