@@ -1,7 +1,7 @@
 """Who may read and write what: visibility keys and memory scopes, decided in this one place."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from pydantic import JsonValue
@@ -64,6 +64,26 @@ def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
     return roles | dict(access.roles)
 
 
+def narrowed_to(principal: Principal, project_ids: Collection[str]) -> Principal:
+    """Leave a caller nothing but some of its projects: no record of the organization, of itself or of its teams."""
+    roles = {project: role for project, role in principal.project_roles.items() if project in project_ids}
+    visible = frozenset(project_key(project) for project in roles)
+    return replace(principal, visible=visible, project_roles=roles, is_narrowed=True)
+
+
+def require_whole(principal: Principal, what: str) -> None:
+    """Refuse an API key that is narrowed to projects what concerns more than those.
+
+    Raises:
+        Forbidden: The key is narrowed.
+    """
+    if principal.is_narrowed:
+        raise Forbidden(
+            f"{what} is not for an API key that is narrowed to projects.",
+            remediation="Use a key without project_ids, or the access token of a session.",
+        )
+
+
 def may_read(principal: Principal, visibility: str) -> bool:
     """Whether a record with this visibility key may be shown to the caller."""
     return visibility in principal.visible
@@ -119,18 +139,28 @@ def writable_visibility(
     Raises:
         ValidationFailed: The scope is not one of the memory scopes.
         InvalidRequest: `missing_scope_key`, scope `project` without a project.
-        Forbidden: The scope is not enabled, or the caller is no verified member of it.
+        Forbidden: The scope is not enabled, or the caller is no verified member of it, or its API key is narrowed to
+            projects and the record would not belong to one of them.
         NotFound: The project does not exist for this caller.
     """
     if project_id is not None:
         require_project(principal, project_id)
+    found = _asked_visibility(principal, scope, project_id, author_id or principal.user_id)
+    if principal.is_narrowed and found.key not in principal.visible:
+        raise Forbidden(
+            "This API key writes only records of the projects to which it is narrowed.",
+            remediation="Name one of them in metadata.project_id, or `project`, and leave memory_scope out.",
+        )
+    return found
+
+
+def _asked_visibility(principal: Principal, scope: JsonValue, project_id: str | None, author_id: str) -> Visibility:
     if scope is None:
         scope = "organization" if project_id is None else "project"
     if scope == "organization":
         return Visibility(ORGANIZATION, "organization", None)
     if scope == "private":
-        owner = author_id or principal.user_id
-        return Visibility(private_key(owner), "private", owner)
+        return Visibility(private_key(author_id), "private", author_id)
     if scope == "project":
         if project_id is None:
             raise InvalidRequest(

@@ -23,6 +23,10 @@ class Principal:
     project_roles: Mapping[str, ProjectRole] = field(hash=False)
     """The caller's role in each project that it may read; the role in the organization limits it further."""
     scopes: frozenset[Scope] = SESSION_SCOPES
+    key_id: str | None = None
+    """The API key that was presented, if one was."""
+    is_narrowed: bool = False
+    """Whether the key is for some projects only: nothing else exists for it."""
 
     @property
     def user_id(self) -> str:

@@ -21,6 +21,7 @@ from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 from rest_bridge.bodies import read_body
 from rest_bridge.mcp_discovery import challenge
 from rest_bridge.mcp_refusals import enveloping
+from stores.errors import Forbidden
 from tools.settings import Settings
 from tools.threads import in_thread
 
@@ -86,9 +87,11 @@ class McpMount:
             # A page of another site can make a browser send the cookie, never the header.
             principal = credential = None
         if principal is not None and "mcp" not in principal.scopes:
-            refused = challenge(scope, self.settings, "The credential does not have the scope mcp.")
-            await refused(scope, receive, send)
-            return
+            raise Forbidden(
+                "insufficient_api_scope: /mcp needs the scope mcp.",
+                remediation="Use a credential with the scope mcp.",
+                details={"actual": " ".join(sorted(principal.scopes)), "expected": "mcp"},
+            )
         if credential is None and self.settings.mcp_auth_mode == "off":
             principal = await in_thread(self.local_principal)
         if principal is None:
@@ -130,7 +133,7 @@ def session_owner(principal: Principal) -> AuthenticatedUser:
     The token stays out of it, so that a session outlives the access token that opened it. Nothing reads this to
     decide rights: those come from the principal of each request.
     """
-    owner = f"{principal.user_id}@{principal.organization_id}"
+    owner = f"{principal.user_id}@{principal.organization_id}{'/' + principal.key_id if principal.key_id else ''}"
     return AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[], subject=principal.user_id))
 
 

@@ -7,7 +7,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from auth.policy import Visibility, may_read, project_key, require_writable, without_stamped, writable_visibility
+from auth.policy import (
+    Visibility,
+    may_read,
+    project_key,
+    require_whole,
+    require_writable,
+    without_stamped,
+    writable_visibility,
+)
 from auth.principal import Principal
 from stores.clock import new_id
 from stores.errors import NotFound
@@ -110,6 +118,7 @@ def _draft(caller: Principal, fields: EntityFields) -> EntityDraft:
     project_id = project_named(metadata.get("project_id"))
     entity_id = str(uuid.uuid4()) if fields.entity_type in BARE_IDS else new_id(fields.entity_type)
     if fields.entity_type == "project":
+        require_whole(caller, "Making projects")
         project_id, metadata = None, project_scope(caller, scope, metadata)
         visibility = Visibility(project_key(entity_id), "project", entity_id)
     else:

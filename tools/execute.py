@@ -35,7 +35,7 @@ def require_rights(operation: Operation, principal: Principal | None) -> None:
             f"Your role is {principal.role.capitalize()}; {operation.name} needs {needed}.",
             details={"actual": principal.role, "expected": needed},
         )
-    if f"api:{operation.scope}" not in principal.scopes:
+    if not principal.scopes & ({"api:read", "api:write"} if operation.scope == "read" else {"api:write"}):
         raise Forbidden(
             f"insufficient_api_scope: {operation.name} needs the scope api:{operation.scope}.",
             remediation=f"Use a credential with the scope api:{operation.scope}.",
@@ -81,7 +81,7 @@ def _claim(app: App, operation: Operation, caller: Principal, request: Request, 
         )
     keyed = KeyedRequest(
         organization_id=caller.organization_id,
-        principal=caller.user_id,
+        principal=caller.key_id or caller.user_id,
         method=operation.route.method if operation.route else "MCP",
         path=path or operation.name,
         key=text,

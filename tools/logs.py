@@ -10,6 +10,7 @@ from typing import Any, Literal
 import structlog
 from pydantic import Field
 
+from auth.policy import require_whole
 from stores.records import JsonObject
 from tools.app import App
 from tools.operation import OWNERS, Call, Operation, Request, Result, Tool
@@ -102,6 +103,7 @@ class Logs(Result):
 
 async def logs(app: App, call: Call, request: LogsRequest) -> Logs:
     """Show what the server logged about this organization's requests, newest first. Owners only."""
+    require_whole(call.caller, "The log")
     kept = [
         LogEntry.model_validate(entry)
         for entry in app.logs.of(call.caller.organization_id)

@@ -75,6 +75,8 @@ MEANINGS = {
     "cross_origin_refused": "The request comes from the page of another site.",
     "invalid_token": "`/mcp` needs a token that holds; `error_description` repeats the message for OAuth clients.",
     "missing_scope_key": "The scope needs a key that says which project, team or space is meant.",
+    "invalid_api_key_project_scope": "An API key can be narrowed to projects that its maker can read.",
+    "invalid_api_key_memory_space_scope": "An API key can be narrowed to memory spaces that its maker belongs to.",
     "local_auth_disabled": "Signing in with e-mail and password is switched off (`ENGRAIN_LOCAL_AUTH_ENABLED`).",
     "signup_disabled": "Signing up is switched off (`ENGRAIN_SIGNUP_ENABLED`).",
 }

@@ -1,0 +1,116 @@
+"""API keys: how they are made and recognised, and what their holders may do: never more than their user."""
+
+import hashlib
+import hmac
+import re
+import secrets
+import uuid
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import get_args
+
+from auth.policy import narrowed_to, principal_of
+from auth.principal import Principal, Scope
+from stores.errors import AuthenticationRequired, Conflict
+from stores.ledger import AuditDraft, Ledger
+from stores.records import ApiKey, Identity
+
+PREFIX_LENGTH = 16
+ATTEMPTS = 5
+"""Prefixes have 48 random bits: two in a row that are taken are no accident."""
+
+_KEY = re.compile(r"sk_(?:live|test)_[A-Za-z0-9_-]{43}")
+_PURPOSE = b"engrain api keys 1"
+_SCOPES: frozenset[Scope] = frozenset(get_args(Scope))
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRequest:
+    """What a new key is to be."""
+
+    name: str
+    live: bool
+    scopes: Sequence[Scope]
+    project_ids: Sequence[str]
+    lifetime: timedelta | None
+    """None: until it is revoked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Makes and recognises the API keys of one server. Every method blocks."""
+
+    ledger: Ledger
+    secret: str = field(repr=False)
+    """The server's secret; the key of the hashes is derived from it."""
+    clock: Callable[[], datetime]
+
+    def create(self, owner: Principal, wanted: KeyRequest, audit: Callable[[ApiKey], AuditDraft]) -> tuple[ApiKey, str]:
+        """Store a key of the caller's in its organization; return it and its text, which nobody can read again."""
+        now = self.clock()
+        for _ in range(ATTEMPTS):
+            text = f"sk_{'live' if wanted.live else 'test'}_{secrets.token_urlsafe(32)}"
+            key = ApiKey(
+                id=str(uuid.uuid4()),
+                organization_id=owner.organization_id,
+                user_id=owner.user_id,
+                name=wanted.name,
+                prefix=text[:PREFIX_LENGTH],
+                scopes=tuple(dict.fromkeys(wanted.scopes)),
+                project_ids=tuple(dict.fromkeys(wanted.project_ids)),
+                memory_space_ids=(),
+                live=wanted.live,
+                created_at=now,
+                expires_at=None if wanted.lifetime is None else now + wanted.lifetime,
+            )
+            try:
+                self.ledger.api_keys.create(key, self._hash(text), audit(key))
+            except Conflict:
+                continue
+            return key, text
+        raise Conflict("No free prefix was found for the key.", remediation="Try again.")
+
+    def authenticate(self, text: str) -> tuple[Principal, float]:
+        """Return the caller that a key stands for, and when that ends in seconds since 1970.
+
+        Raises:
+            AuthenticationRequired: There is no such key, or it was revoked or has expired.
+        """
+        found = self.ledger.api_keys.find(text[:PREFIX_LENGTH]) if _KEY.fullmatch(text) else None
+        # Also without one, so that the time that it takes tells nothing.
+        holds = hmac.compare_digest(self._hash(text), found.key_hash if found is not None else "")
+        if found is None or not holds:
+            raise AuthenticationRequired(
+                "The API key is not valid.", remediation="Make a new key with POST /api/auth/api-keys."
+            )
+        ends = found.key.expires_at
+        return self._principal(found.identity, found.key), ends.timestamp() if ends is not None else float("inf")
+
+    def renewed(self, principal: Principal, key_id: str) -> Principal | None:
+        """Look up anew what the holder of a key may do; None when the key or its user's membership has ended."""
+        key = self.ledger.api_keys.key(principal.organization_id, key_id)
+        identity = self.ledger.identity(principal.user_id, principal.organization_id, None)
+        if key is None or identity is None or key.revoked_at is not None:
+            return None
+        if key.expires_at is not None and key.expires_at <= self.clock():
+            return None
+        return self._principal(identity, key)
+
+    def _principal(self, identity: Identity, key: ApiKey) -> Principal:
+        access = self.ledger.access(identity.user.id, identity.organization.id)
+        held = replace(principal_of(identity, access), scopes=_known(key.scopes), key_id=key.id)
+        return narrowed_to(held, key.project_ids) if key.project_ids else held
+
+    def _hash(self, text: str) -> str:
+        derived = hmac.digest(self.secret.encode(), _PURPOSE, hashlib.sha256)
+        return hmac.new(derived, text.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()
+
+
+def is_api_key(credential: str) -> bool:
+    """Tell a key from a token by how it begins."""
+    return credential.startswith("sk_")
+
+
+def _known(scopes: Collection[str]) -> frozenset[Scope]:
+    return frozenset(scope for scope in _SCOPES if scope in scopes)

@@ -1,0 +1,205 @@
+"""API keys: credentials of programs, each its maker's in one organization, with scopes and for some projects only."""
+
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import Field, StringConstraints
+
+from auth.api_keys import KeyRequest
+from auth.principal import Principal, Scope
+from auth.rights import require_admin, require_session
+from stores.errors import InvalidRequest, NotFound
+from stores.ledger import AuditDraft
+from stores.records import ApiKey
+from tools.account import MeRequest
+from tools.app import App
+from tools.deeds import deed
+from tools.entity_models import EntityId
+from tools.operation import Call, Operation, Request, Result, Route
+from tools.threads import in_thread
+
+MOST = 100
+"""Projects or memory spaces to which one key can be narrowed."""
+
+
+class CreateApiKeyRequest(Request):
+    """A new API key."""
+
+    name: Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")] = Field(
+        description="What it is for, for people."
+    )
+    live: bool = Field(True, description="Whether it begins with `sk_live_` or with `sk_test_`; both do the same.")
+    scopes: Annotated[list[Scope], Field(min_length=1)] = Field(
+        ["mcp"], description="What it opens: `mcp` for agents, `api:read` and `api:write` for REST."
+    )
+    project_ids: Annotated[list[EntityId], Field(max_length=MOST)] = Field(
+        default_factory=list, description="The projects whose records alone it sees; empty for all that its maker sees."
+    )
+    memory_space_ids: Annotated[list[UUID], Field(max_length=MOST)] = Field(
+        default_factory=list, description="Memory spaces to narrow it to; none can be named yet."
+    )
+    expires_days: Annotated[int, Field(ge=1, le=365)] | None = Field(
+        None, description="Days until it ends by itself; without them, when it is revoked."
+    )
+
+
+class ApiKeyRequest(Request):
+    """One API key."""
+
+    key_id: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="The key's id.")
+
+
+class KeyView(Result):
+    """An API key without its secret."""
+
+    id: str
+    name: str
+    prefix: str
+    scopes: list[str]
+    project_ids: list[str]
+    memory_space_ids: list[str]
+    expires_at: datetime | None
+
+
+class CreatedKeyView(KeyView):
+    """A new API key: the only answer that shows it whole."""
+
+    api_key: str
+
+
+class KeptKeyView(KeyView):
+    """An API key and what became of it."""
+
+    created_at: datetime
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+
+
+class KeysView(Result):
+    """The caller's API keys in this organization, the newest first."""
+
+    keys: list[KeptKeyView]
+
+
+class RevokedKeyView(Result):
+    """The key has ended."""
+
+    success: Literal[True] = True
+    id: str
+
+
+async def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> CreatedKeyView:
+    """Make an API key that acts as the caller in this organization. It is shown once and cannot be read again."""
+    require_session(call.caller)
+    _require_narrowings(call.caller, request)
+    lifetime = timedelta(days=request.expires_days) if request.expires_days is not None else None
+    wanted = KeyRequest(request.name, request.live, request.scopes, request.project_ids, lifetime)
+
+    def audit(key: ApiKey) -> AuditDraft:
+        return deed(
+            call,
+            "api_key.create",
+            key.organization_id,
+            key.id,
+            {"name": key.name, "prefix": key.prefix, "scopes": list(key.scopes), "project_ids": list(key.project_ids)},
+        )
+
+    key, text = await in_thread(app.accounts.keys.create, call.caller, wanted, audit)
+    return CreatedKeyView(
+        id=key.id,
+        name=key.name,
+        prefix=key.prefix,
+        scopes=list(key.scopes),
+        project_ids=list(key.project_ids),
+        memory_space_ids=list(key.memory_space_ids),
+        expires_at=key.expires_at,
+        api_key=text,
+    )
+
+
+def _require_narrowings(caller: Principal, request: CreateApiKeyRequest) -> None:
+    if any(project_id not in caller.project_roles for project_id in request.project_ids):
+        raise InvalidRequest(
+            "invalid_api_key_project_scope",
+            code="invalid_api_key_project_scope",
+            remediation="Name projects that you can read.",
+        )
+    if request.memory_space_ids:
+        raise InvalidRequest(
+            "invalid_api_key_memory_space_scope",
+            code="invalid_api_key_memory_space_scope",
+            remediation="Leave memory_space_ids out: there is no such memory space.",
+        )
+
+
+async def list_api_keys(app: App, call: Call, _request: MeRequest) -> KeysView:
+    """List the caller's API keys in this organization, valid or not, the newest first."""
+    require_session(call.caller)
+    caller = call.caller
+    found = await in_thread(app.ledger.api_keys.of_organization, caller.organization_id, user_id=caller.user_id)
+    return KeysView(
+        keys=[
+            KeptKeyView(
+                id=key.id,
+                name=key.name,
+                prefix=key.prefix,
+                scopes=list(key.scopes),
+                project_ids=list(key.project_ids),
+                memory_space_ids=list(key.memory_space_ids),
+                expires_at=key.expires_at,
+                created_at=key.created_at,
+                revoked_at=key.revoked_at,
+                last_used_at=key.last_used_at,
+            )
+            for key in found
+        ]
+    )
+
+
+async def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> RevokedKeyView:
+    """End an API key at once: one's own, or as an admin anybody's in this organization."""
+    caller = call.caller
+
+    def revoke() -> ApiKey:
+        require_session(caller)
+        key = app.ledger.api_keys.key(caller.organization_id, request.key_id)
+        if key is None:
+            raise NotFound("There is no such API key.", remediation="List yours with GET /api/auth/api-keys.")
+        if key.user_id != caller.user_id:
+            require_admin(caller.role, "Revoking the API key of somebody else")
+        audit = deed(call, "api_key.revoke", caller.organization_id, key.id, {"name": key.name, "prefix": key.prefix})
+        app.ledger.api_keys.revoke(caller.organization_id, key.id, audit)
+        return key
+
+    key = await in_thread(revoke)
+    await app.events.renew_user(key.user_id)
+    return RevokedKeyView(id=key.id)
+
+
+OPERATIONS = (
+    Operation(
+        name="create_api_key",
+        request=CreateApiKeyRequest,
+        result=CreatedKeyView,
+        run=create_api_key,
+        roles=frozenset({"owner", "admin"}),
+        scope="write",
+        route=Route("POST", "/api/auth/api-keys", tag="account", errors=frozenset({400})),
+    ),
+    Operation(
+        name="list_api_keys",
+        request=MeRequest,
+        result=KeysView,
+        run=list_api_keys,
+        route=Route("GET", "/api/auth/api-keys", tag="account"),
+    ),
+    Operation(
+        name="revoke_api_key",
+        request=ApiKeyRequest,
+        result=RevokedKeyView,
+        run=revoke_api_key,
+        scope="write",
+        route=Route("POST", "/api/auth/api-keys/{key_id}/revoke", tag="account", errors=frozenset({404})),
+    ),
+)
