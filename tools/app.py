@@ -26,6 +26,7 @@ from stores.ledger import Ledger
 from stores.warming import Warming, import_engines, load_model
 from tools.events import EventHub
 from tools.housekeeping import keep_house
+from tools.mail import Mailer
 from tools.settings import Settings
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class App:
     beside: Executor
     """Threads for what a search does beside its own."""
     accounts: Accounts
+    mailer: Mailer
     warming: Warming
     """To be started when requests are taken: loads what the first of them need."""
     events: EventHub
@@ -153,6 +155,8 @@ def _opened(
         beside = ThreadPoolExecutor(BESIDE, "beside-search")
         closing.callback(beside.shutdown)
         accounts = Accounts(stores.ledger, tokens, Passwords(), clock)
+        mailer = Mailer(settings, clock)
+        closing.callback(mailer.close)
         loads = (Tokens.load, partial(load_model, stores.embedder), partial(import_engines, settings.graph_engine))
         warming = Warming(loads)
         closing.callback(warming.close)
@@ -164,6 +168,7 @@ def _opened(
             embedder=stores.embedder,
             beside=beside,
             accounts=accounts,
+            mailer=mailer,
             warming=warming,
             events=EventHub(stores.ledger, stores.indexer.applied, accounts.renewed),
             logs=logs,

@@ -62,6 +62,17 @@ class Settings(BaseModel):
     local_auth_enabled: bool = Field(True, description="Whether e-mail and password log in.")
     frontend_url: str | None = Field(None, description="Where browsers return after an external login.")
 
+    smtp_host: str | None = Field(
+        None, description="Mail server. Without one, mail is kept in `mail` in the data folder."
+    )
+    smtp_port: int = Field(587, ge=1, le=65535, description="Port of the mail server.")
+    smtp_security: Literal["starttls", "tls", "none"] = Field(
+        "starttls", description="How the way to the mail server is encrypted; `none` is for a server on this machine."
+    )
+    smtp_username: str | None = Field(None, description="Name to log in to the mail server with, if it wants one.")
+    smtp_password: str | None = Field(None, description="Password for the mail server.", repr=False)
+    smtp_from: str = Field("Engrain <engrain@localhost>", description="Sender of the mail to users.")
+
     rate_limit_enabled: bool = Field(True, description="Whether sign-in routes limit the number of tries.")
     cors_origins: tuple[str, ...] = Field((), description="Origins that browsers may call from; comma-separated.")
     allowed_hosts: tuple[str, ...] = Field((), description="Extra Host headers accepted by /mcp; comma-separated.")
@@ -148,5 +159,5 @@ def _sentence(error: ValidationError) -> str:
     if not first["loc"]:
         return re.sub(r"^Value error, ", "", first["msg"]) + "."
     name = PREFIX + str(first["loc"][0]).upper()
-    shown = "" if name.endswith(("SECRET", "KEY", "TOKEN")) else f"={first['input']!s}"
+    shown = "" if name.endswith(("SECRET", "KEY", "TOKEN", "PASSWORD")) else f"={first['input']!s}"
     return f"{name}{shown} is not valid: {first['msg'].removeprefix('Value error, ')}."

@@ -57,3 +57,10 @@ def test_secrets_stay_out_of_the_settings_text() -> None:
     settings, _ = read_settings({"ENGRAIN_JWT_SECRET": SECRET, "ENGRAIN_EMBEDDING_API_KEY": "sk-hidden"})
     assert SECRET not in repr(settings)
     assert "sk-hidden" not in repr(settings)
+
+
+def test_a_refused_mail_password_is_not_repeated() -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        read_settings({}, smtp_password=["hunter2"])
+    assert "ENGRAIN_SMTP_PASSWORD is not valid" in str(refused.value)
+    assert "hunter2" not in str(refused.value)

@@ -1,0 +1,108 @@
+"""Mail to users: by SMTP, or as files in the data folder where no mail server is set."""
+
+import os
+import secrets
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from email.headerregistry import Address
+from email.message import EmailMessage
+from pathlib import Path
+
+import structlog
+
+from tools.settings import Settings
+
+TIMEOUT_S = 30.0
+
+log = structlog.get_logger("mail")
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """What to write to whom."""
+
+    to: str
+    subject: str
+    text: str
+
+
+class Mailer:
+    """Sends in the background, one letter after the other, so that no answer tells by its time whether one went out."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], datetime]) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._worker = ThreadPoolExecutor(1, "mail")
+
+    @property
+    def folder(self) -> Path:
+        """Where letters lie when no mail server is set."""
+        return self._settings.data_dir / "mail"
+
+    def post(self, write: Callable[[], Letter | None]) -> None:
+        """Have a letter written and sent soon; None is no letter. Failures are logged."""
+        self._worker.submit(self._send, write).add_done_callback(_log_failure)
+
+    def wait(self) -> None:
+        """Return when everything that was posted before is sent."""
+        self._worker.submit(bool).result()
+
+    def close(self) -> None:
+        """Send what was posted, then end."""
+        self._worker.shutdown()
+
+    def _send(self, write: Callable[[], Letter | None]) -> None:
+        letter = write()
+        if letter is None:
+            return
+        message = self._message(letter)
+        if self._settings.smtp_host is None:
+            self._keep(message)
+        else:
+            self._deliver(self._settings.smtp_host, message, letter.to)
+
+    def _message(self, letter: Letter) -> EmailMessage:
+        message = EmailMessage()
+        message["From"] = self._settings.smtp_from
+        message["To"] = Address(addr_spec=letter.to)
+        message["Subject"] = letter.subject
+        message["Date"] = self._clock()
+        message["Auto-Submitted"] = "auto-generated"
+        message.set_content(letter.text)
+        return message
+
+    def _keep(self, message: EmailMessage) -> None:
+        """Write a letter to a file that only the server's user can read."""
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        path = self.folder / f"{self._clock():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}.eml"
+        fresh = path.with_suffix(".new")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(message.as_bytes())
+        fresh.replace(path)
+        log.info("mail_kept", path=path.name)
+
+    def _deliver(self, host: str, message: EmailMessage, to: str) -> None:
+        import smtplib  # noqa: PLC0415 - few servers send mail, and all of them start
+        import ssl  # noqa: PLC0415 - as above
+
+        settings = self._settings
+        trusted = ssl.create_default_context()
+        if settings.smtp_security == "tls":
+            server: smtplib.SMTP = smtplib.SMTP_SSL(host, settings.smtp_port, timeout=TIMEOUT_S, context=trusted)
+        else:
+            server = smtplib.SMTP(host, settings.smtp_port, timeout=TIMEOUT_S)
+        with server:
+            if settings.smtp_security == "starttls":
+                server.starttls(context=trusted)
+            if settings.smtp_username is not None:
+                server.login(settings.smtp_username, settings.smtp_password or "")
+            server.send_message(message, to_addrs=[to])
+
+
+def _log_failure(done: "Future[None]") -> None:
+    if (error := done.exception()) is not None:
+        # No traceback: what it shows of the letter would let whoever reads the log in.
+        log.error("mail_failed", error=type(error).__name__)

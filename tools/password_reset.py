@@ -1,0 +1,125 @@
+"""Resetting a forgotten password by mail."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from auth.invitations import new_token, token_hash
+from stores.errors import InvalidRequest
+from stores.records import User
+from tools.account import Email, NewSecret, require_local_auth
+from tools.app import App
+from tools.deeds import deed
+from tools.mail import Letter
+from tools.operation import Call, Nothing, Operation, Request, Result, Route
+from tools.threads import in_thread
+
+LIFETIME = timedelta(minutes=60)
+ANSWER = "If the address belongs to an account, a mail with further instructions is on its way."
+
+
+class ResetRequest(Request):
+    """Who forgot a password."""
+
+    email: Email = Field(description="E-mail address of the account.")
+
+
+class ConfirmResetRequest(Request):
+    """A new password, and the proof that the account's mail was read."""
+
+    token: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(description="Token from the mail.")
+    new_password: NewSecret = Field(description="8 to 128 characters.")
+
+
+class ResetView(Result):
+    """The same words for every address."""
+
+    message: str
+
+
+def _letter(app: App, email: str) -> Letter | None:
+    """Write the letter, where an account with a password wants one and got none in the last two minutes."""
+    user = app.ledger.user_by_email(email.strip())
+    if user is None or user.password_hash is None:
+        return None
+    token, stored = new_token()
+    if not app.ledger.create_password_reset(user.id, stored, app.clock() + LIFETIME):
+        return None
+    return Letter(to=user.email, subject="Reset your Engrain password", text=_text(app, user.name, token))
+
+
+def _text(app: App, name: str, token: str) -> str:
+    if app.settings.frontend_url:
+        way = f"Open {app.settings.frontend_url.rstrip('/')}/reset-password?token={token}"
+    else:
+        way = f"Send this token with a new password to POST /api/users/password/reset/confirm:\n\n{token}"
+    return (
+        f"Hello {name},\n\nsomebody asked to reset the password of your Engrain account.\n\n{way}\n\n"
+        "It works once, within 60 minutes. If it was not you, there is nothing to do.\n"
+    )
+
+
+async def ask_for_reset(app: App, _call: Call, request: ResetRequest) -> ResetView:
+    """Mail a token that resets the password; the answer never tells whether the account exists."""
+    require_local_auth(app)
+    app.mailer.post(lambda: _letter(app, request.email))
+    return ResetView(message=ANSWER)
+
+
+async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> Nothing:
+    """Set a new password by a mailed token; everything that was signed in to the account ends."""
+    require_local_auth(app)
+
+    def reset() -> User:
+        stored = token_hash(request.token)
+        user = app.ledger.password_reset_user(stored)
+        if user is None:
+            # Before the hash is made: guesses must not cost more than they do.
+            raise InvalidRequest(
+                "The reset token is not valid, was used, or has expired.",
+                code="invalid_reset_token",
+                remediation="Ask for a new password reset and use the newest mail.",
+            )
+        password_hash = app.accounts.passwords.hash(request.new_password)
+        return app.ledger.reset_password(stored, password_hash, deed(call, "user.password_reset", None, user.id))
+
+    user = await in_thread(reset)
+    await app.events.renew_user(user.id)
+    return Nothing()
+
+
+OPERATIONS = (
+    Operation(
+        name="ask_for_reset",
+        request=ResetRequest,
+        result=ResetView,
+        run=ask_for_reset,
+        roles=None,
+        scope="write",
+        route=Route(
+            "POST",
+            "/api/users/password/reset",
+            status=202,
+            tag="account",
+            rate="5/minute",
+            errors=frozenset({403, 429}),
+        ),
+    ),
+    Operation(
+        name="confirm_reset",
+        request=ConfirmResetRequest,
+        result=Nothing,
+        run=confirm_reset,
+        roles=None,
+        scope="write",
+        route=Route(
+            "POST",
+            "/api/users/password/reset/confirm",
+            status=204,
+            tag="account",
+            rate="5/minute",
+            errors=frozenset({400, 403, 429}),
+        ),
+    ),
+)
