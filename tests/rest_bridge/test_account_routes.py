@@ -185,3 +185,31 @@ async def test_a_session_that_ends_hears_nothing_more(
         method = "POST" if path.endswith("logout") else "DELETE"
         assert (await client.request(method, path, headers=bearer(grace))).is_success
         assert stream.ended.is_set()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PATCH", "/api/auth/me", {"name": "Mallory"}),
+        ("PATCH", "/api/users/me/profile", {"bio": "x"}),
+        ("PATCH", "/api/users/me/preferences", {"preferences": {"a": 1}}),
+        ("POST", "/api/users/me/password", {"current_password": PASSWORD, "new_password": NEW}),
+        ("GET", "/api/users/me/sessions", None),
+        ("DELETE", "/api/users/me/sessions/x", None),
+        ("DELETE", "/api/users/me", None),
+        ("GET", "/api/orgs", None),
+        ("POST", "/api/orgs", {"name": "Mine"}),
+        ("DELETE", "/api/orgs/nowhere", None),
+        ("POST", "/api/orgs/nowhere/members", {"user_id": "x"}),
+        ("POST", "/api/orgs/nowhere/invitations", {"email": "x@example.org"}),
+        ("POST", "/api/invitations/x/accept", {}),
+    ],
+)
+async def test_a_key_manages_neither_accounts_nor_members(
+    client: httpx2.AsyncClient, ada: Person, method: str, path: str, body: dict[str, Any] | None
+) -> None:
+    scopes = {"name": "k", "scopes": ["api:read", "api:write"]}
+    key = (await client.post("/api/auth/api-keys", json=scopes, headers=ada.bearer)).json()["api_key"]
+    answer = await client.request(method, path, json=body, headers={"Authorization": f"Bearer {key}"})
+    assert_envelope(answer, 403, "forbidden")
+    assert (await client.get("/api/auth/me", headers=ada.bearer)).json()["user"]["name"] == "Ada"
