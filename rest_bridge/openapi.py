@@ -205,6 +205,8 @@ def _statuses(operation: Operation, route: Route, placement: Placement) -> set[i
         found |= {401, 403}
     if placement.path:
         found.add(404)
+    if placement.query:
+        found.add(431)
     if placement.body:
         found |= {413, 415}
     if operation.mutates:

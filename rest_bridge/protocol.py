@@ -25,10 +25,13 @@ class BoundedProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Take what came, unless the head grows beyond bounds."""
         if self._in_head:
+            end = data.find(b"\r\n\r\n")
+            if self._head_bytes + (len(data) if end < 0 else end) > HEAD_LIMIT:
+                # Before it is read: the parser would call a long path malformed.
+                self._refuse(HeadTooLarge(f"The request line and the headers exceed {HEAD_LIMIT // 1024} KiB."))
+                return
             self._head_bytes += len(data)
         super().data_received(data)
-        if self._in_head and self._head_bytes > HEAD_LIMIT and not self.transport.is_closing():
-            self._refuse(HeadTooLarge(f"The request line and the headers exceed {HEAD_LIMIT // 1024} KiB."))
 
     def on_headers_complete(self) -> None:
         """Count no further: the body that follows has a limit of its own."""

@@ -181,7 +181,7 @@ def _two_tenants(measurement: Measurement, first: Client, second: Client, texts:
     measurement.figures += [
         Figure.of("second tenant's search, quiet", quiet, note=cost),
         Figure.of("second tenant's search, first ingests", busy, note="until its last record is embedded"),
-        Figure.of("of these, while records are sent", spread(posting)),
+        *([Figure.of("of these, while records are sent", spread(posting))] if posting else []),
         Figure("its p95 while ingesting / quiet", "x", busy.p95 / quiet.p95, busy.n, target=Target(2, 1), note=note),
     ]
 

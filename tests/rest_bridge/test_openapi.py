@@ -88,7 +88,7 @@ def test_protected_and_public_operations_are_told_apart(document: dict[str, Any]
 
 def test_statuses_follow_from_what_a_route_takes(document: dict[str, Any]) -> None:
     assert set(document["paths"]["/api/notes"]["post"]["responses"]) == {
-        "201", "400", "401", "403", "405", "409", "413", "415", "422", "500", "503"
+        "201", "400", "401", "403", "405", "409", "413", "415", "422", "431", "500", "503"
     }  # fmt: skip
     assert "429" in document["paths"]["/api/echo"]["post"]["responses"]
     assert "content" not in document["paths"]["/api/notes/{note_id}"]["delete"]["responses"]["204"]

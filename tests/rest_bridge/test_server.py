@@ -133,8 +133,9 @@ async def test_a_chunked_body_over_the_limit_is_answered_while_it_is_still_being
         (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "invalid_request"),
         (b"GET /api/health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 80_000, 431, "headers_too_large"),
         (b"GET /" + b"a" * 80_000, 431, "headers_too_large"),
+        (b"GET /?" + b"a" * 80_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n", 431, "headers_too_large"),
     ],
-    ids=["no HTTP", "smuggled", "endless header", "endless path"],
+    ids=["no HTTP", "smuggled", "endless header", "endless path", "long query"],
 )
 async def test_what_is_no_request_is_refused_in_the_shape_of_all_refusals(
     app: App, notes: Notes, sent: bytes, status: int, code: str

@@ -32,6 +32,7 @@ class HashEmbedder:
     def __init__(self, model: str = "hash-1", dimension: int = DIMENSION) -> None:
         self.model = model
         self.dimension = dimension
+        self.begun = 0
         self.turns: list[list[str]] = []
         self.gate = threading.Event()
         self.gate.set()
@@ -39,6 +40,7 @@ class HashEmbedder:
         self.refused: str | None = None
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.begun += 1
         assert self.gate.wait(PATIENCE_S)
         if self.failure is not None:
             raise self.failure

@@ -181,7 +181,9 @@ def test_interactive_writes_are_embedded_before_bulk_writes_of_the_same_organiza
     world.write(draft("first"))
     world.settle()
     world.embedder.gate.clear()
+    begun = world.embedder.begun
     world.write(*[draft(f"bulk{number}", "bulk") for number in range(60)], deferred=True)
+    until(lambda: world.embedder is not None and world.embedder.begun > begun)
     sequence = world.write(draft("urgent", "urgent"))
     until(lambda: world.queued(interactive=True) == 1)
     world.embedder.gate.set()
