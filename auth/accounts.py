@@ -30,6 +30,13 @@ class SignedIn:
     expires_in: int
     """Seconds until the access token expires."""
 
+    @property
+    def session_id(self) -> str:
+        """The session that began or went on."""
+        if self.identity.session is None:
+            raise ValueError("a sign-in has a session")
+        return self.identity.session.id
+
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
@@ -129,22 +136,11 @@ class Accounts:
             AuthenticationRequired: The token, its session or its user does not hold, or the key does not.
             Forbidden: The token names no organization.
         """
-        if is_api_key(token):
-            return self._holder(token)
-        claims = self.tokens.read(token, "access")
-        if claims.organization_id is None:
-            raise Forbidden(
-                "no_org_context: the token names no organization.", remediation="Switch to an organization."
-            )
         # Asked first: what commits while the rest is read outdates it.
         version = self.ledger.version()
-        found = self.ledger.caller(claims.user_id, claims.organization_id, claims.session_id)
-        if found is None:
-            raise AuthenticationRequired("The session has ended.")
-        identity, principal = found[0], principal_of(*found)
+        principal, until = self._holder(token) if is_api_key(token) else self._signed_in_as(token)
         if version is not None:
-            session_ends = identity.session.expires_at.timestamp() if identity.session else float(claims.expires_at)
-            self.recent.keep(token, Found(principal, version, min(claims.expires_at, session_ends)))
+            self.recent.keep(token, Found(principal, version, until))
         return principal
 
     @property
@@ -152,15 +148,26 @@ class Accounts:
         """The API keys."""
         return Keys(self.ledger, self.tokens.secret, self.clock)
 
-    def _holder(self, text: str) -> Principal:
-        """The caller that an API key stands for."""
-        version = self.ledger.version()
+    def _signed_in_as(self, token: str) -> tuple[Principal, float]:
+        """The caller that an access token stands for, and when that ends in seconds since 1970."""
+        claims = self.tokens.read(token, "access")
+        if claims.organization_id is None:
+            raise Forbidden(
+                "no_org_context: the token names no organization.", remediation="Switch to an organization."
+            )
+        found = self.ledger.caller(claims.user_id, claims.organization_id, claims.session_id)
+        if found is None:
+            raise AuthenticationRequired("The session has ended.")
+        session = found[0].session
+        session_ends = session.expires_at.timestamp() if session else float(claims.expires_at)
+        return principal_of(*found), min(claims.expires_at, session_ends)
+
+    def _holder(self, text: str) -> tuple[Principal, float]:
+        """The caller that an API key stands for, and when that ends in seconds since 1970."""
         principal, until = self.keys.authenticate(text)
         if principal.key_id is not None:
             self.ledger.api_keys.note_use(principal.key_id)
-        if version is not None:
-            self.recent.keep(text, Found(principal, version, until))
-        return principal
+        return principal, until
 
     def renewed(self, principal: Principal) -> Principal | None:
         """Expand a principal's rights anew; None when its session, its API key or its membership has ended."""

@@ -1,23 +1,10 @@
-"""Invitations: the tokens that they travel by, and what accepting one does to a session."""
-
-import hashlib
-import secrets
+"""Invitations: whether one holds, and what accepting it does to a session."""
 
 from auth.accounts import Accounts, SignedIn
+from auth.one_time import token_hash
 from stores.errors import InvalidRequest
 from stores.ledger import AuditDraft
 from stores.records import Invitation
-
-
-def new_token() -> tuple[str, str]:
-    """Make a token of 256 random bits; return it and the hash that is stored."""
-    token = secrets.token_urlsafe(32)
-    return token, token_hash(token)
-
-
-def token_hash(token: str) -> str:
-    """Digest a token. It is random enough that no salt or slow hash is needed."""
-    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation:
@@ -39,15 +26,12 @@ def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation
     return invitation
 
 
-def accept(accounts: Accounts, signed: SignedIn, token: str, audit: AuditDraft) -> SignedIn:
-    """Make whoever just signed in a member, and move the session to the organization. Blocks.
+def accept(accounts: Accounts, session_id: str, user_id: str, token: str, audit: AuditDraft) -> SignedIn:
+    """Make the user of a session a member, and move the session to the organization. Blocks.
 
     Raises:
         InvalidRequest: The invitation does not hold any more, or is for another address.
         Conflict: The user is a member already.
     """
-    session = signed.identity.session
-    if session is None:
-        raise ValueError("a sign-in has a session")
-    invitation = accounts.ledger.invitations.accept(token_hash(token), signed.identity.user.id, audit)
-    return accounts.switch(session.id, invitation.organization_id)
+    invitation = accounts.ledger.invitations.accept(token_hash(token), user_id, audit)
+    return accounts.switch(session_id, invitation.organization_id)

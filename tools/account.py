@@ -163,7 +163,8 @@ async def _enter(
         invitation = require_invitation(app.accounts, token, request.email)
         signed = enter()
         audit = deed(call, "invitation.accept", invitation.organization_id, invitation.id)
-        return accept_invitation(app.accounts, signed, token, replace(audit, actor_id=signed.identity.user.id))
+        user_id = signed.identity.user.id
+        return accept_invitation(app.accounts, signed.session_id, user_id, token, replace(audit, actor_id=user_id))
 
     signed = await in_thread(accept)
     identity = signed.identity

@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from auth.accounts import SignedIn, checked_email
-from auth.invitations import new_token, require_invitation, token_hash
+from auth.invitations import accept, require_invitation
+from auth.one_time import new_token
 from auth.rights import require_may_give, require_session
 from stores.errors import NotFound
 from stores.records import Invitation, Role
@@ -164,14 +165,13 @@ async def revoke_invitation(app: App, call: Call, request: InvitationRequest) ->
 async def accept_invitation(app: App, call: Call, request: AcceptRequest) -> AcceptedView:
     """Become a member of the organization that invited the caller's address, and move the session to it."""
 
-    def accept() -> SignedIn:
+    def join() -> SignedIn:
         session_id = require_session(call.caller)
         invitation = require_invitation(app.accounts, request.token, call.caller.user.email)
         audit = deed(call, "invitation.accept", invitation.organization_id, invitation.id)
-        accepted = app.ledger.invitations.accept(token_hash(request.token), call.caller.user_id, audit)
-        return app.accounts.switch(session_id, accepted.organization_id)
+        return accept(app.accounts, session_id, call.caller.user_id, request.token, audit)
 
-    signed = await in_thread(accept)
+    signed = await in_thread(join)
     identity = signed.identity
     await announce_member(app, identity.organization.id, identity.user.id, "org_member_added", identity.role)
     await app.events.renew_user(call.caller.user_id)

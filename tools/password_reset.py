@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from auth.invitations import new_token, token_hash
+from auth.one_time import new_token, token_hash
 from stores.errors import InvalidRequest
 from stores.records import User
 from tools.account import Email, NewSecret, require_local_auth
