@@ -1,5 +1,6 @@
 """Members of a project: the roles that they get, change and lose."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Literal
 
@@ -7,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from auth.policy import no_project
 from auth.rights import may_manage_project, require_project_manager
+from stores.ledger import AuditDraft
 from stores.records import JsonObject, ProjectMember, ProjectRole
 from tools.announcements import ProjectChange, announce_project_member
 from tools.app import App
@@ -17,6 +19,8 @@ from tools.projects import require_live_project
 from tools.sessions import DoneView
 from tools.threads import in_thread
 
+Give = Callable[[str, str, str, ProjectRole, AuditDraft], object]
+"""A write of the ledger: organization, project, user, role and what the audit log remembers."""
 GivenRole = Literal["project_viewer", "project_contributor", "project_maintainer"]
 
 
@@ -70,6 +74,18 @@ async def _announce(
     await announce_project_member(app, project, request.user_id, change, role)
 
 
+def _give(
+    app: App, call: Call, request: AddProjectMemberRequest | ChangeProjectMemberRequest, action: str, give: Give
+) -> ProjectMember:
+    """Give a role in a project by one of the ledger's ways, and return the member as it is then. Blocks."""
+    _require_manager(app, call, request.project_id)
+    organization_id = call.caller.organization_id
+    details: JsonObject = {"user_id": request.user_id, "role": request.role}
+    audit = deed(call, action, organization_id, request.project_id, details)
+    give(organization_id, request.project_id, request.user_id, request.role, audit)
+    return _found(app, call, request)
+
+
 def _found(app: App, call: Call, request: ProjectMemberRequest) -> ProjectMember:
     members = app.ledger.project_members.of_project(call.caller.organization_id, request.project_id)
     return next(member for member in members if member.user.id == request.user_id)
@@ -95,32 +111,15 @@ async def list_project_members(app: App, call: Call, request: ProjectRequest) ->
 
 async def add_project_member(app: App, call: Call, request: AddProjectMemberRequest) -> ProjectMemberView:
     """Give a member of the organization a role in a project; its maintainers and owners may."""
-
-    def write() -> ProjectMember:
-        _require_manager(app, call, request.project_id)
-        organization_id = call.caller.organization_id
-        details: JsonObject = {"user_id": request.user_id, "role": request.role}
-        audit = deed(call, "project_member.add", organization_id, request.project_id, details)
-        app.ledger.project_members.add(organization_id, request.project_id, request.user_id, request.role, audit)
-        return _found(app, call, request)
-
-    added = await in_thread(write)
+    added = await in_thread(_give, app, call, request, "project_member.add", app.ledger.project_members.add)
     await _announce(app, call, request, "project_member_added", added.role)
     return _view(added)
 
 
 async def change_project_member(app: App, call: Call, request: ChangeProjectMemberRequest) -> ProjectMemberView:
     """Change a member's role in a project; its maintainers and owners may. Its creator stays its owner."""
-
-    def write() -> ProjectMember:
-        _require_manager(app, call, request.project_id)
-        organization_id = call.caller.organization_id
-        details: JsonObject = {"user_id": request.user_id, "role": request.role}
-        audit = deed(call, "project_member.role_change", organization_id, request.project_id, details)
-        app.ledger.project_members.set_role(organization_id, request.project_id, request.user_id, request.role, audit)
-        return _found(app, call, request)
-
-    changed = await in_thread(write)
+    give = app.ledger.project_members.set_role
+    changed = await in_thread(_give, app, call, request, "project_member.role_change", give)
     await _announce(app, call, request, "project_role_changed", changed.role)
     return _view(changed)
 
