@@ -15,7 +15,7 @@ MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
 STAMPED = ("principal_id", "organization_id", "scope_key")
 """Metadata keys that only the server writes."""
 
-_ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
+ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
     Owners and admins of the organization own every project; its creator owns a project; others have what was granted
     to them or to one of their teams, and are viewers of those that are open to the organization.
     """
-    if identity.role in _ADMINS:
+    if identity.role in ADMINS:
         return {project.project_id: "project_owner" for project in access.projects}
     roles: dict[str, ProjectRole] = {
         project.project_id: "project_viewer" for project in access.projects if project.visibility == "org"
@@ -186,7 +186,7 @@ def require_scope_change(principal: Principal, entity: Entity) -> None:
     Raises:
         Forbidden: The caller is none of them.
     """
-    if principal.user_id != entity.principal_id and principal.role not in _ADMINS:
+    if principal.user_id != entity.principal_id and principal.role not in ADMINS:
         raise Forbidden(
             f"Only its author, an owner or an admin may change who can read {entity.id}.",
             remediation="Leave memory_scope and project_id as they are, or ask one of them.",

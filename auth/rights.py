@@ -1,11 +1,9 @@
 """What a caller may do to its own account and to the people of an organization, decided in this one place."""
 
-from auth.policy import no_project
+from auth.policy import ADMINS, no_project
 from auth.principal import Principal
 from stores.errors import Forbidden
 from stores.records import Role
-
-ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
 
 
 def require_session(principal: Principal) -> str:
