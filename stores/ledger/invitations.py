@@ -11,7 +11,7 @@ from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import check_id, check_keys, check_text, fold, from_micros, to_micros
 from stores.ledger.organizations import insert_membership, lock_organization
-from stores.ledger.store import Store, clashing
+from stores.ledger.store import TAKEN, Store, clashing
 from stores.records import Invitation
 
 _invitations = invitations
@@ -55,7 +55,7 @@ class Invitations(Store):
             lock_organization(connection, invitation.organization_id)
             wanted = {"email": fold(invitation.email), "organization": invitation.organization_id}
             if connection.execute(_member_of_email, wanted).first() is not None:
-                raise Conflict(f"{invitation.email} is a member of the organization already.")
+                raise Conflict(f"{invitation.email} is a member of the organization already.", remediation=TAKEN)
             now = self._clock()
             earlier = update(_invitations).where(
                 _invitations.c.organization_id == invitation.organization_id,

@@ -9,7 +9,7 @@ from stores.ledger.account_tables import project_members
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.organizations import lock_organization
-from stores.ledger.store import Store, clashing
+from stores.ledger.store import TAKEN, Store, clashing
 from stores.records import ProjectMember, ProjectRole
 
 _grants = project_members
@@ -78,7 +78,7 @@ class ProjectMembers(Store):
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             if _require_project(connection, organization_id, project_id) == user_id:
-                raise Conflict("The user owns the project already.")
+                raise Conflict("The user owns the project already.", remediation=TAKEN)
             if connection.execute(_is_member, values).first() is None:
                 raise InvalidRequest(
                     "The user is no member of the organization.", remediation="Add the user to the organization first."

@@ -32,6 +32,10 @@ class Store:
             return connection.execute(statement, values).first()
 
 
+TAKEN = "Repeating this will not help: use what exists, or choose another name or id."
+"""The way out where a place is taken for good, and not only for a moment."""
+
+
 @contextmanager
 def clashing(taken: str, gone: str = "") -> Iterator[None]:
     """Say what a row runs into: one that has the place already, or the absence of what it belongs to.
@@ -44,7 +48,7 @@ def clashing(taken: str, gone: str = "") -> Iterator[None]:
         yield
     except IntegrityError as error:
         if _is_duplicate(error):
-            raise Conflict(taken) from error
+            raise Conflict(taken, remediation=TAKEN) from error
         raise NotFound(gone or taken) from error
 
 

@@ -105,7 +105,7 @@ async def test_admins_rename_and_owners_delete(client: httpx2.AsyncClient, app: 
     assert_envelope(await client.patch(path, json={"name": "Ours"}, headers=member.bearer), 403, "forbidden")
     assert_envelope(await client.patch(path, json={}, headers=admin.bearer), 400, "invalid_request")
     taken = await client.patch(path, json={"slug": slug_of(app, sign_up(app))}, headers=admin.bearer)
-    assert_envelope(taken, 409, "conflict")
+    assert "another name" in assert_envelope(taken, 409, "conflict")["remediation"]
     slug = f"ours-{ada.user_id}"
     renamed = await client.patch(path, json={"name": " Ours ", "slug": slug}, headers=admin.bearer)
     assert (renamed.json()["organization"]["name"], renamed.json()["organization"]["slug"]) == ("Ours", slug)
