@@ -38,7 +38,8 @@ def _naming_something(text: str) -> str:
 
 CommaSeparated = Annotated[
     str,
-    StringConstraints(max_length=10_000),
+    # Percent-encoded it must fit into the head of a request.
+    StringConstraints(max_length=4_000),
     AfterValidator(_naming_something),
     Field(json_schema_extra={"pattern": r"^$|[^,\s]"}),
 ]
