@@ -63,7 +63,13 @@ def run_demo(environ: Mapping[str, str], *, folder: Path | None) -> int:
 @contextmanager
 def _stoppable() -> Iterator[None]:
     """Let SIGTERM end the demo as Ctrl-C does: through every `finally`."""
-    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+
+    def stop(*_: object) -> None:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so in the background of a shell without job control
+            raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
     finally:
