@@ -123,7 +123,7 @@ class Accounts:
 
     def recall(self, token: str) -> Principal | None:
         """The caller that `authenticate` would return, if that can be told without waiting for anything."""
-        version = self.ledger.version()
+        version = self.ledger.rights_version()
         found = None if version is None else self.recent.get(token, version, self.clock().timestamp())
         if found is not None and found.key_id is not None:
             self.ledger.api_keys.note_use(found.key_id)
@@ -137,7 +137,7 @@ class Accounts:
             Forbidden: The token names no organization.
         """
         # Asked first: what commits while the rest is read outdates it.
-        version = self.ledger.version()
+        version = self.ledger.rights_version()
         principal, until = self._holder(token) if is_api_key(token) else self._signed_in_as(token)
         if version is not None:
             self.recent.keep(token, Found(principal, version, until))

@@ -1,4 +1,4 @@
-"""Callers that were looked up a moment ago, as long as nothing has changed since."""
+"""Callers that were looked up a moment ago, as long as no rights have changed since."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ MOST = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a token stood for, in one version of the ledger and until a moment."""
+    """What a token stood for, in one version of everybody's rights and until a moment."""
 
     principal: Principal
     version: int
@@ -21,14 +21,14 @@ class Found:
 
 
 class RecentPrincipals:
-    """Remembers by token. Any commit to the ledger outdates everything, so a revoked right never lingers."""
+    """Remembers by token. Any change of anybody's rights outdates everything, so a revoked right never lingers."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._found: OrderedDict[str, Found] = OrderedDict()
 
     def get(self, token: str, version: int, now: float) -> Principal | None:
-        """The caller, where it was looked up in this version of the ledger and has not expired."""
+        """The caller, where it was looked up in this version of the rights and has not expired."""
         with self._lock:
             found = self._found.get(token)
             if found is None:

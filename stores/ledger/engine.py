@@ -16,7 +16,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
 from stores.errors import Conflict, InvalidSetting, Unavailable, ValidationFailed
-from stores.ledger.version import FileVersion
+from stores.ledger.version import RightsVersion
 
 READERS = 4
 WAIT_S = 20
@@ -44,7 +44,7 @@ class Database:
 
     writer: Engine
     reader: Engine
-    watch: FileVersion | None = None
+    watch: RightsVersion | None = None
 
     @property
     def is_sqlite(self) -> bool:
@@ -81,8 +81,8 @@ class Database:
                 with steady.begin():
                     yield steady
 
-    def version(self) -> int | None:
-        """A number that is another one after each commit, without a wait; None where it takes as long as a read."""
+    def rights_version(self) -> int | None:
+        """A number that grows when rights may have changed, without a wait; None where it takes as long as a read."""
         return None if self.watch is None else self.watch.current()
 
     def checkpoint(self) -> None:
@@ -159,7 +159,7 @@ def _open_sqlite(url: URL) -> Database:
     event.listen(writer, "connect", _prepare_writer)
     event.listen(writer, "begin", _begin_immediate)
     event.listen(reader, "connect", _prepare_reader)
-    return Database(writer, reader, FileVersion(Path(url.database)))
+    return Database(writer, reader, RightsVersion(Path(url.database)))
 
 
 _SHARED_BY_THREADS = {"check_same_thread": False}

@@ -36,6 +36,7 @@ from stores.ledger.standings import StandingReads
 from stores.ledger.teams import Teams
 from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
+from stores.ledger.version import count_rights
 
 CommitListener = Callable[[str, int], None]
 
@@ -85,6 +86,7 @@ class Ledger(_Records, _People):
         try:
             with database.write() as connection:
                 migrate(connection)
+                count_rights(connection)
                 epoch = _settle_epoch(connection)
         except BaseException:
             database.close()
@@ -120,12 +122,12 @@ class Ledger(_Records, _People):
         self.epoch = epoch
         return epoch
 
-    def version(self) -> int | None:
-        """A number that is another one after each commit by any process, without a wait; None on PostgreSQL.
+    def rights_version(self) -> int | None:
+        """A number that grows with each commit, of any process, that may change what somebody is allowed to do.
 
-        What was read after asking holds as long as the number does.
+        Told without a wait. What was read of rights after asking holds as long as the number does. None on PostgreSQL.
         """
-        return self._database.version()
+        return self._database.rights_version()
 
     def ping(self) -> None:
         """Make sure that the ledger answers.

@@ -101,6 +101,6 @@ def test_as_many_are_remembered_as_there_is_room_for() -> None:
 
 
 def test_a_closed_or_locked_file_has_no_version(place: Place) -> None:
-    assert place.ledger.version() == place.ledger.version()
+    assert place.ledger.rights_version() == place.ledger.rights_version()
     place.ledger.close()
-    assert place.ledger.version() is None
+    assert place.ledger.rights_version() is None
