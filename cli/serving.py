@@ -1,6 +1,7 @@
 """`engrain serve`."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import typer
@@ -25,7 +26,9 @@ def run_server(
 
     def announce(address: str) -> None:
         listening()
-        typer.echo(f"Engrain serves {address} (API {address}/api/docs, MCP {address}/mcp). Stop it with Ctrl-C.")
+        # The disk that standard output goes to may be full: serving is what counts.
+        with suppress(OSError):
+            typer.echo(f"Engrain serves {address} (API {address}/api/docs, MCP {address}/mcp). Stop it with Ctrl-C.")
 
     try:
         settings, warnings = read_settings(environ, host=host, port=port, data_dir=data_dir)

@@ -19,6 +19,7 @@ from stores.folder import holder
 
 READY_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 15.0
+LAST_WORDS_BYTES = 16_384
 _COMMAND = "from tools.launch import end_with_parent; end_with_parent(); from cli.main import app; app()"
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 """A proxy of the environment is for other hosts than this one."""
@@ -101,7 +102,9 @@ def _is_ready(address: str) -> bool:
 
 
 def _last_words(log: Path) -> str:
-    lines = log.read_text(errors="replace").strip().splitlines()
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - LAST_WORDS_BYTES))
+        lines = file.read(LAST_WORDS_BYTES).decode(errors="replace").strip().splitlines()
     return " | ".join(lines[-5:]) or "it said nothing"
 
 

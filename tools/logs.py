@@ -4,8 +4,9 @@ import logging
 import sys
 from collections import deque
 from collections.abc import MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, TextIO, cast
 
 import structlog
 from pydantic import Field
@@ -51,6 +52,24 @@ def _shown(entry: MutableMapping[str, Any]) -> JsonObject:
     }
 
 
+class PatientStream:
+    """A text stream that never fails its writer: where a line cannot be written, the line is lost, not the request."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write what can be written: the disk may be full, or the reader of a pipe gone."""
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Send what is waiting, if that goes."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+
 def configure_logs(level: str, style: Literal["json", "console"], ring: LogRing) -> None:
     """Send structured log lines to standard error, and a copy of each to the ring."""
     renderer: Any = structlog.processors.JSONRenderer()
@@ -68,7 +87,7 @@ def configure_logs(level: str, style: Literal["json", "console"], ring: LogRing)
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(file=cast("TextIO", PatientStream(sys.stderr))),
         cache_logger_on_first_use=False,
     )
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from sqlite3 import SQLITE_FULL
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, text
@@ -135,6 +136,7 @@ def upsert(dialect: str, table: Table) -> Any:  # noqa: ANN401, RUF100  (two dia
     return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
 
 
+_ROOM = "Make room on the disk of the data folder; reading goes on meanwhile."
 _URL_HELP = "Use sqlite:////absolute/path/ledger.sqlite or postgresql+psycopg://user@host/database."
 
 
@@ -226,6 +228,8 @@ def _translated() -> Iterator[None]:
     except (OperationalError, InterfaceError) as error:
         if getattr(error.orig, "sqlstate", None) in _RETRYABLE:
             raise Conflict("Another write got in between; nothing was changed.") from error
+        if getattr(error.orig, "sqlite_errorcode", None) == SQLITE_FULL:
+            raise Unavailable("The disk is full; nothing was changed.", remediation=_ROOM) from error
         raise Unavailable("The ledger cannot be used at this moment.") from error
     except PoolTimeout as error:
         raise Unavailable(f"The ledger was busy for {WAIT_S} seconds.") from error

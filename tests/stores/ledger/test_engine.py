@@ -80,6 +80,23 @@ def test_values_that_no_column_holds_are_refused_and_not_a_bug(ledger: Ledger) -
         ledger.changes(ORG, 2**70, 1)
 
 
+def test_a_full_disk_refuses_the_write_and_nothing_else(database: Database) -> None:
+    if not database.is_sqlite:
+        pytest.skip("only a file of our own fills up under our hands")
+    with database.write() as connection:
+        connection.exec_driver_sql("CREATE TABLE notes (text)")
+        pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
+    with database.writer.connect() as connection:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(Unavailable, match="full"), database.write() as connection:
+        connection.exec_driver_sql("INSERT INTO notes VALUES (zeroblob(100000))")
+    with database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM notes").scalar() == 0
+    with database.write() as connection:
+        connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
+        connection.exec_driver_sql("INSERT INTO notes VALUES (zeroblob(100000))")
+
+
 def test_a_server_that_does_not_answer_is_unavailable() -> None:
     with pytest.raises(Unavailable):
         Ledger.open("postgresql+psycopg://nobody@127.0.0.1:1/nothing")

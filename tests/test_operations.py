@@ -1,0 +1,108 @@
+"""What operators do and meet: a backup put back, the other graph engine, a log that cannot be written."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.test_crash import ENVIRON, client, indexes_are_level, sign_up, wait_for
+from tools.launch import ServerProcess, server_process
+
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def serving(data: Path, **environ: str) -> Iterator[tuple[ServerProcess, httpx2.Client]]:
+    """A server and a client of the account that it has, made with the first start."""
+    with server_process(data, environ=ENVIRON | environ) as server:
+        body = {"email": "crash@example.org", "password": "long enough"}
+        with client(server) as http:
+            answer = http.post("/api/auth/local/login", json=body)
+        token = answer.json()["access_token"] if answer.status_code == 200 else sign_up(server)
+        with client(server, token) as http:
+            yield server, http
+
+
+def note(http: httpx2.Client, marker: str, **fields: object) -> str:
+    body = {"name": f"Note {marker}", "content": f"The word {marker} is here.", "entity_type": "note", **fields}
+    return str(http.post("/api/entities", json=body, params={"sync": True}).raise_for_status().json()["id"])
+
+
+def found(http: httpx2.Client, query: str) -> list[str]:
+    results = http.post("/api/search", json={"query": query, "limit": 50}).raise_for_status().json()["results"]
+    return [hit["id"] for hit in results]
+
+
+def check(data: Path, **environ: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "from cli.main import app; app()", "check", "--data-dir", str(data)],
+        env=os.environ | environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_backup_that_is_put_back_is_what_is_found(tmp_path: Path) -> None:
+    data, backup = tmp_path / "data", tmp_path / "backup.sqlite"
+    with serving(data) as (_, http):
+        kept, deleted = note(http, "alpha"), note(http, "bravo")
+        with closing(sqlite3.connect(data / "ledger.sqlite")) as live, closing(sqlite3.connect(backup)) as copy:
+            live.backup(copy)
+        http.patch(f"/api/entities/{kept}", json={"name": "Renamed later"}, params={"sync": True}).raise_for_status()
+        http.delete(f"/api/entities/{deleted}").raise_for_status()
+        later = note(http, "charlie")
+    for left in ("ledger.sqlite-wal", "ledger.sqlite-shm"):
+        (data / left).unlink(missing_ok=True)
+    shutil.copy(backup, data / "ledger.sqlite")
+
+    with serving(data) as (server, http):
+        wait_for(lambda: indexes_are_level(server), 120)
+        assert http.get(f"/api/entities/{kept}").json()["name"] == "Note alpha"
+        assert http.get(f"/api/entities/{later}").status_code == 404
+        assert found(http, "bravo")[0] == deleted
+        assert set(found(http, "note")) == {kept, deleted}
+        new = note(http, "delta")
+        assert found(http, "delta")[0] == new
+    assert "every index equals the ledger" in check(data)
+
+
+def test_the_other_graph_engine_serves_and_may_be_changed_back(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with serving(data, ENGRAIN_GRAPH_ENGINE="kuzu") as (server, http):
+        first = note(http, "alpha")
+        second = note(http, "bravo", related_to=[first])
+        related = http.get(f"/api/entities/{second}", params={"related_limit": 5}).json()["related"]
+        assert [each["id"] for each in related] == [first]
+        assert set(found(http, "bravo")) == {first, second}
+        if Path("/proc/self/maps").exists():
+            libraries = Path(f"/proc/{server.process.pid}/maps").read_text()
+            assert "kuzu" in libraries
+            assert "ladybug" not in libraries
+    assert "every index equals the ledger" in check(data, ENGRAIN_GRAPH_ENGINE="kuzu")
+
+    with serving(data) as (server, http):
+        wait_for(lambda: indexes_are_level(server), 120)
+        assert set(found(http, "bravo")) == {first, second}
+    assert "every index equals the ledger" in check(data)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "server.log").symlink_to("/dev/full")
+    with serving(data) as (_, http):
+        assert found(http, "alpha") == []
+        assert http.get("/api/entities/nothing").status_code == 404
+        assert note(http, "alpha")
