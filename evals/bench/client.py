@@ -24,13 +24,17 @@ class Client:
         self._used_at = 0.0
         self._headers = {"Content-Type": "application/json"}
         if token:
-            self._headers["Authorization"] = f"Bearer {token}"
+            self.present(token)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._connection.close()
+
+    def present(self, token: str) -> None:
+        """Send a token with each request from now on."""
+        self._headers["Authorization"] = f"Bearer {token}"
 
     def signed_up(self, name: str) -> "Client":
         """Make an account with an organization of its own, and return a client of it."""

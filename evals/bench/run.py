@@ -10,12 +10,12 @@ from pathlib import Path
 
 from evals.bench.figures import Figure, table
 from evals.bench.floors import Floors, measure_floors
+from evals.bench.measurement import Measurement
 from evals.bench.stages import (
     ACKNOWLEDGED,
     GET,
     SEARCH,
     VISIBLE,
-    Measurement,
     bare_embedder,
     measure_server,
     measure_starts,

@@ -5,16 +5,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
-from typing import TypeVar
 
 from evals.bench.client import Client, encoded
 from evals.bench.figures import Figure, Target
-from evals.bench.process import processor_ms, resident_mb
+from evals.bench.identity import measure_identity
+from evals.bench.measurement import Measurement
+from evals.bench.process import resident_mb
 from evals.bench.texts import Record, questions, records
-from evals.timing import Spread, spread, timed_ms
+from evals.timing import spread, timed_ms
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
 from stores.errors import EngrainError
 from tools.create import BULK_LIMIT
@@ -24,39 +24,10 @@ from tools.settings import PREFIX, Settings
 BUSY_SHARE = 0.2
 """The part of the entities that is written while a second tenant searches; the ingest rate is that of the rest."""
 
-Item = TypeVar("Item")
-
 GET = "GET entity"
 ACKNOWLEDGED = "create, acknowledged (sync=false)"
 VISIBLE = "create, in every index (sync=true)"
 SEARCH = "hybrid search"
-
-
-@dataclass(slots=True)
-class Measurement:
-    """What has been measured so far, and what it is measured with."""
-
-    texts: list[Record]
-    quick: bool
-    say: Callable[[str], None]
-    pid: int = 0
-    """The server that is being measured."""
-    round_trip_ms: float = 0.0
-    """The cheapest request to this server, from this client."""
-    figures: list[Figure] = field(default_factory=list)
-
-    def times(self, count: int) -> int:
-        """How often to call; a quick run calls a fifth as often."""
-        return count // 5 if self.quick else count
-
-    def calls(self, action: Callable[[Item], object], items: Sequence[Item]) -> tuple[Spread, str]:
-        """Time each call; add what the server's processors did for one on average, background work included."""
-        before = processor_ms(self.pid)
-        times = spread(timed_ms(action, items))
-        after = processor_ms(self.pid)
-        if before is None or after is None:
-            return times, ""
-        return times, f"server's processor time {(after - before) / len(items):.1f} ms each"
 
 
 @contextmanager
@@ -105,6 +76,7 @@ def measure_server(measurement: Measurement, data: Path) -> None:
             _two_tenants(measurement, first, second, measurement.texts[:busy])
             _single_requests(measurement, first)
             _searches(measurement, first)
+            measure_identity(measurement, server.address)
         _memory(measurement)
 
 
