@@ -106,7 +106,7 @@ class Accounts:
         identity = self.ledger.identity(session.user_id, session.organization_id, session.id)
         if identity is None:
             raise AuthenticationRequired("The session has ended.")
-        return self._signed_in(identity, session)
+        return self.signed_in(identity, session)
 
     def switch(self, session_id: str, organization_id: str, audit: AuditDraft | None = None) -> SignedIn:
         """Move a session to another organization of its user, with both tokens rotated.
@@ -119,7 +119,7 @@ class Accounts:
         identity = self.ledger.identity(session.user_id, organization_id, session.id) if session else None
         if session is None or identity is None:
             raise AuthenticationRequired("The session has ended.")
-        return self._signed_in(identity, session)
+        return self.signed_in(identity, session)
 
     def recall(self, token: str) -> Principal | None:
         """The caller that `authenticate` would return, if that can be told without waiting for anything."""
@@ -192,20 +192,25 @@ class Accounts:
         return principal_of(*found)
 
     def _start_session(self, user: User, organization: Organization, role: Role) -> SignedIn:
+        session = self.new_session(user.id, organization.id)
+        self.ledger.create_session(session)
+        return self.signed_in(Identity(user, organization, role, session), session)
+
+    def new_session(self, user_id: str, organization_id: str) -> Session:
+        """Make a session that begins now, not stored yet; `replace` adds what it is known by."""
         now = self.clock()
-        session = Session(
+        return Session(
             id=str(uuid.uuid4()),
-            user_id=user.id,
-            organization_id=organization.id,
+            user_id=user_id,
+            organization_id=organization_id,
             refresh_id=str(uuid.uuid4()),
             created_at=now,
             expires_at=now + self.tokens.refresh_lifetime,
             revoked_at=None,
         )
-        self.ledger.create_session(session)
-        return self._signed_in(Identity(user, organization, role, session), session)
 
-    def _signed_in(self, identity: Identity, session: Session) -> SignedIn:
+    def signed_in(self, identity: Identity, session: Session) -> SignedIn:
+        """Make both tokens of a session that is stored."""
         whose = (session.user_id, session.organization_id, session.id)
         return SignedIn(
             identity=identity,

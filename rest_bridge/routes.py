@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
+from auth.origin import client_of, user_agent_of
 from rest_bridge.authentication import PRINCIPAL, require_principal
 from rest_bridge.bodies import parse_object, read_body
 from rest_bridge.cookies import (
@@ -23,6 +24,7 @@ from rest_bridge.cookies import (
     setting_headers,
 )
 from rest_bridge.envelope import CLEAR_COOKIES
+from rest_bridge.mcp_discovery import base_url
 from rest_bridge.query_strings import Coercion, read_query
 from rest_bridge.rate_limits import FixedWindow
 from rest_bridge.request_ids import REQUEST_ID
@@ -36,6 +38,7 @@ from tools.threads import in_thread
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024
+USER_AGENT_LIMIT = 500
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _TAG = re.compile(r'(?:W/)?("?)([1-9][0-9]{0,17})\1')
 
@@ -91,7 +94,7 @@ class Endpoint:
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         """Serve one request, from its rights to its answer."""
         principal = scope.get(PRINCIPAL)
-        client = (scope.get("client") or ("",))[0]
+        client = client_of(scope)
         if self.limit is not None:
             # Being signed in buys no further guesses at a public route.
             self.limit.take(client if principal is None or self.operation.roles is None else principal.user_id)
@@ -104,7 +107,13 @@ class Endpoint:
             request = await in_thread(self.request_of, scope, body)
         else:
             request = self.request_of(scope, body)
-        call = Call(principal, request_id=scope[REQUEST_ID], client=client)
+        call = Call(
+            principal,
+            request_id=scope[REQUEST_ID],
+            client=client,
+            user_agent=Headers(scope=scope).get("user-agent", "")[:USER_AGENT_LIMIT],
+            server=base_url(scope, self.app.settings),
+        )
         outcome = await execute(self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"])
         return self.respond(scope, outcome)
 

@@ -13,6 +13,6 @@ def deed(
     details: JsonObject | None = None,
 ) -> AuditDraft:
     """Draft the entry of something that the caller does; an organization of None is the server."""
-    request: JsonObject = {"request_id": call.request_id, "address": call.client}
+    request: JsonObject = {"request_id": call.request_id, "address": call.client, "user_agent": call.user_agent}
     actor = call.principal.user_id if call.principal else None
     return AuditDraft(action, organization_id, actor, resource, details or {}, request)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from auth.origin import Origin
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired
 from stores.records import JsonObject, Role
@@ -51,6 +52,12 @@ class Call:
     request_id: str = ""
     client: str = ""
     """The peer's address, for limits and audit."""
+    user_agent: str = ""
+    """The User-Agent header, for the list of sign-ins and audit."""
+    user_agent: str = ""
+    """What the peer says that it is, cut short."""
+    server: str = ""
+    """The address under which the caller reaches this server, without a slash at its end."""
 
     @property
     def caller(self) -> Principal:
@@ -58,6 +65,11 @@ class Call:
         if self.principal is None:
             raise AuthenticationRequired("Authentication is required.")
         return self.principal
+
+    @property
+    def origin(self) -> Origin:
+        """Where the call came from."""
+        return Origin(self.request_id, self.client, self.user_agent)
 
 
 @dataclass(frozen=True, slots=True)
