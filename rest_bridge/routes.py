@@ -38,7 +38,6 @@ from tools.threads import in_thread
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024
-USER_AGENT_LIMIT = 500
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _TAG = re.compile(r'(?:W/)?("?)([1-9][0-9]{0,17})\1')
 
@@ -111,7 +110,7 @@ class Endpoint:
             principal,
             request_id=scope[REQUEST_ID],
             client=client,
-            user_agent=Headers(scope=scope).get("user-agent", "")[:USER_AGENT_LIMIT],
+            user_agent=user_agent_of(scope),
             server=base_url(scope, self.app.settings),
         )
         outcome = await execute(self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"])

@@ -11,6 +11,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic_core import to_json
 
+from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError, ValidationFailed
 from tools.app import App
@@ -67,8 +68,7 @@ def caller_of_request(context: Context) -> Principal | None:
     Never from a context variable: those survive into the next request on a connection. Without a request there is
     no caller: a missing token never means the local owner.
     """
-    scope = getattr(context.request, "scope", None) or {}
-    principal = scope.get(PRINCIPAL)
+    principal = _scope(context).get(PRINCIPAL)
     return principal if isinstance(principal, Principal) else None
 
 
@@ -156,7 +156,8 @@ class Toolbox:
             )
         request = parse(operation.request, dict(arguments), strict_names=True, where="arguments")
         key = getattr(request, "idempotency_key", None)
-        call = Call(principal, request_id=request_id)
+        scope = _scope(context)
+        call = Call(principal, request_id=request_id, client=client_of(scope), user_agent=user_agent_of(scope))
         return await execute(self.app, operation, call, request, idempotency_key=key)
 
     async def list_resources(
@@ -230,5 +231,9 @@ def _refused(error: EngrainError, request_id: str) -> types.CallToolResult:
 
 
 def _request_id(context: Context) -> str:
-    scope = getattr(context.request, "scope", None) or {}
-    return str(scope.get(REQUEST_ID, ""))
+    return str(_scope(context).get(REQUEST_ID, ""))
+
+
+def _scope(context: Context) -> Mapping[str, Any]:
+    """The ASGI scope of the message's request; empty for transports without HTTP."""
+    return getattr(context.request, "scope", None) or {}

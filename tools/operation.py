@@ -54,8 +54,6 @@ class Call:
     """The peer's address, for limits and audit."""
     user_agent: str = ""
     """The User-Agent header, for the list of sign-ins and audit."""
-    user_agent: str = ""
-    """What the peer says that it is, cut short."""
     server: str = ""
     """The address under which the caller reaches this server, without a slash at its end."""
 
