@@ -15,7 +15,7 @@ from rest_bridge.cookies import ACCESS_COOKIE
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
 from rest_bridge.schemas import hoisted, referenced, without_titles
-from tools.operation import Operation, Route
+from tools.operation import Operation, Redirect, Route
 from tools.threads import in_thread
 
 Schema = dict[str, Any]
@@ -54,6 +54,14 @@ _REPLAYED: Schema = {
         "description": "`true` when this repeats the stored answer of an earlier request with the same key.",
         "schema": {"type": "string", "const": "true"},
     }
+}
+_REDIRECT: Schema = {
+    "Location": {
+        "description": "Where the browser goes next.",
+        "required": True,
+        "schema": {"type": "string", "format": "uri-reference"},
+    },
+    "Set-Cookie": {"description": "What the browser keeps.", "schema": {"type": "string"}},
 }
 _IDEMPOTENCY_KEY: Schema = {
     "name": "Idempotency-Key",
@@ -192,7 +200,9 @@ def _body(
 def _responses(operation: Operation, route: Route, placement: Placement, models: Models) -> Schema:
     headers = {**_STAMPS, **(_REPLAYED if operation.mutates else {})}
     success: Schema = {"description": HTTPStatus(route.status).phrase, "headers": headers}
-    if route.status != HTTPStatus.NO_CONTENT:
+    if issubclass(operation.result, Redirect):
+        headers |= _REDIRECT
+    elif route.status != HTTPStatus.NO_CONTENT:
         success["content"] = {"application/json": {"schema": models[operation.result, "serialization"]}}
     errors = sorted(_statuses(operation, route, placement))
     return {str(route.status): success} | {str(status): error_response(status) for status in errors}

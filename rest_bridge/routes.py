@@ -32,7 +32,7 @@ from stores.errors import InvalidRequest, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
 from tools.execute import execute
-from tools.operation import Call, Operation, Outcome, Request, Route
+from tools.operation import Call, Operation, Outcome, Redirect, Request, Route
 from tools.parsing import refusal, refuse_unstorable
 from tools.threads import in_thread
 
@@ -82,6 +82,7 @@ class Endpoint:
         self.route = route
         self.placement = Placement.of(operation, route)
         self.coercion = Coercion(operation.request.model_json_schema())
+        self.redirects = issubclass(operation.result, Redirect)
         limited = route.rate is not None and app.settings.rate_limit_enabled
         self.limit = FixedWindow.parse(route.rate) if route.rate and limited else None
 
@@ -112,6 +113,7 @@ class Endpoint:
             client=client,
             user_agent=user_agent_of(scope),
             server=base_url(scope, self.app.settings),
+            cookies=read_cookies(Headers(scope=scope)) if self.redirects else {},
         )
         outcome = await execute(self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"])
         return self.respond(scope, outcome)
@@ -186,6 +188,8 @@ class Endpoint:
 
     def respond(self, scope: Scope, outcome: Outcome) -> Response:
         """Make the answer: the operation's status, the result as JSON, and the session cookies."""
+        if isinstance(outcome.result, Redirect):
+            return self.redirect(scope, outcome.result)
         headers = {"Cache-Control": "no-store"}
         if outcome.replayed:
             headers["Idempotency-Replayed"] = "true"
@@ -210,9 +214,20 @@ class Endpoint:
             (ACCESS_COOKIE, body.get("access_token"), settings.access_token_expire_minutes * 60),
             (REFRESH_COOKIE, body.get("refresh_token"), settings.refresh_token_expire_days * 86_400),
         ]
-        secure = scope.get("scheme") == "https" or settings.environment == "production"
         held = [(name, token, lifetime) for name, token, lifetime in tokens if isinstance(token, str)]
-        return setting_headers(held, secure=secure)
+        return setting_headers(held, secure=self.is_secure(scope))
+
+    def redirect(self, scope: Scope, result: Redirect) -> Response:
+        """Send a browser elsewhere; where it comes from is not told, because that address may hold a code."""
+        headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "Location": result.location}
+        response = Response(None, self.route.status, headers)
+        cookies = [(cookie.name, cookie.value, cookie.lifetime_s) for cookie in result.cookies]
+        response.raw_headers.extend(setting_headers(cookies, secure=self.is_secure(scope)))
+        return response
+
+    def is_secure(self, scope: Scope) -> bool:
+        """Whether cookies travel encrypted only."""
+        return scope.get("scheme") == "https" or self.app.settings.environment == "production"
 
 
 class PathEndpoint:

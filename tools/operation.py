@@ -40,6 +40,23 @@ class Nothing(Result):
     """An answer without a body (204)."""
 
 
+class Cookie(Result):
+    """A cookie for a browser: HttpOnly, SameSite=Lax, for every path; Secure where the way is."""
+
+    name: str
+    value: str
+    lifetime_s: int
+    """Seconds; 0 takes the cookie away."""
+
+
+class Redirect(Result):
+    """An answer for a browser that has no body (302): where to go, and which cookies to keep."""
+
+    location: str
+    """An absolute URL, or a path of this server; ASCII."""
+    cookies: tuple[Cookie, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of an operation: who asks, and what must survive a retry."""
@@ -56,6 +73,8 @@ class Call:
     """The User-Agent header, for the list of sign-ins and audit."""
     server: str = ""
     """The address under which the caller reaches this server, without a slash at its end."""
+    cookies: Mapping[str, str] = field(default_factory=dict)
+    """The browser's cookies by name; only for operations that answer with a `Redirect`."""
 
     @property
     def caller(self) -> Principal:

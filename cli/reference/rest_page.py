@@ -8,7 +8,7 @@ from rest_bridge.openapi import build_document
 from rest_bridge.routes import Placement
 from rest_bridge.schemas import without_titles
 from tools.catalogue import OPERATIONS
-from tools.operation import Operation, Route
+from tools.operation import Operation, Redirect, Route
 from tools.version import VERSION
 
 INTRO = """\
@@ -70,6 +70,8 @@ def _places(placement: Placement) -> dict[str, str]:
 
 def _facts(operation: Operation, route: Route) -> str:
     answer = model_link(operation.result.__name__) if operation.result.model_fields else "nothing"
+    if issubclass(operation.result, Redirect):
+        answer = "a redirect for a browser"
     facts = [f"Answers {route.status} with {answer}."]
     roles = sorted(operation.roles or (), key=("owner", "admin", "member", "viewer").index)
     facts.append(f"For {spoken([role.capitalize() for role in roles])}." if roles else "Needs no authentication.")
