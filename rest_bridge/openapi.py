@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
+from rest_bridge.bodies import FORM
 from rest_bridge.cookies import ACCESS_COOKIE
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
@@ -194,7 +195,8 @@ def _body(
         if not required:
             del schemas[name]["required"]
         reference = {"$ref": _PREFIX + name}
-    return {"required": bool(required), "content": {"application/json": {"schema": reference}}}
+    kinds = ("application/json", FORM) if operation.route and operation.route.takes_form else ("application/json",)
+    return {"required": bool(required), "content": {kind: {"schema": reference} for kind in kinds}}
 
 
 def _responses(operation: Operation, route: Route, placement: Placement, models: Models) -> Schema:

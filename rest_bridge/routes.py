@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from auth.origin import client_of, user_agent_of
 from rest_bridge.authentication import PRINCIPAL, require_principal
-from rest_bridge.bodies import parse_object, read_body
+from rest_bridge.bodies import is_form, parse_form, parse_object, read_body
 from rest_bridge.cookies import (
     ACCESS_COOKIE,
     REFRESH_COOKIE,
@@ -146,10 +146,10 @@ class Endpoint:
     def fields_of(self, scope: Scope, body: bytes) -> JsonObject:
         """Collect the fields from path, query, headers and body; unknown names are left out."""
         headers = Headers(scope=scope)
-        given = parse_object(body, headers.get("content-type"))
+        given = self.body_of(body, headers.get("content-type"))
         data = {name: given[name] for name in self.placement.body & given.keys()}
         if self.placement.query:
-            data |= self.coercion.query(self.placement.query, read_query(scope))
+            data |= self.coercion.fields(self.placement.query, read_query(scope), "query")
         for header, name in self.placement.headers.items():
             if header in headers:
                 # Read even where the field itself is there, and wins: a malformed one is a mistake all the same.
@@ -159,6 +159,17 @@ class Endpoint:
         if self.route.cookies:
             self.read_refresh_cookie(scope, headers, data)
         return data
+
+    def body_of(self, body: bytes, content_type: str | None) -> JsonObject:
+        """Read the body as JSON, or as a form where the operation takes one.
+
+        Raises:
+            UnsupportedMediaType: It is neither.
+            ValidationFailed: It is not well-formed.
+        """
+        if self.route.takes_form and is_form(content_type):
+            return self.coercion.fields(self.placement.body, parse_form(body), "body")
+        return parse_object(body, content_type)
 
     def read_refresh_cookie(self, scope: Scope, headers: Headers, data: JsonObject) -> None:
         """Let the cookie stand in for a refresh token that the body does not name."""

@@ -111,7 +111,8 @@ class MeView(Result):
     org_role: Role
 
 
-def _signed_in(signed: SignedIn) -> SignedInView:
+def signed_in_view(signed: SignedIn) -> SignedInView:
+    """Show a sign-in with its tokens."""
     user, organization = signed.identity.user, signed.identity.organization
     return SignedInView(
         user=UserBrief(id=user.id, email=user.email, name=user.name),
@@ -142,14 +143,14 @@ async def sign_up(app: App, call: Call, request: SignUpRequest) -> SignedInView:
     if not app.settings.signup_enabled:
         raise Forbidden("signup_disabled", code="signup_disabled", remediation="Ask the operator for an account.")
     enter = partial(app.accounts.sign_up, request.email, request.password, request.name)
-    return _signed_in(await _enter(app, call, request, enter))
+    return signed_in_view(await _enter(app, call, request, enter))
 
 
 async def log_in(app: App, call: Call, request: LogInRequest) -> SignedInView:
     """Sign in with e-mail and password."""
     require_local_auth(app)
     enter = partial(app.accounts.sign_in, request.email, request.password)
-    return _signed_in(await _enter(app, call, request, enter))
+    return signed_in_view(await _enter(app, call, request, enter))
 
 
 async def _enter(

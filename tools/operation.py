@@ -109,6 +109,8 @@ class Route:
     """Statuses beyond 401, 403, 422 and 500 that this route can answer, for OpenAPI."""
     rate: str | None = None
     """`5/minute` and so on, per caller or address; None for no limit."""
+    takes_form: bool = False
+    """Whether the body may be a form as well, as OAuth clients send it."""
 
 
 @dataclass(frozen=True, slots=True)
