@@ -20,6 +20,7 @@ from rest_bridge.late_mcp import LateMcp
 from rest_bridge.mcp_discovery import MCP_PATH, METADATA_PATH, ResourceMetadata
 from rest_bridge.metrics import Metrics, MetricsPage
 from rest_bridge.openapi import Document, build_document
+from rest_bridge.pages.routes import build_pages
 from rest_bridge.request_ids import RequestIds, log_exchange
 from rest_bridge.routes import build_routes
 from rest_bridge.websocket import EventSocket
@@ -40,6 +41,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
         return await in_thread(app.accounts.authenticate, token) if known is None else known
 
     mcp = LateMcp(app, operations)
+    api = build_routes(app, operations)
 
     @cache
     def document() -> dict[str, Any]:
@@ -58,7 +60,8 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             Document(lambda: to_json(document()), "application/json").at("/api/openapi.json"),
             Document(lambda: render_page(document()).encode(), "text/html", POLICY).at("/api/docs"),
             Route("/metrics", MetricsPage(app, metrics), methods=["GET"]),
-            *build_routes(app, operations),
+            *api,
+            *build_pages(app, api),
             WebSocketRoute("/api/ws", EventSocket(app, authenticate)),
             Route(METADATA_PATH, ResourceMetadata(app.settings), methods=["GET"]),
             Route(MCP_PATH, mcp),

@@ -1,0 +1,20 @@
+"""Where the pages are."""
+
+from collections.abc import Iterable
+
+from starlette.routing import BaseRoute, Route
+
+from rest_bridge.pages.endpoint import Page
+from rest_bridge.pages.login import LoginPage
+from rest_bridge.pages.operations import Operations
+from rest_bridge.pages.visitors import LOGIN_PATH
+from tools.app import App
+
+
+def build_pages(app: App, api: Iterable[BaseRoute]) -> list[Route]:
+    """Make the routes of all pages; `api` are those of the operations that the pages do."""
+    operations = Operations(api)
+    pages: dict[str, Page] = {
+        LOGIN_PATH: LoginPage(app, operations),
+    }
+    return [Route(path, page, methods=list(page.methods)) for path, page in pages.items()]
