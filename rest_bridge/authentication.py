@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.principal import Principal
-from rest_bridge.cookies import ACCESS_COOKIE, read_cookies, require_same_origin
+from rest_bridge.cookies import ACCESS_COOKIE, require_same_origin, session_cookie
 from stores.errors import AuthenticationRequired, EngrainError
 
 PRINCIPAL = "engrain.principal"
@@ -29,11 +29,18 @@ class Credential:
 
 
 def presented(headers: Headers) -> tuple[Literal["header", "cookie"], str] | None:
-    """Find the token of a request: the bearer header wins over the cookie."""
-    scheme, _, token = headers.get("authorization", "").partition(" ")
+    """Find the token of a request: the bearer header wins over the cookie.
+
+    Raises:
+        AuthenticationRequired: There are several, and nothing tells which one counts.
+    """
+    given = headers.getlist("authorization")
+    if len(given) > 1:
+        raise AuthenticationRequired("The request has several Authorization headers.", remediation="Send one of them.")
+    scheme, _, token = "".join(given).partition(" ")
     if scheme.lower() == "bearer":
         return "header", token.strip()
-    cookie = read_cookies(headers).get(ACCESS_COOKIE)
+    cookie = session_cookie(headers, ACCESS_COOKIE)
     return ("cookie", cookie) if cookie else None
 
 
@@ -52,7 +59,10 @@ class Authentication:
 
     async def resolve(self, headers: Headers) -> tuple[Principal | None, Credential | None]:
         """Return the caller and the credential; the caller is None if there is none or it does not hold."""
-        found = presented(headers)
+        try:
+            found = presented(headers)
+        except AuthenticationRequired as error:
+            return None, Credential("header" if "authorization" in headers else "cookie", "", error)
         if found is None:
             return None, None
         source, token = found

@@ -4,6 +4,7 @@ import asyncio
 from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from rest_bridge.envelope import HeadTooLarge, refusal
 from rest_bridge.request_ids import REQUEST_ID, request_id_of
@@ -12,6 +13,7 @@ from tools.version import VERSION
 
 HEAD_LIMIT = 64 * 1024
 """Bytes of a request line and its headers together."""
+_HANDSHAKE = "Open a WebSocket with GET, and with at most 128 headers of 8 KiB each."
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -42,6 +44,13 @@ class BoundedProtocol(HttpToolsProtocol):
         """Begin with the next head."""
         super().on_message_complete()
         self._in_head = True
+
+    def handle_websocket_upgrade(self) -> None:
+        """Open a WebSocket, unless its library refuses to read the head: uvicorn would wait for it for ever."""
+        super().handle_websocket_upgrade()
+        taken_over = self.transport.get_protocol()
+        if isinstance(taken_over, WebSocketsSansIOProtocol) and not taken_over.handshake_initiated:
+            self._refuse(InvalidRequest("The handshake cannot be read.", remediation=_HANDSHAKE))
 
     def send_400_response(self, msg: str) -> None:
         """Answer what cannot be read as HTTP."""

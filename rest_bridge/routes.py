@@ -13,7 +13,8 @@ from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
 from auth.origin import client_of, user_agent_of
-from rest_bridge.authentication import PRINCIPAL, require_principal
+from auth.principal import Principal
+from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential, require_principal
 from rest_bridge.bodies import is_form, parse_form, parse_object, read_body
 from rest_bridge.cookies import (
     ACCESS_COOKIE,
@@ -21,6 +22,7 @@ from rest_bridge.cookies import (
     clearing_headers,
     read_cookies,
     require_same_origin,
+    session_cookie,
     setting_headers,
 )
 from rest_bridge.envelope import CLEAR_COOKIES
@@ -93,13 +95,12 @@ class Endpoint:
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         """Serve one request, from its rights to its answer."""
-        principal = scope.get(PRINCIPAL)
+        principal: Principal | None = scope.get(PRINCIPAL)
         client = client_of(scope)
         if self.limit is not None:
             # Being signed in buys no further guesses at a public route.
             self.limit.take(client if principal is None or self.operation.roles is None else principal.user_id)
-        if self.operation.roles is not None:
-            principal = require_principal(scope, self.trusted_origins)
+        principal = self.caller(scope)
         key = self.idempotency_key(scope)
         body = await read_body(scope, receive, self.route.body_limit) if self.placement.body else b""
         if len(body) > LARGE_BODY:
@@ -117,6 +118,21 @@ class Endpoint:
         )
         outcome = await execute(self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"])
         return self.respond(scope, outcome)
+
+    def caller(self, scope: Scope) -> Principal | None:
+        """Return who calls; None where nobody has to.
+
+        Raises:
+            AuthenticationRequired: Somebody has to.
+            Forbidden: A page of another site uses the visitor's cookie, or would sign the visitor in.
+        """
+        if self.operation.roles is not None:
+            return require_principal(scope, self.trusted_origins)
+        credential: Credential | None = scope.get(CREDENTIAL)
+        if self.route.cookies == "set" or (credential is not None and credential.source == "cookie"):
+            require_same_origin(scope, self.trusted_origins)
+        principal: Principal | None = scope.get(PRINCIPAL)
+        return principal
 
     def idempotency_key(self, scope: Scope) -> str | None:
         """Return the caller's key for this write.
@@ -175,11 +191,11 @@ class Endpoint:
         """Let the cookie stand in for a refresh token that the body does not name."""
         if "refresh_token" not in self.placement.body or data.get("refresh_token") is not None:
             return
-        token = read_cookies(headers).get(REFRESH_COOKIE)
+        scope[CLEAR_COOKIES] = True
+        token = session_cookie(headers, REFRESH_COOKIE)
         if token:
             require_same_origin(scope, self.trusted_origins)
             data["refresh_token"] = token
-            scope[CLEAR_COOKIES] = True
 
     def validate(self, data: JsonObject) -> Request:
         """Validate the fields as JSON, where "5" is no integer, and name a faulty one by where it stands.
