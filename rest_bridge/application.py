@@ -14,6 +14,7 @@ from starlette.routing import Route, WebSocketRoute
 from auth.principal import Principal
 from rest_bridge import health
 from rest_bridge.authentication import Authentication
+from rest_bridge.browser_rules import standing_rules
 from rest_bridge.docs_page import POLICY, render_page
 from rest_bridge.envelope import HANDLERS, Faults
 from rest_bridge.late_mcp import LateMcp
@@ -67,7 +68,12 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             Route(MCP_PATH, mcp),
         ],
         middleware=[
-            Middleware(RequestIds, version=VERSION, observers=(log_exchange, metrics.observe)),
+            Middleware(
+                RequestIds,
+                version=VERSION,
+                observers=(log_exchange, metrics.observe),
+                standing=standing_rules(is_https=app.settings.is_https),
+            ),
             *_cors(app.settings.cors_origins),
             Middleware(Faults),
             Middleware(Authentication, authenticate=authenticate),

@@ -254,7 +254,8 @@ class Endpoint:
 
     def is_secure(self, scope: Scope) -> bool:
         """Whether cookies travel encrypted only."""
-        return scope.get("scheme") == "https" or self.app.settings.environment == "production"
+        settings = self.app.settings
+        return scope.get("scheme") == "https" or settings.environment == "production" or settings.is_https
 
 
 class PathEndpoint:

@@ -76,6 +76,9 @@ class Settings(BaseModel):
     rate_limit_enabled: bool = Field(True, description="Whether sign-in routes limit the number of tries.")
     cors_origins: tuple[str, ...] = Field((), description="Origins that browsers may call from; comma-separated.")
     allowed_hosts: tuple[str, ...] = Field((), description="Extra Host headers accepted by /mcp; comma-separated.")
+    trusted_proxies: tuple[str, ...] = Field(
+        (), description="Addresses or networks of proxies whose X-Forwarded-* headers are believed; comma-separated."
+    )
     metrics_scrape_token: str | None = Field(None, description="Token for /metrics off loopback.", repr=False)
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
     log_format: Literal["json", "console"] = Field("console", description="How log lines look.")
@@ -94,11 +97,19 @@ class Settings(BaseModel):
             )
         if self.mcp_auth_mode == "off" and not self.on_loopback:
             raise ValueError("ENGRAIN_MCP_AUTH_MODE=off is for loopback only: listen on 127.0.0.1 or set it to `auto`")
+        for proxy in self.trusted_proxies:
+            if not _is_network(proxy):
+                raise ValueError(f"ENGRAIN_TRUSTED_PROXIES names {proxy!r}, which is no address and no network")
         if self.embedding_provider in ("openai", "ollama") and not self.embedding_model:
             raise ValueError(
                 f"ENGRAIN_EMBEDDING_MODEL is needed with ENGRAIN_EMBEDDING_PROVIDER={self.embedding_provider}"
             )
         return self
+
+    @property
+    def is_https(self) -> bool:
+        """Whether the public address is HTTPS, whatever stands between it and this server."""
+        return self.base_url is not None and self.base_url.lower().startswith("https://")
 
     @property
     def on_loopback(self) -> bool:
@@ -116,12 +127,20 @@ class Settings(BaseModel):
         return self.database_url or f"sqlite:///{(self.data_dir / 'ledger.sqlite').absolute()}"
 
 
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _field_of(name: str) -> str:
     return name.removeprefix(PREFIX).lower()
 
 
 def _is_list(field: str) -> bool:
-    return field in ("cors_origins", "allowed_hosts")
+    return field in ("cors_origins", "allowed_hosts", "trusted_proxies")
 
 
 def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Settings, list[str]]:
