@@ -41,11 +41,16 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "get_profile": lambda *_: [{}],
     "get_preferences": lambda *_: [{}],
     "list_sessions": lambda *_: [{}],
+    "describe_device": lambda query, _: [{"user_code": query}],
     "list_organizations": lambda *_: [{}],
     "get_organization": lambda query, _: [{"org_slug": query}],
     "list_members": lambda query, _: [{"org_slug": query}],
     "list_invitations": lambda query, _: [{"org_slug": query}],
     "list_project_members": lambda _, hidden: [{"project_id": hidden}],
+    "list_teams": lambda *_: [{}],
+    "get_team": lambda _, hidden: [{"team_id": hidden}],
+    "list_team_members": lambda _, hidden: [{"team_id": hidden}],
+    "list_team_projects": lambda _, hidden: [{"team_id": hidden}],
     "logs": lambda *_: [{"limit": 500}],
 }
 

@@ -7,6 +7,7 @@ from tools import (
     api_keys,
     change,
     create,
+    device,
     entities,
     explore,
     ingest,
@@ -21,6 +22,8 @@ from tools import (
     search,
     sessions,
     slices,
+    team_members,
+    teams,
 )
 from tools.operation import Operation
 
@@ -29,11 +32,14 @@ OPERATIONS: tuple[Operation, ...] = (
     *api_keys.OPERATIONS,
     *profile.OPERATIONS,
     *sessions.OPERATIONS,
+    *device.OPERATIONS,
     *password_reset.OPERATIONS,
     *organizations.OPERATIONS,
     *members.OPERATIONS,
     *invitations.OPERATIONS,
     *project_members.OPERATIONS,
+    *teams.OPERATIONS,
+    *team_members.OPERATIONS,
     *search.OPERATIONS,
     *create.OPERATIONS,
     *entities.OPERATIONS,
