@@ -1,4 +1,4 @@
-"""The only module that reads the environment: `ENGRAIN_*`, typed, documented and validated at the start."""
+"""The only module that reads the server's environment: `ENGRAIN_*`, typed, documented and validated at the start."""
 
 import difflib
 import ipaddress
@@ -11,8 +11,11 @@ import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from stores.errors import InvalidSetting
+from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
+from tools.client_settings import PREFIX
 
-PREFIX = "ENGRAIN_"
+__all__ = ["PREFIX", "Settings", "read_settings"]
+
 LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 
 
@@ -155,6 +158,8 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
     warnings = []
     for name in sorted(key for key in environ if key.startswith(PREFIX)):
         field = _field_of(name)
+        if field in CLIENT_SETTINGS:
+            continue
         if field not in Settings.model_fields:
             warnings.append(_unknown(name))
         elif environ[name] != "":
@@ -168,7 +173,7 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(_field_of(name), Settings.model_fields, n=1)
+    near = difflib.get_close_matches(_field_of(name), [*Settings.model_fields, *CLIENT_SETTINGS], n=1)
     hint = f"; did you mean {PREFIX}{near[0].upper()}?" if near else ""
     return f"{name} is not a setting of Engrain{hint}"
 
