@@ -25,6 +25,10 @@ class Origin:
         return {name: value for name, value in parts.items() if value}
 
 
+NOWHERE = Origin()
+"""Of what no request asked for."""
+
+
 def client_of(scope: Mapping[str, Any]) -> str:
     """Read the peer's address off an ASGI scope."""
     return str((scope.get("client") or ("",))[0])

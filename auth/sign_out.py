@@ -1,19 +1,22 @@
 """Ending sessions: by logging out, and by a new password."""
 
 from auth.accounts import Accounts
+from auth.origin import NOWHERE, Origin
 from auth.principal import Principal
 from auth.rights import require_session
 from stores.errors import AuthenticationRequired, InvalidRequest
 from stores.ledger import AuditDraft
 
 
-def log_out(accounts: Accounts, principal: Principal | None, refresh_token: str | None) -> None:
+def log_out(
+    accounts: Accounts, principal: Principal | None, refresh_token: str | None, origin: Origin = NOWHERE
+) -> None:
     """End the caller's session, and that of the refresh token where its signature and date hold. Blocks.
 
     A spent refresh token ends its session too, as it does where it is presented for a new pair.
     """
     if principal is not None and principal.session_id is not None:
-        accounts.ledger.revoke_session(principal.session_id, user_id=principal.user_id)
+        end_session(accounts, principal.session_id, principal.user_id, origin)
     if refresh_token is None:
         return
     try:
@@ -21,7 +24,16 @@ def log_out(accounts: Accounts, principal: Principal | None, refresh_token: str 
     except AuthenticationRequired:
         return
     if claims.session_id is not None:
-        accounts.ledger.revoke_session(claims.session_id, user_id=claims.user_id)
+        end_session(accounts, claims.session_id, claims.user_id, origin)
+
+
+def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origin) -> bool:
+    """End a session at once if it is that user's; tell whether it was, and had not ended before. Blocks."""
+    session = accounts.ledger.session(session_id)
+    if session is None or session.user_id != user_id:
+        return False
+    audit = AuditDraft("session.end", session.organization_id, user_id, session_id, {}, origin.described())
+    return accounts.ledger.revoke_session(session_id, user_id=user_id, audit=audit)
 
 
 def change_password(accounts: Accounts, principal: Principal, current: str, new: str, audit: AuditDraft) -> None:

@@ -142,14 +142,14 @@ async def sign_up(app: App, call: Call, request: SignUpRequest) -> SignedInView:
     require_local_auth(app)
     if not app.settings.signup_enabled:
         raise Forbidden("signup_disabled", code="signup_disabled", remediation="Ask the operator for an account.")
-    enter = partial(app.accounts.sign_up, request.email, request.password, request.name)
+    enter = partial(app.accounts.sign_up, request.email, request.password, request.name, call.origin)
     return signed_in_view(await _enter(app, call, request, enter))
 
 
 async def log_in(app: App, call: Call, request: LogInRequest) -> SignedInView:
     """Sign in with e-mail and password."""
     require_local_auth(app)
-    enter = partial(app.accounts.sign_in, request.email, request.password)
+    enter = partial(app.accounts.sign_in, request.email, request.password, call.origin)
     return signed_in_view(await _enter(app, call, request, enter))
 
 
@@ -173,9 +173,9 @@ async def _enter(
     return signed
 
 
-async def refresh(app: App, _call: Call, request: RefreshRequest) -> TokensView:
+async def refresh(app: App, call: Call, request: RefreshRequest) -> TokensView:
     """Exchange a refresh token for a new pair; each works once."""
-    signed = await in_thread(app.accounts.refresh, request.refresh_token)
+    signed = await in_thread(app.accounts.refresh, request.refresh_token, call.origin)
     return TokensView(
         access_token=signed.access_token, refresh_token=signed.refresh_token, expires_in=signed.expires_in
     )

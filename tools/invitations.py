@@ -11,7 +11,7 @@ from auth.invitations import accept, require_invitation
 from auth.one_time import new_token
 from auth.rights import require_may_give, require_session
 from stores.errors import NotFound
-from stores.records import Invitation, Role
+from stores.records import Invitation, JsonObject, Role
 from tools.account import Email, TokensView
 from tools.announcements import announce_member
 from tools.app import App
@@ -112,7 +112,8 @@ async def invite(app: App, call: Call, request: InviteRequest) -> InvitedView:
             created_at=now,
             expires_at=now + timedelta(days=request.expires_days),
         )
-        audit = deed(call, "invitation.create", organization.id, invitation.id, {"role": request.role})
+        details: JsonObject = {"email": invitation.email, "role": invitation.role}
+        audit = deed(call, "invitation.create", organization.id, invitation.id, details)
         app.ledger.invitations.create(invitation, stored, audit)
         return invitation, token
 

@@ -4,7 +4,7 @@ import re
 import uuid
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints
 
 from auth.accounts import SignedIn
 from auth.principal import Principal
@@ -174,13 +174,14 @@ async def update_organization(app: App, call: Call, request: UpdateOrganizationR
     def write() -> MembershipView:
         organization, role = membership(app, call.caller, request.org_slug)
         require_admin(role, "Changing it")
-        if request.name is None and request.slug is None:
+        given: list[JsonValue] = [name for name in ("name", "slug") if getattr(request, name) is not None]
+        if not given:
             raise InvalidRequest("Nothing to change.", remediation="Send at least one of name, slug.")
         edited = app.ledger.edit_organization(
             organization.id,
             name=request.name.strip() if request.name else None,
             slug=request.slug,
-            audit=deed(call, "organization.update", organization.id, organization.id),
+            audit=deed(call, "organization.update", organization.id, organization.id, {"changed": given}),
         )
         return _membership_view(edited, role)
 
@@ -208,7 +209,9 @@ async def switch_organization(app: App, call: Call, request: OrganizationRequest
 
     def switch() -> SignedIn:
         organization, _ = membership(app, call.caller, request.org_slug)
-        return app.accounts.switch(require_session(call.caller), organization.id)
+        session_id = require_session(call.caller)
+        audit = deed(call, "session.switch", organization.id, session_id)
+        return app.accounts.switch(session_id, organization.id, audit)
 
     signed = await in_thread(switch)
     await app.events.renew_user(call.caller.user_id)

@@ -7,11 +7,12 @@ from pydantic import Field, StringConstraints
 
 from auth.rights import require_session
 from auth.sign_out import change_password as replace_password
+from auth.sign_out import end_session as end_one
 from auth.sign_out import log_out as end_sessions
 from stores.errors import NotFound
 from tools.account import MeRequest, NewSecret, Secret, require_local_auth
 from tools.app import App
-from tools.deeds import deed
+from tools.deeds import deed, home_of
 from tools.operation import Call, Nothing, Operation, Request, Result, Route
 from tools.threads import in_thread
 
@@ -85,7 +86,7 @@ class ProvidersView(Result):
 
 async def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
     """End the session at once and take the cookies away; without a session there is nothing to do."""
-    await in_thread(end_sessions, app.accounts, call.principal, request.refresh_token)
+    await in_thread(end_sessions, app.accounts, call.principal, request.refresh_token, call.origin)
     if call.principal is not None:
         await app.events.renew_user(call.principal.user_id)
     return Nothing()
@@ -94,8 +95,13 @@ async def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
 async def change_password(app: App, call: Call, request: PasswordRequest) -> Nothing:
     """Change the caller's password; every other session ends, and so does what MCP clients were granted."""
     require_local_auth(app)
-    audit = deed(call, "user.password_change", None, call.caller.user_id)
-    await in_thread(replace_password, app.accounts, call.caller, request.current_password, request.new_password, audit)
+
+    def replace() -> None:
+        user_id = call.caller.user_id
+        audit = deed(call, "user.password_change", home_of(app.ledger, user_id), user_id)
+        replace_password(app.accounts, call.caller, request.current_password, request.new_password, audit)
+
+    await in_thread(replace)
     await app.events.renew_user(call.caller.user_id)
     return Nothing()
 
@@ -127,8 +133,7 @@ async def end_session(app: App, call: Call, request: SessionRequest) -> DoneView
 
     def end() -> bool:
         require_session(call.caller)
-        audit = deed(call, "session.end", None, request.session_id)
-        return app.ledger.revoke_session(request.session_id, user_id=call.caller.user_id, audit=audit)
+        return end_one(app.accounts, request.session_id, call.caller.user_id, call.origin)
 
     if not await in_thread(end):
         raise NotFound("You have no such session.", remediation="List them with GET /api/users/me/sessions.")
