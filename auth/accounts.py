@@ -41,6 +41,14 @@ class SignedIn:
         return self.identity.session.id
 
 
+class TokenReplayed(AuthenticationRequired):
+    """401: a spent refresh token was presented, and its session ended by it."""
+
+    def __init__(self, user_id: str) -> None:
+        super().__init__("The refresh token was already used or revoked.", remediation="Log in again.")
+        self.user_id = user_id
+
+
 @dataclass(frozen=True, slots=True)
 class Accounts:
     """Local accounts over the ledger. Every method blocks: call it in a worker thread."""
@@ -107,7 +115,8 @@ class Accounts:
         """Rotate both tokens. A refresh token works once; using a spent one ends its session.
 
         Raises:
-            AuthenticationRequired: The token does not hold, or was spent.
+            AuthenticationRequired: The token does not hold.
+            TokenReplayed: It was spent.
         """
         claims = self.tokens.read(refresh_token, "refresh")
         if claims.session_id is None or claims.token_id is None:
@@ -116,6 +125,7 @@ class Accounts:
         session = self.ledger.rotate_session(claims.session_id, claims.token_id, fresh, self.clock())
         if session == "reused":
             self._note_reuse(claims.session_id, origin)
+            raise TokenReplayed(claims.user_id)
         if isinstance(session, str) or session.user_id != claims.user_id:
             raise AuthenticationRequired("The refresh token was already used or revoked.", remediation="Log in again.")
         identity = self.ledger.identity(session.user_id, session.organization_id, session.id)
