@@ -170,6 +170,6 @@ def _asking(login: DeviceLogin) -> AskingDevice:
 
 def _unknown() -> NotFound:
     return NotFound(
-        "No device waits with that code.",
-        remediation="Check the code on the device; if it is older than ten minutes, start the login there again.",
+        "No program waits with that code.",
+        remediation="Check the code that the program shows; if it is older than ten minutes, start the login again.",
     )

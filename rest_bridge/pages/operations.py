@@ -1,6 +1,7 @@
 """Operations of the catalogue, done for a page as if its visitor had called the REST route."""
 
 from collections.abc import Iterable, Mapping
+from urllib.parse import urlencode
 
 from pydantic import JsonValue
 from pydantic_core import to_json
@@ -31,14 +32,15 @@ class Operations:
         """
         endpoint = self.endpoints[name]
         path = {field: fields[field] for field in endpoint.placement.path}
-        body = to_json({field: value for field, value in fields.items() if field not in path})
+        query = {field: fields[field] for field in endpoint.placement.query & fields.keys()}
+        body = to_json({field: value for field, value in fields.items() if field not in path | query})
         kept = [(header, value) for header, value in scope["headers"] if header not in _OF_THE_BODY]
         inner = {
             **scope,
             "method": endpoint.route.method,
             "path": endpoint.route.path,
             "path_params": path,
-            "query_string": b"",
+            "query_string": urlencode(query).encode(),
             "headers": [*kept, (b"content-type", b"application/json")],
         }
 

@@ -4,11 +4,13 @@ from collections.abc import Iterable
 
 from starlette.routing import BaseRoute, Route
 
+from rest_bridge.pages.device import DevicePage
 from rest_bridge.pages.endpoint import Page
 from rest_bridge.pages.login import LoginPage
 from rest_bridge.pages.operations import Operations
 from rest_bridge.pages.visitors import LOGIN_PATH
 from tools.app import App
+from tools.device import PAGE as DEVICE_PATH
 
 
 def build_pages(app: App, api: Iterable[BaseRoute]) -> list[Route]:
@@ -16,5 +18,6 @@ def build_pages(app: App, api: Iterable[BaseRoute]) -> list[Route]:
     operations = Operations(api)
     pages: dict[str, Page] = {
         LOGIN_PATH: LoginPage(app, operations),
+        DEVICE_PATH: DevicePage(app, operations),
     }
     return [Route(path, page, methods=list(page.methods)) for path, page in pages.items()]
