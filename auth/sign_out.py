@@ -10,21 +10,26 @@ from stores.ledger import AuditDraft
 
 def log_out(
     accounts: Accounts, principal: Principal | None, refresh_token: str | None, origin: Origin = NOWHERE
-) -> None:
+) -> set[str]:
     """End the caller's session, and that of the refresh token where its signature and date hold. Blocks.
 
-    A spent refresh token ends its session too, as it does where it is presented for a new pair.
+    A spent refresh token ends its session too, as it does where it is presented for a new pair. Returns the ids of
+    the users whose sessions these were.
     """
+    users: set[str] = set()
     if principal is not None and principal.session_id is not None:
         end_session(accounts, principal.session_id, principal.user_id, origin)
+        users.add(principal.user_id)
     if refresh_token is None:
-        return
+        return users
     try:
         claims = accounts.tokens.read(refresh_token, "refresh")
     except AuthenticationRequired:
-        return
+        return users
     if claims.session_id is not None:
         end_session(accounts, claims.session_id, claims.user_id, origin)
+        users.add(claims.user_id)
+    return users
 
 
 def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origin) -> bool:

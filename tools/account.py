@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from auth.accounts import SignedIn
+from auth.accounts import SignedIn, TokenReplayed
 from auth.invitations import accept as accept_invitation
 from auth.invitations import require_invitation
 from stores.errors import Forbidden
@@ -175,7 +175,11 @@ async def _enter(
 
 async def refresh(app: App, call: Call, request: RefreshRequest) -> TokensView:
     """Exchange a refresh token for a new pair; each works once."""
-    signed = await in_thread(app.accounts.refresh, request.refresh_token, call.origin)
+    try:
+        signed = await in_thread(app.accounts.refresh, request.refresh_token, call.origin)
+    except TokenReplayed as replayed:
+        await app.events.renew_user(replayed.user_id)
+        raise
     return TokensView(
         access_token=signed.access_token, refresh_token=signed.refresh_token, expires_in=signed.expires_in
     )

@@ -10,6 +10,7 @@ from auth.sign_out import change_password as replace_password
 from auth.sign_out import end_session as end_one
 from auth.sign_out import log_out as end_sessions
 from stores.errors import NotFound
+from stores.ledger.links import CODEHOST
 from tools.account import MeRequest, NewSecret, Secret, require_local_auth
 from tools.app import App
 from tools.deeds import deed, home_of
@@ -86,9 +87,8 @@ class ProvidersView(Result):
 
 async def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
     """End the session at once and take the cookies away; without a session there is nothing to do."""
-    await in_thread(end_sessions, app.accounts, call.principal, request.refresh_token, call.origin)
-    if call.principal is not None:
-        await app.events.renew_user(call.principal.user_id)
+    for user_id in await in_thread(end_sessions, app.accounts, call.principal, request.refresh_token, call.origin):
+        await app.events.renew_user(user_id)
     return Nothing()
 
 
@@ -143,7 +143,15 @@ async def end_session(app: App, call: Call, request: SessionRequest) -> DoneView
 
 async def providers(app: App, _call: Call, _request: ProvidersRequest) -> ProvidersView:
     """Say by what one can sign in here."""
-    return ProvidersView(local_auth_enabled=app.settings.local_auth_enabled, break_glass_enabled=False, providers=[])
+    base = ((app.settings.oidc and app.settings.oidc.redirect_uri_base) or app.settings.base_url or "").rstrip("/")
+    found = [
+        ProviderView(name=name, label=client.provider.label, login_url=f"{base}/api/auth/oidc/{name}/login")
+        for name, client in app.providers.oidc.items()
+    ]
+    if app.providers.codehost is not None:
+        url = f"{(app.settings.base_url or '').rstrip('/')}/api/auth/codehost"
+        found.append(ProviderView(name=CODEHOST, label="Code host", login_url=url))
+    return ProvidersView(local_auth_enabled=app.settings.local_auth_enabled, break_glass_enabled=False, providers=found)
 
 
 OPERATIONS = (
