@@ -18,8 +18,9 @@ from rest_bridge.browser_rules import standing_rules
 from rest_bridge.docs_page import POLICY, render_page
 from rest_bridge.envelope import HANDLERS, Faults
 from rest_bridge.late_mcp import LateMcp
-from rest_bridge.mcp_discovery import MCP_PATH, METADATA_PATH, ResourceMetadata
+from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from rest_bridge.metrics import Metrics, MetricsPage
+from rest_bridge.oauth.routes import build_oauth
 from rest_bridge.openapi import Document, build_document
 from rest_bridge.pages.routes import build_pages
 from rest_bridge.request_ids import RequestIds, log_exchange
@@ -64,7 +65,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             *api,
             *build_pages(app, api),
             WebSocketRoute("/api/ws", EventSocket(app, authenticate)),
-            Route(METADATA_PATH, ResourceMetadata(app.settings), methods=["GET"]),
+            *build_oauth(app, api),
             Route(MCP_PATH, mcp),
         ],
         middleware=[
@@ -76,7 +77,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             ),
             *_cors(app.settings.cors_origins),
             Middleware(Faults),
-            Middleware(Authentication, authenticate=authenticate),
+            Middleware(Authentication, authenticate=authenticate, address=lambda scope: base_url(scope, app.settings)),
         ],
         exception_handlers=dict(HANDLERS),
         lifespan=lifespan,

@@ -47,18 +47,22 @@ def presented(headers: Headers) -> tuple[Literal["header", "cookie"], str] | Non
 class Authentication:
     """Resolves the token of every request; refusing is left to what the request asks for."""
 
-    def __init__(self, app: ASGIApp, *, authenticate: Authenticate) -> None:
+    def __init__(
+        self, app: ASGIApp, *, authenticate: Authenticate, address: Callable[[Scope], str] = lambda _scope: ""
+    ) -> None:
         self.app = app
         self.authenticate = authenticate
+        self.address = address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with `engrain.principal` and `engrain.credential` in its scope."""
         if scope["type"] in ("http", "websocket"):
-            scope[PRINCIPAL], scope[CREDENTIAL] = await self.resolve(Headers(scope=scope))
+            scope[PRINCIPAL], scope[CREDENTIAL] = await self.resolve(scope)
         await self.app(scope, receive, send)
 
-    async def resolve(self, headers: Headers) -> tuple[Principal | None, Credential | None]:
+    async def resolve(self, scope: Scope) -> tuple[Principal | None, Credential | None]:
         """Return the caller and the credential; the caller is None if there is none or it does not hold."""
+        headers = Headers(scope=scope)
         try:
             found = presented(headers)
         except AuthenticationRequired as error:
@@ -67,9 +71,25 @@ class Authentication:
             return None, None
         source, token = found
         try:
-            return await self.authenticate(token), Credential(source, token)
+            principal = await self.authenticate(token)
+            if principal.audience is not None:
+                require_audience(principal.audience, self.address(scope) + scope["path"])
         except EngrainError as error:
             return None, Credential(source, token, error)
+        return principal, Credential(source, token)
+
+
+def require_audience(audience: str, address: str) -> None:
+    """Refuse a token that was issued for another URL than the one that is asked for (RFC 8707).
+
+    Raises:
+        AuthenticationRequired: It is another one.
+    """
+    if audience != address:
+        raise AuthenticationRequired(
+            "The token is for another address than this one.",
+            remediation="Use it at the address for which it was issued, or authorize again for this one.",
+        )
 
 
 def require_principal(scope: Scope, trusted_origins: Collection[str]) -> Principal:

@@ -70,7 +70,9 @@ def render(
         f"<title>{text(title)} · Engrain</title><style>{_STYLE}</style></head>"
         f'<body><main><p class="brand">Engrain</p><h1>{text(title)}</h1>{notice}{body}</main></body></html>'
     )
-    return HTMLResponse(html, status, guarding_headers(form_targets))
+    # A 401 has to name a scheme; browsers ask nobody for this one.
+    challenge = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+    return HTMLResponse(html, status, {**guarding_headers(form_targets), **challenge})
 
 
 def guarding_headers(form_targets: Iterable[str] = ()) -> dict[str, str]:
