@@ -30,7 +30,7 @@ from rest_bridge.mcp_discovery import base_url
 from rest_bridge.query_strings import Coercion, read_query
 from rest_bridge.rate_limits import FixedWindow
 from rest_bridge.request_ids import REQUEST_ID
-from stores.errors import InvalidRequest, ValidationFailed
+from stores.errors import EngrainError, InvalidRequest, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
 from tools.execute import execute
@@ -65,14 +65,12 @@ class Placement:
         query = fields - path if bodiless else route.query
         return cls(path, query, fields - path - query, route.headers)
 
-    def relocated(self, error: ValidationFailed) -> ValidationFailed:
+    def relocate(self, error: EngrainError) -> None:
         """Turn the field `body.page` of an error into `query.page` where that is where it stands."""
-        field = str(error.details.get("field", "body"))
-        place, _, rest = field.partition(".")
+        place, _, rest = str(error.details.get("field", "")).partition(".")
         name = rest.partition(".")[0]
         if place == "body" and name in self.path | self.query:
             error.details["field"] = f"{'path' if name in self.path else 'query'}.{rest}"
-        return error
 
 
 class Endpoint:
@@ -116,7 +114,13 @@ class Endpoint:
             server=base_url(scope, self.app.settings),
             cookies=read_cookies(Headers(scope=scope)) if self.redirects else {},
         )
-        outcome = await execute(self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"])
+        try:
+            outcome = await execute(
+                self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"]
+            )
+        except EngrainError as error:
+            self.placement.relocate(error)
+            raise
         return self.respond(scope, outcome)
 
     def caller(self, scope: Scope) -> Principal | None:
@@ -209,9 +213,11 @@ class Endpoint:
             # From bytes, because pydantic's strict mode takes dates and tuples only from JSON itself.
             return model.model_validate_json(to_json(data), strict=True, extra="ignore")
         except ValidationError as error:
-            raise self.placement.relocated(refusal(error, model, "body")) from None
+            refused = refusal(error, model, "body")
         except ValidationFailed as error:
-            raise self.placement.relocated(error) from None
+            refused = error
+        self.placement.relocate(refused)
+        raise refused from None
 
     def respond(self, scope: Scope, outcome: Outcome) -> Response:
         """Make the answer: the operation's status, the result as JSON, and the session cookies."""

@@ -51,6 +51,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "get_team": lambda _, hidden: [{"team_id": hidden}],
     "list_team_members": lambda _, hidden: [{"team_id": hidden}],
     "list_team_projects": lambda _, hidden: [{"team_id": hidden}],
+    "read_audit": lambda *_: [{"limit": 200}, {"log": "server"}],
     "logs": lambda *_: [{"limit": 500}],
 }
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from tools import (
     account,
     api_keys,
+    audit,
     change,
     create,
     device,
@@ -40,6 +41,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *project_members.OPERATIONS,
     *teams.OPERATIONS,
     *team_members.OPERATIONS,
+    *audit.OPERATIONS,
     *search.OPERATIONS,
     *create.OPERATIONS,
     *entities.OPERATIONS,

@@ -18,7 +18,7 @@ from tools.app import App
 from tools.execute import execute
 from tools.health import health, readiness, stats
 from tools.operation import Call, Operation, Outcome, Tool
-from tools.parsing import parse
+from tools.parsing import named_field, parse
 from tools.threads import in_thread
 from tools.tool_schemas import input_schema, output_schema
 from tools.version import VERSION
@@ -223,8 +223,10 @@ def _answered(tool: Tool, outcome: Outcome) -> types.CallToolResult:
 
 
 def _refused(error: EngrainError, request_id: str) -> types.CallToolResult:
-    """Tell the model what was wrong and what to do, and the client the same as data."""
-    text = f"{error.code}: {error.message} {error.remediation}"
+    """Tell the model what was wrong, with which argument, and what to do."""
+    field = named_field(error)
+    argument = f" (argument {field})" if field is not None and field not in error.message else ""
+    text = f"{error.code}: {error.message}{argument} {error.remediation}"
     if error.code == "internal_error":
         text += f" (request {request_id})"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
