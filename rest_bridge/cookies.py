@@ -9,9 +9,10 @@ from starlette.requests import cookie_parser
 from starlette.types import Scope
 
 from stores.errors import AuthenticationRequired, Forbidden
+from tools import operation
 
-ACCESS_COOKIE = "engrain_access_token"
-REFRESH_COOKIE = "engrain_refresh_token"
+ACCESS_COOKIE = operation.ACCESS_COOKIE
+REFRESH_COOKIE = operation.REFRESH_COOKIE
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 

@@ -40,6 +40,10 @@ class Nothing(Result):
     """An answer without a body (204)."""
 
 
+ACCESS_COOKIE = "engrain_access_token"
+REFRESH_COOKIE = "engrain_refresh_token"
+
+
 class Cookie(Result):
     """A cookie for a browser: HttpOnly, SameSite=Lax, for every path; Secure where the way is."""
 
@@ -148,6 +152,8 @@ class Operation:
     tool: Tool | None = None
     mutates: bool = False
     """Takes an Idempotency-Key."""
+    secret: bool = False
+    """The answer holds a credential, shown once: a repetition with the same key is refused, not answered again."""
     events: tuple[str, ...] = field(default=())
 
     @property

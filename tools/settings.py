@@ -10,9 +10,12 @@ from typing import Literal
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from auth.external.addresses import is_safe_to_call, is_web_address
 from stores.errors import InvalidSetting
 from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
 from tools.client_settings import PREFIX
+from tools.settings_oidc import NAME as OIDC_NAME
+from tools.settings_oidc import OidcSetting, read_oidc
 
 __all__ = ["PREFIX", "Settings", "read_settings"]
 
@@ -64,6 +67,14 @@ class Settings(BaseModel):
     signup_enabled: bool = Field(True, description="Whether anyone may sign up.")
     local_auth_enabled: bool = Field(True, description="Whether e-mail and password log in.")
     frontend_url: str | None = Field(None, description="Where browsers return after an external login.")
+    codehost_client_id: str | None = Field(None, description="Id of this server at the code host that signs in.")
+    codehost_client_secret: str | None = Field(None, description="Secret of this server there.", repr=False)
+    codehost_authorize_url: str | None = Field(None, description="Page of the code host where people sign in.")
+    codehost_token_url: str | None = Field(None, description="Endpoint that exchanges codes for tokens.")
+    codehost_api_url: str | None = Field(None, description="Address of the API that has `/user` and `/user/emails`.")
+    oidc: OidcSetting | None = Field(
+        None, description="JSON with the OpenID Connect providers: see [Signing in by a provider](../sign-in.md)."
+    )
 
     smtp_host: str | None = Field(
         None, description="Mail server. Without one, mail is kept in `mail` in the data folder."
@@ -107,7 +118,20 @@ class Settings(BaseModel):
             raise ValueError(
                 f"ENGRAIN_EMBEDDING_MODEL is needed with ENGRAIN_EMBEDDING_PROVIDER={self.embedding_provider}"
             )
+        if self.frontend_url is not None and (not is_web_address(self.frontend_url) or "?" in self.frontend_url):
+            raise ValueError("ENGRAIN_FRONTEND_URL must be an http or https URL without a query")
+        self._check_codehost()
         return self
+
+    def _check_codehost(self) -> None:
+        fields = ("client_id", "client_secret", "authorize_url", "token_url", "api_url")
+        values = {f"ENGRAIN_CODEHOST_{name.upper()}": getattr(self, f"codehost_{name}") for name in fields}
+        missing = [name for name, value in values.items() if not value]
+        if 0 < len(missing) < len(values):
+            raise ValueError(f"{missing[0]} is needed, as all settings of a code host are where one is set")
+        for name, value in values.items():
+            if name.endswith("_URL") and value and not is_safe_to_call(value):
+                raise ValueError(f"{name} must be an https URL, or one of this machine")
 
     @property
     def is_https(self) -> bool:
@@ -156,7 +180,9 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
     """
     values: dict[str, object] = {}
     warnings = []
-    for name in sorted(key for key in environ if key.startswith(PREFIX)):
+    providers = read_oidc(environ[OIDC_NAME], environ) if environ.get(OIDC_NAME) else None
+    known = {OIDC_NAME} | (providers.secret_names if providers else set())
+    for name in sorted(key for key in environ if key.startswith(PREFIX) and key not in known):
         field = _field_of(name)
         if field in CLIENT_SETTINGS:
             continue
@@ -165,6 +191,7 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
         elif environ[name] != "":
             raw = environ[name]
             values[field] = tuple(part.strip() for part in raw.split(",") if part.strip()) if _is_list(field) else raw
+    values["oidc"] = providers
     values |= {field: value for field, value in overrides.items() if value is not None}
     try:
         return Settings.model_validate(values), warnings

@@ -17,14 +17,19 @@ _KEPT = "/?#[]@!$&'()*+,;=:%~-._"
 
 def is_web_address(text: object) -> bool:
     """Tell whether a text is an absolute http or https URL with nothing in it that two readers read differently."""
-    parts = _split(text)
-    return parts is not None and not parts.fragment
+    parts = _configured(text)
+    return parts is not None
 
 
 def is_safe_to_call(text: object) -> bool:
     """Tell whether secrets may travel to a URL: it is https, or stays on this machine."""
-    parts = _split(text)
-    return parts is not None and not parts.fragment and (parts.scheme == "https" or _on_this_machine(parts))
+    parts = _configured(text)
+    return parts is not None and (parts.scheme == "https" or _on_this_machine(parts))
+
+
+def _configured(text: object) -> SplitResult | None:
+    parts = _split(text) if isinstance(text, str) and text.isascii() else None
+    return None if parts is None or parts.fragment else parts
 
 
 def _split(text: object) -> SplitResult | None:

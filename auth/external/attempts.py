@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
-from auth.one_time import new_token, token_hash
+from auth.one_time import token_hash
 from stores.errors import InvalidRequest
 from stores.ledger import Ledger
 
@@ -47,16 +47,15 @@ class Attempts:
     ledger: Ledger
     clock: Callable[[], datetime]
 
-    def begin(self, attempt: Attempt, held: str) -> tuple[str, str]:
-        """Keep an attempt for ten minutes; return its state, and the cookie of the browser that held `held` before.
+    def begin(self, attempt: Attempt, state: str, held: str) -> str:
+        """Keep an attempt for ten minutes; return the cookie for the browser, whose cookie was `held` before.
 
         The cookie holds a secret for each attempt, so that a state alone, in a link that somebody sends, is no use.
         """
-        state, state_hash = new_token()
         secret = secrets.token_urlsafe(16)
         data = {**asdict(attempt), "browser": token_hash(secret)}
-        self.ledger.tickets.keep(KIND, state_hash, data, self.clock() + LIFETIME)
-        return state, ".".join([secret, *_secrets(held)][:MOST])
+        self.ledger.tickets.keep(KIND, token_hash(state), data, self.clock() + LIFETIME)
+        return ".".join([secret, *_secrets(held)][:MOST])
 
     def end(self, provider: str, state: str, held: str) -> tuple[Attempt, str]:
         """Spend the attempt that a state stands for; return it, and what the browser's cookie is now.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from auth.external.oidc import OidcProvider
+from auth.external.provider import OidcProvider
 from auth.external.vouched import Vouched, address_of, avatar_of, name_of
 from stores.errors import AuthenticationRequired, Forbidden
 from stores.records import Role

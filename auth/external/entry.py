@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from auth.accounts import Accounts, SignedIn
-from auth.external.oidc import OidcProvider
+from auth.external.provider import OidcProvider
 from auth.external.vouched import Vouched
 from auth.origin import Origin
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, Unavailable

@@ -4,7 +4,7 @@ import hmac
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from auth.external.addresses import is_safe_to_call
 from auth.external.attempts import Attempt
 from auth.external.id_tokens import Expected, UnknownKey, key_set, refused, verified
 from auth.external.outbound import AuthMethod, Credentials, Exchange, Outbound
+from auth.external.provider import OidcProvider
 from stores.errors import AuthenticationRequired, EngrainError
 
 if TYPE_CHECKING:
@@ -21,25 +22,6 @@ DOCUMENTS_KEPT_S = 3600.0
 """Seconds for which what a provider publishes is taken to hold."""
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
 DISCOVERY_PATH = "/.well-known/openid-configuration"
-
-
-@dataclass(frozen=True, slots=True)
-class OidcProvider:
-    """A provider as the operator configured it."""
-
-    name: str
-    label: str
-    issuer: str
-    client_id: str
-    client_secret: str | None = field(repr=False)
-    """None where the environment lacks it."""
-    organization_slug: str
-    """The one organization that it is bound to."""
-    scopes: tuple[str, ...]
-    role_claim: str
-    role_prefix: str
-    silent_refresh: bool
-    session_minutes: int
 
 
 @dataclass(frozen=True, slots=True)
