@@ -40,6 +40,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "list_api_keys": lambda *_: [{}],
     "get_profile": lambda *_: [{}],
     "get_preferences": lambda *_: [{}],
+    "list_grants": lambda *_: [{}],
     "list_sessions": lambda *_: [{}],
     "describe_device": lambda query, _: [{"user_code": query}],
     "list_organizations": lambda *_: [{}],
