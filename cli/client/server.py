@@ -4,6 +4,7 @@ import platform
 import socket
 import ssl
 from collections.abc import Iterator
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
 
 from cli.client.address import is_local
@@ -62,6 +63,8 @@ class Server:
             self._http = httpx2.Client(
                 timeout=httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
                 headers={"User-Agent": user_agent()},
+                # A login sets cookies, and with them each request would be one of that session.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
                 # Without TLS no authorities are needed, and loading them takes longer than the request.
                 verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if self.address.startswith("http:") else True,
                 # A proxy of the environment is for other hosts than this one.
