@@ -6,6 +6,7 @@ from http import HTTPStatus
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from rest_bridge.browser_rules import NO_SNIFFING, POLICY
 from rest_bridge.envelope import HeadTooLarge, refusal
 from rest_bridge.request_ids import REQUEST_ID, request_id_of
 from stores.errors import EngrainError, InvalidRequest
@@ -65,6 +66,6 @@ class BoundedProtocol(HttpToolsProtocol):
         )
         status = HTTPStatus(response.status_code)
         lines = [b"HTTP/1.1 %d %b" % (status, status.phrase.encode())]
-        lines += [b"%b: %b" % header for header in response.raw_headers]
+        lines += [b"%b: %b" % header for header in [*response.raw_headers, NO_SNIFFING, POLICY]]
         self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
         self.transport.close()
