@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from auth.external.addresses import is_safe_to_call, is_web_address
 from stores.errors import InvalidSetting
@@ -85,6 +85,9 @@ class Settings(BaseModel):
     )
     smtp_username: str | None = Field(None, description="Name to log in to the mail server with, if it wants one.")
     smtp_password: str | None = Field(None, description="Password for the mail server.", repr=False)
+    smtp_ca_file: Path | None = Field(
+        None, description="Certificates (PEM) that vouch for the mail server, instead of those of the system."
+    )
     smtp_from: str = Field("Engrain <engrain@localhost>", description="Sender of the mail to users.")
 
     rate_limit_enabled: bool = Field(True, description="Whether sign-in routes limit the number of tries.")
@@ -96,6 +99,25 @@ class Settings(BaseModel):
     metrics_scrape_token: str | None = Field(None, description="Token for /metrics off loopback.", repr=False)
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
     log_format: Literal["json", "console"] = Field("console", description="How log lines look.")
+
+    @field_validator("smtp_username", "smtp_password")
+    @classmethod
+    def _can_be_sent(cls, text: str | None) -> str | None:
+        if text is not None and not text.isascii():
+            raise ValueError("only ASCII characters can be sent to a mail server")
+        return text
+
+    @field_validator("smtp_ca_file")
+    @classmethod
+    def _holds_certificates(cls, path: Path | None) -> Path | None:
+        if path is not None:
+            import ssl  # noqa: PLC0415 - few servers send mail, and all of them start
+
+            try:
+                ssl.create_default_context(cafile=path)
+            except OSError as error:
+                raise ValueError(f"no certificates can be read there ({type(error).__name__})") from None
+        return path
 
     @model_validator(mode="after")
     def _agree(self) -> "Settings":
