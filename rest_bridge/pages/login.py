@@ -1,5 +1,6 @@
 """`/login`: signing in with e-mail and password or somebody else's word, and going on to where one came from."""
 
+import re
 from urllib.parse import quote
 
 from pydantic_core import from_json
@@ -13,11 +14,13 @@ from rest_bridge.pages.forms import parse_pairs, read_form
 from rest_bridge.pages.layout import field, hidden, render, text
 from rest_bridge.pages.operations import cookies_of
 from rest_bridge.pages.visitors import LOGIN_PATH, local_path, see, visitor_of
-from stores.errors import AuthenticationRequired, EngrainError, Forbidden, RateLimited, ValidationFailed
+from stores.errors import AuthenticationRequired, Forbidden, RateLimited, ValidationFailed
+from stores.ledger.links import CODEHOST
 from stores.records import JsonObject
 
 AGAIN = "again"
 """Query parameter: ask for the password although somebody is signed in."""
+_WORD = re.compile(r"[a-z_]{1,60}")
 
 
 class LoginPage(Page):
@@ -28,9 +31,10 @@ class LoginPage(Page):
         query = parse_pairs(scope.get("query_string", b""), "query")
         onward = local_path(query.get("next"))
         visitor = visitor_of(scope)
-        if visitor is not None and AGAIN not in query:
+        failed = query.get("error", "")
+        if visitor is not None and AGAIN not in query and not failed:
             return see(onward) if onward is not None else _welcome(visitor)
-        return await self.form(scope, onward, query.get("email", ""))
+        return await self.form(scope, onward, query.get("email", ""), _failure(failed) if failed else None)
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
         """Sign in, or say why not; what was typed stays, but for the password."""
@@ -40,7 +44,8 @@ class LoginPage(Page):
         try:
             answer = await self.operations.answer("log_in", scope, dict(credentials))
         except (AuthenticationRequired, Forbidden, RateLimited, ValidationFailed) as error:
-            response = await self.form(scope, onward, credentials["email"], error)
+            alert = f"{error.message.rstrip('.')}. {error.remediation}"
+            response = await self.form(scope, onward, credentials["email"], alert, status_of(error))
             if isinstance(error, RateLimited):
                 response.headers["Retry-After"] = retry_after(error)
             return response
@@ -48,20 +53,33 @@ class LoginPage(Page):
         response.raw_headers.extend(cookies_of(answer))
         return response
 
-    async def form(self, scope: Scope, onward: str | None, email: str, refused: EngrainError | None = None) -> Response:
+    async def form(
+        self, scope: Scope, onward: str | None, email: str, alert: str | None = None, status: int = 200
+    ) -> Response:
         """Make the page that asks."""
         ways = dict(from_json(bytes((await self.operations.answer("providers", scope, {})).body)))
         body = _password_form(onward, email) if ways["local_auth_enabled"] else ""
         if body and ways["providers"]:
             body += '<p class="or">or</p>'
         body += "".join(_provider_link(each, onward) for each in ways["providers"])
-        alert = f"{refused.message.rstrip('.')}. {refused.remediation}" if refused else None
-        return render(
-            "Sign in",
-            body or "<p>Nobody can sign in here at present. Ask the operator of this server.</p>",
-            status=status_of(refused) if refused else 200,
-            alert=alert,
-        )
+        nobody = "<p>Nobody can sign in here at present. Ask the operator of this server.</p>"
+        return render("Sign in", body or nobody, status=status, alert=alert)
+
+
+class Home(Page):
+    """Where browsers end that asked for no place: who is signed in, or signing in."""
+
+    methods = ("GET",)
+
+    async def show(self, scope: Scope) -> Response:
+        """Lead to the page that says it."""
+        return see(LOGIN_PATH)
+
+
+def _failure(word: str) -> str:
+    """Say that another way of signing in led back here; only a plain word of the reason is repeated."""
+    reason = f" ({word})" if _WORD.fullmatch(word) else ""
+    return f"Signing in did not work{reason}. Try again, or choose another way."
 
 
 def _password_form(onward: str | None, email: str) -> str:
@@ -78,7 +96,7 @@ def _password_form(onward: str | None, email: str) -> str:
 def _provider_link(provider: JsonObject, onward: str | None) -> str:
     address = str(provider["login_url"])
     if onward is not None:
-        address += f"{'&' if '?' in address else '?'}next={quote(onward, safe='')}"
+        address += f"?{'redirect_uri' if provider['name'] == CODEHOST else 'next'}={quote(onward, safe='')}"
     label = text(str(provider["label"]))
     return f'<a class="button" href="{text(address, at_most=40_000)}">Continue with {label}</a>'
 

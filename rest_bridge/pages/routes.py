@@ -6,7 +6,7 @@ from starlette.routing import BaseRoute, Route
 
 from rest_bridge.pages.device import DevicePage
 from rest_bridge.pages.endpoint import Page
-from rest_bridge.pages.login import LoginPage
+from rest_bridge.pages.login import Home, LoginPage
 from rest_bridge.pages.operations import Operations
 from rest_bridge.pages.visitors import LOGIN_PATH
 from tools.app import App
@@ -17,6 +17,7 @@ def build_pages(app: App, api: Iterable[BaseRoute]) -> list[Route]:
     """Make the routes of all pages; `api` are those of the operations that the pages do."""
     operations = Operations(api)
     pages: dict[str, Page] = {
+        "/": Home(app, operations),
         LOGIN_PATH: LoginPage(app, operations),
         DEVICE_PATH: DevicePage(app, operations),
     }

@@ -1,13 +1,18 @@
 """Signing in on a page: the same checks as over REST, and no way out to another site."""
 
+import json
+from pathlib import Path
 from urllib.parse import quote
 
 import httpx2
 import pytest
 
+from rest_bridge.application import build_asgi
 from rest_bridge.pages.forms import FORM_LIMIT
 from tests.people import PASSWORD, Person
+from tests.rest_bridge.harness import client_of, opened
 from tools.app import App
+from tools.settings import read_settings
 
 pytestmark = pytest.mark.anyio
 
@@ -130,6 +135,45 @@ async def test_what_was_typed_comes_back_as_text_only(browser: httpx2.AsyncClien
     assert answer.status_code in (401, 422)
     assert "<script" not in answer.text
     assert "&lt;script&gt;" in answer.text
+
+
+async def test_another_way_of_signing_in_keeps_the_way_on_and_says_when_it_failed(tmp_path: Path) -> None:
+    provider = {
+        "name": "acme",
+        "issuer": "https://id.acme.example",
+        "client_id": "engrain",
+        "client_secret_env": "ACME_SECRET",
+        "organization_slug": "acme",
+    }
+    settings = read_settings(
+        {
+            "ENGRAIN_DATA_DIR": str(tmp_path),
+            "ENGRAIN_EMBEDDING_PROVIDER": "none",
+            "ENGRAIN_LOCAL_AUTH_ENABLED": "false",
+            "ACME_SECRET": "s",
+            "ENGRAIN_OIDC": json.dumps({"providers": [provider]}),
+            "ENGRAIN_CODEHOST_CLIENT_ID": "id",
+            "ENGRAIN_CODEHOST_CLIENT_SECRET": "secret",
+            **{
+                f"ENGRAIN_CODEHOST_{name}_URL": f"https://code.example/{name.lower()}"
+                for name in ("AUTHORIZE", "TOKEN", "API")
+            },
+        }
+    )[0]
+    async with opened(settings) as app, client_of(build_asgi(app)) as browser:
+        page = await browser.get("/login", params={"next": "/authorize?a=b&c=d"})
+        onward = quote("/authorize?a=b&c=d", safe="")
+        assert f'href="/api/auth/oidc/acme/login?next={onward}"' in page.text
+        assert f'href="/api/auth/codehost?redirect_uri={onward}"' in page.text
+        assert "password" not in page.text
+        failed = await browser.get("/login", params={"next": "/authorize", "error": "login_required"})
+        assert "did not work (login_required)" in failed.text
+        odd = await browser.get("/login", params={"error": "Call 555 now"})
+        assert "did not work. Try" in odd.text
+
+
+async def test_the_root_leads_to_signing_in(browser: httpx2.AsyncClient) -> None:
+    assert (await browser.get("/")).headers["location"] == "/login"
 
 
 @pytest.mark.parametrize(
