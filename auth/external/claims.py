@@ -29,8 +29,8 @@ def vouched(provider: OidcProvider, claims: Mapping[str, Any]) -> Vouched:
         link_provider=LINKS,
         subject=_subject(provider, claims),
         email=address_of(claims.get("email")),
-        # Some providers write the boolean as a word.
-        email_verified=claims.get("email_verified") in (True, "true"),
+        # Some providers write the boolean as a word; a number is neither.
+        email_verified=claims.get("email_verified") is True or claims.get("email_verified") == "true",
         name=name_of(claims.get("name"), claims.get("preferred_username")),
         avatar_url=avatar_of(claims.get("picture")),
     )

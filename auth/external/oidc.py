@@ -49,6 +49,10 @@ class OidcClient:
         self._published: Published | None = None
         self._keys: tuple[KeySet, float] | None = None
 
+    def forget(self) -> None:
+        """Read what the provider publishes anew the next time."""
+        self._published = self._keys = None
+
     async def authorize_url(self, attempt: Attempt, state: str) -> str:
         """Return where the browser goes to sign in; without a word to the person if the attempt is a silent one."""
         async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:

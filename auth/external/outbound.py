@@ -120,7 +120,7 @@ class Exchange:
         headers = {"Accept": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
-        answer = await self._client.get(url, headers=headers, withhold_token=True, auth=None)
+        answer = await self._client.request("GET", url, headers=headers, withhold_token=True, auth=None)
         if answer.status_code != 200:
             raise self._refused(what, answer.status_code)
         try:

@@ -146,7 +146,8 @@ class Site:
     async def userinfo(self, request: Request) -> Response:
         """What the provider says of the holder of an access token."""
         self.require_token(request)
-        return await self.answer("userinfo", {"sub": "ada-1", **self.behaviour.get("userinfo", {})})
+        subject = self.behaviour.get("claims", {}).get("sub", "ada-1")
+        return await self.answer("userinfo", {"sub": subject, **self.behaviour.get("userinfo", {})})
 
     async def user(self, request: Request) -> Response:
         """The account at the code host."""
