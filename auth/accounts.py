@@ -7,6 +7,9 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from auth.api_keys import Keys, is_api_key
+from auth.grants import ClientGrants, is_client_token
+from auth.grants_clients import ClientRegistry
+from auth.origin import NOWHERE, Origin
 from auth.passwords import Passwords
 from auth.policy import principal_of
 from auth.principal import Principal
@@ -14,7 +17,7 @@ from auth.recent import Found, RecentPrincipals
 from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, ValidationFailed
 from stores.ledger import AuditDraft, Ledger
-from stores.records import Identity, Organization, Role, Session, User
+from stores.records import Identity, JsonObject, Organization, Role, Session, User
 
 _EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(?:\.[^@\s.]+)*")
 _NAME_LENGTH = 200
@@ -38,6 +41,14 @@ class SignedIn:
         return self.identity.session.id
 
 
+class TokenReplayed(AuthenticationRequired):
+    """401: a spent refresh token was presented, and its session ended by it."""
+
+    def __init__(self, user_id: str) -> None:
+        super().__init__("The refresh token was already used or revoked.", remediation="Log in again.")
+        self.user_id = user_id
+
+
 @dataclass(frozen=True, slots=True)
 class Accounts:
     """Local accounts over the ledger. Every method blocks: call it in a worker thread."""
@@ -48,7 +59,7 @@ class Accounts:
     clock: Callable[[], datetime]
     recent: RecentPrincipals = field(default_factory=RecentPrincipals)
 
-    def sign_up(self, email: str, password: str, name: str) -> SignedIn:
+    def sign_up(self, email: str, password: str, name: str, origin: Origin = NOWHERE) -> SignedIn:
         """Create a user with a personal organization and sign it in.
 
         Raises:
@@ -71,9 +82,11 @@ class Accounts:
         organization = Organization(
             str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now
         )
-        return self._start_session(self.ledger.create_account(user, organization), organization, "owner")
+        audit = AuditDraft("user.create", organization.id, user_id, user_id, {}, origin.described())
+        user = self.ledger.create_account(user, organization, audit=audit)
+        return self._start_session(user, (organization, "owner"), origin)
 
-    def sign_in(self, email: str, password: str) -> SignedIn:
+    def sign_in(self, email: str, password: str, origin: Origin = NOWHERE) -> SignedIn:
         """Check a password and start a session in the user's default organization.
 
         Raises:
@@ -82,31 +95,50 @@ class Accounts:
         user = self.ledger.user_by_email(email.strip())
         known = self.passwords.verify(user.password_hash if user else None, password)
         if user is None or not known:
+            self._note_refusal(user, origin)
             raise AuthenticationRequired(
                 "Invalid credentials", remediation="Check the e-mail address and the password."
             )
         memberships = self.ledger.memberships(user.id)
         if not memberships:
             raise Forbidden("Your account belongs to no organization.", remediation="Ask for an invitation to one.")
-        return self._start_session(user, *memberships[0])
+        return self._start_session(user, memberships[0], origin)
 
-    def refresh(self, refresh_token: str) -> SignedIn:
+    def _note_refusal(self, user: User | None, origin: Origin) -> None:
+        """Write down a wrong password where the account's owner sees it; as much work where there is none."""
+        home = self.ledger.default_organization(user.id if user else "")
+        resource = user.id if user else None
+        draft = AuditDraft("session.refuse", home.id if home else None, None, resource, {}, origin.described())
+        self.ledger.audit.append(draft)
+
+    def refresh(self, refresh_token: str, origin: Origin = NOWHERE) -> SignedIn:
         """Rotate both tokens. A refresh token works once; using a spent one ends its session.
 
         Raises:
-            AuthenticationRequired: The token does not hold, or was spent.
+            AuthenticationRequired: The token does not hold.
+            TokenReplayed: It was spent.
         """
         claims = self.tokens.read(refresh_token, "refresh")
         if claims.session_id is None or claims.token_id is None:
             raise AuthenticationRequired("The token is not valid.")
         fresh = str(uuid.uuid4())
         session = self.ledger.rotate_session(claims.session_id, claims.token_id, fresh, self.clock())
+        if session == "reused":
+            self._note_reuse(claims.session_id, origin)
+            raise TokenReplayed(claims.user_id)
         if isinstance(session, str) or session.user_id != claims.user_id:
             raise AuthenticationRequired("The refresh token was already used or revoked.", remediation="Log in again.")
         identity = self.ledger.identity(session.user_id, session.organization_id, session.id)
         if identity is None:
             raise AuthenticationRequired("The session has ended.")
-        return self._signed_in(identity, session)
+        return self.signed_in(identity, session)
+
+    def _note_reuse(self, session_id: str, origin: Origin) -> None:
+        """Write down that a spent refresh token was presented: somebody has copied it, and the session ended by it."""
+        if (session := self.ledger.session(session_id)) is not None:
+            details: JsonObject = {"user_id": session.user_id}
+            draft = AuditDraft("session.reuse", session.organization_id, None, session.id, details, origin.described())
+            self.ledger.audit.append(draft)
 
     def switch(self, session_id: str, organization_id: str, audit: AuditDraft | None = None) -> SignedIn:
         """Move a session to another organization of its user, with both tokens rotated.
@@ -119,7 +151,7 @@ class Accounts:
         identity = self.ledger.identity(session.user_id, organization_id, session.id) if session else None
         if session is None or identity is None:
             raise AuthenticationRequired("The session has ended.")
-        return self._signed_in(identity, session)
+        return self.signed_in(identity, session)
 
     def recall(self, token: str) -> Principal | None:
         """The caller that `authenticate` would return, if that can be told without waiting for anything."""
@@ -130,7 +162,7 @@ class Accounts:
         return found
 
     def authenticate(self, token: str) -> Principal:
-        """Turn an access token or an API key into the caller, with role and rights as they are now.
+        """Turn an access token, an API key or an MCP client's token into the caller, with the rights of this moment.
 
         Raises:
             AuthenticationRequired: The token, its session or its user does not hold, or the key does not.
@@ -138,7 +170,10 @@ class Accounts:
         """
         # Asked first: what commits while the rest is read outdates it.
         version = self.ledger.rights_version()
-        principal, until = self._holder(token) if is_api_key(token) else self._signed_in_as(token)
+        if is_client_token(token):
+            principal, until = self.grants.authenticate(token)
+        else:
+            principal, until = self._holder(token) if is_api_key(token) else self._signed_in_as(token)
         if version is not None:
             self.recent.keep(token, Found(principal, version, until))
         return principal
@@ -147,6 +182,16 @@ class Accounts:
     def keys(self) -> Keys:
         """The API keys."""
         return Keys(self.ledger, self.tokens.secret, self.clock)
+
+    @property
+    def grants(self) -> ClientGrants:
+        """What MCP clients were granted."""
+        return ClientGrants(self.ledger, self.clock, self.tokens.access_lifetime, self.tokens.refresh_lifetime)
+
+    @property
+    def clients(self) -> ClientRegistry:
+        """The MCP clients."""
+        return ClientRegistry(self.ledger, self.clock)
 
     def _signed_in_as(self, token: str) -> tuple[Principal, float]:
         """The caller that an access token stands for, and when that ends in seconds since 1970."""
@@ -170,7 +215,12 @@ class Accounts:
         return principal, until
 
     def renewed(self, principal: Principal) -> Principal | None:
-        """Expand a principal's rights anew; None when its session, its API key or its membership has ended."""
+        """Expand a principal's rights anew; None when its session, its API key or its membership has ended.
+
+        What MCP clients were granted is not renewed: it opens nothing that outlives a request.
+        """
+        if principal.grant_id is not None:
+            return None
         if principal.key_id is not None:
             return self.keys.renewed(principal, principal.key_id)
         found = self.ledger.caller(principal.user_id, principal.organization_id, principal.session_id)
@@ -191,21 +241,33 @@ class Accounts:
             )
         return principal_of(*found)
 
-    def _start_session(self, user: User, organization: Organization, role: Role) -> SignedIn:
+    def _start_session(self, user: User, where: tuple[Organization, Role], origin: Origin) -> SignedIn:
+        organization, role = where
+        session = replace(
+            self.new_session(user.id, organization.id),
+            ip_address=origin.address or None,
+            user_agent=origin.user_agent or None,
+        )
+        details: JsonObject = {"provider": "password"}
+        audit = AuditDraft("session.start", organization.id, user.id, session.id, details, origin.described())
+        self.ledger.create_session(session, audit)
+        return self.signed_in(Identity(user, organization, role, session), session)
+
+    def new_session(self, user_id: str, organization_id: str) -> Session:
+        """Make a session that begins now, not stored yet; `replace` adds what it is known by."""
         now = self.clock()
-        session = Session(
+        return Session(
             id=str(uuid.uuid4()),
-            user_id=user.id,
-            organization_id=organization.id,
+            user_id=user_id,
+            organization_id=organization_id,
             refresh_id=str(uuid.uuid4()),
             created_at=now,
             expires_at=now + self.tokens.refresh_lifetime,
             revoked_at=None,
         )
-        self.ledger.create_session(session)
-        return self._signed_in(Identity(user, organization, role, session), session)
 
-    def _signed_in(self, identity: Identity, session: Session) -> SignedIn:
+    def signed_in(self, identity: Identity, session: Session) -> SignedIn:
+        """Make both tokens of a session that is stored."""
         whose = (session.user_id, session.organization_id, session.id)
         return SignedIn(
             identity=identity,

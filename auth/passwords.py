@@ -1,9 +1,12 @@
 """Password hashes: Argon2id in a bounded number of workers, constant work for unknown users."""
 
+import base64
+import secrets
 import threading
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError, VerifyMismatchError
+from argon2.low_level import ARGON2_VERSION
 
 from stores.errors import ValidationFailed
 
@@ -18,7 +21,7 @@ class Passwords:
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
         self._workers = threading.BoundedSemaphore(WORKERS)
-        self._decoy: str | None = None
+        self._decoy = _decoy_of(self._hasher)
 
     def hash(self, password: str) -> str:
         """Hash a new password.
@@ -38,12 +41,16 @@ class Passwords:
         """Compare; a missing hash costs the same time as a wrong password, so that accounts cannot be guessed."""
         with self._workers:
             try:
-                self._hasher.verify(password_hash or self._decoy_hash(), password)
+                self._hasher.verify(password_hash or self._decoy, password)
             except (VerifyMismatchError, VerificationError, InvalidHashError):
                 return False
         return password_hash is not None
 
-    def _decoy_hash(self) -> str:
-        if self._decoy is None:
-            self._decoy = self._hasher.hash("no account has this password")
-        return self._decoy
+
+def _decoy_of(hasher: PasswordHasher) -> str:
+    """Write the hash that no password has, with the parameters of real ones, without the work of making one."""
+    salt, digest = (
+        base64.b64encode(secrets.token_bytes(size)).rstrip(b"=").decode() for size in (hasher.salt_len, hasher.hash_len)
+    )
+    costs = f"m={hasher.memory_cost},t={hasher.time_cost},p={hasher.parallelism}"
+    return f"$argon2id$v={ARGON2_VERSION}${costs}${salt}${digest}"

@@ -27,6 +27,10 @@ class Principal:
     """The API key that was presented, if one was."""
     is_narrowed: bool = False
     """Whether the key is for some projects only: nothing else exists for it."""
+    grant_id: str | None = None
+    """What the person granted to the MCP client that calls, if one does."""
+    audience: str | None = None
+    """The only URL at which the credential is good; None for any."""
 
     @property
     def user_id(self) -> str:

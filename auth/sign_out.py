@@ -1,27 +1,44 @@
 """Ending sessions: by logging out, and by a new password."""
 
 from auth.accounts import Accounts
+from auth.origin import NOWHERE, Origin
 from auth.principal import Principal
 from auth.rights import require_session
 from stores.errors import AuthenticationRequired, InvalidRequest
 from stores.ledger import AuditDraft
 
 
-def log_out(accounts: Accounts, principal: Principal | None, refresh_token: str | None) -> None:
+def log_out(
+    accounts: Accounts, principal: Principal | None, refresh_token: str | None, origin: Origin = NOWHERE
+) -> set[str]:
     """End the caller's session, and that of the refresh token where its signature and date hold. Blocks.
 
-    A spent refresh token ends its session too, as it does where it is presented for a new pair.
+    A spent refresh token ends its session too, as it does where it is presented for a new pair. Returns the ids of
+    the users whose sessions these were.
     """
+    users: set[str] = set()
     if principal is not None and principal.session_id is not None:
-        accounts.ledger.revoke_session(principal.session_id, user_id=principal.user_id)
+        end_session(accounts, principal.session_id, principal.user_id, origin)
+        users.add(principal.user_id)
     if refresh_token is None:
-        return
+        return users
     try:
         claims = accounts.tokens.read(refresh_token, "refresh")
     except AuthenticationRequired:
-        return
+        return users
     if claims.session_id is not None:
-        accounts.ledger.revoke_session(claims.session_id, user_id=claims.user_id)
+        end_session(accounts, claims.session_id, claims.user_id, origin)
+        users.add(claims.user_id)
+    return users
+
+
+def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origin) -> bool:
+    """End a session at once if it is that user's; tell whether it was, and had not ended before. Blocks."""
+    session = accounts.ledger.session(session_id)
+    if session is None or session.user_id != user_id:
+        return False
+    audit = AuditDraft("session.end", session.organization_id, user_id, session_id, {}, origin.described())
+    return accounts.ledger.revoke_session(session_id, user_id=user_id, audit=audit)
 
 
 def change_password(accounts: Accounts, principal: Principal, current: str, new: str, audit: AuditDraft) -> None:

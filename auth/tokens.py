@@ -41,9 +41,10 @@ class Tokens:
         """Load the library ahead of the first token."""
         import jwt  # noqa: F401, PLC0415 - see below
 
-    def access(self, user_id: str, organization_id: str, session_id: str) -> str:
-        """Make a short-lived access token."""
-        return self._sign("access", (user_id, organization_id, session_id), self.access_lifetime, {})
+    def access(self, user_id: str, organization_id: str, session_id: str, lifetime: timedelta | None = None) -> str:
+        """Make a short-lived access token; without a lifetime of its own it has the one of the settings."""
+        subject = (user_id, organization_id, session_id)
+        return self._sign("access", subject, lifetime or self.access_lifetime, {})
 
     def refresh(self, user_id: str, organization_id: str, session_id: str, token_id: str) -> str:
         """Make a refresh token; `token_id` becomes its `jti`."""

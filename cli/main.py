@@ -16,6 +16,7 @@ app = typer.Typer(
 )
 
 DataDir = Annotated[Path | None, typer.Option("--data-dir", help="Folder that holds everything (ENGRAIN_DATA_DIR).")]
+UrlOption = Annotated[str | None, typer.Option("--url", help="Address of the server (ENGRAIN_URL).")]
 OrganizationOption = Annotated[str | None, typer.Option("--organization", help="Only this organization (id or slug).")]
 
 
@@ -49,6 +50,38 @@ def serve(
 
         status = run_server(os.environ, host=host, port=port, data_dir=data_dir, listening=listening)
     raise typer.Exit(status)
+
+
+@app.command()
+def login(
+    url: UrlOption = None,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address instead of opening it.")] = False,
+    email: Annotated[str | None, typer.Option(help="Log in with this address and a password, which is asked.")] = None,
+    api_key: Annotated[bool, typer.Option("--api-key", help="Keep an API key, read from standard input.")] = False,
+) -> None:
+    """Log in to a server, in a browser on this or any other device. What it gets is kept for this user alone."""
+    from cli.login import run_login  # noqa: PLC0415 - only commands that talk to a server need a client
+
+    raise typer.Exit(run_login(os.environ, url=url, no_browser=no_browser, email=email, api_key=api_key))
+
+
+@app.command()
+def logout(url: UrlOption = None) -> None:
+    """End the session on the server, and forget what `engrain login` kept for it."""
+    from cli.login import run_logout  # noqa: PLC0415 - as above
+
+    raise typer.Exit(run_logout(os.environ, url=url))
+
+
+@app.command()
+def whoami(
+    url: UrlOption = None,
+    json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+) -> None:
+    """Say who is logged in, in which organization and to which server. Exit code 3 when nobody is."""
+    from cli.login import run_whoami  # noqa: PLC0415 - as above
+
+    raise typer.Exit(run_whoami(os.environ, url=url, as_json=json))
 
 
 @app.command()

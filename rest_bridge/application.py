@@ -14,12 +14,15 @@ from starlette.routing import Route, WebSocketRoute
 from auth.principal import Principal
 from rest_bridge import health
 from rest_bridge.authentication import Authentication
+from rest_bridge.browser_rules import standing_rules
 from rest_bridge.docs_page import POLICY, render_page
 from rest_bridge.envelope import HANDLERS, Faults
 from rest_bridge.late_mcp import LateMcp
-from rest_bridge.mcp_discovery import MCP_PATH, METADATA_PATH, ResourceMetadata
+from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from rest_bridge.metrics import Metrics, MetricsPage
+from rest_bridge.oauth.routes import build_oauth
 from rest_bridge.openapi import Document, build_document
+from rest_bridge.pages.routes import build_pages
 from rest_bridge.request_ids import RequestIds, log_exchange
 from rest_bridge.routes import build_routes
 from rest_bridge.websocket import EventSocket
@@ -40,6 +43,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
         return await in_thread(app.accounts.authenticate, token) if known is None else known
 
     mcp = LateMcp(app, operations)
+    api = build_routes(app, operations)
 
     @cache
     def document() -> dict[str, Any]:
@@ -58,16 +62,22 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             Document(lambda: to_json(document()), "application/json").at("/api/openapi.json"),
             Document(lambda: render_page(document()).encode(), "text/html", POLICY).at("/api/docs"),
             Route("/metrics", MetricsPage(app, metrics), methods=["GET"]),
-            *build_routes(app, operations),
+            *api,
+            *build_pages(app, api),
             WebSocketRoute("/api/ws", EventSocket(app, authenticate)),
-            Route(METADATA_PATH, ResourceMetadata(app.settings), methods=["GET"]),
+            *build_oauth(app, api),
             Route(MCP_PATH, mcp),
         ],
         middleware=[
-            Middleware(RequestIds, version=VERSION, observers=(log_exchange, metrics.observe)),
+            Middleware(
+                RequestIds,
+                version=VERSION,
+                observers=(log_exchange, metrics.observe),
+                standing=standing_rules(is_https=app.settings.is_https),
+            ),
             *_cors(app.settings.cors_origins),
             Middleware(Faults),
-            Middleware(Authentication, authenticate=authenticate),
+            Middleware(Authentication, authenticate=authenticate, address=lambda scope: base_url(scope, app.settings)),
         ],
         exception_handlers=dict(HANDLERS),
         lifespan=lifespan,

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from auth.principal import Principal
-from rest_bridge.cookies import ACCESS_COOKIE, read_cookies, require_same_origin
+from rest_bridge.cookies import ACCESS_COOKIE, require_same_origin, session_cookie
 from stores.errors import AuthenticationRequired, EngrainError
 
 PRINCIPAL = "engrain.principal"
@@ -29,37 +29,67 @@ class Credential:
 
 
 def presented(headers: Headers) -> tuple[Literal["header", "cookie"], str] | None:
-    """Find the token of a request: the bearer header wins over the cookie."""
-    scheme, _, token = headers.get("authorization", "").partition(" ")
+    """Find the token of a request: the bearer header wins over the cookie.
+
+    Raises:
+        AuthenticationRequired: There are several, and nothing tells which one counts.
+    """
+    given = headers.getlist("authorization")
+    if len(given) > 1:
+        raise AuthenticationRequired("The request has several Authorization headers.", remediation="Send one of them.")
+    scheme, _, token = "".join(given).partition(" ")
     if scheme.lower() == "bearer":
         return "header", token.strip()
-    cookie = read_cookies(headers).get(ACCESS_COOKIE)
+    cookie = session_cookie(headers, ACCESS_COOKIE)
     return ("cookie", cookie) if cookie else None
 
 
 class Authentication:
     """Resolves the token of every request; refusing is left to what the request asks for."""
 
-    def __init__(self, app: ASGIApp, *, authenticate: Authenticate) -> None:
+    def __init__(
+        self, app: ASGIApp, *, authenticate: Authenticate, address: Callable[[Scope], str] = lambda _scope: ""
+    ) -> None:
         self.app = app
         self.authenticate = authenticate
+        self.address = address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with `engrain.principal` and `engrain.credential` in its scope."""
         if scope["type"] in ("http", "websocket"):
-            scope[PRINCIPAL], scope[CREDENTIAL] = await self.resolve(Headers(scope=scope))
+            scope[PRINCIPAL], scope[CREDENTIAL] = await self.resolve(scope)
         await self.app(scope, receive, send)
 
-    async def resolve(self, headers: Headers) -> tuple[Principal | None, Credential | None]:
+    async def resolve(self, scope: Scope) -> tuple[Principal | None, Credential | None]:
         """Return the caller and the credential; the caller is None if there is none or it does not hold."""
-        found = presented(headers)
+        headers = Headers(scope=scope)
+        try:
+            found = presented(headers)
+        except AuthenticationRequired as error:
+            return None, Credential("header" if "authorization" in headers else "cookie", "", error)
         if found is None:
             return None, None
         source, token = found
         try:
-            return await self.authenticate(token), Credential(source, token)
+            principal = await self.authenticate(token)
+            if principal.audience is not None:
+                require_audience(principal.audience, self.address(scope) + scope["path"])
         except EngrainError as error:
             return None, Credential(source, token, error)
+        return principal, Credential(source, token)
+
+
+def require_audience(audience: str, address: str) -> None:
+    """Refuse a token that was issued for another URL than the one that is asked for (RFC 8707).
+
+    Raises:
+        AuthenticationRequired: It is another one.
+    """
+    if audience != address:
+        raise AuthenticationRequired(
+            "The token is for another address than this one.",
+            remediation="Use it at the address for which it was issued, or authorize again for this one.",
+        )
 
 
 def require_principal(scope: Scope, trusted_origins: Collection[str]) -> Principal:

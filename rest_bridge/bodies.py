@@ -6,8 +6,11 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope
 
 from rest_bridge.envelope import UnsupportedMediaType
+from rest_bridge.query_strings import read_pairs
 from stores.errors import PayloadTooLarge, ValidationFailed
 from stores.records import JsonObject
+
+FORM = "application/x-www-form-urlencoded"
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
@@ -42,6 +45,20 @@ def _too_large(limit: int) -> PayloadTooLarge:
 
 def _size(limit: int) -> str:
     return f"{limit // 1024**2} MiB" if limit >= 1024**2 else f"{limit} bytes"
+
+
+def is_form(content_type: str | None) -> bool:
+    """Tell whether a body says that it is a form without files."""
+    return (content_type or "").partition(";")[0].strip().lower() == FORM
+
+
+def parse_form(body: bytes) -> dict[str, list[str]]:
+    """Read a form: for each name its values in order.
+
+    Raises:
+        ValidationFailed: It is not UTF-8.
+    """
+    return read_pairs(body, "body")
 
 
 def parse_object(body: bytes, content_type: str | None) -> JsonObject:

@@ -8,10 +8,11 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import Scope
 
-from stores.errors import Forbidden
+from stores.errors import AuthenticationRequired, Forbidden
+from tools import operation
 
-ACCESS_COOKIE = "engrain_access_token"
-REFRESH_COOKIE = "engrain_refresh_token"
+ACCESS_COOKIE = operation.ACCESS_COOKIE
+REFRESH_COOKIE = operation.REFRESH_COOKIE
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -24,6 +25,22 @@ def read_cookies(headers: Headers) -> dict[str, str]:
     for line in headers.getlist("cookie"):
         found.update(cookie_parser(line))
     return found
+
+
+def session_cookie(headers: Headers, name: str) -> str | None:
+    """Return the value of one of the session cookies.
+
+    Raises:
+        AuthenticationRequired: It came with different values. Another host of the domain can plant a second cookie of
+            the name, and nothing tells which of them is ours.
+    """
+    chunks = (chunk for line in headers.getlist("cookie") for chunk in line.split(";") if name in chunk)
+    values = {value for chunk in chunks if (value := cookie_parser(chunk).get(name))}
+    if len(values) > 1:
+        raise AuthenticationRequired(
+            f"The cookie {name} came with several values.", remediation="Delete this site's cookies and log in again."
+        )
+    return values.pop() if values else None
 
 
 def setting_headers(tokens: Iterable[tuple[str, str, int]], *, secure: bool) -> list[RawHeader]:

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rest_bridge.cookies import clearing_headers
 from stores.errors import (
     AuthenticationRequired,
+    BadGateway,
     Conflict,
     EngrainError,
     Forbidden,
@@ -65,6 +66,7 @@ STATUSES: Mapping[type[EngrainError], int] = {
     ValidationFailed: 422,
     RateLimited: 429,
     HeadTooLarge: 431,
+    BadGateway: 502,
     Unavailable: 503,
     EngrainError: 500,
 }

@@ -12,7 +12,9 @@ from stores.errors import AuthenticationRequired
 from tools.settings import Settings
 
 MCP_PATH = "/mcp"
-METADATA_PATH = "/.well-known/oauth-protected-resource/mcp"
+ROOT_METADATA_PATH = "/.well-known/oauth-protected-resource"
+METADATA_PATH = ROOT_METADATA_PATH + MCP_PATH
+RESOURCE_METADATA_PATHS = (METADATA_PATH, ROOT_METADATA_PATH)
 
 
 def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
@@ -21,7 +23,7 @@ def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
     quoted = reason.replace("\\", "").replace('"', "'")
     header = (
         f'Bearer error="invalid_token", error_description="{quoted}", '
-        f'resource_metadata="{base_url(scope, settings)}{METADATA_PATH}"'
+        f'scope="mcp", resource_metadata="{base_url(scope, settings)}{METADATA_PATH}"'
     )
     headers = {"WWW-Authenticate": header.encode("ascii", "replace").decode(), "Cache-Control": "no-store"}
     body = {
@@ -48,11 +50,13 @@ class ResourceMetadata:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the document."""
+        address = base_url(scope, self.settings)
         document: Mapping[str, Any] = {
-            "resource": base_url(scope, self.settings) + MCP_PATH,
+            "resource": address + MCP_PATH,
             "resource_name": "Engrain",
-            "authorization_servers": [],
+            "authorization_servers": [address],
             "bearer_methods_supported": ["header"],
             "scopes_supported": ["mcp"],
         }
-        await Response(to_json(document), media_type="application/json")(scope, receive, send)
+        headers = {"Cache-Control": "no-store"}
+        await Response(to_json(document), 200, headers, "application/json")(scope, receive, send)

@@ -133,7 +133,8 @@ def session_owner(principal: Principal) -> AuthenticatedUser:
     The token stays out of it, so that a session outlives the access token that opened it. Nothing reads this to
     decide rights: those come from the principal of each request.
     """
-    owner = f"{principal.user_id}@{principal.organization_id}{'/' + principal.key_id if principal.key_id else ''}"
+    program = principal.key_id or principal.grant_id
+    owner = f"{principal.user_id}@{principal.organization_id}{'/' + program if program else ''}"
     return AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[], subject=principal.user_id))
 
 

@@ -11,11 +11,12 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
+from rest_bridge.bodies import FORM
 from rest_bridge.cookies import ACCESS_COOKIE
 from rest_bridge.envelope import STATUSES
 from rest_bridge.routes import Placement
 from rest_bridge.schemas import hoisted, referenced, without_titles
-from tools.operation import Operation, Route
+from tools.operation import Operation, Redirect, Route
 from tools.threads import in_thread
 
 Schema = dict[str, Any]
@@ -54,6 +55,14 @@ _REPLAYED: Schema = {
         "description": "`true` when this repeats the stored answer of an earlier request with the same key.",
         "schema": {"type": "string", "const": "true"},
     }
+}
+_REDIRECT: Schema = {
+    "Location": {
+        "description": "Where the browser goes next.",
+        "required": True,
+        "schema": {"type": "string", "format": "uri-reference"},
+    },
+    "Set-Cookie": {"description": "What the browser keeps.", "schema": {"type": "string"}},
 }
 _IDEMPOTENCY_KEY: Schema = {
     "name": "Idempotency-Key",
@@ -186,13 +195,16 @@ def _body(
         if not required:
             del schemas[name]["required"]
         reference = {"$ref": _PREFIX + name}
-    return {"required": bool(required), "content": {"application/json": {"schema": reference}}}
+    kinds = ("application/json", FORM) if operation.route and operation.route.takes_form else ("application/json",)
+    return {"required": bool(required), "content": {kind: {"schema": reference} for kind in kinds}}
 
 
 def _responses(operation: Operation, route: Route, placement: Placement, models: Models) -> Schema:
     headers = {**_STAMPS, **(_REPLAYED if operation.mutates else {})}
     success: Schema = {"description": HTTPStatus(route.status).phrase, "headers": headers}
-    if route.status != HTTPStatus.NO_CONTENT:
+    if issubclass(operation.result, Redirect):
+        headers |= _REDIRECT
+    elif route.status != HTTPStatus.NO_CONTENT:
         success["content"] = {"application/json": {"schema": models[operation.result, "serialization"]}}
     errors = sorted(_statuses(operation, route, placement))
     return {str(route.status): success} | {str(status): error_response(status) for status in errors}

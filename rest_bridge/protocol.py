@@ -4,7 +4,9 @@ import asyncio
 from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from rest_bridge.browser_rules import NO_SNIFFING, POLICY
 from rest_bridge.envelope import HeadTooLarge, refusal
 from rest_bridge.request_ids import REQUEST_ID, request_id_of
 from stores.errors import EngrainError, InvalidRequest
@@ -12,6 +14,7 @@ from tools.version import VERSION
 
 HEAD_LIMIT = 64 * 1024
 """Bytes of a request line and its headers together."""
+_HANDSHAKE = "Open a WebSocket with GET, and with at most 128 headers of 8 KiB each."
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -43,6 +46,13 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_complete()
         self._in_head = True
 
+    def handle_websocket_upgrade(self) -> None:
+        """Open a WebSocket, unless its library refuses to read the head: uvicorn would wait for it for ever."""
+        super().handle_websocket_upgrade()
+        taken_over = self.transport.get_protocol()
+        if isinstance(taken_over, WebSocketsSansIOProtocol) and not taken_over.handshake_initiated:
+            self._refuse(InvalidRequest("The handshake cannot be read.", remediation=_HANDSHAKE))
+
     def send_400_response(self, msg: str) -> None:
         """Answer what cannot be read as HTTP."""
         self._refuse(InvalidRequest(msg, remediation="Send a well-formed HTTP/1.1 request."))
@@ -56,6 +66,6 @@ class BoundedProtocol(HttpToolsProtocol):
         )
         status = HTTPStatus(response.status_code)
         lines = [b"HTTP/1.1 %d %b" % (status, status.phrase.encode())]
-        lines += [b"%b: %b" % header for header in response.raw_headers]
+        lines += [b"%b: %b" % header for header in [*response.raw_headers, NO_SNIFFING, POLICY]]
         self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
         self.transport.close()

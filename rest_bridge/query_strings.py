@@ -21,12 +21,22 @@ Schema = Mapping[str, Any]
 
 def read_query(scope: Scope) -> dict[str, list[str]]:
     """Read the query string: for each name its values in order."""
+    return read_pairs(scope.get("query_string", b""), "query")
+
+
+def read_pairs(encoded: bytes, place: str) -> dict[str, list[str]]:
+    """Read what is encoded as query strings are, in the query or in the body: for each name its values in order.
+
+    Raises:
+        ValidationFailed: It is not UTF-8.
+    """
     found: dict[str, list[str]] = {}
     try:
-        pairs = parse_qsl(scope.get("query_string", b"").decode(), keep_blank_values=True, errors="strict")
+        pairs = parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict")
     except UnicodeDecodeError:
+        named = "query string" if place == "query" else "form"
         raise ValidationFailed(
-            "The query string is not valid UTF-8.", details={"field": "query", "expected": "percent-encoded UTF-8"}
+            f"The {named} is not valid UTF-8.", details={"field": place, "expected": "percent-encoded UTF-8"}
         ) from None
     for name, value in pairs:
         found.setdefault(name, []).append(value)
@@ -48,8 +58,8 @@ class Coercion:
         """Give one string the type of its field; what does not fit stays a string, and validation names it."""
         return _coerce(raw, self.types[name])
 
-    def query(self, names: frozenset[str], given: Mapping[str, Sequence[str]]) -> JsonObject:
-        """Pick the named fields out of a query string.
+    def fields(self, names: frozenset[str], given: Mapping[str, Sequence[str]], place: str) -> JsonObject:
+        """Pick the named fields out of a query string or a form; `place` is `query` or `body`.
 
         Raises:
             ValidationFailed: A field that takes one value was given several.
@@ -61,8 +71,8 @@ class Coercion:
                 found[name] = [_coerce(value, self.items[name]) for value in values]
             elif len(values) > 1:
                 raise ValidationFailed(
-                    f"The query parameter `{name}` was given {len(values)} times and takes one value.",
-                    details={"field": f"query.{name}", "expected": "one value"},
+                    f"The parameter `{name}` was given {len(values)} times and takes one value.",
+                    details={"field": f"{place}.{name}", "expected": "one value"},
                 )
             else:
                 found[name] = _coerce(values[0], self.types[name])

@@ -11,6 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.principal import Principal
+from rest_bridge.browser_rules import NO_SNIFFING, RawHeader, missing_rules
 
 REQUEST_ID = "engrain.request_id"
 """Scope key of the id under which this exchange is logged."""
@@ -62,11 +63,18 @@ def log_exchange(exchange: Exchange) -> None:
 
 
 class RequestIds:
-    """Stamps `X-Request-ID` and `X-Engrain-Version` on every answer and reports the exchange when it is over."""
+    """Stamps `X-Request-ID`, `X-Engrain-Version` and the rules for browsers on every answer; reports the exchange."""
 
-    def __init__(self, app: ASGIApp, *, version: str, observers: Iterable[Observe] = (log_exchange,)) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        version: str,
+        observers: Iterable[Observe] = (log_exchange,),
+        standing: Iterable[RawHeader] = (NO_SNIFFING,),
+    ) -> None:
         self.app = app
-        self.version = (b"x-engrain-version", version.encode())
+        self.standing = [(b"x-engrain-version", version.encode()), *standing]
         self.observers = tuple(observers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,14 +84,15 @@ class RequestIds:
             return
         request_id = request_id_of(Headers(scope=scope).get("x-request-id"))
         scope[REQUEST_ID] = request_id
-        stamps = [(b"x-request-id", request_id.encode()), self.version, (b"x-content-type-options", b"nosniff")]
+        stamps = [(b"x-request-id", request_id.encode()), *self.standing]
         status = 0
 
         async def stamp(message: Message) -> None:
             nonlocal status
             if message["type"] in _OPENINGS:
                 status = int(message.get("status", 101))
-                message["headers"] = [*message.get("headers", ()), *stamps]
+                given = list(message.get("headers", ()))
+                message["headers"] = [*given, *stamps, *missing_rules(given)]
             await send(message)
 
         started = time.perf_counter()

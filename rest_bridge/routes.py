@@ -12,25 +12,29 @@ from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
 from starlette.types import Receive, Scope, Send
 
-from rest_bridge.authentication import PRINCIPAL, require_principal
-from rest_bridge.bodies import parse_object, read_body
+from auth.origin import client_of, user_agent_of
+from auth.principal import Principal
+from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential, require_principal
+from rest_bridge.bodies import is_form, parse_form, parse_object, read_body
 from rest_bridge.cookies import (
     ACCESS_COOKIE,
     REFRESH_COOKIE,
     clearing_headers,
     read_cookies,
     require_same_origin,
+    session_cookie,
     setting_headers,
 )
 from rest_bridge.envelope import CLEAR_COOKIES
+from rest_bridge.mcp_discovery import base_url
 from rest_bridge.query_strings import Coercion, read_query
 from rest_bridge.rate_limits import FixedWindow
 from rest_bridge.request_ids import REQUEST_ID
-from stores.errors import InvalidRequest, ValidationFailed
+from stores.errors import EngrainError, InvalidRequest, ValidationFailed
 from stores.records import JsonObject
 from tools.app import App
 from tools.execute import execute
-from tools.operation import Call, Operation, Outcome, Request, Route
+from tools.operation import Call, Operation, Outcome, Redirect, Request, Route
 from tools.parsing import refusal, refuse_unstorable
 from tools.threads import in_thread
 
@@ -61,14 +65,12 @@ class Placement:
         query = fields - path if bodiless else route.query
         return cls(path, query, fields - path - query, route.headers)
 
-    def relocated(self, error: ValidationFailed) -> ValidationFailed:
+    def relocate(self, error: EngrainError) -> None:
         """Turn the field `body.page` of an error into `query.page` where that is where it stands."""
-        field = str(error.details.get("field", "body"))
-        place, _, rest = field.partition(".")
+        place, _, rest = str(error.details.get("field", "")).partition(".")
         name = rest.partition(".")[0]
         if place == "body" and name in self.path | self.query:
             error.details["field"] = f"{'path' if name in self.path else 'query'}.{rest}"
-        return error
 
 
 class Endpoint:
@@ -80,6 +82,7 @@ class Endpoint:
         self.route = route
         self.placement = Placement.of(operation, route)
         self.coercion = Coercion(operation.request.model_json_schema())
+        self.redirects = issubclass(operation.result, Redirect)
         limited = route.rate is not None and app.settings.rate_limit_enabled
         self.limit = FixedWindow.parse(route.rate) if route.rate and limited else None
 
@@ -90,13 +93,12 @@ class Endpoint:
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
         """Serve one request, from its rights to its answer."""
-        principal = scope.get(PRINCIPAL)
-        client = (scope.get("client") or ("",))[0]
+        principal: Principal | None = scope.get(PRINCIPAL)
+        client = client_of(scope)
         if self.limit is not None:
             # Being signed in buys no further guesses at a public route.
             self.limit.take(client if principal is None or self.operation.roles is None else principal.user_id)
-        if self.operation.roles is not None:
-            principal = require_principal(scope, self.trusted_origins)
+        principal = self.caller(scope)
         key = self.idempotency_key(scope)
         body = await read_body(scope, receive, self.route.body_limit) if self.placement.body else b""
         if len(body) > LARGE_BODY:
@@ -104,9 +106,37 @@ class Endpoint:
             request = await in_thread(self.request_of, scope, body)
         else:
             request = self.request_of(scope, body)
-        call = Call(principal, request_id=scope[REQUEST_ID], client=client)
-        outcome = await execute(self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"])
+        call = Call(
+            principal,
+            request_id=scope[REQUEST_ID],
+            client=client,
+            user_agent=user_agent_of(scope),
+            server=base_url(scope, self.app.settings),
+            cookies=read_cookies(Headers(scope=scope)) if self.redirects else {},
+        )
+        try:
+            outcome = await execute(
+                self.app, self.operation, call, request, idempotency_key=key, key_path=scope["path"]
+            )
+        except EngrainError as error:
+            self.placement.relocate(error)
+            raise
         return self.respond(scope, outcome)
+
+    def caller(self, scope: Scope) -> Principal | None:
+        """Return who calls; None where nobody has to.
+
+        Raises:
+            AuthenticationRequired: Somebody has to.
+            Forbidden: A page of another site uses the visitor's cookie, or would sign the visitor in.
+        """
+        if self.operation.roles is not None:
+            return require_principal(scope, self.trusted_origins)
+        credential: Credential | None = scope.get(CREDENTIAL)
+        if self.route.cookies == "set" or (credential is not None and credential.source == "cookie"):
+            require_same_origin(scope, self.trusted_origins)
+        principal: Principal | None = scope.get(PRINCIPAL)
+        return principal
 
     def idempotency_key(self, scope: Scope) -> str | None:
         """Return the caller's key for this write.
@@ -136,10 +166,10 @@ class Endpoint:
     def fields_of(self, scope: Scope, body: bytes) -> JsonObject:
         """Collect the fields from path, query, headers and body; unknown names are left out."""
         headers = Headers(scope=scope)
-        given = parse_object(body, headers.get("content-type"))
+        given = self.body_of(body, headers.get("content-type"))
         data = {name: given[name] for name in self.placement.body & given.keys()}
         if self.placement.query:
-            data |= self.coercion.query(self.placement.query, read_query(scope))
+            data |= self.coercion.fields(self.placement.query, read_query(scope), "query")
         for header, name in self.placement.headers.items():
             if header in headers:
                 # Read even where the field itself is there, and wins: a malformed one is a mistake all the same.
@@ -150,15 +180,26 @@ class Endpoint:
             self.read_refresh_cookie(scope, headers, data)
         return data
 
+    def body_of(self, body: bytes, content_type: str | None) -> JsonObject:
+        """Read the body as JSON, or as a form where the operation takes one.
+
+        Raises:
+            UnsupportedMediaType: It is neither.
+            ValidationFailed: It is not well-formed.
+        """
+        if self.route.takes_form and is_form(content_type):
+            return self.coercion.fields(self.placement.body, parse_form(body), "body")
+        return parse_object(body, content_type)
+
     def read_refresh_cookie(self, scope: Scope, headers: Headers, data: JsonObject) -> None:
         """Let the cookie stand in for a refresh token that the body does not name."""
         if "refresh_token" not in self.placement.body or data.get("refresh_token") is not None:
             return
-        token = read_cookies(headers).get(REFRESH_COOKIE)
+        scope[CLEAR_COOKIES] = True
+        token = session_cookie(headers, REFRESH_COOKIE)
         if token:
             require_same_origin(scope, self.trusted_origins)
             data["refresh_token"] = token
-            scope[CLEAR_COOKIES] = True
 
     def validate(self, data: JsonObject) -> Request:
         """Validate the fields as JSON, where "5" is no integer, and name a faulty one by where it stands.
@@ -172,12 +213,16 @@ class Endpoint:
             # From bytes, because pydantic's strict mode takes dates and tuples only from JSON itself.
             return model.model_validate_json(to_json(data), strict=True, extra="ignore")
         except ValidationError as error:
-            raise self.placement.relocated(refusal(error, model, "body")) from None
+            refused = refusal(error, model, "body")
         except ValidationFailed as error:
-            raise self.placement.relocated(error) from None
+            refused = error
+        self.placement.relocate(refused)
+        raise refused from None
 
     def respond(self, scope: Scope, outcome: Outcome) -> Response:
         """Make the answer: the operation's status, the result as JSON, and the session cookies."""
+        if isinstance(outcome.result, Redirect):
+            return self.redirect(scope, outcome.result)
         headers = {"Cache-Control": "no-store"}
         if outcome.replayed:
             headers["Idempotency-Replayed"] = "true"
@@ -202,9 +247,21 @@ class Endpoint:
             (ACCESS_COOKIE, body.get("access_token"), settings.access_token_expire_minutes * 60),
             (REFRESH_COOKIE, body.get("refresh_token"), settings.refresh_token_expire_days * 86_400),
         ]
-        secure = scope.get("scheme") == "https" or settings.environment == "production"
         held = [(name, token, lifetime) for name, token, lifetime in tokens if isinstance(token, str)]
-        return setting_headers(held, secure=secure)
+        return setting_headers(held, secure=self.is_secure(scope))
+
+    def redirect(self, scope: Scope, result: Redirect) -> Response:
+        """Send a browser elsewhere; where it comes from is not told, because that address may hold a code."""
+        headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "Location": result.location}
+        response = Response(None, self.route.status, headers)
+        cookies = [(cookie.name, cookie.value, cookie.lifetime_s) for cookie in result.cookies]
+        response.raw_headers.extend(setting_headers(cookies, secure=self.is_secure(scope)))
+        return response
+
+    def is_secure(self, scope: Scope) -> bool:
+        """Whether cookies travel encrypted only."""
+        settings = self.app.settings
+        return scope.get("scheme") == "https" or settings.environment == "production" or settings.is_https
 
 
 class PathEndpoint:

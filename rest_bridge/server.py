@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -73,7 +73,7 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
             if on_listening is not None:
                 on_listening(address_of(listener))
 
-        server = Server(configuration(build_asgi(app)), announce)
+        server = Server(configuration(build_asgi(app), settings.trusted_proxies), announce)
         await server.serve(sockets=[listener])
 
 
@@ -108,8 +108,8 @@ class Server(uvicorn.Server):
                 signal.signal(which, handler)
 
 
-def configuration(application: ASGIApp) -> uvicorn.Config:
-    """Configure the HTTP server.
+def configuration(application: ASGIApp, trusted_proxies: Sequence[str] = ()) -> uvicorn.Config:
+    """Configure the HTTP server. What a request says of its origin counts only where a trusted proxy says it.
 
     `reset_contextvars` is a safety setting: without it, context variables of one request are seen by the next on the
     same connection.
@@ -124,7 +124,8 @@ def configuration(application: ASGIApp) -> uvicorn.Config:
         access_log=False,
         log_config=None,
         server_header=False,
-        forwarded_allow_ips="127.0.0.1",
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
         timeout_graceful_shutdown=GRACE_S,
     )
 

@@ -87,6 +87,13 @@ class RateLimited(EngrainError):
     default_remediation = "Wait for the number of seconds in Retry-After, then try again."
 
 
+class BadGateway(EngrainError):
+    """502: another server, which this needs, answered with something that makes no sense."""
+
+    code = "bad_gateway"
+    default_remediation = "Ask the operator to look at the settings of that server and at its log."
+
+
 class Unavailable(EngrainError):
     """503: something that this needs is not there now."""
 

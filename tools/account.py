@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from auth.accounts import SignedIn
+from auth.accounts import SignedIn, TokenReplayed
 from auth.invitations import accept as accept_invitation
 from auth.invitations import require_invitation
 from stores.errors import Forbidden
@@ -111,7 +111,8 @@ class MeView(Result):
     org_role: Role
 
 
-def _signed_in(signed: SignedIn) -> SignedInView:
+def signed_in_view(signed: SignedIn) -> SignedInView:
+    """Show a sign-in with its tokens."""
     user, organization = signed.identity.user, signed.identity.organization
     return SignedInView(
         user=UserBrief(id=user.id, email=user.email, name=user.name),
@@ -141,15 +142,15 @@ async def sign_up(app: App, call: Call, request: SignUpRequest) -> SignedInView:
     require_local_auth(app)
     if not app.settings.signup_enabled:
         raise Forbidden("signup_disabled", code="signup_disabled", remediation="Ask the operator for an account.")
-    enter = partial(app.accounts.sign_up, request.email, request.password, request.name)
-    return _signed_in(await _enter(app, call, request, enter))
+    enter = partial(app.accounts.sign_up, request.email, request.password, request.name, call.origin)
+    return signed_in_view(await _enter(app, call, request, enter))
 
 
 async def log_in(app: App, call: Call, request: LogInRequest) -> SignedInView:
     """Sign in with e-mail and password."""
     require_local_auth(app)
-    enter = partial(app.accounts.sign_in, request.email, request.password)
-    return _signed_in(await _enter(app, call, request, enter))
+    enter = partial(app.accounts.sign_in, request.email, request.password, call.origin)
+    return signed_in_view(await _enter(app, call, request, enter))
 
 
 async def _enter(
@@ -172,9 +173,13 @@ async def _enter(
     return signed
 
 
-async def refresh(app: App, _call: Call, request: RefreshRequest) -> TokensView:
+async def refresh(app: App, call: Call, request: RefreshRequest) -> TokensView:
     """Exchange a refresh token for a new pair; each works once."""
-    signed = await in_thread(app.accounts.refresh, request.refresh_token)
+    try:
+        signed = await in_thread(app.accounts.refresh, request.refresh_token, call.origin)
+    except TokenReplayed as replayed:
+        await app.events.renew_user(replayed.user_id)
+        raise
     return TokensView(
         access_token=signed.access_token, refresh_token=signed.refresh_token, expires_in=signed.expires_in
     )

@@ -1,5 +1,7 @@
 """Tells an organization that somebody's rights changed, and lets the change hold for open subscriptions."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from auth.policy import project_key
@@ -11,22 +13,35 @@ MemberChange = Literal["org_member_added", "org_role_changed", "org_member_remov
 ProjectChange = Literal["project_member_added", "project_role_changed", "project_member_removed"]
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectNews:
+    """What became of somebody's role in a project."""
+
+    user_id: str
+    project_id: str
+    change: ProjectChange
+    role: ProjectRole
+    """The role now; when it was taken away, the one before."""
+
+
 async def announce_member(app: App, organization_id: str, user_id: str, change: MemberChange, role: Role) -> None:
     """Tell everybody in an organization of a change of its members."""
     data: JsonObject = {"user_id": user_id, "change_type": change, "org_role": role}
-    await app.events.announce(organization_id, Event("permission_changed", data, app.clock()), ORGANIZATION)
+    await app.events.announce(organization_id, [(Event("permission_changed", data, app.clock()), ORGANIZATION)])
 
 
-async def announce_project_member(
-    app: App, project: tuple[str, str], user_id: str, change: ProjectChange, role: ProjectRole
-) -> None:
-    """Tell those who may read a project (organization, id) of a change of its members."""
-    organization_id, project_id = project
+async def announce_project_members(app: App, organization_id: str, news: Iterable[ProjectNews]) -> None:
+    """Tell those who may read each project, or might until now, of the changes of its members."""
+    await app.events.announce(
+        organization_id, [(_project_event(app, each), project_key(each.project_id)) for each in news]
+    )
+
+
+def _project_event(app: App, news: ProjectNews) -> Event:
     data: JsonObject = {
-        "user_id": user_id,
-        "change_type": change,
-        "project_role": role,
-        "project_id": project_id,
+        "user_id": news.user_id,
+        "change_type": news.change,
+        "project_role": news.role,
+        "project_id": news.project_id,
     }
-    event = Event("permission_changed", data, app.clock())
-    await app.events.announce(organization_id, event, project_key(project_id))
+    return Event("permission_changed", data, app.clock())

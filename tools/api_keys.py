@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import Field, StringConstraints
 
 from auth.api_keys import KeyRequest
+from auth.policy import ADMINS
 from auth.principal import Principal, Scope
 from auth.rights import require_admin, require_session
 from stores.errors import InvalidRequest, NotFound
@@ -183,8 +184,10 @@ OPERATIONS = (
         request=CreateApiKeyRequest,
         result=CreatedKeyView,
         run=create_api_key,
-        roles=frozenset({"owner", "admin"}),
+        roles=ADMINS,
         scope="write",
+        mutates=True,
+        secret=True,
         route=Route("POST", "/api/auth/api-keys", tag="account", errors=frozenset({400})),
     ),
     Operation(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from auth.accounts import Accounts
+from auth.external.providers import Providers
 from auth.passwords import Passwords
 from auth.tokens import Tokens
 from stores.clock import new_id, utc_now
@@ -27,6 +28,7 @@ from stores.warming import Warming, import_engines, load_model
 from tools.events import EventHub
 from tools.housekeeping import keep_house
 from tools.mail import Mailer
+from tools.providers import build_providers
 from tools.settings import Settings
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class App:
     beside: Executor
     """Threads for what a search does beside its own."""
     accounts: Accounts
+    providers: Providers
     mailer: Mailer
     warming: Warming
     """To be started when requests are taken: loads what the first of them need."""
@@ -157,7 +160,13 @@ def _opened(
         accounts = Accounts(stores.ledger, tokens, Passwords(), clock)
         mailer = Mailer(settings, clock)
         closing.callback(mailer.close)
-        loads = (Tokens.load, partial(load_model, stores.embedder), partial(import_engines, settings.graph_engine))
+        providers = build_providers(settings, stores.ledger, clock)
+        loads = (
+            Tokens.load,
+            partial(load_model, stores.embedder),
+            partial(import_engines, settings.graph_engine),
+            providers.load,
+        )
         warming = Warming(loads)
         closing.callback(warming.close)
         yield App(
@@ -168,6 +177,7 @@ def _opened(
             embedder=stores.embedder,
             beside=beside,
             accounts=accounts,
+            providers=providers,
             mailer=mailer,
             warming=warming,
             events=EventHub(stores.ledger, stores.indexer.applied, accounts.renewed),

@@ -1,5 +1,6 @@
 """Changing and deleting entities, each in one transaction with its checks."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pydantic import Field, JsonValue
@@ -20,7 +21,7 @@ from tools.app import App
 from tools.entities import entity_text, entity_views
 from tools.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
-from tools.projects import grant_project, project_named, project_scope, require_live_project
+from tools.projects import grant_project, project_named, project_scope, remember_project, require_live_project
 from tools.receipts import receipt
 from tools.threads import in_thread
 from tools.workflow import checked_workflow, workflow_fields
@@ -45,6 +46,7 @@ class UpdateEntityRequest(Request):
 
 
 CHANGEABLE = ("name", "description", "content", "category", "languages", "tags", "metadata")
+WORKFLOW_KEYS = ("status", "visibility", "memory_scope")
 CLEARABLE = frozenset({"category"})
 """Fields for which null means something."""
 
@@ -77,6 +79,7 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
                 fields=workflow_fields(request.metadata or {}),
             )
             grant_project(tx, updated)
+            remember_project(tx, call, "project.update", updated, {"changed": _changed(request, given)})
             if updated.entity_type == "source" and before is not None:
                 _carry_to_chunks(tx, before, updated)
             if updated.source_id is not None:
@@ -90,6 +93,11 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
 
 def _is_given(request: UpdateEntityRequest, name: str) -> bool:
     return getattr(request, name) is not None or (name in CLEARABLE and name in request.model_fields_set)
+
+
+def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonValue]:
+    """Name what is changed. Of the metadata only keys that are words of the interface: others are what people wrote."""
+    return [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
 
 
 def _require_changeable(caller: Principal, entity: Entity | None) -> None:
@@ -168,7 +176,8 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
             _require_changeable(caller, entity)
             if entity is not None and entity.source_id is not None:
                 tx.outdate_document(entity.id)
-            tx.delete_entity(request.entity_id, expected_revision=request.expected_revision)
+            deleted = tx.delete_entity(request.entity_id, expected_revision=request.expected_revision)
+            remember_project(tx, call, "project.delete", deleted, None)
 
     await in_thread(write)
     return Nothing()

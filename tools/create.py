@@ -38,7 +38,7 @@ from tools.entity_models import (
 )
 from tools.entity_types import RELATIONSHIP_TYPES, EntityType
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
-from tools.projects import grant_project, project_named, project_scope, require_live_project
+from tools.projects import grant_project, project_named, project_scope, remember_project, require_live_project
 from tools.receipts import receipt
 from tools.search import SearchRequest, search
 from tools.threads import in_thread
@@ -97,6 +97,7 @@ async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync:
             ]
             for fields, entity in zip(requests, entities, strict=True):
                 grant_project(tx, entity)
+                remember_project(tx, call, "project.create", entity, None)
                 for reference in fields.related_to or ():
                     _relate(app, tx, caller, entity, reference)
         return Created(entities, tx.sequence)

@@ -1,7 +1,7 @@
 """Events from the change feed, each to the subscribers whose principal may see its record."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -61,9 +61,10 @@ class Subscription:
     def __aiter__(self) -> AsyncIterator[Event]:
         return self._receive.__aiter__()
 
-    def offer(self, event: Event, visibility: str) -> None:
-        """Queue an event that the subscriber may see; one that does not read is cut off."""
-        if self.ended.is_set() or not may_read(self.principal, visibility):
+    def offer(self, event: Event, visibility: str, earlier: Principal | None = None) -> None:
+        """Queue an event that the subscriber may see, or might as `earlier`; one that does not read is cut off."""
+        may = may_read(self.principal, visibility) or (earlier is not None and may_read(earlier, visibility))
+        if self.ended.is_set() or not may:
             return
         try:
             self._send.send_nowait(event)
@@ -127,16 +128,21 @@ class EventHub:
             send.close()
             receive.close()
 
-    async def announce(self, organization_id: str, event: Event, visibility: str) -> None:
-        """Tell what is in no feed: that somebody's rights have changed. They take effect at once for subscribers."""
+    async def announce(self, organization_id: str, told: Iterable[tuple[Event, str]]) -> None:
+        """Tell what is in no feed: that rights have changed, each time with the key of who may know.
+
+        They take effect at once for subscribers. Who loses the right to know hears of that, as the last thing.
+        """
         if (channel := self._channels.get(organization_id)) is None:
             return
-        for subscription in list(channel.subscribers):
-            principal = await in_thread(self._renewed, subscription.principal)
-            subscription.principal = principal or subscription.principal
-            subscription.offer(event, visibility)
-            if principal is None:
-                subscription.cut_off()
+        listeners = [(each, each.principal) for each in channel.subscribers]
+        over = [each for each, earlier in listeners if not await self._renew_one(each, earlier)]
+        for event, visibility in told:
+            for subscription, earlier in listeners:
+                subscription.offer(event, visibility, earlier)
+            await _let_read(channel)
+        for subscription in over:
+            subscription.cut_off()
 
     async def renew(self, organization_id: str) -> None:
         """Look up anew what the subscribers of an organization may see; those whose session has ended are cut off."""
@@ -182,11 +188,14 @@ class EventHub:
         for subscription in list(channel.subscribers):
             if user_id not in (None, subscription.principal.user_id):
                 continue
-            principal = await in_thread(self._renewed, subscription.principal)
-            if principal is None:
+            if not await self._renew_one(subscription, subscription.principal):
                 subscription.cut_off()
-            else:
-                subscription.principal = principal
+
+    async def _renew_one(self, subscription: Subscription, earlier: Principal) -> bool:
+        """Give a subscription the rights that its principal has now; tell whether its session goes on."""
+        principal = await in_thread(self._renewed, earlier)
+        subscription.principal = principal or earlier
+        return principal is not None
 
     def _publish(self, channel: _Channel, change: Change) -> None:
         if change.kind != "entity":

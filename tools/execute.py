@@ -69,7 +69,10 @@ async def _execute_once(app: App, operation: Operation, call: Call, request: Req
         await in_thread(app.ledger.idempotency.release, claim)
         raise
     outcome = Outcome(_status(operation), result)
-    await in_thread(app.ledger.idempotency.finish, claim, outcome.status, outcome.body())
+    if operation.secret:
+        await in_thread(app.ledger.idempotency.finish_unkept, claim, outcome.status)
+    else:
+        await in_thread(app.ledger.idempotency.finish, claim, outcome.status, outcome.body())
     return outcome
 
 

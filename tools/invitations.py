@@ -11,11 +11,12 @@ from auth.invitations import accept, require_invitation
 from auth.one_time import new_token
 from auth.rights import require_may_give, require_session
 from stores.errors import NotFound
-from stores.records import Invitation, Role
+from stores.records import Invitation, JsonObject, Organization, Role
 from tools.account import Email, TokensView
 from tools.announcements import announce_member
 from tools.app import App
 from tools.deeds import deed
+from tools.mail import Delivery, Letter
 from tools.operation import Call, Operation, Request, Result, Route
 from tools.organizations import OrganizationRequest, membership
 from tools.sessions import DoneView
@@ -57,9 +58,13 @@ class MadeInvitationView(Result):
 
 
 class InvitedView(Result):
-    """What to send to whom."""
+    """What was mailed to whom."""
 
     invitation: MadeInvitationView
+    mail: Delivery = Field(
+        description="`sent`: the mail server took it; `kept`: there is none, and the letter lies in the data folder; "
+        "`queued`: it is still on its way; `failed`: pass `accept_url` on yourself."
+    )
 
 
 class InvitationView(Result):
@@ -94,12 +99,13 @@ def accept_url(app: App, token: str) -> str:
 
 
 async def invite(app: App, call: Call, request: InviteRequest) -> InvitedView:
-    """Offer a membership to an e-mail address; an earlier offer to it ends.
+    """Offer a membership to an e-mail address, and mail it there; an earlier offer to it ends.
 
-    Admins may, and owners alone invite another owner. The address in the answer is shown this once: pass it on.
+    Admins may, and owners alone invite another owner. The `accept_url` in the answer is shown this once. Where the
+    mail fails, the invitation holds all the same, and `mail` says so.
     """
 
-    def write() -> tuple[Invitation, str]:
+    def write() -> tuple[Invitation, str, Delivery]:
         organization, role = membership(app, call.caller, request.org_slug)
         require_may_give(role, request.role)
         now, (token, stored) = app.clock(), new_token()
@@ -112,16 +118,39 @@ async def invite(app: App, call: Call, request: InviteRequest) -> InvitedView:
             created_at=now,
             expires_at=now + timedelta(days=request.expires_days),
         )
-        audit = deed(call, "invitation.create", organization.id, invitation.id, {"role": request.role})
+        details: JsonObject = {"email": invitation.email, "role": invitation.role}
+        audit = deed(call, "invitation.create", organization.id, invitation.id, details)
         app.ledger.invitations.create(invitation, stored, audit)
-        return invitation, token
+        address = accept_url(app, token)
+        return invitation, address, app.mailer.send(_letter(app, call, organization, invitation, address))
 
-    made, token = await in_thread(write)
+    made, address, delivery = await in_thread(write)
     return InvitedView(
         invitation=MadeInvitationView(
-            id=made.id, email=made.email, role=made.role, expires_at=made.expires_at, accept_url=accept_url(app, token)
-        )
+            id=made.id, email=made.email, role=made.role, expires_at=made.expires_at, accept_url=address
+        ),
+        mail=delivery,
     )
+
+
+def _letter(app: App, call: Call, organization: Organization, invitation: Invitation, address: str) -> Letter:
+    inviter, name = _one_line(call.caller.user.name), _one_line(organization.name)
+    if app.settings.frontend_url:
+        way = f"Open {address}"
+    else:
+        way = f"Log in, or sign up with this e-mail address, and send POST to:\n\n{address}"
+    return Letter(
+        to=invitation.email,
+        subject=f"{inviter} invites you to {name} on Engrain",
+        text=f"Hello,\n\n{inviter} ({call.caller.user.email}) invites you to the organization {name} on Engrain,"
+        f" as {invitation.role}.\n\n{way}\n\nIt works once, until {invitation.expires_at:%Y-%m-%d %H:%M} UTC. If you"
+        " do not know who that is, there is nothing to do.\n",
+    )
+
+
+def _one_line(text: str) -> str:
+    """Show what somebody chose as a name: short, on one line, and not as an address that mail programs link."""
+    return " ".join(text.split())[:80].replace("://", ": //")
 
 
 async def list_invitations(app: App, call: Call, request: OrganizationRequest) -> InvitationsView:
@@ -192,6 +221,8 @@ OPERATIONS = (
         result=InvitedView,
         run=invite,
         scope="write",
+        mutates=True,
+        secret=True,
         route=Route("POST", _PATH, tag="organizations", errors=frozenset({404, 409})),
     ),
     Operation(

@@ -3,18 +3,24 @@
 import os
 import secrets
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
 from email.headerregistry import Address
 from email.message import EmailMessage
 from pathlib import Path
+from typing import Literal
 
 import structlog
 
 from tools.settings import Settings
 
 TIMEOUT_S = 30.0
+PATIENCE_S = 10.0
+"""How long an answer waits to say whether a letter went out."""
+
+Delivery = Literal["sent", "kept", "queued", "failed"]
+"""Taken by the mail server; kept as a file, because none is set; still on its way; or refused, or not to be reached."""
 
 log = structlog.get_logger("mail")
 
@@ -41,9 +47,18 @@ class Mailer:
         """Where letters lie when no mail server is set."""
         return self._settings.data_dir / "mail"
 
-    def post(self, write: Callable[[], Letter | None]) -> None:
+    def post(self, write: Callable[[], Letter | None]) -> "Future[Delivery | None]":
         """Have a letter written and sent soon; None is no letter. Failures are logged."""
-        self._worker.submit(self._send, write).add_done_callback(_log_failure)
+        posted = self._worker.submit(self._send, write)
+        posted.add_done_callback(_log_failure)
+        return posted
+
+    def send(self, letter: Letter) -> Delivery:
+        """Send a letter and say what became of it, after `PATIENCE_S` at the latest. Blocks."""
+        posted = self.post(lambda: letter)
+        if posted in wait((posted,), PATIENCE_S).not_done:
+            return "queued"
+        return "failed" if posted.exception() is not None else posted.result() or "failed"
 
     def wait(self) -> None:
         """Return when everything that was posted before is sent."""
@@ -53,15 +68,16 @@ class Mailer:
         """Send what was posted, then end."""
         self._worker.shutdown()
 
-    def _send(self, write: Callable[[], Letter | None]) -> None:
+    def _send(self, write: Callable[[], Letter | None]) -> Delivery | None:
         letter = write()
         if letter is None:
-            return
+            return None
         message = self._message(letter)
         if self._settings.smtp_host is None:
             self._keep(message)
-        else:
-            self._deliver(self._settings.smtp_host, message, letter.to)
+            return "kept"
+        self._deliver(self._settings.smtp_host, message, letter.to)
+        return "sent"
 
     def _message(self, letter: Letter) -> EmailMessage:
         message = EmailMessage()
@@ -89,7 +105,7 @@ class Mailer:
         import ssl  # noqa: PLC0415 - as above
 
         settings = self._settings
-        trusted = ssl.create_default_context()
+        trusted = ssl.create_default_context(cafile=settings.smtp_ca_file)
         if settings.smtp_security == "tls":
             server: smtplib.SMTP = smtplib.SMTP_SSL(host, settings.smtp_port, timeout=TIMEOUT_S, context=trusted)
         else:
@@ -102,7 +118,7 @@ class Mailer:
             server.send_message(message, to_addrs=[to])
 
 
-def _log_failure(done: "Future[None]") -> None:
+def _log_failure(done: "Future[Delivery | None]") -> None:
     if (error := done.exception()) is not None:
         # No traceback: what it shows of the letter would let whoever reads the log in.
         log.error("mail_failed", error=type(error).__name__)

@@ -11,13 +11,14 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from pydantic_core import to_json
 
+from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, EngrainError, ValidationFailed
 from tools.app import App
 from tools.execute import execute
 from tools.health import health, readiness, stats
 from tools.operation import Call, Operation, Outcome, Tool
-from tools.parsing import parse
+from tools.parsing import named_field, parse
 from tools.threads import in_thread
 from tools.tool_schemas import input_schema, output_schema
 from tools.version import VERSION
@@ -67,8 +68,7 @@ def caller_of_request(context: Context) -> Principal | None:
     Never from a context variable: those survive into the next request on a connection. Without a request there is
     no caller: a missing token never means the local owner.
     """
-    scope = getattr(context.request, "scope", None) or {}
-    principal = scope.get(PRINCIPAL)
+    principal = _scope(context).get(PRINCIPAL)
     return principal if isinstance(principal, Principal) else None
 
 
@@ -156,7 +156,8 @@ class Toolbox:
             )
         request = parse(operation.request, dict(arguments), strict_names=True, where="arguments")
         key = getattr(request, "idempotency_key", None)
-        call = Call(principal, request_id=request_id)
+        scope = _scope(context)
+        call = Call(principal, request_id=request_id, client=client_of(scope), user_agent=user_agent_of(scope))
         return await execute(self.app, operation, call, request, idempotency_key=key)
 
     async def list_resources(
@@ -222,13 +223,19 @@ def _answered(tool: Tool, outcome: Outcome) -> types.CallToolResult:
 
 
 def _refused(error: EngrainError, request_id: str) -> types.CallToolResult:
-    """Tell the model what was wrong and what to do, and the client the same as data."""
-    text = f"{error.code}: {error.message} {error.remediation}"
+    """Tell the model what was wrong, with which argument, and what to do."""
+    field = named_field(error)
+    argument = f" (argument {field})" if field is not None and field not in error.message else ""
+    text = f"{error.code}: {error.message}{argument} {error.remediation}"
     if error.code == "internal_error":
         text += f" (request {request_id})"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
 
 
 def _request_id(context: Context) -> str:
-    scope = getattr(context.request, "scope", None) or {}
-    return str(scope.get(REQUEST_ID, ""))
+    return str(_scope(context).get(REQUEST_ID, ""))
+
+
+def _scope(context: Context) -> Mapping[str, Any]:
+    """The ASGI scope of the message's request; empty for transports without HTTP."""
+    return getattr(context.request, "scope", None) or {}

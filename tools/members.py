@@ -1,6 +1,5 @@
 """Members of an organization: who they are, and the roles that they get, change and lose."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
@@ -8,12 +7,13 @@ from pydantic import Field, StringConstraints
 
 from auth.rights import require_may_give
 from stores.errors import NotFound
-from stores.records import JsonObject, Member, Role, User
+from stores.ledger import Permit
+from stores.records import Member, Role, User
 from tools.announcements import announce_member
 from tools.app import App
 from tools.deeds import deed
 from tools.operation import Call, Operation, Result, Route
-from tools.organizations import OrganizationRequest, membership
+from tools.organizations import OrganizationRequest, membership, no_organization
 from tools.sessions import DoneView
 from tools.threads import in_thread
 
@@ -62,14 +62,6 @@ class MembersView(Result):
     members: list[MemberView]
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A membership that was written: where, whose, and how it shows now."""
-
-    organization_id: str
-    member: Member
-
-
 def person_view(user: User) -> PersonView:
     """Show a user to others in the organization."""
     return PersonView(
@@ -79,6 +71,17 @@ def person_view(user: User) -> PersonView:
 
 def _member_view(member: Member) -> MemberView:
     return MemberView(user=person_view(member.user), role=member.role, created_at=member.joined_at)
+
+
+def _permit(call: Call, request: MemberRequest, *given: Role) -> Permit:
+    """Ask again where no role changes any more: who was an owner a moment ago may not be one now."""
+
+    def check(actor: Role | None, before: Role | None) -> None:
+        if actor is None:
+            raise no_organization(request.org_slug)
+        require_may_give(actor, *given, *([] if before is None else [before]))
+
+    return Permit(call.caller.user_id, check)
 
 
 def _present(app: App, organization_id: str, user_id: str) -> Member:
@@ -103,34 +106,33 @@ async def list_members(app: App, call: Call, request: OrganizationRequest) -> Me
 async def add_member(app: App, call: Call, request: AddMemberRequest) -> MemberView:
     """Make a user a member of an organization; admins may, and owners alone make another owner."""
 
-    def write() -> Changed:
+    def write() -> tuple[str, Member]:
         organization, role = membership(app, call.caller, request.org_slug)
         require_may_give(role, request.role)
         audit = deed(call, "member.add", organization.id, request.user_id, {"role": request.role})
-        app.ledger.add_membership(request.user_id, organization.id, request.role, audit)
-        return Changed(organization.id, _present(app, organization.id, request.user_id))
+        permit = _permit(call, request, request.role)
+        app.ledger.add_membership(request.user_id, organization.id, request.role, audit, permit=permit)
+        return organization.id, _present(app, organization.id, request.user_id)
 
-    done = await in_thread(write)
-    await announce_member(app, done.organization_id, request.user_id, "org_member_added", request.role)
-    return _member_view(done.member)
+    organization_id, added = await in_thread(write)
+    await announce_member(app, organization_id, request.user_id, "org_member_added", request.role)
+    return _member_view(added)
 
 
 async def change_member(app: App, call: Call, request: ChangeMemberRequest) -> MemberView:
     """Change a member's role; owners alone touch the role of an owner, and the last owner stays one."""
 
-    def write() -> Changed:
+    def write() -> tuple[str, Member]:
         organization, role = membership(app, call.caller, request.org_slug)
         require_may_give(role, request.role)
-        before = _present(app, organization.id, request.user_id).role
-        require_may_give(role, before)
-        details: JsonObject = {"from": before, "to": request.role}
-        audit = deed(call, "member.role_change", organization.id, request.user_id, details)
-        app.ledger.set_member_role(organization.id, request.user_id, request.role, audit)
-        return Changed(organization.id, _present(app, organization.id, request.user_id))
+        audit = deed(call, "member.role_change", organization.id, request.user_id, {"to": request.role})
+        permit = _permit(call, request, request.role)
+        app.ledger.set_member_role(organization.id, request.user_id, request.role, audit, permit=permit)
+        return organization.id, _present(app, organization.id, request.user_id)
 
-    done = await in_thread(write)
-    await announce_member(app, done.organization_id, request.user_id, "org_role_changed", request.role)
-    return _member_view(done.member)
+    organization_id, changed = await in_thread(write)
+    await announce_member(app, organization_id, request.user_id, "org_role_changed", request.role)
+    return _member_view(changed)
 
 
 async def remove_member(app: App, call: Call, request: MemberRequest) -> DoneView:
@@ -141,11 +143,12 @@ async def remove_member(app: App, call: Call, request: MemberRequest) -> DoneVie
 
     def write() -> tuple[str, Role]:
         organization, role = membership(app, call.caller, request.org_slug)
-        if request.user_id != call.caller.user_id:
+        leaves = request.user_id == call.caller.user_id
+        if not leaves:
             require_may_give(role)
-            require_may_give(role, _present(app, organization.id, request.user_id).role)
         audit = deed(call, "member.remove", organization.id, request.user_id)
-        return organization.id, app.ledger.remove_member(organization.id, request.user_id, audit)
+        permit = None if leaves else _permit(call, request)
+        return organization.id, app.ledger.remove_member(organization.id, request.user_id, audit, permit=permit)
 
     organization_id, before = await in_thread(write)
     await announce_member(app, organization_id, request.user_id, "org_member_removed", before)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from auth.origin import Origin
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired
 from stores.records import JsonObject, Role
@@ -39,6 +40,27 @@ class Nothing(Result):
     """An answer without a body (204)."""
 
 
+ACCESS_COOKIE = "engrain_access_token"
+REFRESH_COOKIE = "engrain_refresh_token"
+
+
+class Cookie(Result):
+    """A cookie for a browser: HttpOnly, SameSite=Lax, for every path; Secure where the way is."""
+
+    name: str
+    value: str
+    lifetime_s: int
+    """Seconds; 0 takes the cookie away."""
+
+
+class Redirect(Result):
+    """An answer for a browser that has no body (302): where to go, and which cookies to keep."""
+
+    location: str
+    """An absolute URL, or a path of this server; ASCII."""
+    cookies: tuple[Cookie, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of an operation: who asks, and what must survive a retry."""
@@ -51,6 +73,12 @@ class Call:
     request_id: str = ""
     client: str = ""
     """The peer's address, for limits and audit."""
+    user_agent: str = ""
+    """The User-Agent header, for the list of sign-ins and audit."""
+    server: str = ""
+    """The address under which the caller reaches this server, without a slash at its end."""
+    cookies: Mapping[str, str] = field(default_factory=dict)
+    """The browser's cookies by name; only for operations that answer with a `Redirect`."""
 
     @property
     def caller(self) -> Principal:
@@ -58,6 +86,11 @@ class Call:
         if self.principal is None:
             raise AuthenticationRequired("Authentication is required.")
         return self.principal
+
+    @property
+    def origin(self) -> Origin:
+        """Where the call came from."""
+        return Origin(self.request_id, self.client, self.user_agent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +113,8 @@ class Route:
     """Statuses beyond 401, 403, 422 and 500 that this route can answer, for OpenAPI."""
     rate: str | None = None
     """`5/minute` and so on, per caller or address; None for no limit."""
+    takes_form: bool = False
+    """Whether the body may be a form as well, as OAuth clients send it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +152,8 @@ class Operation:
     tool: Tool | None = None
     mutates: bool = False
     """Takes an Idempotency-Key."""
+    secret: bool = False
+    """The answer holds a credential, shown once: a repetition with the same key is refused, not answered again."""
     events: tuple[str, ...] = field(default=())
 
     @property

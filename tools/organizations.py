@@ -4,7 +4,7 @@ import re
 import uuid
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints
 
 from auth.accounts import SignedIn
 from auth.principal import Principal
@@ -88,11 +88,15 @@ def membership(app: App, caller: Principal, slug: str) -> tuple[Organization, Ro
     require_session(caller)
     found = app.ledger.membership_by_slug(caller.user_id, slug)
     if found is None:
-        raise NotFound(
-            f"There is no organization {slug}.",
-            remediation="List your organizations with GET /api/orgs and use a slug.",
-        )
+        raise no_organization(slug)
     return found
+
+
+def no_organization(slug: str) -> NotFound:
+    """Say that there is no such organization, or none for the caller: the words are the same."""
+    return NotFound(
+        f"There is no organization {slug}.", remediation="List your organizations with GET /api/orgs and use a slug."
+    )
 
 
 def organization_view(organization: Organization) -> OrganizationView:
@@ -135,7 +139,7 @@ async def create_organization(app: App, call: Call, request: CreateOrganizationR
     def create() -> SignedIn:
         session_id = require_session(call.caller)
         name = request.name.strip()
-        slug = request.slug or _slug_of(app, name)
+        slug = request.slug or _free_slug(app, name)
         organization = Organization(str(uuid.uuid4()), name, slug, is_personal=False, created_at=app.clock())
         audit = deed(call, "organization.create", organization.id, organization.id)
         app.ledger.create_organization(organization, call.caller.user_id, audit)
@@ -146,9 +150,14 @@ async def create_organization(app: App, call: Call, request: CreateOrganizationR
     return switched_view(signed)
 
 
-def _slug_of(app: App, name: str) -> str:
+def slug_of(name: str, otherwise: str) -> str:
+    """Make a slug of at most 50 characters of a name; `otherwise` where nothing of it can stand in one."""
+    return _OTHERS.sub("-", name.lower()).strip("-")[:50].rstrip("-") or otherwise
+
+
+def _free_slug(app: App, name: str) -> str:
     """Make a slug of a name; one that is taken, or reads like that of a personal organization, gets a unique end."""
-    slug = _OTHERS.sub("-", name.lower()).strip("-")[:50].rstrip("-") or "org"
+    slug = slug_of(name, "org")
     if slug.startswith("u-") or app.ledger.organization_by_slug(slug) is not None:
         slug = f"org-{slug}-{uuid.uuid4().hex[:8]}"
     return slug
@@ -165,13 +174,14 @@ async def update_organization(app: App, call: Call, request: UpdateOrganizationR
     def write() -> MembershipView:
         organization, role = membership(app, call.caller, request.org_slug)
         require_admin(role, "Changing it")
-        if request.name is None and request.slug is None:
+        given: list[JsonValue] = [name for name in ("name", "slug") if getattr(request, name) is not None]
+        if not given:
             raise InvalidRequest("Nothing to change.", remediation="Send at least one of name, slug.")
         edited = app.ledger.edit_organization(
             organization.id,
             name=request.name.strip() if request.name else None,
             slug=request.slug,
-            audit=deed(call, "organization.update", organization.id, organization.id),
+            audit=deed(call, "organization.update", organization.id, organization.id, {"changed": given}),
         )
         return _membership_view(edited, role)
 
@@ -199,7 +209,9 @@ async def switch_organization(app: App, call: Call, request: OrganizationRequest
 
     def switch() -> SignedIn:
         organization, _ = membership(app, call.caller, request.org_slug)
-        return app.accounts.switch(require_session(call.caller), organization.id)
+        session_id = require_session(call.caller)
+        audit = deed(call, "session.switch", organization.id, session_id)
+        return app.accounts.switch(session_id, organization.id, audit)
 
     signed = await in_thread(switch)
     await app.events.renew_user(call.caller.user_id)

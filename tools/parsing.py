@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from stores.errors import ValidationFailed
+from stores.errors import EngrainError, ValidationFailed
 from tools.operation import Request
 
 R = TypeVar("R", bound=Request)
@@ -92,6 +92,12 @@ def refusal(error: ValidationError, model: type[Request], where: str) -> Validat
         _sentence(first, path, model) + more,
         details={"field": path, "expected": _expected(first)},
     )
+
+
+def named_field(error: EngrainError) -> str | None:
+    """Name the argument that an error is about as its sender knows it, without the place where it stood."""
+    place, _, name = str(error.details.get("field", "")).partition(".")
+    return name if name and place in ("body", "arguments") else None
 
 
 def _sentence(error: ErrorDetails, path: str, model: type[Request]) -> str:

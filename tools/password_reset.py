@@ -1,5 +1,6 @@
 """Resetting a forgotten password by mail."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Annotated
 
@@ -10,7 +11,7 @@ from stores.errors import InvalidRequest
 from stores.records import User
 from tools.account import Email, NewSecret, require_local_auth
 from tools.app import App
-from tools.deeds import deed
+from tools.deeds import deed, home_of
 from tools.mail import Letter
 from tools.operation import Call, Nothing, Operation, Request, Result, Route
 from tools.threads import in_thread
@@ -46,16 +47,17 @@ def _letter(app: App, email: str) -> Letter | None:
     token, stored = new_token()
     if not app.ledger.create_password_reset(user.id, stored, app.clock() + LIFETIME):
         return None
-    return Letter(to=user.email, subject="Reset your Engrain password", text=_text(app, user.name, token))
+    return Letter(to=user.email, subject="Reset your Engrain password", text=_text(app, user.email, token))
 
 
-def _text(app: App, name: str, token: str) -> str:
+def _text(app: App, email: str, token: str) -> str:
     if app.settings.frontend_url:
         way = f"Open {app.settings.frontend_url.rstrip('/')}/reset-password?token={token}"
     else:
         way = f"Send this token with a new password to POST /api/users/password/reset/confirm:\n\n{token}"
     return (
-        f"Hello {name},\n\nsomebody asked to reset the password of your Engrain account.\n\n{way}\n\n"
+        # Not the name: whoever signed up with somebody else's address chose it, and could write letters with it.
+        f"Hello,\n\nsomebody asked to reset the password of the Engrain account {email}.\n\n{way}\n\n"
         "It works once, within 60 minutes. If it was not you, there is nothing to do.\n"
     )
 
@@ -82,7 +84,8 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
                 remediation="Ask for a new password reset and use the newest mail.",
             )
         password_hash = app.accounts.passwords.hash(request.new_password)
-        return app.ledger.reset_password(stored, password_hash, deed(call, "user.password_reset", None, user.id))
+        audit = deed(call, "user.password_reset", home_of(app.ledger, user.id), user.id)
+        return app.ledger.reset_password(stored, password_hash, replace(audit, actor_id=user.id))
 
     user = await in_thread(reset)
     await app.events.renew_user(user.id)

@@ -10,7 +10,7 @@ from auth.policy import no_project
 from auth.rights import may_manage_project, require_project_manager
 from stores.ledger import AuditDraft
 from stores.records import JsonObject, ProjectMember, ProjectRole
-from tools.announcements import ProjectChange, announce_project_member
+from tools.announcements import ProjectChange, ProjectNews, announce_project_members
 from tools.app import App
 from tools.deeds import deed
 from tools.members import PersonView, UserId, person_view
@@ -70,8 +70,8 @@ def _view(member: ProjectMember) -> ProjectMemberView:
 async def _announce(
     app: App, call: Call, request: ProjectMemberRequest, change: ProjectChange, role: ProjectRole
 ) -> None:
-    project = (call.caller.organization_id, request.project_id)
-    await announce_project_member(app, project, request.user_id, change, role)
+    news = ProjectNews(request.user_id, request.project_id, change, role)
+    await announce_project_members(app, call.caller.organization_id, [news])
 
 
 def _give(

@@ -1,5 +1,7 @@
 """Projects: who may read their records, and which of them can be written in."""
 
+from typing import Literal
+
 from pydantic import JsonValue
 
 from auth.policy import no_project, writable_visibility
@@ -7,13 +9,32 @@ from auth.principal import Principal
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, ProjectAccess
 from tools.app import App
+from tools.deeds import deed
+from tools.operation import Call
+
+ProjectDeed = Literal["project.create", "project.update", "project.delete"]
 
 
 def grant_project(tx: Transaction, entity: Entity) -> None:
     """Keep who may read a project beside its entity, because its tasks outlive it."""
     if entity.entity_type == "project":
-        private = entity.metadata.get("visibility") == "private"
+        private = _is_private(entity)
         tx.set_project_access(ProjectAccess(entity.id, "private" if private else "org", entity.principal_id))
+
+
+def remember_project(tx: Transaction, call: Call, action: ProjectDeed, entity: Entity, more: JsonObject | None) -> None:
+    """Write what is done to a project to the audit log, in the transaction that does it; never any text of it."""
+    if entity.entity_type == "project":
+        details: JsonObject = {
+            "status": entity.metadata.get("status"),
+            "visibility": "private" if _is_private(entity) else "org",
+            "revision": entity.revision,
+        }
+        tx.audit(deed(call, action, entity.organization_id, entity.id, details | (more or {})))
+
+
+def _is_private(entity: Entity) -> bool:
+    return entity.metadata.get("visibility") == "private"
 
 
 def project_named(value: object) -> str | None:

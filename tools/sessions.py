@@ -7,11 +7,13 @@ from pydantic import Field, StringConstraints
 
 from auth.rights import require_session
 from auth.sign_out import change_password as replace_password
+from auth.sign_out import end_session as end_one
 from auth.sign_out import log_out as end_sessions
 from stores.errors import NotFound
+from stores.ledger.links import CODEHOST
 from tools.account import MeRequest, NewSecret, Secret, require_local_auth
 from tools.app import App
-from tools.deeds import deed
+from tools.deeds import deed, home_of
 from tools.operation import Call, Nothing, Operation, Request, Result, Route
 from tools.threads import in_thread
 
@@ -85,17 +87,21 @@ class ProvidersView(Result):
 
 async def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
     """End the session at once and take the cookies away; without a session there is nothing to do."""
-    await in_thread(end_sessions, app.accounts, call.principal, request.refresh_token)
-    if call.principal is not None:
-        await app.events.renew_user(call.principal.user_id)
+    for user_id in await in_thread(end_sessions, app.accounts, call.principal, request.refresh_token, call.origin):
+        await app.events.renew_user(user_id)
     return Nothing()
 
 
 async def change_password(app: App, call: Call, request: PasswordRequest) -> Nothing:
     """Change the caller's password; every other session ends, and so does what MCP clients were granted."""
     require_local_auth(app)
-    audit = deed(call, "user.password_change", None, call.caller.user_id)
-    await in_thread(replace_password, app.accounts, call.caller, request.current_password, request.new_password, audit)
+
+    def replace() -> None:
+        user_id = call.caller.user_id
+        audit = deed(call, "user.password_change", home_of(app.ledger, user_id), user_id)
+        replace_password(app.accounts, call.caller, request.current_password, request.new_password, audit)
+
+    await in_thread(replace)
     await app.events.renew_user(call.caller.user_id)
     return Nothing()
 
@@ -127,8 +133,7 @@ async def end_session(app: App, call: Call, request: SessionRequest) -> DoneView
 
     def end() -> bool:
         require_session(call.caller)
-        audit = deed(call, "session.end", None, request.session_id)
-        return app.ledger.revoke_session(request.session_id, user_id=call.caller.user_id, audit=audit)
+        return end_one(app.accounts, request.session_id, call.caller.user_id, call.origin)
 
     if not await in_thread(end):
         raise NotFound("You have no such session.", remediation="List them with GET /api/users/me/sessions.")
@@ -138,7 +143,15 @@ async def end_session(app: App, call: Call, request: SessionRequest) -> DoneView
 
 async def providers(app: App, _call: Call, _request: ProvidersRequest) -> ProvidersView:
     """Say by what one can sign in here."""
-    return ProvidersView(local_auth_enabled=app.settings.local_auth_enabled, break_glass_enabled=False, providers=[])
+    base = ((app.settings.oidc and app.settings.oidc.redirect_uri_base) or app.settings.base_url or "").rstrip("/")
+    found = [
+        ProviderView(name=name, label=client.provider.label, login_url=f"{base}/api/auth/oidc/{name}/login")
+        for name, client in app.providers.oidc.items()
+    ]
+    if app.providers.codehost is not None:
+        url = f"{(app.settings.base_url or '').rstrip('/')}/api/auth/codehost"
+        found.append(ProviderView(name=CODEHOST, label="Code host", login_url=url))
+    return ProvidersView(local_auth_enabled=app.settings.local_auth_enabled, break_glass_enabled=False, providers=found)
 
 
 OPERATIONS = (

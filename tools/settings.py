@@ -1,4 +1,4 @@
-"""The only module that reads the environment: `ENGRAIN_*`, typed, documented and validated at the start."""
+"""The only module that reads the server's environment: `ENGRAIN_*`, typed, documented and validated at the start."""
 
 import difflib
 import ipaddress
@@ -8,11 +8,17 @@ from pathlib import Path
 from typing import Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from auth.external.addresses import is_safe_to_call, is_web_address
 from stores.errors import InvalidSetting
+from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
+from tools.client_settings import PREFIX
+from tools.settings_oidc import NAME as OIDC_NAME
+from tools.settings_oidc import OidcSetting, read_oidc
 
-PREFIX = "ENGRAIN_"
+__all__ = ["PREFIX", "Settings", "read_settings"]
+
 LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 
 
@@ -61,6 +67,14 @@ class Settings(BaseModel):
     signup_enabled: bool = Field(True, description="Whether anyone may sign up.")
     local_auth_enabled: bool = Field(True, description="Whether e-mail and password log in.")
     frontend_url: str | None = Field(None, description="Where browsers return after an external login.")
+    codehost_client_id: str | None = Field(None, description="Id of this server at the code host that signs in.")
+    codehost_client_secret: str | None = Field(None, description="Secret of this server there.", repr=False)
+    codehost_authorize_url: str | None = Field(None, description="Page of the code host where people sign in.")
+    codehost_token_url: str | None = Field(None, description="Endpoint that exchanges codes for tokens.")
+    codehost_api_url: str | None = Field(None, description="Address of the API that has `/user` and `/user/emails`.")
+    oidc: OidcSetting | None = Field(
+        None, description="JSON with the OpenID Connect providers: see [Signing in by a provider](../sign-in.md)."
+    )
 
     smtp_host: str | None = Field(
         None, description="Mail server. Without one, mail is kept in `mail` in the data folder."
@@ -71,14 +85,39 @@ class Settings(BaseModel):
     )
     smtp_username: str | None = Field(None, description="Name to log in to the mail server with, if it wants one.")
     smtp_password: str | None = Field(None, description="Password for the mail server.", repr=False)
+    smtp_ca_file: Path | None = Field(
+        None, description="Certificates (PEM) that vouch for the mail server, instead of those of the system."
+    )
     smtp_from: str = Field("Engrain <engrain@localhost>", description="Sender of the mail to users.")
 
     rate_limit_enabled: bool = Field(True, description="Whether sign-in routes limit the number of tries.")
     cors_origins: tuple[str, ...] = Field((), description="Origins that browsers may call from; comma-separated.")
     allowed_hosts: tuple[str, ...] = Field((), description="Extra Host headers accepted by /mcp; comma-separated.")
+    trusted_proxies: tuple[str, ...] = Field(
+        (), description="Addresses or networks of proxies whose X-Forwarded-* headers are believed; comma-separated."
+    )
     metrics_scrape_token: str | None = Field(None, description="Token for /metrics off loopback.", repr=False)
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
     log_format: Literal["json", "console"] = Field("console", description="How log lines look.")
+
+    @field_validator("smtp_username", "smtp_password")
+    @classmethod
+    def _can_be_sent(cls, text: str | None) -> str | None:
+        if text is not None and not text.isascii():
+            raise ValueError("only ASCII characters can be sent to a mail server")
+        return text
+
+    @field_validator("smtp_ca_file")
+    @classmethod
+    def _holds_certificates(cls, path: Path | None) -> Path | None:
+        if path is not None:
+            import ssl  # noqa: PLC0415 - few servers send mail, and all of them start
+
+            try:
+                ssl.create_default_context(cafile=path)
+            except OSError as error:
+                raise ValueError(f"no certificates can be read there ({type(error).__name__})") from None
+        return path
 
     @model_validator(mode="after")
     def _agree(self) -> "Settings":
@@ -94,11 +133,32 @@ class Settings(BaseModel):
             )
         if self.mcp_auth_mode == "off" and not self.on_loopback:
             raise ValueError("ENGRAIN_MCP_AUTH_MODE=off is for loopback only: listen on 127.0.0.1 or set it to `auto`")
+        for proxy in self.trusted_proxies:
+            if not _is_network(proxy):
+                raise ValueError(f"ENGRAIN_TRUSTED_PROXIES names {proxy!r}, which is no address and no network")
         if self.embedding_provider in ("openai", "ollama") and not self.embedding_model:
             raise ValueError(
                 f"ENGRAIN_EMBEDDING_MODEL is needed with ENGRAIN_EMBEDDING_PROVIDER={self.embedding_provider}"
             )
+        if self.frontend_url is not None and (not is_web_address(self.frontend_url) or "?" in self.frontend_url):
+            raise ValueError("ENGRAIN_FRONTEND_URL must be an http or https URL without a query")
+        self._check_codehost()
         return self
+
+    def _check_codehost(self) -> None:
+        fields = ("client_id", "client_secret", "authorize_url", "token_url", "api_url")
+        values = {f"ENGRAIN_CODEHOST_{name.upper()}": getattr(self, f"codehost_{name}") for name in fields}
+        missing = [name for name, value in values.items() if not value]
+        if 0 < len(missing) < len(values):
+            raise ValueError(f"{missing[0]} is needed, as all settings of a code host are where one is set")
+        for name, value in values.items():
+            if name.endswith("_URL") and value and not is_safe_to_call(value):
+                raise ValueError(f"{name} must be an https URL, or one of this machine")
+
+    @property
+    def is_https(self) -> bool:
+        """Whether the public address is HTTPS, whatever stands between it and this server."""
+        return self.base_url is not None and self.base_url.lower().startswith("https://")
 
     @property
     def on_loopback(self) -> bool:
@@ -116,12 +176,20 @@ class Settings(BaseModel):
         return self.database_url or f"sqlite:///{(self.data_dir / 'ledger.sqlite').absolute()}"
 
 
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _field_of(name: str) -> str:
     return name.removeprefix(PREFIX).lower()
 
 
 def _is_list(field: str) -> bool:
-    return field in ("cors_origins", "allowed_hosts")
+    return field in ("cors_origins", "allowed_hosts", "trusted_proxies")
 
 
 def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Settings, list[str]]:
@@ -134,13 +202,18 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
     """
     values: dict[str, object] = {}
     warnings = []
-    for name in sorted(key for key in environ if key.startswith(PREFIX)):
+    providers = read_oidc(environ[OIDC_NAME], environ) if environ.get(OIDC_NAME) else None
+    known = {OIDC_NAME} | (providers.secret_names if providers else set())
+    for name in sorted(key for key in environ if key.startswith(PREFIX) and key not in known):
         field = _field_of(name)
+        if field in CLIENT_SETTINGS:
+            continue
         if field not in Settings.model_fields:
             warnings.append(_unknown(name))
         elif environ[name] != "":
             raw = environ[name]
             values[field] = tuple(part.strip() for part in raw.split(",") if part.strip()) if _is_list(field) else raw
+    values["oidc"] = providers
     values |= {field: value for field, value in overrides.items() if value is not None}
     try:
         return Settings.model_validate(values), warnings
@@ -149,7 +222,7 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(_field_of(name), Settings.model_fields, n=1)
+    near = difflib.get_close_matches(_field_of(name), [*Settings.model_fields, *CLIENT_SETTINGS], n=1)
     hint = f"; did you mean {PREFIX}{near[0].upper()}?" if near else ""
     return f"{name} is not a setting of Engrain{hint}"
 

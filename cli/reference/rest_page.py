@@ -8,7 +8,7 @@ from rest_bridge.openapi import build_document
 from rest_bridge.routes import Placement
 from rest_bridge.schemas import without_titles
 from tools.catalogue import OPERATIONS
-from tools.operation import Operation, Route
+from tools.operation import Operation, Redirect, Route
 from tools.version import VERSION
 
 INTRO = """\
@@ -20,7 +20,10 @@ in sets. Unknown fields are ignored. Every answer carries `X-Request-ID` and `X-
 
 A route marked *repeatable* takes an `Idempotency-Key` of 1 to 255 visible ASCII characters: the same key with the same
 request gives the stored answer again for 24 hours (with `Idempotency-Replayed: true`, and `replayed` in its
-`mutation_receipt`); with another request, or while the first is still running, it is a 409.
+`mutation_receipt`); with another request, or while the first is still running, it is a 409. An answer that holds a
+secret (a new API key, an invitation) is stored nowhere: repeating such a request with the same key is a 409 that says
+so, and nothing is done twice. Routes that answer with the tokens of a session take no key: the second time they are
+refused, or as good as the first time.
 
 Where `expected_revision` may come from `If-Match`, that header holds one revision, `"3"` or plain `3`, or `*` for any.
 A refusal names a faulty value by where it stands, in `details.field`: `body.name`, `query.page`, `path.entity_id`,
@@ -70,6 +73,8 @@ def _places(placement: Placement) -> dict[str, str]:
 
 def _facts(operation: Operation, route: Route) -> str:
     answer = model_link(operation.result.__name__) if operation.result.model_fields else "nothing"
+    if issubclass(operation.result, Redirect):
+        answer = "a redirect for a browser"
     facts = [f"Answers {route.status} with {answer}."]
     roles = sorted(operation.roles or (), key=("owner", "admin", "member", "viewer").index)
     facts.append(f"For {spoken([role.capitalize() for role in roles])}." if roles else "Needs no authentication.")

@@ -1,8 +1,10 @@
 """The reference of settings."""
 
+from dataclasses import fields
 from typing import Any, get_args
 
 from cli.reference.markdown import code, in_words
+from tools.client_settings import DESCRIPTIONS, ClientSettings
 from tools.settings import PREFIX, Settings
 
 INTRO = """\
@@ -10,13 +12,25 @@ INTRO = """\
 
 Settings are environment variables. A value that a setting cannot have stops the start with a sentence that says what to
 do; an unknown `ENGRAIN_*` name is a warning with the nearest known one; an empty value counts as unset. Options of the
-command line win over the environment."""
+command line win over the environment.
+
+`ENGRAIN_URL` and `ENGRAIN_TOKEN`, at the end, are for the commands that talk to a server; the server does not read
+them. All others are the server's."""
+
+NEVER_SHOWN = " A secret: it is never shown in messages."
 
 
 def page() -> str:
-    """Describe every setting."""
+    """Describe every setting: the server's, then the client's."""
     properties = Settings.model_json_schema()["properties"]
-    return "\n\n".join([INTRO, *[_section(name, properties[name]) for name in Settings.model_fields]]) + "\n"
+    server = [_section(name, properties[name]) for name in Settings.model_fields]
+    client = [_client_section(each.name, is_secret=not each.repr) for each in fields(ClientSettings)]
+    return "\n\n".join([INTRO, *server, *client]) + "\n"
+
+
+def _client_section(name: str, *, is_secret: bool) -> str:
+    facts = f"Type: text. Default: unset.{NEVER_SHOWN if is_secret else ''}"
+    return f"## {PREFIX}{name.upper()}\n\n{DESCRIPTIONS[name]}\n\n{facts}"
 
 
 def _section(name: str, schema: dict[str, Any]) -> str:
@@ -28,7 +42,7 @@ def _section(name: str, schema: dict[str, Any]) -> str:
         f"Default: {_default(field.get_default(), field.default_factory)}.",
     ]
     if not field.repr:
-        facts.append("A secret: it is never shown in messages.")
+        facts.append(NEVER_SHOWN.strip())
     return f"## {PREFIX}{name.upper()}\n\n{field.description}\n\n{' '.join(facts)}"
 
 

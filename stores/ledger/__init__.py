@@ -11,6 +11,7 @@ from stores.ledger.identities import greater_role
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
 from stores.ledger.listing import EntityQuery, SortKey
+from stores.ledger.members import Permit
 from stores.ledger.organizations import DeletionListener
 from stores.ledger.relations import RelationDraft
 from stores.ledger.sessions import RotationRefusal
@@ -41,6 +42,7 @@ __all__ = [
     "Leases",
     "Ledger",
     "OAuthClient",
+    "Permit",
     "RelationDraft",
     "Replay",
     "RotationRefusal",

@@ -1,7 +1,7 @@
 """The audit log: who did what to what, written with the deed and never changed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import uuid4
@@ -103,6 +103,11 @@ def append_audit(connection: Connection, now: datetime, draft: AuditDraft | None
         "created_at": to_micros(now),
     }
     connection.execute(insert(_entries), values)
+
+
+def detailed(draft: AuditDraft | None, details: JsonObject) -> AuditDraft | None:
+    """Add to a draft what only the transaction knows."""
+    return None if draft is None else replace(draft, details={**draft.details, **details})
 
 
 def _conditions(query: AuditQuery) -> list[ColumnElement[bool]]:

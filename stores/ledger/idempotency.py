@@ -73,7 +73,7 @@ class Idempotency(Store):
 
         Raises:
             Conflict: The key came with another body, its request is still running, or it was carried out and its
-                answer was lost: then the message names the records that it wrote.
+                answer was lost, then the message names the records that it wrote, or was not to be kept.
         """
         check_text((request.organization_id, request.key))
         values = self._new_row(request, holder)
@@ -99,6 +99,11 @@ class Idempotency(Store):
         """Store the answer, for whoever repeats the request."""
         with self._database.write() as connection:
             connection.execute(_finish.values(status=status, body=dump_json(body)), _identity_of(claim))
+
+    def finish_unkept(self, claim: Claim, status: int) -> None:
+        """Mark a request as carried out whose answer holds a secret: the answer is stored nowhere."""
+        with self._database.write() as connection:
+            connection.execute(_finish.values(state="applied", status=status, body=None), _identity_of(claim))
 
     def release(self, claim: Claim) -> None:
         """Drop a claim whose transaction did not commit, so that the request may be tried again."""
@@ -141,6 +146,11 @@ class Idempotency(Store):
             return Replay(row.status, load_value(row.body))
         if row.state == "claimed":
             raise Conflict("A request with this Idempotency-Key is still running.")
+        if row.status is not None:
+            raise Conflict(
+                "This request was carried out. Its answer held a secret, which is shown once and kept nowhere.",
+                remediation="If the secret is lost, take back what was made, and send the request with a new key.",
+            )
         records = [record for (record,) in connection.execute(_records_of, values)]
         raise Conflict(
             f"This request was carried out, but its answer is gone. It wrote: {', '.join(records) or 'nothing'}.",

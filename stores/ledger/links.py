@@ -5,14 +5,17 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
-from stores.errors import NotFound
+from stores.errors import Conflict, NotFound
 from stores.ledger.account_rows import USER_COLUMNS, to_user
-from stores.ledger.account_tables import external_identities, password_resets, users
+from stores.ledger.account_tables import api_keys, external_identities, password_resets, users
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
+from stores.ledger.encoding import check_id, check_text, fold, from_micros, to_micros
 from stores.ledger.sessions import end_sign_ins
 from stores.ledger.store import Store, clashing
 from stores.records import ExternalIdentity, User
+
+CODEHOST = "codehost"
+"""The provider of links whose subjects are the numbers of accounts of the code host."""
 
 _links = external_identities
 _columns = [_links.c[name] for name in ("provider", "subject", "user_id", "email", "created_at")]
@@ -41,21 +44,26 @@ class Links(Store):
         """Let a provider's account stand for an existing user from now on; return the user.
 
         With `reclaim` the provider vouches for the user's address. If nobody ever proved it to be the user's, whoever
-        signed up with it may be somebody else: the password is cleared and everything signed in ends. Either way the
-        address is verified now.
+        signed up with it may be somebody else: the password is cleared, other links are undone, API keys are revoked
+        and everything signed in ends. Either way the address is verified now.
+
+        A link to the code host, whose subject is a number, also becomes the user's `codehost_id`.
 
         Raises:
             NotFound: There is no such user.
-            Conflict: The provider's account stands for a user already.
+            Conflict: The provider's account stands for a user already, or the user for another one of the code host;
+                with `reclaim`, the user's address is not that of the link.
         """
         with self._database.write() as connection:
             row = connection.execute(_lock_user, {"user": link.user_id}).first()
             if row is None:
                 raise NotFound(f"User {link.user_id} does not exist.")
-            insert_link(connection, link)
             now = self._clock()
             if reclaim:
-                _reclaim(connection, to_micros(now), to_user(row))
+                _reclaim(connection, to_micros(now), to_user(row), link)
+            insert_link(connection, link)
+            if link.provider == CODEHOST:
+                _set_codehost(connection, link)
             append_audit(connection, now, audit)
             return to_user(connection.execute(_lock_user, {"user": link.user_id}).one())
 
@@ -93,12 +101,27 @@ def insert_link(connection: Connection, link: ExternalIdentity) -> None:
         connection.execute(insert(_links), values)
 
 
-def _reclaim(connection: Connection, now: int, user: User) -> None:
+def _reclaim(connection: Connection, now: int, user: User, link: ExternalIdentity) -> None:
+    if fold(user.email) != fold(link.email or ""):
+        # Changed since the caller looked the user up by it: the provider vouches for another address.
+        raise Conflict("The account has another e-mail address now.", remediation="Sign in again.")
     if user.email_verified_at is not None:
         return
-    connection.execute(update(users).where(users.c.id == user.id).values(password_hash=None, email_verified_at=now))
-    connection.execute(delete(password_resets).where(password_resets.c.user_id == user.id))
+    cleared = {"password_hash": None, "codehost_id": None, "email_verified_at": now}
+    connection.execute(update(users).where(users.c.id == user.id).values(cleared))
+    for table in (password_resets, _links):
+        connection.execute(delete(table).where(table.c.user_id == user.id))
+    keys = update(api_keys).where(api_keys.c.user_id == user.id, api_keys.c.revoked_at.is_(None))
+    connection.execute(keys.values(revoked_at=now))
     end_sign_ins(connection, now, user.id)
+
+
+def _set_codehost(connection: Connection, link: ExternalIdentity) -> None:
+    free = update(users).where(users.c.id == link.user_id, users.c.codehost_id.is_(None))
+    taken = "The account belongs to another account of the code host already."
+    with clashing(taken):
+        if connection.execute(free.values(codehost_id=int(link.subject))).rowcount == 0:
+            raise Conflict(taken, remediation="Sign in with the account of the code host that you used before.")
 
 
 def _to_link(row: Sequence[Any]) -> ExternalIdentity:

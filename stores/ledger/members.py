@@ -1,12 +1,15 @@
 """Members: who belongs to an organization in which role. An organization never loses its last owner by a person."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, to_user
 from stores.ledger.account_tables import api_keys
-from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.audit import AuditDraft, append_audit, detailed
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.organizations import insert_membership, lock_organization
 from stores.ledger.sessions import end_sign_ins
@@ -33,6 +36,15 @@ _members = (
 _member = _members.where(_memberships.c.user_id == bindparam("of_user"))
 
 
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """Whether somebody may do a deed to a member: asked in its transaction, where no role changes any more."""
+
+    actor_id: str
+    check: Callable[[Role | None, Role | None], None]
+    """Called with the roles of the actor and of the member as they are; raises to refuse, and nothing is written."""
+
+
 class Members(Store):
     """Memberships."""
 
@@ -45,33 +57,55 @@ class Members(Store):
         row = self._first(_member, _values(organization_id, user_id))
         return None if row is None else _to_member(row)
 
-    def add_membership(self, user_id: str, organization_id: str, role: Role, audit: AuditDraft | None = None) -> None:
+    def add_membership(
+        self,
+        user_id: str,
+        organization_id: str,
+        role: Role,
+        audit: AuditDraft | None = None,
+        *,
+        permit: Permit | None = None,
+    ) -> None:
         """Make a user a member.
 
         Raises:
             NotFound: The user or the organization does not exist.
             Conflict: The user is a member already.
+            EngrainError: What `permit` refuses with.
         """
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
+            _ask(connection, organization_id, permit, None)
             now = self._clock()
             insert_membership(connection, to_micros(now), user_id, organization_id, role)
             append_audit(connection, now, audit)
 
-    def set_member_role(self, organization_id: str, user_id: str, role: Role, audit: AuditDraft | None = None) -> Role:
-        """Change a member's role and return the one before. Of two owners who step down at once, one stays.
+    def set_member_role(
+        self,
+        organization_id: str,
+        user_id: str,
+        role: Role,
+        audit: AuditDraft | None = None,
+        *,
+        permit: Permit | None = None,
+    ) -> Role:
+        """Change a member's role and return the one before, which is audited too.
+
+        Of two owners who step down at once, one stays.
 
         Raises:
             NotFound: There is no such organization or member.
             Conflict: It is the last owner.
+            EngrainError: What `permit` refuses with.
         """
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             before = _locked_role(connection, organization_id, user_id)
+            _ask(connection, organization_id, permit, before)
             if before == "owner" and role != "owner":
                 _require_other_owner(connection, organization_id)
             _update_role(connection, organization_id, user_id, role)
-            append_audit(connection, self._clock(), audit)
+            append_audit(connection, self._clock(), detailed(audit, {"from": before}))
             return before
 
     def put_member(
@@ -98,16 +132,20 @@ class Members(Store):
             append_audit(connection, now, audit)
             return before
 
-    def remove_member(self, organization_id: str, user_id: str, audit: AuditDraft | None = None) -> Role:
+    def remove_member(
+        self, organization_id: str, user_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
+    ) -> Role:
         """End a membership and return its role: project roles, teams, sign-ins and API keys of it end at once.
 
         Raises:
             NotFound: There is no such organization or member.
             Conflict: It is the last owner.
+            EngrainError: What `permit` refuses with.
         """
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             before = _locked_role(connection, organization_id, user_id)
+            _ask(connection, organization_id, permit, before)
             if before == "owner":
                 _require_other_owner(connection, organization_id)
             now = self._clock()
@@ -119,13 +157,18 @@ class Members(Store):
                 api_keys.c.revoked_at.is_(None),
             )
             connection.execute(keys.values(revoked_at=to_micros(now)))
-            append_audit(connection, now, audit)
+            append_audit(connection, now, detailed(audit, {"from": before}))
             return before
 
 
 def is_last_owner(connection: Connection, organization_id: str) -> bool:
     """Tell whether a locked organization has one owner only."""
     return connection.execute(_owners, {"of_organization": organization_id}).scalar_one() < 2
+
+
+def _ask(connection: Connection, organization_id: str, permit: Permit | None, before: Role | None) -> None:
+    if permit is not None:
+        permit.check(connection.execute(_role, _values(organization_id, permit.actor_id)).scalar(), before)
 
 
 def _require_other_owner(connection: Connection, organization_id: str) -> None:

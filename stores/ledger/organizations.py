@@ -13,7 +13,7 @@ from stores.ledger.encoding import check_text, to_micros
 from stores.ledger.engine import IN_CHUNK, Database
 from stores.ledger.rows import Values
 from stores.ledger.store import Store, clashing
-from stores.records import Organization, ProjectAccess, Role
+from stores.records import Organization, Role
 
 _organizations = schema.organizations
 _kept = _organizations.c.deleted_at.is_(None)
@@ -23,9 +23,6 @@ _organization = select(*ORGANIZATION_COLUMNS).where(_organizations.c.id == bindp
 _by_slug = select(*ORGANIZATION_COLUMNS).where(_organizations.c.slug == bindparam("slug"), _kept)
 # The same lock as every write of content takes, so that neither overlaps a change of membership or a deletion.
 _lock = _organization.with_for_update(key_share=True)
-_access = select(
-    schema.project_access.c.project_id, schema.project_access.c.visibility, schema.project_access.c.creator_id
-).where(schema.project_access.c.organization_id == bindparam("organization"))
 
 PEOPLE = (
     account_tables.oauth_codes,
@@ -155,10 +152,6 @@ class Organizations(Store):
         """Return the organization of a slug."""
         row = self._first(_by_slug, {"slug": slug})
         return None if row is None else to_organization(row)
-
-    def project_access(self, organization_id: str) -> list[ProjectAccess]:
-        """Return who may read each project of an organization."""
-        return [ProjectAccess(*row) for row in self._all(_access, {"organization": organization_id})]
 
     def _erase(self, closed: Iterable[str]) -> None:
         for organization_id in closed:

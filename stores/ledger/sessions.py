@@ -41,10 +41,8 @@ class Sessions(Store):
             Conflict: The id is taken.
             NotFound: The user or the organization is gone.
         """
-        values = session_values(session)
         with self._database.write() as connection:
-            with clashing("A session of that id exists already.", "The user or the organization does not exist."):
-                connection.execute(insert(_sessions), values)
+            insert_session(connection, session)
             append_audit(connection, self._clock(), audit)
 
     def session(self, session_id: str) -> Session | None:
@@ -148,6 +146,17 @@ class Sessions(Store):
         statement = _sessions.delete().where(_sessions.c.expires_at < to_micros(before))
         with self._database.write() as connection:
             return connection.execute(statement).rowcount
+
+
+def insert_session(connection: Connection, session: Session) -> None:
+    """Store a sign-in in a transaction.
+
+    Raises:
+        Conflict: The id is taken.
+        NotFound: The user or the organization is gone.
+    """
+    with clashing("A session of that id exists already.", "The user or the organization does not exist."):
+        connection.execute(insert(_sessions), session_values(session))
 
 
 def end_sign_ins(

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
 
 from stores.errors import InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, check_slug, to_user
 from stores.ledger.account_tables import team_members, team_projects, teams
-from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.audit import AuditDraft, append_audit, detailed
 from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.organizations import lock_organization
@@ -167,8 +167,8 @@ class Teams(Store):
 
     def put_project(
         self, organization_id: str, team_id: str, project_id: str, role: ProjectRole, audit: AuditDraft | None = None
-    ) -> None:
-        """Give the members of a team a role in a project, in place of the one that it gave them before.
+    ) -> ProjectRole | None:
+        """Give the members of a team a role in a project, in place of the one before, which is returned and audited.
 
         Raises:
             NotFound: There is no such organization, team or project.
@@ -177,36 +177,51 @@ class Teams(Store):
         with self._database.write() as connection:
             _lock_team(connection, organization_id, team_id)
             now = self._clock()
+            before = _role_in(connection, organization_id, team_id, project_id)
             insertion = upsert(connection.dialect.name, _projects)
             key = [_projects.c.organization_id, _projects.c.team_id, _projects.c.project_id]
             statement = insertion.on_conflict_do_update(index_elements=key, set_={"role": insertion.excluded.role})
             with clashing("", f"There is no project {project_id}."):
                 connection.execute(statement, values | {"created_at": to_micros(now)})
-            append_audit(connection, now, audit)
+            append_audit(connection, now, detailed(audit, {"from": before}))
+            return before
 
     def remove_project(
         self, organization_id: str, team_id: str, project_id: str, audit: AuditDraft | None = None
-    ) -> None:
-        """Take a team's role in a project away.
+    ) -> ProjectRole:
+        """Take a team's role in a project away and return it; it is audited too.
 
         Raises:
             NotFound: It has none.
         """
-        statement = delete(_projects).where(
-            _projects.c.organization_id == organization_id,
-            _projects.c.team_id == team_id,
-            _projects.c.project_id == project_id,
-        )
         with self._database.write() as connection:
-            if connection.execute(statement).rowcount == 0:
+            lock_organization(connection, organization_id)
+            before = _role_in(connection, organization_id, team_id, project_id)
+            if before is None:
                 raise NotFound("The team has no role in the project.")
-            append_audit(connection, self._clock(), audit)
+            connection.execute(delete(_projects).where(*_grant(organization_id, team_id, project_id)))
+            append_audit(connection, self._clock(), detailed(audit, {"from": before}))
+            return before
 
 
 def _lock_team(connection: Connection, organization_id: str, team_id: str) -> None:
     lock_organization(connection, organization_id)
     if connection.execute(_team, _values(organization_id, team_id)).first() is None:
         raise NotFound(f"There is no team {team_id}.")
+
+
+def _grant(organization_id: str, team_id: str, project_id: str) -> list[ColumnElement[bool]]:
+    return [
+        _projects.c.organization_id == organization_id,
+        _projects.c.team_id == team_id,
+        _projects.c.project_id == project_id,
+    ]
+
+
+def _role_in(connection: Connection, organization_id: str, team_id: str, project_id: str) -> ProjectRole | None:
+    found = select(_projects.c.role).where(*_grant(organization_id, team_id, project_id))
+    role: ProjectRole | None = connection.execute(found).scalar()
+    return role
 
 
 def _values(organization_id: str, team_id: str) -> Values:

@@ -1,17 +1,19 @@
 """Tickets: what one step of a sign-in leaves for the next, taken once. And sign-ins of devices without a browser."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from stores.errors import NotFound
-from stores.ledger.account_tables import device_logins, tickets
+from stores.ledger.account_tables import device_logins, memberships, tickets
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import check_id, dump_json, from_micros, load_object, to_micros
+from stores.ledger.sessions import insert_session
 from stores.ledger.store import Cells, Store, clashing
-from stores.records import JsonObject
+from stores.records import JsonObject, Session
 
 SLOWER_S = 5
 """As much longer must a device wait that asks too often (RFC 8628, section 3.5)."""
@@ -36,6 +38,9 @@ _by_device = (
     select(*_columns, _devices.c.state, _devices.c.polled_at)
     .where(_devices.c.device_hash == bindparam("device"), _devices.c.expires_at > bindparam("now"))
     .with_for_update()
+)
+_membership = select(memberships.c.role).where(
+    memberships.c.user_id == bindparam("user"), memberships.c.organization_id == bindparam("organization")
 )
 
 DeviceRefusal = Literal["authorization_pending", "slow_down", "access_denied", "expired_token"]
@@ -136,20 +141,43 @@ class DeviceLogins(Store):
         A device that asks before its interval is over gets `slow_down`, and a longer interval.
         """
         with self._database.write() as connection:
-            now = to_micros(self._clock())
-            row = connection.execute(_by_device, {"device": device_hash, "now": now}).first()
-            if row is None:
-                return "expired_token"
-            this = _devices.c.device_hash == device_hash
-            if row.polled_at is not None and now - row.polled_at < row.interval_s * 1_000_000:
-                slower = {"interval_s": row.interval_s + SLOWER_S, "polled_at": now}
-                connection.execute(update(_devices).where(this).values(slower))
-                return "slow_down"
-            if row.state == "pending":
-                connection.execute(update(_devices).where(this).values(polled_at=now))
-                return "authorization_pending"
-            connection.execute(delete(_devices).where(this))
-            return _to_login(row) if row.state == "approved" else "access_denied"
+            return self._poll(connection, device_hash)
+
+    def enter(
+        self, device_hash: str, begin: Callable[[DeviceLogin], tuple[Session, AuditDraft]]
+    ) -> Session | DeviceRefusal:
+        """Answer as `poll` does, and store the session of one that was approved in the same transaction.
+
+        So whatever ends the sign-ins of its user ends this one too, before or after. Who is no member of the
+        organization any more gets `access_denied`.
+        """
+        with self._database.write() as connection:
+            login = self._poll(connection, device_hash)
+            if isinstance(login, str):
+                return login
+            values = {"user": login.user_id, "organization": login.organization_id}
+            if connection.execute(_membership, values).first() is None:
+                return "access_denied"
+            session, audit = begin(login)
+            insert_session(connection, session)
+            append_audit(connection, self._clock(), audit)
+            return session
+
+    def _poll(self, connection: Connection, device_hash: str) -> DeviceLogin | DeviceRefusal:
+        now = to_micros(self._clock())
+        row = connection.execute(_by_device, {"device": device_hash, "now": now}).first()
+        if row is None:
+            return "expired_token"
+        this = _devices.c.device_hash == device_hash
+        if row.polled_at is not None and now - row.polled_at < row.interval_s * 1_000_000:
+            slower = {"interval_s": row.interval_s + SLOWER_S, "polled_at": now}
+            connection.execute(update(_devices).where(this).values(slower))
+            return "slow_down"
+        if row.state == "pending":
+            connection.execute(update(_devices).where(this).values(polled_at=now))
+            return "authorization_pending"
+        connection.execute(delete(_devices).where(this))
+        return _to_login(row) if row.state == "approved" else "access_denied"
 
     def _decide(self, user_code_hash: str, audit: AuditDraft | None, **values: str) -> None:
         statement = update(_devices).where(

@@ -14,6 +14,7 @@ from cli.reference.writing import run_reference
 from rest_bridge.events import EVENT_NAMES
 from rest_bridge.health import PATHS
 from tools.catalogue import OPERATIONS
+from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
 from tools.retrieval.pipeline import SEEDS
 from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT
 from tools.retrieval.scoring import NEIGHBOUR_BONUS, NEIGHBOUR_SHARE, RECENCY_BONUS, lifted
@@ -49,7 +50,9 @@ def relative_to_root(path: Path) -> str:
 
 
 def test_every_setting_has_its_heading() -> None:
-    assert headings(REFERENCE / "settings.md")[1:] == [f"{PREFIX}{name.upper()}" for name in Settings.model_fields]
+    assert headings(REFERENCE / "settings.md")[1:] == [
+        f"{PREFIX}{name.upper()}" for name in [*Settings.model_fields, *CLIENT_SETTINGS]
+    ]
 
 
 def test_every_tool_has_its_heading() -> None:
@@ -113,7 +116,7 @@ def test_a_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 
 @pytest.mark.parametrize("page", HAND_WRITTEN, ids=relative_to_root)
 def test_hand_written_pages_name_settings_that_exist(page: Path) -> None:
-    known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
+    known = {f"{PREFIX}{name.upper()}" for name in [*Settings.model_fields, *CLIENT_SETTINGS]}
     assert set(_MENTIONED.findall(page.read_text(encoding="utf-8"))) <= known
 
 

@@ -53,6 +53,14 @@ def sign_up(app: App, role: Role = "owner") -> Person:
     return Person(user_id, organization_id, session.id, token)
 
 
+def joined(app: App, owner: Person, role: Role) -> Person:
+    """Somebody with a role in the owner's organization, and the session there."""
+    somebody = sign_up(app)
+    app.ledger.add_membership(somebody.user_id, owner.organization_id, role)
+    token = app.accounts.switch(somebody.session_id, owner.organization_id).access_token
+    return Person(somebody.user_id, owner.organization_id, somebody.session_id, token)
+
+
 def settings_at(folder: Path, **overrides: Any) -> Settings:
     """Settings of a server that embeds nothing, so that it starts at once."""
     return Settings(data_dir=folder, **{"embedding_provider": "none", **overrides})

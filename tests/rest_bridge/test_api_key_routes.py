@@ -238,6 +238,21 @@ async def test_a_narrowed_key_does_not_repeat_what_its_user_was_answered(
     )
 
 
+async def test_a_repeated_request_makes_no_second_key_and_does_not_show_the_first_again(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    headers = {**bearer(ada.token), "Idempotency-Key": "once"}
+    made = await client.post(KEYS, json={"name": "CI"}, headers=headers)
+    again = await client.post(KEYS, json={"name": "CI"}, headers=headers)
+    assert made.status_code == 200
+    assert "held a secret" in assert_envelope(again, 409, "conflict")["message"]
+    assert len((await client.get(KEYS, headers=bearer(ada.token))).json()["keys"]) == 1
+    ledger = app.settings.data_dir / "ledger.sqlite"
+    stored = b"".join(path.read_bytes() for path in ledger.parent.glob("ledger.sqlite*"))
+    assert made.json()["prefix"].encode() in stored
+    assert made.json()["api_key"].encode() not in stored
+
+
 async def test_a_narrowed_key_hears_of_its_projects_alone_until_it_is_revoked(
     client: httpx2.AsyncClient, app: App, ada: Person
 ) -> None:

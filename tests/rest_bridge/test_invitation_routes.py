@@ -1,6 +1,11 @@
 """Invitations and the members of projects, as clients see them."""
 
+import re
+import socket
 from collections.abc import AsyncIterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -9,8 +14,9 @@ import pytest
 
 from rest_bridge.application import build_asgi
 from stores.records import Role
+from tests.mail_server import MailServer
 from tests.people import PASSWORD
-from tests.rest_bridge.harness import Person, assert_envelope, client_of, sign_up
+from tests.rest_bridge.harness import Person, assert_envelope, client_of, opened, settings_at, sign_up
 from tools.app import App
 from tools.threads import in_thread
 
@@ -132,6 +138,66 @@ async def test_an_invitation_may_come_with_the_sign_up_and_with_the_log_in(
     assert (back.status_code, back.json()["organization"]["id"]) == (200, other.organization_id)
     assert_envelope(await client.post("/api/auth/local/login", json=entry), 400, "invalid_request")
     client.cookies.clear()
+
+
+def mailed(app: App, email: str) -> EmailMessage:
+    """The newest letter to an address that was kept as a file."""
+    letters = [message_from_bytes(path.read_bytes(), policy=policy.default) for path in app.mailer.folder.iterdir()]
+    found = [letter for letter in letters if letter["To"] == email]
+    assert isinstance(found[-1], EmailMessage)
+    return found[-1]
+
+
+async def test_an_invitation_is_mailed_with_all_that_accepting_takes(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    guest = sign_up(app)
+    email = email_of(app, guest)
+    app.ledger.edit_organization(ada.organization_id, name="Shady\nBcc: x@y.org https://evil.example/")
+    made = await client.post(path_of(app, ada), json={"email": email, "role": "viewer"}, headers=ada.bearer)
+    assert made.json()["mail"] == "kept"
+    letter = mailed(app, email)
+    assert letter["Subject"].strip() == "Ada invites you to Shady Bcc: x@y.org https: //evil.example/ on Engrain"
+    assert letter["Bcc"] is None
+    address = made.json()["invitation"]["accept_url"]
+    text = letter.get_content()
+    assert {address} == set(re.findall(r"\S*://\S+", text)) - {"//evil.example/"}
+    assert "as viewer" in text
+    assert (await client.post(address[address.index("/api/") :], headers=guest.bearer)).status_code == 200
+    client.cookies.clear()
+
+
+def closed_port() -> int:
+    """A port at which nobody answers."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["taken", "no server"])
+async def test_a_mail_that_fails_is_said_and_does_not_lose_the_invitation(tmp_path: Path, answers: bool) -> None:
+    with MailServer().running() as server:
+        port = server.port if answers else closed_port()
+        settings = settings_at(tmp_path, smtp_host="127.0.0.1", smtp_port=port, smtp_security="none")
+        async with opened(settings) as app, client_of(build_asgi(app)) as client:
+            ada, guest = sign_up(app), sign_up(app)
+            body = {"email": email_of(app, guest)}
+            made = await client.post(path_of(app, ada), json=body, headers=ada.bearer)
+            assert (made.status_code, made.json()["mail"]) == (200, "sent" if answers else "failed")
+            address = made.json()["invitation"]["accept_url"]
+            joining = await client.post(address[address.index("/api/") :], headers=guest.bearer)
+            assert (joining.status_code, joining.json()["organization_id"]) == (200, ada.organization_id)
+    assert len(server.taken) == int(answers)
+
+
+async def test_a_repeated_invitation_is_made_and_mailed_once(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
+    headers, body = {**ada.bearer, "Idempotency-Key": "once"}, {"email": "once@example.org"}
+    made = await client.post(path_of(app, ada), json=body, headers=headers)
+    again = await client.post(path_of(app, ada), json=body, headers=headers)
+    assert made.status_code == 200
+    assert_envelope(again, 409, "conflict")
+    pending = (await client.get(path_of(app, ada), headers=ada.bearer)).json()["invitations"]
+    assert [each["id"] for each in pending] == [made.json()["invitation"]["id"]]
+    assert mailed(app, "once@example.org")["Subject"].strip().startswith("Ada invites you")
 
 
 async def project(client: httpx2.AsyncClient, person: Person, visibility: str = "private") -> str:

@@ -83,7 +83,7 @@ async def test_the_cookie_does_not_open_mcp(client: httpx2.AsyncClient, ada: Per
 async def test_the_metadata_describes_the_resource(client: httpx2.AsyncClient) -> None:
     body = (await client.get(METADATA)).json()
     assert body["resource"] == f"{BASE}/mcp"
-    assert body["authorization_servers"] == []
+    assert body["authorization_servers"] == [BASE]
     assert body["scopes_supported"] == ["mcp"]
     assert body["bearer_methods_supported"] == ["header"]
 

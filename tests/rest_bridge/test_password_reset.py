@@ -1,9 +1,7 @@
 """A forgotten password is reset by mail, and nobody learns who has an account."""
 
 import re
-import socketserver
-import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
 from pathlib import Path
@@ -13,6 +11,7 @@ import httpx2
 import pytest
 
 from rest_bridge.application import build_asgi
+from tests.mail_server import MailServer, make_certificate
 from tests.people import PASSWORD
 from tests.rest_bridge.harness import assert_envelope, client_of, settings_at
 from tools.app import App, open_app
@@ -132,47 +131,25 @@ async def test_a_made_up_token_is_refused(client: httpx2.AsyncClient) -> None:
     assert_envelope(await confirm(client, "guess"), 400, "invalid_reset_token")
 
 
-class _Conversation(socketserver.StreamRequestHandler):
-    """Just enough of RFC 5321 to take one letter."""
-
-    def handle(self) -> None:
-        heard: list[str] = self.server.heard  # type: ignore[attr-defined]
-        self.wfile.write(b"220 ready\r\n")
-        while line := self.rfile.readline().decode().strip():
-            heard.append(line)
-            if line.upper() == "DATA":
-                self.wfile.write(b"354 go on\r\n")
-                while (part := self.rfile.readline()) != b".\r\n":
-                    heard.append(part.decode().rstrip())
-            self.wfile.write(b"221 bye\r\n" if line.lower() == "quit" else b"250 fine\r\n")
-            if line.lower() == "quit":
-                return
-
-
-@pytest.fixture
-def smtp() -> Iterator[socketserver.TCPServer]:
-    with socketserver.TCPServer(("127.0.0.1", 0), _Conversation) as server:
-        server.heard = []  # type: ignore[attr-defined]
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
-def test_mail_goes_to_the_server_that_is_set(tmp_path: Path, clock: Clock, smtp: socketserver.TCPServer) -> None:
-    host, port = smtp.server_address[:2]
-    settings = settings_at(
-        tmp_path, smtp_host=str(host), smtp_port=port, smtp_security="none", smtp_from="Us <us@example.org>"
-    )
-    mailer = Mailer(settings, clock)
-    mailer.post(lambda: Letter("grace@example.org", "Hello", "Some text.\n"))
-    mailer.close()
-    heard: list[str] = smtp.heard  # type: ignore[attr-defined]
-    assert "rcpt TO:<grace@example.org>" in heard
-    assert "mail FROM:<us@example.org>" in [line.split(" size=")[0] for line in heard]
-    assert {"Subject: Hello", "From: Us <us@example.org>", "Some text."} <= set(heard)
-    assert not mailer.folder.exists()
+async def test_mail_goes_to_the_server_that_is_set(tmp_path: Path) -> None:
+    certificate = make_certificate(tmp_path / "mail.pem", "127.0.0.1")
+    with MailServer(certificate, credentials=("us", "secret")).running() as server:
+        settings = settings_at(
+            tmp_path / "data",
+            rate_limit_enabled=False,
+            smtp_host="127.0.0.1",
+            smtp_port=server.port,
+            smtp_username="us",
+            smtp_password="secret",
+            smtp_ca_file=certificate,
+        )
+        async with open_app(settings, logs=LogRing()) as app, client_of(build_asgi(app)) as client:
+            await client.post("/api/auth/local/signup", json={"email": EMAIL, "password": PASSWORD, "name": "Grace"})
+            assert (await ask(client, app, EMAIL)).status_code == 202
+            assert not app.mailer.folder.exists()
+    (taken,) = server.taken
+    assert (taken.recipients, taken.encrypted, taken.user) == ((EMAIL,), True, "us")
+    assert re.search(r"^[\w-]{43}\r$", taken.message.get_content(), re.M)
 
 
 def test_a_letter_that_cannot_be_sent_does_not_stop_the_next(tmp_path: Path, clock: Clock) -> None:

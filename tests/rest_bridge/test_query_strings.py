@@ -27,7 +27,7 @@ COERCION = Coercion(Fields.model_json_schema())
 
 def query(text: str) -> dict[str, JsonValue]:
     given = read_query({"query_string": text.encode()})
-    return COERCION.query(frozenset(Fields.model_fields), given)
+    return COERCION.fields(frozenset(Fields.model_fields), given, "query")
 
 
 @pytest.mark.parametrize(

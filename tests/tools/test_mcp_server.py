@@ -231,3 +231,26 @@ def test_an_operation_that_says_nothing_has_an_empty_description() -> None:
         return Result()
 
     assert Operation("silent", Request, Result, silent).description == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        (
+            "add",
+            {"title": "t", "content": "c", "metadata": {"memory_scope": "cosmic"}},
+            "'cosmic' is not a memory scope; use one of",
+        ),
+        ("add", {"title": "t", "content": "c", "metadata": {"memory_scope": "cosmic"}}, "(argument metadata.memory_"),
+        ("search", {"query": "q", "since": "soon"}, "validation_error: since is not a date"),
+        ("search", {"query": "q", "limit": 0}, "validation_error: limit: "),
+    ],
+)
+async def test_an_error_names_the_argument_as_the_agent_knows_it(
+    app: App, ada: Principal, name: str, arguments: dict[str, Any], words: str
+) -> None:
+    async with talking(app, OPERATIONS, ada) as client:
+        refused = await client.call_tool(name, arguments)
+    assert refused.is_error
+    assert words in text_of(refused)
+    assert "body." not in text_of(refused)

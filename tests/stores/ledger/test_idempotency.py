@@ -32,6 +32,17 @@ def test_a_repeated_request_gets_the_answer_of_the_first(ledger: Ledger) -> None
     assert ledger.idempotency.claim(REQUEST, "process-2") == Replay(201, body)
 
 
+def test_an_answer_that_is_not_to_be_kept_is_not_given_again(ledger: Ledger) -> None:
+    claim = claimed(ledger)
+    ledger.idempotency.finish_unkept(claim, 201)
+    with pytest.raises(Conflict, match="held a secret"):
+        ledger.idempotency.claim(REQUEST, HOLDER)
+    with pytest.raises(Conflict, match="another body"):
+        ledger.idempotency.claim(replace(REQUEST, body_hash="sha256:2"), HOLDER)
+    ledger.idempotency.release(claim)
+    assert ledger.idempotency.release_dead_claims(HOLDER) == 0
+
+
 def test_a_key_that_came_with_another_body_is_refused(ledger: Ledger) -> None:
     claimed(ledger)
     with pytest.raises(Conflict, match="another body"):

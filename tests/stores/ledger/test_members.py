@@ -3,10 +3,24 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from stores.errors import Conflict, NotFound
-from stores.ledger import Ledger
-from stores.records import ApiKey, Team
-from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, add_project, deed, session
+from stores.errors import Conflict, Forbidden, NotFound
+from stores.ledger import AuditQuery, Ledger, Permit
+from stores.records import ApiKey, Role, Team
+from tests.stores.ledger.samples import (
+    ANN,
+    BOB,
+    ORG,
+    OTHER,
+    SteppingClock,
+    actions,
+    add_project,
+    deed,
+    organization,
+    person,
+    session,
+)
+
+CAT = "user-cat"
 
 
 @pytest.fixture
@@ -43,6 +57,8 @@ def test_a_role_changes_at_once(ledger: Ledger, bob: str) -> None:
     assert identity is not None
     assert identity.role == "admin"
     assert actions(ledger) == ["member.update", "member.add"]
+    newest, _ = ledger.audit.entries(AuditQuery(ORG))
+    assert newest.draft.details == {"from": "member"}
     with pytest.raises(NotFound):
         ledger.set_member_role(ORG, "nobody", "admin")
     with pytest.raises(NotFound):
@@ -81,6 +97,56 @@ def test_of_owners_who_go_at_once_one_stays(
     for _ in range(5):
         with ThreadPoolExecutor(2) as pool:
             assert sorted(pool.map(go, (0, 1))) == [False, True]
+        assert len(owners(ledger)) == 1
+        for user_id in (ANN, BOB):
+            ledger.put_member(user_id, ORG, "owner")
+
+
+def owners_only(actor: Role | None, before: Role | None) -> None:
+    if actor != "owner":
+        raise Forbidden(f"{actor} touches {before}")
+
+
+@pytest.mark.parametrize("deed_name", ["add", "change", "remove"])
+def test_a_permit_is_asked_with_the_roles_of_the_moment_and_its_refusal_writes_nothing(
+    ledger: Ledger, bob: str, deed_name: str
+) -> None:
+    asked: list[tuple[Role | None, Role | None]] = []
+
+    def check(actor: Role | None, before: Role | None) -> None:
+        asked.append((actor, before))
+        owners_only(actor, before)
+
+    writes: dict[str, Callable[[Permit], object]] = {
+        "add": lambda permit: ledger.add_membership(CAT, ORG, "viewer", deed("x"), permit=permit),
+        "change": lambda permit: ledger.set_member_role(ORG, BOB, "admin", deed("x"), permit=permit),
+        "remove": lambda permit: ledger.remove_member(ORG, BOB, deed("x"), permit=permit),
+    }
+    ledger.create_account(person(CAT), organization("org-cat"))
+    for actor in (CAT, BOB):
+        with pytest.raises(Forbidden, match="touches"):
+            writes[deed_name](Permit(actor, check))
+    assert [(each.user.id, each.role) for each in ledger.members(ORG)] == [(ANN, "owner"), (BOB, "member")]
+    assert actions(ledger) == ["member.add"]
+    writes[deed_name](Permit(ANN, check))
+    before = None if deed_name == "add" else "member"
+    assert asked == [(None, before), ("member", before), ("owner", before)]
+
+
+def test_of_two_owners_who_demote_each_other_one_does(ledger: Ledger, second: Ledger) -> None:
+    ledger.add_membership(BOB, ORG, "owner")
+
+    def demote(place: int) -> bool:
+        actor, other = ((ANN, BOB), (BOB, ANN))[place]
+        try:
+            (ledger, second)[place].set_member_role(ORG, other, "member", permit=Permit(actor, owners_only))
+        except Forbidden:
+            return False
+        return True
+
+    for _ in range(5):
+        with ThreadPoolExecutor(2) as pool:
+            assert sorted(pool.map(demote, (0, 1))) == [False, True]
         assert len(owners(ledger)) == 1
         for user_id in (ANN, BOB):
             ledger.put_member(user_id, ORG, "owner")

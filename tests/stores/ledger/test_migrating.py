@@ -82,7 +82,7 @@ def test_a_ledger_of_the_first_version_is_upgraded_with_all_that_it_holds(url: s
     assert identity is not None
     assert (identity.user.email, identity.user.codehost_id, identity.role) == ("Ann@x.org", 7, "owner")
     assert [change.record_id for change in ledger.changes(ORG, 0, 10)] == ["e1"]
-    assert [access.project_id for access in ledger.project_access(ORG)] == ["p1"]
+    assert [access.project_id for access in ledger.access(ANN, ORG).projects] == ["p1"]
     create(ledger, draft("e2"))
     assert ledger.revisions(ORG) == {"e1": 1, "e2": 1}
     ledger.close()

@@ -203,7 +203,7 @@ def test_project_access_is_stored_changed_and_outlives_its_project(ledger: Ledge
         tx.set_project_access(ProjectAccess("p2", "private", BOB))
     with ledger.transaction(ORG, ANN) as tx:
         tx.set_project_access(ProjectAccess("p1", "private", ANN))
-    found = sorted(ledger.project_access(ORG), key=lambda access: access.project_id)
+    found = sorted(ledger.access(ANN, ORG).projects, key=lambda access: access.project_id)
     assert found == [ProjectAccess("p1", "private", ANN), ProjectAccess("p2", "private", BOB)]
-    assert ledger.project_access(OTHER) == []
+    assert ledger.access(ANN, OTHER).projects == ()
     assert ledger.head(ORG).sequence == 0

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from stores.errors import Conflict, InvalidRequest, NotFound, ValidationFailed
-from stores.ledger import Ledger
+from stores.ledger import AuditQuery, Ledger
 from stores.records import Team
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, add_project, deed
 
@@ -72,16 +72,19 @@ def test_members_of_the_organization_join_and_leave(ledger: Ledger, team: Team) 
 def test_a_team_has_one_role_in_a_project(ledger: Ledger, team: Team) -> None:
     add_project(ledger, "p1", creator=BOB)
     ledger.teams.add_member(ORG, "t1", ANN)
-    ledger.teams.put_project(ORG, "t1", "p1", "project_viewer", deed("team.project"))
-    ledger.teams.put_project(ORG, "t1", "p1", "project_maintainer", deed("team.project"))
+    assert ledger.teams.put_project(ORG, "t1", "p1", "project_viewer", deed("team.project")) is None
+    before = ledger.teams.put_project(ORG, "t1", "p1", "project_maintainer", deed("team.project"))
+    assert before == "project_viewer"
     assert ledger.teams.projects(ORG, "t1") == ledger.access(ANN, ORG).roles == {"p1": "project_maintainer"}
     with pytest.raises(NotFound, match="no project p2"):
         ledger.teams.put_project(ORG, "t1", "p2", "project_viewer")
-    ledger.teams.remove_project(ORG, "t1", "p1", deed("team.project"))
+    assert ledger.teams.remove_project(ORG, "t1", "p1", deed("team.project")) == "project_maintainer"
     with pytest.raises(NotFound):
         ledger.teams.remove_project(ORG, "t1", "p1")
     assert ledger.teams.projects(ORG, "t1") == ledger.access(ANN, ORG).roles == {}
     assert actions(ledger) == ["team.project", "team.project", "team.project", "team.create"]
+    entries = ledger.audit.entries(AuditQuery(ORG, action="team.project"))
+    assert [entry.draft.details["from"] for entry in entries] == ["project_maintainer", "project_viewer", None]
 
 
 def test_what_a_team_gave_ends_with_it(ledger: Ledger, team: Team) -> None:

@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from stores.errors import Conflict, NotFound, ValidationFailed
-from stores.ledger import DeviceLogin, Ledger
+from stores.ledger import AuditDraft, DeviceLogin, Ledger
+from stores.records import Organization, Session
 from tests.stores.ledger.samples import ANN, ORG, SteppingClock, actions, deed
 
 MINUTE = timedelta(minutes=1)
@@ -117,3 +118,41 @@ def test_of_many_polls_at_once_one_gets_the_approval(ledger: Ledger, second: Led
     with ThreadPoolExecutor(6) as pool:
         answers = list(pool.map(lambda n: (ledger, second)[n % 2].device_logins.poll("device"), range(6)))
     assert sum(isinstance(answer, DeviceLogin) for answer in answers) == 1
+
+
+def begun(login: DeviceLogin) -> tuple[Session, AuditDraft]:
+    assert login.user_id is not None
+    assert login.organization_id is not None
+    start = login.expires_at
+    session = Session("s-device", login.user_id, login.organization_id, "r", start, start + MINUTE, None, "device")
+    return session, deed("session.start")
+
+
+def test_an_approval_is_worth_one_session(ledger: Ledger, device: DeviceLogin, clock: SteppingClock) -> None:
+    assert ledger.device_logins.enter("device", begun) == "authorization_pending"
+    ledger.device_logins.approve("code", ANN, ORG)
+    clock.now += MINUTE
+    entered = ledger.device_logins.enter("device", begun)
+    assert entered == ledger.session("s-device")
+    assert ledger.device_logins.enter("device", begun) == "expired_token"
+    assert actions(ledger) == ["session.start"]
+
+
+def test_whoever_left_the_organization_gets_no_session_in_it(ledger: Ledger, clock: SteppingClock) -> None:
+    other = Organization("elsewhere", "Elsewhere", "elsewhere", False, clock.now)
+    ledger.create_organization(other)
+    ledger.device_logins.start(DeviceLogin("device", "code", expires_at=clock.now + 10 * MINUTE))
+    ledger.device_logins.approve("code", ANN, "elsewhere")
+    assert ledger.device_logins.enter("device", begun) == "access_denied"
+    assert ledger.session("s-device") is None
+    assert ledger.device_logins.enter("device", begun) == "expired_token"
+
+
+def test_an_approval_that_cannot_be_honoured_is_not_spent(
+    ledger: Ledger, device: DeviceLogin, clock: SteppingClock
+) -> None:
+    ledger.device_logins.approve("code", ANN, ORG)
+    ledger.create_session(begun(replace(device, user_id=ANN, organization_id=ORG))[0])
+    with pytest.raises(Conflict):
+        ledger.device_logins.enter("device", begun)
+    assert isinstance(ledger.device_logins.poll("device"), DeviceLogin)

@@ -1,0 +1,104 @@
+"""Addresses in settings, documents and requests: which may be called, and where a browser may be sent."""
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from urllib.parse import SplitResult, quote, urlencode, urlsplit, urlunsplit
+
+from stores.errors import InvalidRequest
+
+LONGEST = 2048
+LOG_IN_PATH = "/login"
+_PORTS = {"http": 80, "https": 443}
+# Browsers drop some of these before they read an address, and take a backslash for a slash.
+_MISREAD = re.compile(r"[\x00-\x20\x7f\\]")
+_KEPT = "/?#[]@!$&'()*+,;=:%~-._"
+
+
+def is_web_address(text: object) -> bool:
+    """Tell whether a text is an absolute http or https URL with nothing in it that two readers read differently."""
+    parts = _configured(text)
+    return parts is not None
+
+
+def is_safe_to_call(text: object) -> bool:
+    """Tell whether secrets may travel to a URL: it is https, or stays on this machine."""
+    parts = _configured(text)
+    return parts is not None and (parts.scheme == "https" or _on_this_machine(parts))
+
+
+def _configured(text: object) -> SplitResult | None:
+    parts = _split(text) if isinstance(text, str) and text.isascii() else None
+    return None if parts is None or parts.fragment else parts
+
+
+def _split(text: object) -> SplitResult | None:
+    if not isinstance(text, str) or len(text) > LONGEST or _MISREAD.search(text):
+        return None
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return None
+    sound = parts.scheme in _PORTS and parts.hostname and "@" not in parts.netloc and port != 0
+    return parts if sound else None
+
+
+def _on_this_machine(parts: SplitResult) -> bool:
+    if parts.hostname == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(parts.hostname or "").is_loopback
+    except ValueError:
+        return False
+
+
+def _origin(parts: SplitResult) -> tuple[str, str | None, int]:
+    return parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme]
+
+
+@dataclass(frozen=True, slots=True)
+class Destinations:
+    """Where a browser may be sent after a sign-in: paths of this server, and the frontend."""
+
+    frontend_url: str | None
+
+    @property
+    def home(self) -> str:
+        """Where browsers go that did not ask for a place."""
+        return self.frontend_url or "/"
+
+    def checked(self, wanted: str | None, field: str) -> str:
+        """Return a place that may be gone to, in ASCII; `field` names where it came from.
+
+        Raises:
+            InvalidRequest: `invalid_redirect`: it is neither a path of this server nor a page of the frontend.
+        """
+        if not wanted:
+            return self.home
+        found = self._path(wanted) if wanted.startswith("/") else self._page(wanted)
+        if found is None:
+            raise InvalidRequest(
+                "That is no place to return to after a sign-in.",
+                code="invalid_redirect",
+                remediation="Name a path that begins with one slash, or a page of ENGRAIN_FRONTEND_URL.",
+                details={"field": field, "expected": "a path of this server, or a page of the frontend"},
+            )
+        return found
+
+    def log_in(self, error: str, destination: str) -> str:
+        """Return the frontend's page for signing in, told what went wrong and where the browser was going."""
+        told = urlencode({"error": error, "next": destination})
+        return f"{(self.frontend_url or '').rstrip('/')}{LOG_IN_PATH}?{told}"
+
+    def _path(self, wanted: str) -> str | None:
+        if wanted.startswith("//") or len(wanted) > LONGEST or _MISREAD.search(wanted):
+            return None
+        return quote(wanted, safe=_KEPT)
+
+    def _page(self, wanted: str) -> str | None:
+        page, frontend = _split(wanted), _split(self.frontend_url)
+        if page is None or frontend is None or _origin(page) != _origin(frontend):
+            return None
+        whole = urlunsplit((frontend.scheme, frontend.netloc, page.path or "/", page.query, page.fragment))
+        return quote(whole, safe=_KEPT)

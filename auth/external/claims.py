@@ -1,0 +1,66 @@
+"""What a provider's claims say of a person: which account it is, its address and its role."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from auth.external.provider import OidcProvider
+from auth.external.vouched import Vouched, address_of, avatar_of, name_of
+from stores.errors import AuthenticationRequired, Forbidden
+from stores.records import Role
+
+LINKS = "oidc"
+"""What all links to OpenID Connect providers are kept under: their subjects name the issuer."""
+ENTRA_HOSTS = frozenset(
+    {"login.microsoftonline.com", "login.microsoftonline.us", "login.partner.microsoftonline.cn", "sts.windows.net"}
+)
+"""Issuers whose `sub` is another one for each client; `tid` and `oid` name the account."""
+ROLES: tuple[Role, ...] = ("owner", "admin", "member", "viewer")
+SUBJECT_LENGTH = 255
+
+
+def vouched(provider: OidcProvider, claims: Mapping[str, Any]) -> Vouched:
+    """Read the person off claims that were verified.
+
+    Raises:
+        AuthenticationRequired: `oidc_subject_incomplete`: they do not say which account it is.
+    """
+    return Vouched(
+        link_provider=LINKS,
+        subject=_subject(provider, claims),
+        email=address_of(claims.get("email")),
+        # Some providers write the boolean as a word; a number is neither.
+        email_verified=claims.get("email_verified") is True or claims.get("email_verified") == "true",
+        name=name_of(claims.get("name"), claims.get("preferred_username")),
+        avatar_url=avatar_of(claims.get("picture")),
+    )
+
+
+def role_of(provider: OidcProvider, claims: Mapping[str, Any]) -> Role:
+    """Return the highest role that the claims give in the provider's organization.
+
+    Raises:
+        Forbidden: `oidc_missing_role`: they give none.
+    """
+    given = claims.get(provider.role_claim)
+    words = given if isinstance(given, list) else [given]
+    for role in ROLES:
+        if role in words or f"{provider.role_prefix}.{role.capitalize()}" in words:
+            return role
+    raise Forbidden(
+        f"The provider gives you no role in {provider.organization_slug}.",
+        code="oidc_missing_role",
+        remediation=f"Ask for one of the roles {', '.join(ROLES)}, in the claim {provider.role_claim}.",
+    )
+
+
+def _subject(provider: OidcProvider, claims: Mapping[str, Any]) -> str:
+    names = ("tid", "oid") if urlsplit(provider.issuer).hostname in ENTRA_HOSTS else ("sub",)
+    parts = [claims.get(name) for name in names]
+    if not all(isinstance(part, str) and part.isprintable() and 0 < len(part) <= SUBJECT_LENGTH for part in parts):
+        raise AuthenticationRequired(
+            f"The provider's claims do not say who you are: {' and '.join(names)} must be there.",
+            code="oidc_subject_incomplete",
+            remediation="Ask the operator to let the provider release these claims.",
+        )
+    return ":".join(["oidc", provider.issuer, *map(str, parts)])

@@ -1,0 +1,85 @@
+"""Signing in by a code host: OAuth 2 with PKCE, and two reads of its API."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from auth.external.attempts import Attempt
+from auth.external.outbound import Credentials, Exchange, Outbound
+from auth.external.vouched import Vouched, address_of, avatar_of, name_of
+from stores.errors import AuthenticationRequired, Forbidden
+from stores.ledger.links import CODEHOST
+
+SCOPES = "read:user user:email"
+_LARGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class CodeHostSite:
+    """A code host as the operator configured it."""
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    authorize_url: str
+    token_url: str
+    api_url: str
+
+
+class CodeHost:
+    """One code host."""
+
+    def __init__(self, site: CodeHostSite, outbound: Outbound) -> None:
+        self._site = site
+        self._outbound = outbound
+        self._credentials = Credentials(site.client_id, site.client_secret)
+
+    async def authorize_url(self, attempt: Attempt, state: str) -> str:
+        """Return where the browser goes to sign in."""
+        async with self._outbound.exchange(CODEHOST, self._credentials) as exchange:
+            return exchange.authorize_url(self._site.authorize_url, attempt, state, scope=SCOPES)
+
+    async def account(self, attempt: Attempt, code: str) -> Vouched:
+        """Exchange a code for the account of the person who came back; its primary address is a verified one.
+
+        Raises:
+            AuthenticationRequired: `codehost_sign_in_refused`: the code is not accepted.
+            Forbidden: `codehost_email_unverified`: the account has no verified primary address.
+        """
+        async with self._outbound.exchange(CODEHOST, self._credentials) as exchange:
+            tokens = await exchange.token(self._site.token_url, attempt, code, "client_secret_post")
+            if isinstance(tokens, str):
+                raise codehost_refused(tokens)
+            token = tokens.get("access_token")
+            if not isinstance(token, str) or not token.isascii() or not token.isprintable():
+                raise exchange.failed("answered without an access token")
+            api = self._site.api_url.rstrip("/")
+            user = await exchange.read_object(f"{api}/user", "user", token=token)
+            number = user.get("id")
+            if not isinstance(number, int) or isinstance(number, bool) or not 0 < number <= _LARGEST_ID:
+                raise exchange.failed("answered with a user that has no number")
+            email = _primary(exchange, await exchange.read(f"{api}/user/emails", "addresses", token=token))
+        name = name_of(user.get("name"), user.get("login"))
+        return Vouched(CODEHOST, str(number), email, True, name, avatar_of(user.get("avatar_url")), number)
+
+
+def codehost_refused(why: str) -> AuthenticationRequired:
+    """Return the error of a code host that refuses; `why` is a word of its protocol."""
+    return AuthenticationRequired(
+        f"The code host did not sign you in: {why}.",
+        code="codehost_sign_in_refused",
+        remediation="Begin the sign-in again.",
+    )
+
+
+def _primary(exchange: Exchange, addresses: Any) -> str:  # noqa: ANN401, RUF100 - JSON
+    if not isinstance(addresses, list):
+        raise exchange.failed("answered with addresses that make no sense")
+    for each in addresses:
+        if not isinstance(each, dict) or each.get("primary") is not True or each.get("verified") is not True:
+            continue
+        if (email := address_of(each.get("email"))) is not None:
+            return email
+    raise Forbidden(
+        "Your account at the code host has no verified primary e-mail address.",
+        code="codehost_email_unverified",
+        remediation="Verify the primary address there, then sign in again.",
+    )

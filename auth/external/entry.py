@@ -1,0 +1,150 @@
+"""Letting somebody in by a provider's word: the account is found, linked or made, then a session begins. Blocks."""
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from auth.accounts import Accounts, SignedIn
+from auth.external.provider import OidcProvider
+from auth.external.vouched import Vouched
+from auth.origin import Origin
+from stores.errors import AuthenticationRequired, Conflict, Forbidden, Unavailable
+from stores.ledger import AuditDraft
+from stores.records import ExternalIdentity, Identity, JsonObject, Organization, Role, Session, User
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """Where people come in who sign in by a provider, and where from."""
+
+    accounts: Accounts
+    provider: str
+    """The provider's name, as sessions show it."""
+    origin: Origin
+
+    def by_codehost(self, person: Vouched, *, signup_enabled: bool) -> SignedIn:
+        """Sign in to the user's default organization.
+
+        Raises:
+            Forbidden: `signup_disabled`: there is no account, and none may be made. Or the user has no organization.
+        """
+        user = self._user(person, may_create=signup_enabled)
+        memberships = self.accounts.ledger.memberships(user.id)
+        if not memberships:
+            raise Forbidden("Your account belongs to no organization.", remediation="Ask for an invitation to one.")
+        session = self._start(user, memberships[0][0])
+        return self.accounts.signed_in(Identity(user, *memberships[0], session), session)
+
+    def by_oidc(self, provider: OidcProvider, person: Vouched, role: Role) -> tuple[SignedIn, Role | None]:
+        """Sign in to the organization that the provider is bound to, in the role that it claims and in no other.
+
+        The session, and its access token, end after the provider's minutes; the refresh token is of no use to anybody.
+        Returns the role before, too; None for a new member.
+
+        Raises:
+            Unavailable: `oidc_organization_missing`.
+        """
+        organization = bound_organization(self.accounts, provider)
+        user = self._user(person, may_create=True)
+        details: JsonObject = {"provider": provider.name, "role": role}
+        audit = self._deed("member.claim_role", organization.id, user.id, user.id, details)
+        before = self.accounts.ledger.put_member(user.id, organization.id, role, audit)
+        lifetime = timedelta(minutes=provider.session_minutes)
+        session = self._start(user, organization, lifetime)
+        signed = self.accounts.signed_in(Identity(user, organization, role, session), session)
+        token = self.accounts.tokens.access(user.id, organization.id, session.id, lifetime)
+        return replace(signed, access_token=token, expires_in=int(lifetime.total_seconds())), before
+
+    def _user(self, person: Vouched, *, may_create: bool) -> User:
+        """Find the user of an account at a provider; link or create it where nobody is known by it yet."""
+        ledger = self.accounts.ledger
+        if (known := ledger.user_by_link(person.link_provider, person.subject)) is not None:
+            return known
+        try:
+            return self._new_user(person, may_create=may_create)
+        except Conflict:
+            # Somebody signed in twice at once: the other one won.
+            if (known := ledger.user_by_link(person.link_provider, person.subject)) is not None:
+                return known
+            raise
+
+    def _new_user(self, person: Vouched, *, may_create: bool) -> User:
+        ledger, now = self.accounts.ledger, self.accounts.clock()
+        if person.email is None:
+            raise AuthenticationRequired(
+                "The provider does not say what your e-mail address is.",
+                code="oidc_claim_missing",
+                remediation="Ask the operator to let the provider release the claim email.",
+                details={"expected": "email"},
+            )
+        user = ledger.user_by_email(person.email)
+        details: JsonObject = {"provider": self.provider}
+        if user is None:
+            if not may_create:
+                raise Forbidden(
+                    "signup_disabled", code="signup_disabled", remediation="Ask the operator for an account."
+                )
+            return self._create(person, person.email, now)
+        if not person.email_verified:
+            raise Forbidden(
+                "An account has your e-mail address, and the provider does not say that the address is yours.",
+                code="external_email_unverified",
+                remediation="Let the provider verify the address; until then sign in as you did before.",
+            )
+        link = ExternalIdentity(person.link_provider, person.subject, user.id, person.email, now)
+        return ledger.link_user(link, reclaim=True, audit=self._deed("user.link", None, user.id, user.id, details))
+
+    def _create(self, person: Vouched, email: str, now: datetime) -> User:
+        user_id, name = str(uuid.uuid4()), person.name or email.partition("@")[0]
+        user = User(
+            user_id,
+            email,
+            name,
+            password_hash=None,
+            is_admin=False,
+            avatar_url=person.avatar_url,
+            codehost_id=person.codehost_id,
+            created_at=now,
+            email_verified_at=now if person.email_verified else None,
+        )
+        personal = Organization(
+            str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now
+        )
+        link = ExternalIdentity(person.link_provider, person.subject, user_id, email, now)
+        audit = self._deed("user.create", None, user_id, user_id, {"provider": self.provider})
+        return self.accounts.ledger.create_account(user, personal, link, audit)
+
+    def _start(self, user: User, organization: Organization, lifetime: timedelta | None = None) -> Session:
+        session = self.accounts.new_session(user.id, organization.id)
+        session = replace(
+            session,
+            provider=self.provider,
+            user_agent=self.origin.user_agent or None,
+            ip_address=self.origin.address or None,
+            expires_at=session.expires_at if lifetime is None else session.created_at + lifetime,
+        )
+        details: JsonObject = {"provider": self.provider}
+        audit = self._deed("session.start", organization.id, user.id, session.id, details)
+        self.accounts.ledger.create_session(session, audit)
+        return session
+
+    def _deed(
+        self, action: str, organization_id: str | None, actor_id: str, resource: str, details: JsonObject
+    ) -> AuditDraft:
+        return AuditDraft(action, organization_id, actor_id, resource, details, self.origin.described())
+
+
+def bound_organization(accounts: Accounts, provider: OidcProvider) -> Organization:
+    """Return the one organization that a provider signs in to. Blocks.
+
+    Raises:
+        Unavailable: `oidc_organization_missing`.
+    """
+    organization = accounts.ledger.organization_by_slug(provider.organization_slug)
+    if organization is None:
+        raise Unavailable(
+            f"The organization {provider.organization_slug}, which {provider.name} signs in to, does not exist.",
+            code="oidc_organization_missing",
+            remediation="Ask the operator to create it, or to correct organization_slug in ENGRAIN_OIDC.",
+        )
+    return organization

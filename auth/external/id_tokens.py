@@ -1,0 +1,84 @@
+"""ID tokens: whether the provider signed one, for us, in answer to this very sign-in, and not too long ago."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stores.errors import AuthenticationRequired
+
+if TYPE_CHECKING:
+    from joserfc.jwk import KeySet
+
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
+"""Asymmetric ones only: with the others, our secret or the provider's public key could sign."""
+_KINDS = ("RSA", "EC")
+LEEWAY_S = 60
+"""Seconds by which the provider's clock and ours may differ."""
+
+
+class UnknownKey(Exception):
+    """The token names a key that is not in the set: the provider may have a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What an ID token has to say."""
+
+    issuer: str
+    client_id: str
+    nonce: str
+    access_token: str | None
+    now: float
+    """Seconds since 1970."""
+
+
+def key_set(document: Mapping[str, Any]) -> "KeySet | None":
+    """Read the public keys for signatures off a JWKS document; None where there are none."""
+    from joserfc.errors import JoseError  # noqa: PLC0415 - half a second that only servers with a provider need
+    from joserfc.jwk import JWKRegistry, KeySet  # noqa: PLC0415 - as above
+
+    listed, keys = document.get("keys"), []
+    for each in listed if isinstance(listed, list) else ():
+        if isinstance(each, dict) and each.get("kty") in _KINDS and each.get("use", "sig") == "sig":
+            try:
+                keys.append(JWKRegistry.import_key(each))
+            except (JoseError, ValueError, TypeError, KeyError):
+                continue  # One that we cannot read must not hide the others.
+    return KeySet(keys) if keys else None
+
+
+def verified(token: str, keys: "KeySet", expected: Expected) -> dict[str, Any]:
+    """Return the claims of an ID token (OpenID Connect Core, section 3.1.3.7).
+
+    Raises:
+        UnknownKey: None of the keys is the one that the token names.
+        AuthenticationRequired: `oidc_id_token_invalid`: anything else does not hold.
+    """
+    from authlib.oidc.core import CodeIDToken  # noqa: PLC0415 - as above
+    from joserfc import jwt  # noqa: PLC0415 - as above
+    from joserfc.errors import InvalidKeyIdError, JoseError  # noqa: PLC0415 - as above
+
+    try:
+        decoded = jwt.decode(token, keys, algorithms=ALGORITHMS)
+        options = {
+            "iss": {"essential": True, "value": expected.issuer},
+            "aud": {"essential": True, "value": expected.client_id},
+            "nonce": {"essential": True, "value": expected.nonce},
+        }
+        asked = {"client_id": expected.client_id, "nonce": expected.nonce, "access_token": expected.access_token}
+        claims = CodeIDToken(decoded.claims, decoded.header, options, asked)
+        claims.validate(int(expected.now), LEEWAY_S)
+    except InvalidKeyIdError as error:
+        raise UnknownKey from error
+    except (JoseError, ValueError, TypeError, KeyError) as error:
+        raise refused(str(getattr(error, "error", "")) or "malformed") from error
+    return dict(claims)
+
+
+def refused(why: str) -> AuthenticationRequired:
+    """Return the error of an ID token that does not hold; `why` is a word of ours or of the library."""
+    return AuthenticationRequired(
+        f"The provider's ID token does not hold: {why}.",
+        code="oidc_id_token_invalid",
+        remediation="Sign in again; if it persists, ask the operator to check issuer, client and clock.",
+    )

@@ -1,0 +1,192 @@
+"""OpenID Connect with one provider: where its browser pages are, and what it says of somebody who comes back."""
+
+import hmac
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from auth.external.addresses import is_safe_to_call
+from auth.external.attempts import Attempt
+from auth.external.id_tokens import Expected, UnknownKey, key_set, refused, verified
+from auth.external.outbound import AuthMethod, Credentials, Exchange, Outbound
+from auth.external.provider import OidcProvider
+from stores.errors import AuthenticationRequired, EngrainError
+
+if TYPE_CHECKING:
+    from joserfc.jwk import KeySet
+
+DOCUMENTS_KEPT_S = 3600.0
+"""Seconds for which what a provider publishes is taken to hold."""
+_ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
+DISCOVERY_PATH = "/.well-known/openid-configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What a provider says of itself."""
+
+    authorize_url: str
+    token_url: str
+    keys_url: str | None
+    userinfo_url: str | None
+    auth_method: AuthMethod
+    names_itself: bool
+    """Whether every answer carries its issuer (RFC 9207)."""
+    read_at: float
+    """On the monotonic clock."""
+
+
+class OidcClient:
+    """One provider, with what it published for an hour."""
+
+    def __init__(self, provider: OidcProvider, outbound: Outbound, clock: Callable[[], datetime]) -> None:
+        self.provider = provider
+        self._outbound = outbound
+        self._clock = clock
+        self._published: Published | None = None
+        self._keys: tuple[KeySet, float] | None = None
+
+    def forget(self) -> None:
+        """Read what the provider publishes anew the next time."""
+        self._published = self._keys = None
+
+    async def authorize_url(self, attempt: Attempt, state: str) -> str:
+        """Return where the browser goes to sign in; without a word to the person if the attempt is a silent one."""
+        async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
+            published = await self._discover(exchange)
+            silent = {"prompt": "none"} if attempt.session_id is not None else {}
+            return exchange.authorize_url(
+                published.authorize_url,
+                attempt,
+                state,
+                nonce=attempt.nonce,
+                scope=" ".join(self.provider.scopes),
+                **silent,
+            )
+
+    async def claims(self, attempt: Attempt, code: str, wanted: frozenset[str]) -> dict[str, Any]:
+        """Exchange a code for what the provider says of the person; `wanted` is also asked of its userinfo endpoint.
+
+        Raises:
+            AuthenticationRequired: The code is refused, or the answer does not prove who the person is.
+        """
+        async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
+            published = await self._discover(exchange)
+            tokens = await exchange.token(published.token_url, attempt, code, published.auth_method)
+            if isinstance(tokens, str):
+                raise not_signed_in(tokens)
+            id_token, access_token = tokens.get("id_token"), tokens.get("access_token")
+            if not isinstance(id_token, str):
+                raise AuthenticationRequired(
+                    "The provider answered without an ID token.",
+                    code="oidc_claims_missing",
+                    remediation="Ask the operator to let the provider issue ID tokens to this client.",
+                )
+            access_token = access_token if isinstance(access_token, str) else None
+            expected = Expected(
+                self.provider.issuer, self.provider.client_id, attempt.nonce, access_token, self._clock().timestamp()
+            )
+            claims = await self._verified(exchange, published, id_token, expected)
+            if wanted - claims.keys() and published.userinfo_url and access_token:
+                return await _completed(exchange, published.userinfo_url, access_token, claims)
+            return claims
+
+    async def require_sender(self, issuer: str | None) -> None:
+        """Refuse an answer that another provider sent (RFC 9207), before anything in it is believed.
+
+        Raises:
+            AuthenticationRequired: `oidc_issuer_mismatch`.
+        """
+        if issuer is None:
+            async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
+                if not (await self._discover(exchange)).names_itself:
+                    return
+        if issuer is None or not hmac.compare_digest(issuer.encode(), self.provider.issuer.encode()):
+            raise AuthenticationRequired(
+                "The answer does not come from the provider that was asked.",
+                code="oidc_issuer_mismatch",
+                remediation="Begin the sign-in again.",
+                details={"field": "query.iss"},
+            )
+
+    def _credentials(self) -> Credentials:
+        if not self.provider.client_secret:
+            raise EngrainError(
+                f"The secret of the sign-in provider {self.provider.name} is not set.",
+                code="oidc_client_secret_missing",
+                remediation="Ask the operator to set the variable that client_secret_env names.",
+            )
+        return Credentials(self.provider.client_id, self.provider.client_secret)
+
+    async def _discover(self, exchange: Exchange) -> Published:
+        known = self._published
+        if known is None or known.read_at + DOCUMENTS_KEPT_S < time.monotonic():
+            address = self.provider.issuer.rstrip("/") + DISCOVERY_PATH
+            document = await exchange.read_object(address, "configuration")
+            known = self._published = _published(exchange, document, self.provider.issuer)
+        return known
+
+    async def _verified(
+        self, exchange: Exchange, published: Published, token: str, expected: Expected
+    ) -> dict[str, Any]:
+        """Check a token; read the provider's keys anew, once, where they do not hold the one that it names."""
+        if self._keys is not None and self._keys[1] + DOCUMENTS_KEPT_S > time.monotonic():
+            with suppress(UnknownKey):
+                return verified(token, self._keys[0], expected)
+        keys = await self._read_keys(exchange, published)
+        try:
+            return verified(token, keys, expected)
+        except UnknownKey:
+            raise refused("the provider publishes no key of that name") from None
+
+    async def _read_keys(self, exchange: Exchange, published: Published) -> "KeySet":
+        document = await exchange.read_object(published.keys_url, "keys") if published.keys_url else {}
+        keys = key_set(document)
+        if keys is None:
+            raise AuthenticationRequired(
+                "The provider publishes no keys that its ID tokens could be checked with.",
+                code="oidc_jwks_missing",
+                remediation="Ask the operator to compare the provider's jwks_uri with what it documents.",
+            )
+        self._keys = keys, time.monotonic()
+        return keys
+
+
+async def _completed(exchange: Exchange, url: str, access_token: str, claims: dict[str, Any]) -> dict[str, Any]:
+    """Add what the userinfo endpoint says; the ID token, which is signed, wins (Core, section 5.3)."""
+    more = await exchange.read_object(url, "user information", token=access_token)
+    if more.get("sub") != claims["sub"]:
+        raise exchange.failed("answered with information about another user")
+    return {**more, **claims}
+
+
+def _published(exchange: Exchange, document: Mapping[str, Any], issuer: str) -> Published:
+    if document.get("issuer") != issuer:
+        raise exchange.failed("publishes another issuer than the one that is configured")
+    authorize_url, token_url, keys_url, userinfo_url = map(document.get, _ENDPOINTS)
+    optional = [url for url in (keys_url, userinfo_url) if url is not None]
+    if not all(map(is_safe_to_call, (authorize_url, token_url, *optional))):
+        raise exchange.failed("publishes endpoints that are missing or not https")
+    methods = document.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+    post = isinstance(methods, list) and "client_secret_basic" not in methods and "client_secret_post" in methods
+    return Published(
+        str(authorize_url),
+        str(token_url),
+        keys_url,
+        userinfo_url,
+        auth_method="client_secret_post" if post else "client_secret_basic",
+        names_itself=document.get("authorization_response_iss_parameter_supported") is True,
+        read_at=time.monotonic(),
+    )
+
+
+def not_signed_in(why: str) -> AuthenticationRequired:
+    """Return the error of a provider that refuses; `why` is a word of its protocol."""
+    return AuthenticationRequired(
+        f"The provider did not sign you in: {why}.",
+        code="oidc_sign_in_refused",
+        remediation="Begin the sign-in again.",
+    )

@@ -1,0 +1,179 @@
+"""Calls to sign-in providers: beside the event loop, bounded in time and size, and never sent on to elsewhere."""
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal
+
+import anyio
+import anyio.to_thread
+
+from auth.external.attempts import Attempt
+from stores.errors import BadGateway, Unavailable
+
+if TYPE_CHECKING:
+    import ssl
+
+    from authlib.integrations.httpx_client import AsyncOAuth2Client
+
+AuthMethod = Literal["client_secret_basic", "client_secret_post"]
+
+LARGEST_ANSWER = 512 * 1024
+STEP_S = 5.0
+"""Seconds for one step of a call: connecting, sending, the next bytes."""
+DEADLINE_S = 10.0
+"""Seconds for all calls of one request together, so that nobody is held by a provider that trickles."""
+_WORD = re.compile(r"[a-z_]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """By what we prove to a provider who we are."""
+
+    client_id: str
+    client_secret: str = field(repr=False)
+
+
+class Outbound:
+    """Makes one client for each exchange with a provider; what is slow to load is loaded once, in a thread."""
+
+    def __init__(self, *, deadline_s: float = DEADLINE_S) -> None:
+        self._deadline_s = deadline_s
+        self._lock = Lock()
+        self._tls: ssl.SSLContext | None = None
+
+    def load(self) -> "ssl.SSLContext":
+        """Load the libraries and the certificates that are trusted. Blocks."""
+        import httpx2  # noqa: PLC0415 - half a second that only servers with a provider have to spend
+        from authlib.integrations import httpx_client  # noqa: F401, PLC0415 - as above
+
+        with self._lock:
+            if self._tls is None:
+                self._tls = httpx2.create_ssl_context()
+            return self._tls
+
+    @asynccontextmanager
+    async def exchange(self, provider: str, credentials: Credentials) -> AsyncIterator["Exchange"]:
+        """Yield what talks to a provider, named by a word for messages, until the deadline.
+
+        Raises:
+            Unavailable: It cannot be reached, is too slow, or is broken for the moment.
+            BadGateway: It answers with something else than it should.
+        """
+        tls = await anyio.to_thread.run_sync(self.load) if self._tls is None else self._tls
+        from authlib.integrations.httpx_client import AsyncOAuth2Client  # noqa: PLC0415 - loaded above
+
+        from auth.external.bounded import BoundedTransport  # noqa: PLC0415 - it needs httpx2
+
+        with _told(provider):
+            async with AsyncOAuth2Client(
+                credentials.client_id,
+                credentials.client_secret,
+                code_challenge_method="S256",
+                transport=BoundedTransport(tls, LARGEST_ANSWER),
+                timeout=STEP_S,
+                follow_redirects=False,
+                trust_env=False,
+                headers={"User-Agent": "Engrain", "Accept-Encoding": "identity"},
+            ) as client:
+                with anyio.fail_after(self._deadline_s):
+                    yield Exchange(provider, client)
+
+
+class Exchange:
+    """Some calls to one provider."""
+
+    def __init__(self, provider: str, client: "AsyncOAuth2Client") -> None:
+        self.provider = provider
+        self._client = client
+
+    def authorize_url(self, url: str, attempt: Attempt, state: str, **parameters: str) -> str:
+        """Return where a browser goes to sign in at the provider."""
+        parameters["redirect_uri"] = attempt.callback_url
+        found, _ = self._client.create_authorization_url(url, state=state, code_verifier=attempt.verifier, **parameters)
+        return str(found)
+
+    async def token(self, url: str, attempt: Attempt, code: str, method: AuthMethod) -> dict[str, Any] | str:
+        """Exchange a code for the provider's tokens; a word of RFC 6749, section 5.2, where it refuses."""
+        from authlib.integrations.httpx_client import OAuthError  # noqa: PLC0415 - loaded before
+
+        try:
+            found = await self._client.fetch_token(
+                url,
+                auth=self._client.client_auth(method),
+                grant_type="authorization_code",
+                code=code,
+                code_verifier=attempt.verifier,
+                redirect_uri=attempt.callback_url,
+            )
+        except OAuthError as error:
+            word = str(error.error)
+            return word if _WORD.fullmatch(word) else "no reason given"
+        except (ValueError, TypeError, RecursionError) as error:
+            raise self.failed("answered with tokens that make no sense") from error
+        return dict(found)
+
+    async def read(self, url: str, what: str, *, token: str | None = None) -> Any:  # noqa: ANN401, RUF100 - JSON
+        """Return the JSON at a URL; `what` names it in messages."""
+        headers = {"Accept": "application/json"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        answer = await self._client.request("GET", url, headers=headers, withhold_token=True, auth=None)
+        if answer.status_code != 200:
+            raise self._refused(what, answer.status_code)
+        try:
+            return answer.json()
+        except (ValueError, RecursionError) as error:
+            raise self.failed(f"answered with {what} that makes no sense") from error
+
+    async def read_object(self, url: str, what: str, *, token: str | None = None) -> dict[str, Any]:
+        """Return the JSON object at a URL."""
+        found = await self.read(url, what, token=token)
+        if not isinstance(found, dict):
+            raise self.failed(f"answered with {what} that makes no sense")
+        return found
+
+    def failed(self, happened: str) -> BadGateway:
+        """Return the error of a provider that does what it should not."""
+        return _bad(self.provider, happened)
+
+    def _refused(self, what: str, status: int) -> BadGateway | Unavailable:
+        if status >= 500 or status == 429:
+            return _down(self.provider, f"answered {status}")
+        return self.failed(f"refused its {what} with {status}")
+
+
+def _down(provider: str, happened: str) -> Unavailable:
+    return Unavailable(
+        f"The sign-in provider {provider} {happened}.",
+        code="provider_unavailable",
+        remediation="Try again in a minute; if it persists, ask the operator whether the provider works.",
+    )
+
+
+def _bad(provider: str, happened: str) -> BadGateway:
+    return BadGateway(
+        f"The sign-in provider {provider} {happened}.",
+        code="provider_answer_invalid",
+        remediation="Ask the operator to compare the provider's settings with what the provider documents.",
+    )
+
+
+@contextmanager
+def _told(provider: str) -> Iterator[None]:
+    """Turn what can happen on the way into the two errors that a caller can do something with."""
+    import httpx2  # noqa: PLC0415 - loaded before
+
+    try:
+        yield
+    except (httpx2.TimeoutException, TimeoutError):
+        raise _down(provider, "did not answer in time") from None
+    except httpx2.HTTPStatusError as error:
+        status = error.response.status_code
+        raise (_down if status >= 500 or status == 429 else _bad)(provider, f"answered {status}") from None
+    except (httpx2.DecodingError, httpx2.ProtocolError) as error:
+        raise _bad(provider, "broke off, or answered with something that is no HTTP or too much of it") from error
+    except (httpx2.RequestError, httpx2.InvalidURL) as error:
+        raise _down(provider, f"cannot be reached ({type(error).__name__})") from error

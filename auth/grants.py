@@ -1,0 +1,214 @@
+"""What people grant MCP clients by OAuth 2.1: codes and tokens, and whom a client with a token acts for."""
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+import uuid
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from auth.grants_clients import RegisteredClient
+from auth.grants_errors import OAuthRefused
+from auth.one_time import token_hash
+from auth.policy import principal_of
+from auth.principal import Principal, Scope
+from stores.errors import AuthenticationRequired
+from stores.ledger import AuditDraft, AuthorizationCode, Grant, Ledger, TokenPair
+
+CODE_LIFETIME = timedelta(minutes=2)
+SCOPE: Scope = "mcp"
+"""The only scope that is granted: `/mcp`, with the rights that the person has there."""
+
+_ACCESS, _REFRESH, _CODE = "eng_at_", "eng_rt_", "eng_ac_"
+_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+_INVALID = "invalid_grant"
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorizationRequest:
+    """What a client asks a person for; client and redirect URI are known to belong together."""
+
+    client_id: str
+    redirect_uri: str
+    redirect_uri_explicit: bool
+    """Whether the request named it; else it is the only one that the client has."""
+    code_challenge: str
+    """Of PKCE, method S256."""
+    resource: str
+    state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodeExchange:
+    """What a client presents to have its tokens."""
+
+    code: str
+    code_verifier: str
+    redirect_uri: str | None = None
+    resource: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshExchange:
+    """What a client presents to go on."""
+
+    refresh_token: str
+    scopes: frozenset[str] | None = None
+    resource: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """New tokens of a client. The texts are nowhere else."""
+
+    access_token: str
+    refresh_token: str | None
+    """None for a client that registered without the grant type `refresh_token`."""
+    expires_in: int
+    """Seconds until the access token expires."""
+    grant: Grant
+
+
+@dataclass(frozen=True, slots=True)
+class ClientGrants:
+    """Issues and recognises codes and tokens. Every method blocks."""
+
+    ledger: Ledger
+    clock: Callable[[], datetime]
+    access_lifetime: timedelta
+    refresh_lifetime: timedelta
+
+    def allow(self, asked: AuthorizationRequest, user_id: str, organization_id: str, audit: AuditDraft) -> str:
+        """Write down that a person allows what a client asks for; return the code that the client exchanges.
+
+        Raises:
+            NotFound: The client, the person or the organization does not exist any more.
+        """
+        code = _CODE + secrets.token_urlsafe(32)
+        allowed = AuthorizationCode(
+            client_id=asked.client_id,
+            user_id=user_id,
+            organization_id=organization_id,
+            redirect_uri=asked.redirect_uri,
+            redirect_uri_explicit=asked.redirect_uri_explicit,
+            code_challenge=asked.code_challenge,
+            resource=asked.resource,
+            scopes=(SCOPE,),
+            expires_at=self.clock() + CODE_LIFETIME,
+        )
+        self.ledger.grants.add_code(token_hash(code), allowed, audit)
+        return code
+
+    def redeem(self, client: RegisteredClient, given: CodeExchange) -> Issued:
+        """Exchange a code for the first tokens of a grant. A code that comes again ends the grant that it was for.
+
+        Raises:
+            OAuthRefused: The code, the proof or the redirect URI does not hold.
+        """
+        hashed = token_hash(given.code)
+        code = self.ledger.grants.code(hashed)
+        pair, texts = self._pair(client)
+        if code is None:
+            # Spent, expired or never made: asking all the same ends the grant of a spent one.
+            self.ledger.grants.redeem_code(hashed, str(uuid.uuid4()), pair)
+            raise OAuthRefused(_INVALID, "The code was used before, has expired, or does not exist.")
+        if code.client_id != client.id:
+            raise OAuthRefused(_INVALID, "The code was used before, has expired, or does not exist.")
+        if given.redirect_uri is not None and given.redirect_uri != code.redirect_uri:
+            raise OAuthRefused(_INVALID, "redirect_uri is not the one of the authorization request.")
+        if given.redirect_uri is None and code.redirect_uri_explicit:
+            raise OAuthRefused(_INVALID, "redirect_uri is missing; the authorization request named it.")
+        if not _proves(given.code_verifier, code.code_challenge):
+            raise OAuthRefused(_INVALID, "code_verifier does not match the code_challenge.")
+        _require_resource(given.resource, code.resource)
+        self._require_member(code.user_id, code.organization_id)
+        grant = self.ledger.grants.redeem_code(hashed, str(uuid.uuid4()), pair)
+        return self._issued(client, grant, texts)
+
+    def refresh(self, client: RegisteredClient, given: RefreshExchange) -> Issued:
+        """Exchange a refresh token for a new pair. A spent one that comes again ends the grant.
+
+        Raises:
+            OAuthRefused: The token does not hold, is another client's, or more was asked than was granted.
+        """
+        hashed = token_hash(given.refresh_token)
+        grant = self.ledger.grants.refreshable(hashed)
+        if grant is None or grant.client_id != client.id or "refresh_token" not in client.grant_types:
+            raise OAuthRefused(_INVALID, "The refresh token was used before, has expired, or was revoked.")
+        if given.scopes is not None and not given.scopes <= set(grant.scopes):
+            raise OAuthRefused("invalid_scope", f"The scopes of the grant are: {' '.join(grant.scopes)}.")
+        _require_resource(given.resource, grant.resource)
+        self._require_member(grant.user_id, grant.organization_id)
+        pair, texts = self._pair(client)
+        return self._issued(client, self.ledger.grants.rotate(hashed, client.id, pair), texts)
+
+    def revoke(self, client: RegisteredClient, token: str) -> bool:
+        """End the grant of a client's token, access or refresh; tell whether there was one."""
+        return self.ledger.grants.revoke_token(token_hash(token), client.id)
+
+    def authenticate(self, token: str) -> tuple[Principal, float]:
+        """Return whom a client acts for, as things are now, and when that ends, in seconds since 1970.
+
+        Raises:
+            AuthenticationRequired: The token or its grant does not hold, or the person is no member any more.
+        """
+        found = self.ledger.grants.identity(token_hash(token))
+        if found is None:
+            raise AuthenticationRequired("The token is not valid.", remediation="Refresh it, or authorize again.")
+        identity, grant = found.identity, found.grant
+        access = self.ledger.access(identity.user.id, identity.organization.id)
+        principal = replace(
+            principal_of(identity, access),
+            scopes=_granted(found.scopes),
+            grant_id=grant.id,
+            audience=grant.resource or "",
+        )
+        return principal, min(found.expires_at, grant.expires_at).timestamp()
+
+    def _require_member(self, user_id: str, organization_id: str) -> None:
+        if self.ledger.identity(user_id, organization_id, None) is None:
+            raise OAuthRefused(_INVALID, "The person who allowed this is no member of the organization any more.")
+
+    def _pair(self, client: RegisteredClient) -> tuple[TokenPair, tuple[str, str]]:
+        access, refresh = _ACCESS + secrets.token_urlsafe(32), _REFRESH + secrets.token_urlsafe(32)
+        now = self.clock()
+        until = now + (self.refresh_lifetime if "refresh_token" in client.grant_types else self.access_lifetime)
+        pair = TokenPair(token_hash(access), now + self.access_lifetime, token_hash(refresh), until, (SCOPE,))
+        return pair, (access, refresh)
+
+    def _issued(self, client: RegisteredClient, grant: Grant | str, texts: tuple[str, str]) -> Issued:
+        if isinstance(grant, str):
+            raise OAuthRefused(_INVALID, "It was used before, has expired, or was revoked.")
+        access, refresh = texts
+        refreshes = "refresh_token" in client.grant_types
+        return Issued(access, refresh if refreshes else None, int(self.access_lifetime.total_seconds()), grant)
+
+
+def is_client_token(credential: str) -> bool:
+    """Tell a client's access token from other credentials by how it begins."""
+    return credential.startswith(_ACCESS)
+
+
+def same_resource(one: str, other: str) -> bool:
+    """Compare two resource identifiers as RFC 8707 clients write them: a slash at the end makes no difference."""
+    return one.rstrip("/") == other.rstrip("/")
+
+
+def _require_resource(asked: str | None, granted: str | None) -> None:
+    if asked is not None and not same_resource(asked, granted or ""):
+        raise OAuthRefused("invalid_target", f"The grant is for {granted}.")
+
+
+def _proves(verifier: str, challenge: str) -> bool:
+    """Check the proof of possession by method S256 (RFC 7636, section 4.6)."""
+    if not _VERIFIER.fullmatch(verifier):
+        return False
+    digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")
+    return hmac.compare_digest(digest, challenge.encode())
+
+
+def _granted(scopes: Collection[str]) -> frozenset[Scope]:
+    return frozenset({SCOPE}) if SCOPE in scopes else frozenset()

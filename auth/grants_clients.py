@@ -1,0 +1,218 @@
+"""The programs that may ask people for access: how they register (RFC 7591), and which addresses are theirs."""
+
+import hmac
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from auth.grants_errors import ClientUnknown, OAuthRefused
+from auth.one_time import new_token, token_hash
+from stores.ledger import Ledger, OAuthClient
+from stores.records import JsonObject
+
+AUTH_METHODS = ("none", "client_secret_post", "client_secret_basic")
+GRANT_TYPES = ("authorization_code", "refresh_token")
+REDIRECT_URIS = 10
+REDIRECT_URI_LENGTH = 1000
+NAME_LENGTH = 100
+
+_ADDRESS = re.compile(r"[A-Za-z0-9._~:/?\[\]@!$&'()*+,;=%-]+")
+"""What a URI consists of (RFC 3986), without a fragment."""
+_LOOPBACK = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]|localhost))(?::([0-9]{1,5}))?((?:[/?].*)?)")
+_PRIVATE = re.compile(r"([a-z][a-z0-9+.-]*):/.*")
+_NEVER = frozenset(
+    re.findall(
+        r"\S+",
+        "about blob chrome chrome-extension content data edge feed file filesystem ftp http https intent jar"
+        " javascript mailto moz-extension res resource sms ssh tel urn vbscript view-source ws wss",
+    )
+)
+"""Schemes that no installed program owns, or that run or read something."""
+_HOST = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?|\[[0-9A-Fa-f:.]+\]")
+_ID = re.compile(r"mcp_[A-Za-z0-9_-]{24}")
+_METADATA = "invalid_client_metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredClient:
+    """A program, as it described itself."""
+
+    id: str
+    name: str
+    redirect_uris: tuple[str, ...]
+    auth_method: str
+    grant_types: tuple[str, ...]
+    metadata: JsonObject
+    """As it is stored and told back."""
+    secret_hash: str | None = None
+
+    def redirect_uri(self, asked: str | None) -> str | None:
+        """Return where an answer goes: the registered URI that is asked for, letter by letter; None if there is none.
+
+        Only the port of a loopback URI may differ (RFC 8252, section 7.3): programs take one that is free.
+        """
+        if asked is None:
+            return self.redirect_uris[0] if len(self.redirect_uris) == 1 else None
+        portless = _portless(asked)
+        matches = any(asked == each or (portless and portless == _portless(each)) for each in self.redirect_uris)
+        return asked if matches else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientRegistry:
+    """Registers and recognises clients. Every method blocks."""
+
+    ledger: Ledger
+    clock: Callable[[], datetime]
+
+    def register(self, described: Mapping[str, JsonValue]) -> tuple[RegisteredClient, str | None]:
+        """Store a client as it describes itself; return it, and its secret if it wants one, for the only time.
+
+        Raises:
+            OAuthRefused: `invalid_redirect_uri` or `invalid_client_metadata`.
+        """
+        metadata = checked_metadata(described)
+        is_public = metadata["token_endpoint_auth_method"] == "none"  # noqa: S105 - a word of the protocol
+        secret = None if is_public else new_token()
+        now = self.clock()
+        stored = OAuthClient("mcp_" + secrets.token_urlsafe(18), secret and secret[1], metadata, now, now)
+        self.ledger.grants.add_client(stored)
+        return _registered(stored), secret and secret[0]
+
+    def find(self, client_id: str) -> RegisteredClient | None:
+        """Return a client."""
+        stored = self.ledger.grants.client(client_id) if _ID.fullmatch(client_id) else None
+        return None if stored is None else _registered(stored)
+
+    def authenticate(self, client_id: str, secret: str | None) -> RegisteredClient:
+        """Return a client that proves who it is; a public one only says it.
+
+        Raises:
+            ClientUnknown: There is no such client, or the secret is not its own.
+        """
+        client = self.find(client_id)
+        expected = client.secret_hash if client is not None else None
+        proven = secret is None if expected is None else hmac.compare_digest(token_hash(secret or ""), expected)
+        if client is None or not proven:
+            raise ClientUnknown("The client does not exist, or its secret is not right. Register it again.")
+        return client
+
+
+def _registered(stored: OAuthClient) -> RegisteredClient:
+    metadata = stored.metadata
+    return RegisteredClient(
+        id=stored.id,
+        name=str(metadata["client_name"]),
+        redirect_uris=_texts(metadata["redirect_uris"]),
+        auth_method=str(metadata["token_endpoint_auth_method"]),
+        grant_types=_texts(metadata["grant_types"]),
+        metadata=metadata,
+        secret_hash=stored.secret_hash,
+    )
+
+
+def _texts(value: JsonValue) -> tuple[str, ...]:
+    return tuple(str(each) for each in value) if isinstance(value, list) else ()
+
+
+def checked_metadata(described: Mapping[str, JsonValue]) -> JsonObject:
+    """Keep of a client's description what is used here, with defaults; anything else is dropped.
+
+    Raises:
+        OAuthRefused: `invalid_redirect_uri` or `invalid_client_metadata`.
+    """
+    redirect_uris = _strings(described, "redirect_uris", ())
+    if not 1 <= len(redirect_uris) <= REDIRECT_URIS:
+        raise OAuthRefused("invalid_redirect_uri", f"redirect_uris has 1 to {REDIRECT_URIS} entries.")
+    for uri in redirect_uris:
+        check_redirect_uri(uri)
+    # RFC 7591 would have `client_secret_basic`; a server may choose, and a public client has nothing to lose.
+    method = described.get("token_endpoint_auth_method") or "none"
+    if method not in AUTH_METHODS:
+        raise OAuthRefused(_METADATA, f"token_endpoint_auth_method is one of {', '.join(AUTH_METHODS)}.")
+    grant_types = _strings(described, "grant_types", GRANT_TYPES)
+    if "authorization_code" not in grant_types:
+        raise OAuthRefused(_METADATA, "grant_types has to include authorization_code.")
+    if "code" not in _strings(described, "response_types", ("code",)):
+        raise OAuthRefused(_METADATA, "response_types has to include code.")
+    return {
+        "client_name": _name(described),
+        "redirect_uris": list(dict.fromkeys(redirect_uris)),
+        "token_endpoint_auth_method": method,
+        "grant_types": [each for each in GRANT_TYPES if each in grant_types],
+        "response_types": ["code"],
+        "scope": "mcp",
+    }
+
+
+def _name(described: Mapping[str, JsonValue]) -> str:
+    name = described.get("client_name") or "A program without a name"
+    if not isinstance(name, str) or not name.isprintable() or len(name) > NAME_LENGTH:
+        raise OAuthRefused(_METADATA, f"client_name has at most {NAME_LENGTH} visible characters.")
+    return name.strip() or "A program without a name"
+
+
+def _strings(described: Mapping[str, JsonValue], field: str, default: tuple[str, ...]) -> list[str]:
+    value = described.get(field)
+    if value is None:
+        return list(default)
+    if not isinstance(value, list) or len(value) > 50:
+        raise OAuthRefused(_METADATA, f"{field} is a list of strings.")
+    found = [each for each in value if isinstance(each, str)]
+    if len(found) < len(value):
+        raise OAuthRefused(_METADATA, f"{field} is a list of strings.")
+    return found
+
+
+def check_redirect_uri(uri: str) -> None:
+    """Refuse an address to which no answer may go: it is https, http on loopback, or an installed program's scheme.
+
+    Raises:
+        OAuthRefused: `invalid_redirect_uri`.
+    """
+    if not 1 <= len(uri) <= REDIRECT_URI_LENGTH or not _ADDRESS.fullmatch(uri):
+        raise _bad_address(f"has at most {REDIRECT_URI_LENGTH} characters of a URI, and no fragment")
+    loopback = _LOOPBACK.fullmatch(uri)
+    if loopback is not None:
+        if loopback[2] is not None and not 1 <= int(loopback[2]) <= 65535:
+            raise _bad_address("has a port from 1 to 65535")
+        return
+    scheme = uri.partition(":")[0]
+    if scheme == "https":
+        _check_https(uri)
+        return
+    private = _PRIVATE.fullmatch(uri)
+    if private is None or private[1] in _NEVER:
+        raise _bad_address("is https, http on 127.0.0.1, [::1] or localhost, or a scheme of an installed program")
+
+
+def _check_https(uri: str) -> None:
+    try:
+        parts = urlsplit(uri)
+        host, _, port = parts.netloc.rpartition(":") if parts.port is not None else (parts.netloc, "", "")
+    except ValueError:
+        raise _bad_address("has a host and a port") from None
+    if not _HOST.fullmatch(host) or (port and not port.isdigit()):
+        raise _bad_address("has a host, and no user name")
+
+
+def _bad_address(rule: str) -> OAuthRefused:
+    return OAuthRefused("invalid_redirect_uri", f"A redirect URI {rule}.")
+
+
+def _portless(uri: str) -> str | None:
+    """Return a loopback URI without its port, letter by letter."""
+    match = _LOOPBACK.fullmatch(uri)
+    if match is None or (match[2] is not None and not 1 <= int(match[2]) <= 65535):
+        return None
+    return match[1] + match[3]
+
+
+def is_loopback(uri: str) -> bool:
+    """Tell whether an answer stays on the machine of the browser."""
+    return _LOOPBACK.fullmatch(uri) is not None

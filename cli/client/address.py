@@ -1,0 +1,63 @@
+"""Addresses of servers, in one spelling each."""
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from cli.client.failure import CommandFailed, ExitCode
+
+DEFAULT = "http://127.0.0.1:8420"
+"""Where `engrain serve` listens when nothing is set."""
+
+_PORTS = {"http": 80, "https": 443}
+
+
+def server_address(typed: str) -> str:
+    """Return the one spelling of an address: with a scheme, and without a slash at its end.
+
+    Without a scheme it is `http` for this machine and `https` for any other.
+
+    Raises:
+        CommandFailed: It is not the address of a server.
+    """
+    text = typed.strip()
+    try:
+        parts = urlsplit(text if "://" in text else f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise _no_address(typed) from None
+    scheme = parts.scheme or ("http" if host and is_this_machine(host) else "https")
+    if scheme not in _PORTS or not host or not text.isprintable() or any(map(str.isspace, text)):
+        raise _no_address(typed)
+    if parts.username is not None or parts.query or parts.fragment:
+        raise _no_address(typed)
+    named = f"[{host}]" if ":" in host else host
+    shown_port = "" if port in (None, _PORTS[scheme]) else f":{port}"
+    return f"{scheme}://{named}{shown_port}{parts.path.rstrip('/')}"
+
+
+def is_this_machine(host: str) -> bool:
+    """Tell whether a host's name or number is that of the loopback interface."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def is_local(address: str) -> bool:
+    """Tell whether a server's address is on this machine."""
+    return is_this_machine(urlsplit(address).hostname or "")
+
+
+def is_in_clear(address: str) -> bool:
+    """Tell whether others on the way can read what is sent to a server."""
+    return address.startswith("http://") and not is_local(address)
+
+
+def _no_address(typed: str) -> CommandFailed:
+    return CommandFailed(
+        f"{typed!r} is not the address of a server.",
+        "Write it as https://engrain.example.org, without a user name, a query or a fragment.",
+        code=ExitCode.USAGE,
+    )

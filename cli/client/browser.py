@@ -1,0 +1,23 @@
+"""Opens an address in the user's browser, where there is one."""
+
+import sys
+from collections.abc import Mapping
+
+
+def has_browser(environ: Mapping[str, str]) -> bool:
+    """Tell whether a browser would open before the user's eyes: there is a screen, and the user sits before it."""
+    if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
+        return False
+    if sys.platform in ("darwin", "win32"):
+        return True
+    return bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
+
+
+def open_in_browser(address: str) -> bool:
+    """Open an address, and tell whether a browser took it."""
+    import webbrowser  # noqa: PLC0415 - looking for browsers takes a while
+
+    try:
+        return webbrowser.open(address)
+    except (webbrowser.Error, OSError):
+        return False

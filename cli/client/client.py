@@ -1,0 +1,170 @@
+"""Calls a server as whoever is logged in there, and keeps the login fresh."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from cli.client.address import DEFAULT, server_address
+from cli.client.credentials import Credential, CredentialFile, Credentials
+from cli.client.failure import NotLoggedIn, Refused, warn
+from cli.client.server import JsonObject, Server
+from tools.client_settings import ClientSettings, read_client_settings
+
+EARLY_S = 30
+"""An access token that ends sooner than this is not sent any more: it might end on the way."""
+
+
+class Client:
+    """One server, and the credential that is sent to it."""
+
+    def __init__(self, server: Server, file: CredentialFile, settings: ClientSettings) -> None:
+        self.server = server
+        self.file = file
+        self.settings = settings
+
+    @property
+    def login_command(self) -> str:
+        """What to type to log in to this server."""
+        return "engrain login" if self.server.address == DEFAULT else f"engrain login --url {self.server.address}"
+
+    def kept(self) -> Credential | None:
+        """The credential that is kept for this server."""
+        return self.file.read().servers.get(self.server.address)
+
+    def call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
+        """Send a request as whoever is logged in, and return the answer.
+
+        Raises:
+            NotLoggedIn: There is no credential for this server, or it holds no more.
+            Refused: The server refused it.
+            Unreachable: No Engrain server answers.
+        """
+        if self.settings.token is not None:
+            return self._call_with_setting(method, path, body, self.settings.token)
+        credential = self.kept()
+        if credential is None:
+            raise NotLoggedIn(f"You are not logged in to {self.server.address}.", f"Log in: {self.login_command}")
+        if is_over(credential):
+            credential = self._renewed(credential)
+        try:
+            return self.server.request(method, path, body, token=credential.token)
+        except Refused as refused:
+            if refused.status != 401:
+                raise
+            # Nothing was done, so it can be repeated.
+            renewed = self._renewed(credential)
+        return self.server.request(method, path, body, token=renewed.token)
+
+    def _call_with_setting(self, method: str, path: str, body: JsonObject | None, token: str) -> JsonObject:
+        try:
+            return self.server.request(method, path, body, token=token)
+        except Refused as refused:
+            if refused.status != 401:
+                raise
+            raise NotLoggedIn(
+                f"{self.server.address} does not accept the token in ENGRAIN_TOKEN: {refused.message}",
+                f"Set another one, or unset ENGRAIN_TOKEN and log in: {self.login_command}",
+            ) from None
+
+    def _renewed(self, stale: Credential) -> Credential:
+        """Return a credential in place of one that holds no more.
+
+        Of several commands at once, one asks the server and the others take what it got: a refresh token works once,
+        and using it again ends the session.
+        """
+        with self.file.locked() as credentials:
+            current = credentials.servers.get(self.server.address)
+            if current is not None and current.token != stale.token and not is_over(current):
+                return current
+            if current is None or current.refresh_token is None:
+                raise self._ended(current)
+            with _uninterrupted():
+                return self._rotated(credentials, current, current.refresh_token)
+
+    def _rotated(self, credentials: Credentials, current: Credential, refresh_token: str) -> Credential:
+        try:
+            tokens = self.server.request("POST", "/api/auth/refresh", {"refresh_token": refresh_token})
+        except Refused as refused:
+            if refused.status != 401:
+                raise
+            self.file.write(credentials.without_server(self.server.address))
+            raise self._ended(current) from None
+        renewed = session_of(tokens, current.email)
+        self.file.write(credentials.with_server(self.server.address, renewed))
+        return renewed
+
+    def _ended(self, credential: Credential | None) -> NotLoggedIn:
+        if credential is not None and credential.kind == "api_key":
+            return NotLoggedIn(
+                f"{self.server.address} does not accept the API key any more: it was revoked, or has expired.",
+                f"Make a new one, or log in: {self.login_command}",
+            )
+        return NotLoggedIn(f"Your session at {self.server.address} has ended.", f"Log in again: {self.login_command}")
+
+    def keep(self, credential: Credential) -> Credential | None:
+        """Keep a credential for this server, which is the default one from now on; return the one before."""
+        with self.file.locked() as credentials:
+            before = credentials.servers.get(self.server.address)
+            kept = credentials.with_server(self.server.address, credential)
+            self.file.write(replace(kept, default=self.server.address))
+        return before
+
+    def forget(self) -> Credential | None:
+        """Forget the credential for this server; return it."""
+        with self.file.locked() as credentials:
+            before = credentials.servers.get(self.server.address)
+            if before is not None:
+                self.file.write(credentials.without_server(self.server.address))
+        return before
+
+
+@contextmanager
+def open_client(environ: Mapping[str, str], *, url: str | None = None) -> Iterator[Client]:
+    """Open the server that is named by the option, else by ENGRAIN_URL, else that of the last login.
+
+    Raises:
+        CommandFailed: The address is none, or the file of credentials is damaged.
+    """
+    settings, warnings = read_client_settings(environ)
+    for warning in warnings:
+        warn(warning if warning.endswith("?") else f"{warning}.")
+    file = CredentialFile.of_user()
+    named = url or settings.url
+    server = Server(server_address(named) if named else file.read().default or DEFAULT)
+    try:
+        yield Client(server, file, settings)
+    finally:
+        server.close()
+
+
+def session_of(tokens: Mapping[str, Any], email: str) -> Credential:
+    """Make a credential of what the server answers to a login or a refresh."""
+    return Credential(
+        kind="session",
+        token=str(tokens["access_token"]),
+        email=email,
+        refresh_token=str(tokens["refresh_token"]),
+        expires_at=int(time.time()) + int(tokens["expires_in"]),
+    )
+
+
+def is_over(credential: Credential) -> bool:
+    """Tell whether an access token has ended, or is about to."""
+    return credential.expires_at is not None and credential.expires_at <= time.time() + EARLY_S
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Put Ctrl-C off: between the server's answer and the file, it would lose the only token that holds."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,123 @@
+"""Logging in with a browser, this machine's or another's (RFC 8628), as the program sees it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from cli.client.failure import CommandFailed, Refused, Unreachable
+from cli.client.server import JsonObject, Server
+
+GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
+SLOWER_S = 5
+"""As much longer are the pauses after `slow_down` (RFC 8628, section 3.5)."""
+LONGEST_PAUSE_S = 30.0
+_AGAIN = "Start it again with `engrain login`."
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What the user is told, and what the program asks with."""
+
+    device_code: str
+    user_code: str
+    page: str
+    """Where the code is typed."""
+    page_with_code: str
+    expires_in_s: float
+    interval_s: float
+
+
+def start(server: Server, client_name: str) -> Started:
+    """Begin a login.
+
+    Raises:
+        Refused: The server takes none now.
+        Unreachable: No Engrain server answers, or its answer makes no sense.
+    """
+    answer = server.request("POST", "/api/auth/device", {"client_name": client_name})
+    try:
+        page = str(answer["verification_uri"])
+        return Started(
+            str(answer["device_code"]),
+            str(answer["user_code"]),
+            _web_address(page),
+            _web_address(str(answer.get("verification_uri_complete") or page)),
+            float(answer["expires_in"]),
+            float(answer.get("interval", 5)),
+        )
+    except (KeyError, TypeError, ValueError):
+        raise Unreachable(f"{server.address} began no login that makes sense.", "Is it an Engrain server?") from None
+
+
+def _web_address(text: str) -> str:
+    """Pass on what a browser may be sent to.
+
+    Raises:
+        ValueError: It is no web address: a browser might run it, or open a file.
+    """
+    if urlsplit(text).scheme not in ("http", "https") or not text.isprintable():
+        raise ValueError(text)
+    return text
+
+
+class Waiting:
+    """Asks again and again until somebody has decided."""
+
+    def __init__(
+        self,
+        server: Server,
+        started: Started,
+        *,
+        sleep: Callable[[float], Any] = time.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.server = server
+        self.started = started
+        self.sleep = sleep
+        self.clock = clock
+        self.pause_s = started.interval_s
+
+    def result(self) -> JsonObject:
+        """Wait for the decision, and return the tokens.
+
+        Raises:
+            CommandFailed: It was denied, or nobody decided in time.
+        """
+        deadline = self.clock() + self.started.expires_in_s
+        wait_s = self.pause_s
+        while self.clock() + wait_s < deadline:
+            self.sleep(wait_s)
+            answer = self._ask()
+            if isinstance(answer, dict):
+                return answer
+            wait_s = answer
+        self.sleep(max(0.0, deadline - self.clock()))
+        raise _expired()
+
+    def _ask(self) -> JsonObject | float:
+        """Ask once; return the tokens, or how long to wait before the next time."""
+        body: JsonObject = {"grant_type": GRANT_TYPE, "device_code": self.started.device_code}
+        try:
+            return self.server.request("POST", "/api/auth/device/token", body)
+        except Unreachable:
+            self.pause_s = min(self.pause_s * 2, max(self.pause_s, LONGEST_PAUSE_S))
+            return self.pause_s
+        except Refused as refused:
+            return self._pause_after(refused)
+
+    def _pause_after(self, refused: Refused) -> float:
+        if refused.error == "slow_down":
+            self.pause_s += SLOWER_S
+        elif refused.error == "access_denied":
+            raise CommandFailed("The login was denied.", f"If that was a mistake: {_AGAIN}") from None
+        elif refused.error == "expired_token":
+            raise _expired() from None
+        elif refused.error != "authorization_pending" and refused.status not in (429, 500, 503):
+            raise refused
+        return max(self.pause_s, refused.retry_after_s or 0.0)
+
+
+def _expired() -> CommandFailed:
+    return CommandFailed("Nobody allowed the login before its code expired.", _AGAIN)

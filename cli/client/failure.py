@@ -1,0 +1,75 @@
+"""What goes wrong in a command: a sentence, the way out, and the exit code."""
+
+from collections.abc import Callable
+from enum import IntEnum
+
+import typer
+
+
+class ExitCode(IntEnum):
+    """How a command ends."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    NOT_LOGGED_IN = 3
+    """There is no credential, or it holds no more: `engrain login` is the way out."""
+    UNREACHABLE = 4
+    """No Engrain server answers: trying later may help."""
+
+
+class CommandFailed(Exception):
+    """A command cannot do what it was asked."""
+
+    def __init__(self, message: str, remediation: str = "", *, code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remediation = remediation
+        self.code = code
+
+
+class Unreachable(CommandFailed):
+    """No Engrain server answers at the address."""
+
+    def __init__(self, message: str, remediation: str = "") -> None:
+        super().__init__(message, remediation, code=ExitCode.UNREACHABLE)
+
+
+class NotLoggedIn(CommandFailed):
+    """There is nothing to show the server, or it does not accept it any more."""
+
+    def __init__(self, message: str, remediation: str) -> None:
+        super().__init__(message, remediation, code=ExitCode.NOT_LOGGED_IN)
+
+
+class Refused(CommandFailed):
+    """The server refused a request, in the shape of all its refusals."""
+
+    def __init__(self, status: int, error: str, message: str, remediation: str, retry_after_s: float | None) -> None:
+        super().__init__(message, remediation, code=ExitCode.NOT_LOGGED_IN if status == 401 else ExitCode.FAILED)
+        self.status = status
+        self.error = error
+        """The stable code of the refusal."""
+        self.retry_after_s = retry_after_s
+
+
+def shown(text: str) -> str:
+    """Make a text of somebody else fit for a terminal: without what moves the cursor, or cannot be seen."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
+def warn(text: str) -> None:
+    """Say on standard error what the user should know."""
+    typer.echo(f"Warning: {shown(text)}", err=True)
+
+
+def guarded(command: Callable[[], None]) -> int:
+    """Run a command; print why it failed. Returns the exit code."""
+    try:
+        command()
+    except CommandFailed as failure:
+        typer.echo(f"Error: {shown(failure.message)}", err=True)
+        if failure.remediation:
+            typer.echo(shown(failure.remediation), err=True)
+        return int(failure.code)
+    return int(ExitCode.DONE)

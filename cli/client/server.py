@@ -1,0 +1,158 @@
+"""One Engrain server over HTTP. Whatever does not work becomes a sentence."""
+
+import platform
+import socket
+import ssl
+from collections.abc import Iterator
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any
+
+from cli.client.address import is_local
+from cli.client.failure import CommandFailed, Refused, Unreachable
+
+if TYPE_CHECKING:
+    import httpx2
+
+JsonObject = dict[str, Any]
+
+CONNECT_TIMEOUT_S = 10.0
+ANSWER_TIMEOUT_S = 30.0
+_STAMP = "x-engrain-version"
+"""Every answer of ours has this header."""
+_FROM_A_PROXY = (502, 503, 504)
+
+
+class Server:
+    """A server at an address. No connection is made before the first request."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.version = ""
+        """The version of the server, known after the first answer."""
+        self._http: httpx2.Client | None = None
+
+    def request(
+        self, method: str, path: str, body: JsonObject | None = None, *, token: str | None = None
+    ) -> JsonObject:
+        """Send a request and return the answer; an empty object for an answer without a body.
+
+        Raises:
+            Refused: The server refused it.
+            Unreachable: No Engrain server answers.
+        """
+        import httpx2  # noqa: PLC0415 - a third of a command's start
+
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        try:
+            answer = self._client().request(method, self.address + path, json=body, headers=headers)
+        except httpx2.TransportError as error:
+            raise self._unreachable(error) from None
+        except (httpx2.InvalidURL, httpx2.HTTPError, UnicodeError) as error:
+            raise Unreachable(f"{self.address} cannot be asked: {error}.") from None
+        return self._read(answer)
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._http is not None:
+            self._http.close()
+
+    def _client(self) -> "httpx2.Client":
+        if self._http is None:
+            import httpx2  # noqa: PLC0415 - as above
+
+            self._http = httpx2.Client(
+                timeout=httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+                headers={"User-Agent": user_agent()},
+                # A login sets cookies, and with them each request would be one of that session.
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+                # Without TLS no authorities are needed, and loading them takes longer than the request.
+                verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if self.address.startswith("http:") else True,
+                # A proxy of the environment is for other hosts than this one.
+                trust_env=not is_local(self.address),
+                follow_redirects=False,
+            )
+        return self._http
+
+    def _read(self, answer: "httpx2.Response") -> JsonObject:
+        self.version = answer.headers.get(_STAMP, "")
+        if not self.version:
+            raise self._stranger(answer)
+        if answer.status_code == 204:
+            return {}
+        try:
+            body = answer.json()
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise Unreachable(
+                f"{self.address} answered with something that is not an object.", "Is there a proxy that changes it?"
+            )
+        if answer.is_success:
+            return body
+        wait = answer.headers.get("retry-after", "")
+        raise Refused(
+            answer.status_code,
+            str(body.get("error", "")),
+            str(body.get("message", "The server refused it.")),
+            str(body.get("remediation", "")),
+            float(wait) if wait.isascii() and wait.isdigit() else None,
+        )
+
+    def _stranger(self, answer: "httpx2.Response") -> CommandFailed:
+        if answer.is_redirect:
+            return Unreachable(
+                f"{self.address} sends visitors on to {answer.headers.get('location', 'another address')}.",
+                "If that is your Engrain server, name its address with --url or ENGRAIN_URL.",
+            )
+        if answer.status_code in _FROM_A_PROXY:
+            return Unreachable(
+                f"A proxy answers at {self.address} with status {answer.status_code}, and no Engrain server behind it.",
+                "Wait until the server runs, or check the address.",
+            )
+        return Unreachable(
+            f"What answers at {self.address} is not Engrain (status {answer.status_code}).",
+            "Check the address and the port, and name the server with --url or ENGRAIN_URL.",
+        )
+
+    def _unreachable(self, error: "httpx2.TransportError") -> Unreachable:
+        import httpx2  # noqa: PLC0415 - as above
+
+        causes = list(_causes(error))
+        if isinstance(error, httpx2.TimeoutException):
+            return Unreachable(f"{self.address} did not answer in time.", "Try again, or check the address.")
+        if any(isinstance(cause, socket.gaierror) for cause in causes):
+            return Unreachable(f"There is no host of the name in {self.address}.", "Check the address.")
+        if (refusal := next((cause for cause in causes if isinstance(cause, ssl.SSLError)), None)) is not None:
+            return self._untrusted(refusal)
+        if isinstance(error, httpx2.ConnectError):
+            way = "Start it with `engrain serve`, or name" if is_local(self.address) else "Check the address, or name"
+            return Unreachable(f"No server answers at {self.address}.", f"{way} another one with --url or ENGRAIN_URL.")
+        if isinstance(error, httpx2.ProxyError):
+            return Unreachable(f"The proxy on the way to {self.address} refused: {error}.", "Check HTTPS_PROXY.")
+        return Unreachable(
+            f"What answers at {self.address} does not speak HTTP, or broke off.",
+            "Check the address and the port: is it https instead of http?",
+        )
+
+    def _untrusted(self, error: ssl.SSLError) -> Unreachable:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return Unreachable(
+                f"The certificate of {self.address} is not trusted: {error.verify_message}.",
+                "Check the address; for an authority of your own, set SSL_CERT_FILE.",
+            )
+        return Unreachable(
+            f"What answers at {self.address} does not speak TLS.", "Check the port: is it http instead of https?"
+        )
+
+
+def user_agent() -> str:
+    """Name this program to servers, as their list of sign-ins shows it."""
+    from tools.version import VERSION  # noqa: PLC0415 - reading metadata takes a while
+
+    return f"engrain/{VERSION} ({platform.system()} {platform.machine()})"
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

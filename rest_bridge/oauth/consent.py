@@ -1,0 +1,156 @@
+"""`/authorize`: a person is asked whether a program may use Engrain in the person's name, and in which organization."""
+
+from dataclasses import asdict
+from datetime import timedelta
+from html import escape
+from urllib.parse import quote, urlsplit
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope
+
+from auth.grants import AuthorizationRequest
+from auth.grants_clients import RegisteredClient, is_loopback
+from auth.grants_errors import OAuthRefused
+from auth.one_time import new_token, token_hash
+from auth.origin import client_of, user_agent_of
+from auth.principal import Principal
+from rest_bridge.mcp_discovery import MCP_PATH, base_url
+from rest_bridge.oauth.authorize import Destination, checked_request, destination, only
+from rest_bridge.oauth.metadata import AUTHORIZE_PATH
+from rest_bridge.pages.endpoint import Page
+from rest_bridge.pages.forms import read_form
+from rest_bridge.pages.layout import hidden, render, text
+from rest_bridge.pages.login import AGAIN
+from rest_bridge.pages.visitors import LOGIN_PATH, see, to_login, visitor_of
+from rest_bridge.query_strings import read_query
+from rest_bridge.request_ids import REQUEST_ID
+from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
+from stores.records import JsonObject, Organization, Role
+from tools.deeds import deed
+from tools.operation import Call
+from tools.threads import in_thread
+
+TICKET = "consent"
+TIME_TO_DECIDE = timedelta(minutes=10)
+
+
+class ConsentPage(Page):
+    """Asks a signed-in person, and sends the answer to the program."""
+
+    async def show(self, scope: Scope) -> Response:
+        """Check what the client asks for; then ask the person, after signing in."""
+        query = read_query(scope)
+        issuer = base_url(scope, self.app.settings)
+        client = await in_thread(self.app.accounts.clients.find, only(query, "client_id") or "")
+        target = destination(client, query, issuer)
+        assert client is not None  # noqa: S101 - there is a destination
+        try:
+            asked = checked_request(client, target, query, issuer + MCP_PATH)
+        except OAuthRefused as error:
+            return see(target.refused(error.code, error.message))
+        visitor = visitor_of(scope)
+        return to_login(scope) if visitor is None else await self.ask(scope, visitor, client, asked)
+
+    async def ask(
+        self, scope: Scope, visitor: Principal, client: RegisteredClient, asked: AuthorizationRequest
+    ) -> Response:
+        """Make the page that asks, with a ticket that this session can spend once."""
+        token, hashed = new_token()
+        data: JsonObject = {"session_id": visitor.session_id, "asked": asdict(asked)}
+
+        def prepare() -> list[tuple[Organization, Role]]:
+            self.app.ledger.tickets.keep(TICKET, hashed, data, self.app.clock() + TIME_TO_DECIDE)
+            return self.app.ledger.memberships(visitor.user_id)
+
+        organizations = await in_thread(prepare)
+        here = f"{AUTHORIZE_PATH}?{scope['query_string'].decode('latin-1')}"
+        body = (
+            _asking(client, asked)
+            + f'<form method="post" action="{AUTHORIZE_PATH}">{hidden("ticket", token)}'
+            + _choice(organizations, visitor.organization_id)
+            + '<button class="act" name="decision" value="allow">Allow</button>'
+            '<button name="decision" value="deny">Deny</button></form>'
+            f'<p class="soft">You are signed in as {text(visitor.user.email)}. '
+            f'<a href="{LOGIN_PATH}?{AGAIN}=1&amp;next={quote(here, safe="")}">Use another account</a></p>'
+        )
+        return render(f"Let {client.name} use Engrain?", body, form_targets=[form_target(asked.redirect_uri)])
+
+    async def submit(self, scope: Scope, receive: Receive) -> Response:
+        """Take the decision: once, from the session that was asked.
+
+        Raises:
+            AuthenticationRequired: Nobody is signed in.
+            InvalidRequest: This session was not asked, has answered before, or took too long.
+            NotFound: The person is no member of the organization, or the client is gone.
+        """
+        given = await read_form(scope, receive)
+        visitor = visitor_of(scope)
+        if visitor is None:
+            raise AuthenticationRequired(
+                "You are not signed in any more.", remediation="Start again in the program that sent you here."
+            )
+        ticket = await in_thread(self.app.ledger.tickets.take, TICKET, token_hash(given.get("ticket", "")))
+        if ticket is None or ticket["session_id"] != visitor.session_id:
+            raise InvalidRequest(
+                "This question was answered before, is too old, or was put to somebody else.",
+                remediation="Start again in the program that sent you here.",
+            )
+        asked = _asked(ticket)
+        target = Destination(asked.redirect_uri, asked.state, base_url(scope, self.app.settings))
+        if given.get("decision") != "allow":
+            return see(target.refused("access_denied", "The person said no."))
+        organization_id = given.get("organization", visitor.organization_id)
+        return see(target.allowed(await in_thread(self._allow, scope, visitor, asked, organization_id)))
+
+    def _allow(self, scope: Scope, visitor: Principal, asked: AuthorizationRequest, organization_id: str) -> str:
+        if self.app.ledger.identity(visitor.user_id, organization_id, None) is None:
+            raise NotFound("You are no member of that organization.", remediation="Choose one of yours.")
+        call = Call(visitor, request_id=scope[REQUEST_ID], client=client_of(scope), user_agent=user_agent_of(scope))
+        client = self.app.accounts.clients.find(asked.client_id)
+        details: JsonObject = {"client_id": asked.client_id, "client_name": client.name if client else ""}
+        audit = deed(call, "oauth.allow", organization_id, asked.client_id, details)
+        return self.app.accounts.grants.allow(asked, visitor.user_id, organization_id, audit)
+
+
+def _asked(ticket: JsonObject) -> AuthorizationRequest:
+    stored = ticket["asked"]
+    assert isinstance(stored, dict)  # noqa: S101 - as it was kept
+    return AuthorizationRequest(**stored)  # type: ignore[arg-type] # JSON of the same fields
+
+
+def _asking(client: RegisteredClient, asked: AuthorizationRequest) -> str:
+    return (
+        f"<p><strong>{text(client.name)}</strong> wants to use Engrain in your name. It says itself what it is called; "
+        "nobody has checked that. Allow it only if you have just started this.</p>"
+        f'<p class="note">The answer goes to <strong>{text(destination_name(asked.redirect_uri))}</strong>.</p>'
+        "<h2>It will be able to</h2><ul><li>search and read what you can read in the organization,</li>"
+        "<li>add, change and delete records there, as far as your role allows.</li></ul>"
+        "<h2>It will not be able to</h2><ul><li>see your password or manage your account,</li>"
+        "<li>manage members or API keys, or reach your other organizations.</li></ul>"
+    )
+
+
+def _choice(organizations: list[tuple[Organization, Role]], current: str) -> str:
+    options = "".join(
+        f'<label><input type="radio" name="organization" value="{escape(each.id, quote=True)}" required'
+        f"{' checked' if each.id == current else ''}><span>{text(each.name)} "
+        f'<span class="soft">as {text(role)}</span></span></label>'
+        for each, role in organizations
+    )
+    return f"<fieldset><legend>In the organization</legend>{options}</fieldset>"
+
+
+def destination_name(redirect_uri: str) -> str:
+    """Say in words where an answer goes."""
+    if is_loopback(redirect_uri):
+        return "a program on this computer"
+    parts = urlsplit(redirect_uri)
+    return parts.netloc if parts.scheme == "https" else f"the program that opens {parts.scheme}: links"
+
+
+def form_target(redirect_uri: str) -> str:
+    """Name in a Content-Security-Policy where the answer goes: browsers check redirects after a form, too."""
+    parts = urlsplit(redirect_uri)
+    # A policy cannot name an IPv6 address.
+    nameable = parts.scheme in ("http", "https") and "[" not in parts.netloc
+    return f"{parts.scheme}://{parts.netloc}" if nameable else f"{parts.scheme}:"

@@ -1,0 +1,53 @@
+"""What a client reads to find the authorization server and its endpoints (RFC 8414)."""
+
+from pydantic_core import to_json
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from auth.grants import SCOPE
+from auth.grants_clients import AUTH_METHODS, GRANT_TYPES
+from rest_bridge.mcp_discovery import MCP_PATH, base_url
+from stores.records import JsonObject
+from tools.settings import Settings
+
+AUTHORIZE_PATH = "/authorize"
+TOKEN_PATH = "/token"  # noqa: S105 - a path
+REGISTER_PATH = "/register"
+REVOKE_PATH = "/revoke"
+SERVER_METADATA = "/.well-known/oauth-authorization-server"
+SERVER_METADATA_PATHS = (SERVER_METADATA, SERVER_METADATA + MCP_PATH)
+"""Clients of the first revisions look for it under the path of the resource, too."""
+
+
+class ServerMetadata:
+    """Serves the description of the authorization server."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with the document."""
+        document = describe(base_url(scope, self.settings))
+        headers = {"Cache-Control": "no-store"}
+        await Response(to_json(document), 200, headers, "application/json")(scope, receive, send)
+
+
+def describe(issuer: str) -> JsonObject:
+    """Describe the authorization server at an address."""
+    methods = list(AUTH_METHODS)
+    return {
+        "issuer": issuer,
+        "authorization_endpoint": issuer + AUTHORIZE_PATH,
+        "token_endpoint": issuer + TOKEN_PATH,
+        "registration_endpoint": issuer + REGISTER_PATH,
+        "revocation_endpoint": issuer + REVOKE_PATH,
+        "scopes_supported": [SCOPE],
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": list(GRANT_TYPES),
+        "token_endpoint_auth_methods_supported": [*methods],
+        "revocation_endpoint_auth_methods_supported": [*methods],
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+        "protected_resources": [issuer + MCP_PATH],
+    }

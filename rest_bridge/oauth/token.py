@@ -1,0 +1,118 @@
+"""`/token` and `/revoke`: what clients do without a browser."""
+
+import base64
+from collections.abc import Mapping
+from urllib.parse import unquote_plus
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import Receive, Scope
+
+from auth.grants import CodeExchange, Issued, RefreshExchange
+from auth.grants_clients import RegisteredClient
+from auth.grants_errors import ClientUnknown, OAuthRefused
+from rest_bridge.oauth.endpoint import UNCACHED, ClientEndpoint, answered
+from rest_bridge.pages.forms import read_form
+from stores.records import JsonObject
+from tools.app import App
+from tools.threads import in_thread
+
+
+class TokenEndpoint(ClientEndpoint):
+    """Gives tokens for a code, and new ones for a refresh token."""
+
+    rate = "300/minute"
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
+        """Exchange what the client presents."""
+        given = await read_form(scope, receive)
+        client = await authenticated(self.app, scope, given)
+        grants = self.app.accounts.grants
+        match required(given, "grant_type"):
+            case "authorization_code":
+                issued = await in_thread(grants.redeem, client, _code(given))
+            case "refresh_token":
+                issued = await in_thread(grants.refresh, client, _refresh(given))
+            case _:
+                raise OAuthRefused(
+                    "unsupported_grant_type", "The grant types are authorization_code and refresh_token."
+                )
+        return answered(_told(issued))
+
+
+class Revocation(ClientEndpoint):
+    """Ends the grant of a token (RFC 7009)."""
+
+    rate = "300/minute"
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
+        """End it; the answer is the same when there is nothing to end."""
+        given = await read_form(scope, receive)
+        client = await authenticated(self.app, scope, given)
+        await in_thread(self.app.accounts.grants.revoke, client, required(given, "token"))
+        return Response(None, 200, UNCACHED)
+
+
+async def authenticated(app: App, scope: Scope, given: Mapping[str, str]) -> RegisteredClient:
+    """Return the client that posts a form, by its id and, where it has one, its secret: in a header or in the form.
+
+    Raises:
+        ClientUnknown: It does not exist, or does not prove who it is.
+        OAuthRefused: It says in two ways who it is.
+    """
+    client_id, secret = given.get("client_id"), given.get("client_secret")
+    header = ", ".join(Headers(scope=scope).getlist("authorization"))
+    if header[:6].lower() == "basic ":
+        named, presented = _basic(header[6:])
+        if secret is not None or client_id not in (None, named):
+            raise OAuthRefused("invalid_request", "The client says in two ways who it is.")
+        client_id, secret = named, presented or None
+    if client_id is None:
+        raise ClientUnknown("client_id is missing.")
+    return await in_thread(app.accounts.clients.authenticate, client_id, secret)
+
+
+def _basic(encoded: str) -> tuple[str, str]:
+    try:
+        named, separator, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+    except ValueError:
+        named, separator, secret = "", "", ""
+    if not separator:
+        raise ClientUnknown("The Authorization header is not well-formed.")
+    return unquote_plus(named), unquote_plus(secret)
+
+
+def required(given: Mapping[str, str], name: str) -> str:
+    """Return a parameter that has to be there.
+
+    Raises:
+        OAuthRefused: It is not.
+    """
+    if name not in given:
+        raise OAuthRefused("invalid_request", f"{name} is missing.")
+    return given[name]
+
+
+def _code(given: Mapping[str, str]) -> CodeExchange:
+    return CodeExchange(
+        code=required(given, "code"),
+        code_verifier=required(given, "code_verifier"),
+        redirect_uri=given.get("redirect_uri"),
+        resource=given.get("resource"),
+    )
+
+
+def _refresh(given: Mapping[str, str]) -> RefreshExchange:
+    scope = given.get("scope")
+    scopes = None if scope is None else frozenset(scope.split())
+    return RefreshExchange(required(given, "refresh_token"), scopes, given.get("resource"))
+
+
+def _told(issued: Issued) -> JsonObject:
+    answer: JsonObject = {
+        "access_token": issued.access_token,
+        "token_type": "Bearer",
+        "expires_in": issued.expires_in,
+        "scope": " ".join(issued.grant.scopes),
+    }
+    return answer if issued.refresh_token is None else {**answer, "refresh_token": issued.refresh_token}

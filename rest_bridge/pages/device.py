@@ -1,0 +1,127 @@
+"""`/device`: a person lets a program without a browser sign in, or turns it away."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import quote
+
+from pydantic_core import from_json
+from starlette.responses import Response
+from starlette.types import Receive, Scope
+
+from auth.principal import Principal
+from rest_bridge.pages.endpoint import Page
+from rest_bridge.pages.forms import parse_pairs, read_form
+from rest_bridge.pages.layout import field, hidden, render, text
+from rest_bridge.pages.login import AGAIN
+from rest_bridge.pages.visitors import LOGIN_PATH, to_login, visitor_of
+from stores.errors import EngrainError, NotFound, ValidationFailed
+from tools.device import PAGE
+
+
+class DevicePage(Page):
+    """Shows which program asks, by the operation `describe_device`, and decides by `decide_device`."""
+
+    async def show(self, scope: Scope) -> Response:
+        """Ask for the code, or with one for the decision."""
+        visitor = visitor_of(scope)
+        if visitor is None:
+            return to_login(scope)
+        user_code = parse_pairs(scope.get("query_string", b""), "query").get("user_code", "")
+        if not user_code:
+            return _code_form()
+        try:
+            waiting = await self.body_of("describe_device", scope, {"user_code": user_code})
+        except (NotFound, ValidationFailed) as error:
+            return _code_form(user_code, error)
+        organizations = (await self.body_of("list_organizations", scope, {}))["orgs"]
+        return _decision_form(visitor, waiting, organizations, self.app.clock())
+
+    async def submit(self, scope: Scope, receive: Receive) -> Response:
+        """Do what was decided."""
+        if visitor_of(scope) is None:
+            return to_login(scope)
+        given = await read_form(scope, receive)
+        if given.get("decision") not in ("allow", "deny"):
+            raise ValidationFailed("Neither Allow nor Deny was chosen.", details={"field": "form.decision"})
+        fields = {
+            "user_code": given.get("user_code", ""),
+            "approve": given["decision"] == "allow",
+            "organization": given.get("organization"),
+        }
+        try:
+            decided = await self.body_of("decide_device", scope, fields)
+        except NotFound as error:
+            return _code_form(alert=error)
+        return _done(decided)
+
+    async def body_of(self, operation: str, scope: Scope, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return what an operation answers to the visitor."""
+        answer = await self.operations.answer(operation, scope, fields)
+        return dict(from_json(bytes(answer.body)))
+
+
+def _code_form(user_code: str = "", alert: EngrainError | None = None) -> Response:
+    more = 'class="code" maxlength="20" autocomplete="off" autocapitalize="characters" spellcheck="false" autofocus'
+    body = (
+        "<p>Type the code that the program shows you.</p>"
+        f'<form method="get" action="{PAGE}">'
+        + field("user_code", "Code", value=user_code[:20], more=more)
+        + '<button class="act">Continue</button></form>'
+    )
+    said = None if alert is None else f"{alert.message} {alert.remediation}"
+    return render("Let a program sign in", body, status=200 if alert is None else 404, alert=said)
+
+
+def _decision_form(
+    visitor: Principal, waiting: dict[str, Any], organizations: list[dict[str, Any]], now: datetime
+) -> Response:
+    user_code = str(waiting["user_code"])
+    agent = str(waiting["user_agent"])
+    here = quote(f"{PAGE}?user_code={user_code}", safe="")
+    body = (
+        f"<p>A program that calls itself <strong>{text(str(waiting['client_name']))}</strong> asks to act as you.</p>"
+        "<h2>Compare</h2><ul>"
+        f'<li>It must show the code <strong class="code">{text(user_code)}</strong></li>'
+        f"<li>It asked from the address <strong>{text(str(waiting['address']) or 'unknown')}</strong>"
+        + (f" as {text(agent, at_most=120)}" if agent else "")
+        + f"</li><li>It asked {_ago(now - datetime.fromisoformat(str(waiting['started_at'])))}</li></ul>"
+        '<p class="note">Allow it only if you started it yourself just now. If somebody sent you this address or '
+        "this code, deny it: whoever sent it would get into your account.</p>"
+        f'<form method="post" action="{PAGE}">'
+        + hidden("user_code", user_code)
+        + _organization_choice(visitor, organizations)
+        + '<button class="act" name="decision" value="allow">Allow</button>'
+        '<button name="decision" value="deny">Deny</button></form>'
+        f'<p class="soft">You are signed in as {text(visitor.user.name)} ({text(visitor.user.email)}). '
+        f'<a href="{LOGIN_PATH}?{AGAIN}=1&amp;next={here}">Sign in as somebody else</a></p>'
+    )
+    return render("Let this program sign in?", body)
+
+
+def _organization_choice(visitor: Principal, organizations: list[dict[str, Any]]) -> str:
+    rows = [
+        f'<label><input type="radio" name="organization" value="{text(str(each["slug"]))}"'
+        f"{' checked' if each['id'] == visitor.organization_id else ''}>"
+        f'<span>{text(str(each["name"]))} <span class="soft">as {text(str(each["role"]))}</span></span></label>'
+        for each in organizations
+    ]
+    return f"<fieldset><legend>In the organization</legend>{''.join(rows)}</fieldset>"
+
+
+def _done(decided: dict[str, Any]) -> Response:
+    name = f"<strong>{text(str(decided['client_name']))}</strong>"
+    if not decided["approved"]:
+        return render("The program was turned away", f"<p>{name} gets no access. You can close this page.</p>")
+    organization = f"<strong>{text(str(decided['organization']['name']))}</strong>"
+    return render(
+        "The program is signed in",
+        f"<p>{name} acts as you in {organization} from now on. You can close this page and go back to it.</p>"
+        '<p class="soft">It shows in the list of your sessions, where you can end it.</p>',
+    )
+
+
+def _ago(age: timedelta) -> str:
+    minutes = int(age.total_seconds() // 60)
+    if minutes < 1:
+        return "less than a minute ago"
+    return "one minute ago" if minutes == 1 else f"{minutes} minutes ago"

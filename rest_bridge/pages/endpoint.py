@@ -1,0 +1,66 @@
+"""The ASGI endpoint that every page is."""
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from rest_bridge.cookies import require_same_origin
+from rest_bridge.envelope import status_of
+from rest_bridge.pages.layout import render, text
+from rest_bridge.pages.operations import Operations
+from rest_bridge.request_ids import REQUEST_ID
+from stores.errors import EngrainError, RateLimited
+from tools.app import App
+
+
+class Page:
+    """One page: `show` for GET, `submit` for POST."""
+
+    methods: tuple[str, ...] = ("GET", "POST")
+
+    def __init__(self, app: App, operations: Operations) -> None:
+        self.app = app
+        self.operations = operations
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with a page, also to what is refused."""
+        try:
+            response = await self.answer(scope, receive)
+        except EngrainError as error:
+            response = error_page(error, scope)
+        await response(scope, receive, send)
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
+        """Show the page or take its form.
+
+        Raises:
+            Forbidden: The form was sent by another site's page.
+        """
+        if scope["method"] != "POST":
+            return await self.show(scope)
+        require_same_origin(scope, ())
+        return await self.submit(scope, receive)
+
+    async def show(self, scope: Scope) -> Response:
+        """Answer GET."""
+        raise NotImplementedError
+
+    async def submit(self, scope: Scope, receive: Receive) -> Response:
+        """Answer POST; it comes from this server's own page, or from no browser."""
+        raise NotImplementedError
+
+
+def error_page(error: EngrainError, scope: Scope, *, title: str = "That did not work") -> Response:
+    """Say what went wrong and what to do, in the words of every other refusal."""
+    body = (
+        f"<p>{text(error.remediation, at_most=500)}</p>"
+        f'<p class="soft">Reference for the operator: {text(scope.get(REQUEST_ID, ""))}</p>'
+    )
+    response = render(title, body, status=status_of(error), alert=error.message)
+    if isinstance(error, RateLimited):
+        response.headers["Retry-After"] = retry_after(error)
+    return response
+
+
+def retry_after(error: RateLimited) -> str:
+    """Return after how many seconds the next try is welcome."""
+    return str(getattr(error, "retry_after_s", 1))

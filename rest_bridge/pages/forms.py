@@ -1,0 +1,49 @@
+"""Reads what an HTML form or an OAuth client sends: names with one value each."""
+
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import Headers
+from starlette.types import Receive, Scope
+
+from rest_bridge.bodies import read_body
+from rest_bridge.envelope import UnsupportedMediaType
+from stores.errors import ValidationFailed
+
+FORM_LIMIT = 32 * 1024
+FIELD_LIMIT = 50
+_MEDIA_TYPE = "application/x-www-form-urlencoded"
+
+
+async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
+    """Read a URL-encoded body.
+
+    Raises:
+        PayloadTooLarge: It has more than 32 KiB.
+        UnsupportedMediaType: It says that it is something else.
+        ValidationFailed: It is not well-formed, or names a field twice.
+    """
+    media_type = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != _MEDIA_TYPE:
+        raise UnsupportedMediaType(
+            f"The body is {media_type or 'of an unnamed type'}, and this endpoint takes a form.",
+            remediation=f"Send the fields with `Content-Type: {_MEDIA_TYPE}`.",
+        )
+    return parse_pairs(await read_body(scope, receive, FORM_LIMIT), "form")
+
+
+def parse_pairs(encoded: bytes, what: str) -> dict[str, str]:
+    """Read URL-encoded pairs; a name without a value counts as absent (RFC 6749, section 3.1).
+
+    Raises:
+        ValidationFailed: They are not valid UTF-8, too many, or a name comes twice.
+    """
+    try:
+        pairs = parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict", max_num_fields=FIELD_LIMIT)
+    except ValueError:
+        raise ValidationFailed(f"The {what} is not well-formed.", details={"field": what}) from None
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValidationFailed(f"`{name[:50]}` comes more than once.", details={"field": what})
+        found[name] = value
+    return {name: value for name, value in found.items() if value}

@@ -1,0 +1,372 @@
+"""What MCP clients are granted: codes and tokens that hold once, for one client, one person and one address."""
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from auth.accounts import Accounts
+from auth.grants import CODE_LIFETIME, AuthorizationRequest, CodeExchange, Issued, RefreshExchange
+from auth.grants_clients import RegisteredClient, check_redirect_uri, checked_metadata
+from auth.grants_errors import ClientUnknown, OAuthRefused
+from auth.passwords import Passwords
+from auth.tokens import Tokens
+from stores.errors import AuthenticationRequired
+from stores.ledger import AuditDraft, Ledger
+
+DAY = timedelta(days=1)
+VERIFIER = "v" * 43
+CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
+RESOURCE = "http://127.0.0.1:8420/mcp"
+CALLBACK = "http://127.0.0.1/callback"
+
+
+class Place:
+    """A real ledger, a person and a client."""
+
+    def __init__(self, url: str) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.ledger = Ledger.open(url, clock=lambda: self.now)
+        tokens = Tokens("s" * 32, "HS256", timedelta(hours=1), 30 * DAY, lambda: self.now)
+        self.accounts = Accounts(self.ledger, tokens, Passwords(), lambda: self.now)
+        self.ann = self.accounts.sign_up("ann@example.org", "correct horse", "Ann").identity
+        self.client = self.register()
+
+    def register(self, **described: Any) -> RegisteredClient:
+        return self.accounts.clients.register({"redirect_uris": [CALLBACK], **described})[0]
+
+    def code(self, **changes: Any) -> str:
+        asked = AuthorizationRequest(self.client.id, CALLBACK, True, CHALLENGE, RESOURCE)
+        draft = AuditDraft("oauth.allow", self.ann.organization.id, self.ann.user.id)
+        return self.accounts.grants.allow(replace(asked, **changes), self.ann.user.id, self.ann.organization.id, draft)
+
+    def redeem(self, code: str, client: RegisteredClient | None = None, **changes: Any) -> Issued:
+        given = replace(CodeExchange(code, VERIFIER, CALLBACK, RESOURCE), **changes)
+        return self.accounts.grants.redeem(client or self.client, given)
+
+    def refresh(self, token: str | None, client: RegisteredClient | None = None, **changes: Any) -> Issued:
+        assert token is not None
+        return self.accounts.grants.refresh(client or self.client, replace(RefreshExchange(token), **changes))
+
+    def holds(self, token: str) -> bool:
+        try:
+            self.accounts.authenticate(token)
+        except AuthenticationRequired:
+            return False
+        return True
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(f"sqlite:///{tmp_path / 'ledger.sqlite'}")
+    yield made
+    made.ledger.close()
+
+
+def refused(code: str) -> Any:
+    return pytest.raises(OAuthRefused, check=lambda error: error.code == code)
+
+
+def test_a_code_gives_tokens_that_act_for_the_person_at_one_address(place: Place) -> None:
+    issued = place.redeem(place.code())
+    principal = place.accounts.authenticate(issued.access_token)
+    assert (principal.user_id, principal.organization_id) == (place.ann.user.id, place.ann.organization.id)
+    assert principal.role == "owner"
+    assert principal.scopes == {"mcp"}
+    assert principal.audience == RESOURCE
+    assert principal.grant_id == issued.grant.id
+    assert principal.session_id is None
+    assert place.accounts.recall(issued.access_token) == principal
+    assert place.accounts.renewed(principal) is None
+    assert issued.expires_in == 3600
+
+
+def test_no_code_token_or_secret_is_stored(place: Place, tmp_path: Path) -> None:
+    code = place.code()
+    issued = place.redeem(code)
+    described = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "client_secret_post"}
+    client, secret = place.accounts.clients.register(described)
+    stored = b"".join(each.read_bytes() for each in tmp_path.iterdir())
+    assert client.id.encode() in stored
+    for text in (code, issued.access_token, issued.refresh_token, secret):
+        assert text is not None
+        assert text.encode() not in stored
+        assert text.partition("_")[2].encode() not in stored
+
+
+def test_an_access_token_ends_with_its_hour_and_is_no_refresh_token(place: Place) -> None:
+    issued = place.redeem(place.code())
+    assert issued.refresh_token is not None
+    assert not place.holds(issued.refresh_token)
+    with refused("invalid_grant"):
+        place.refresh(issued.access_token)
+    place.now += timedelta(hours=1)
+    assert not place.holds(issued.access_token)
+    assert place.holds(place.refresh(issued.refresh_token).access_token)
+
+
+def test_a_code_that_comes_twice_ends_the_grant(place: Place) -> None:
+    code = place.code()
+    issued = place.redeem(code)
+    assert place.holds(issued.access_token)
+    with refused("invalid_grant"):
+        place.redeem(code)
+    assert not place.holds(issued.access_token)
+    with refused("invalid_grant"):
+        place.refresh(issued.refresh_token)
+
+
+def test_a_code_expires(place: Place) -> None:
+    code = place.code()
+    place.now += CODE_LIFETIME
+    with refused("invalid_grant"):
+        place.redeem(code)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ({"code_verifier": "w" * 43}, "invalid_grant"),
+        ({"code_verifier": CHALLENGE}, "invalid_grant"),
+        ({"code_verifier": ""}, "invalid_grant"),
+        ({"code_verifier": "v" * 42}, "invalid_grant"),
+        ({"redirect_uri": "http://127.0.0.1:1/callback"}, "invalid_grant"),
+        ({"redirect_uri": "http://127.0.0.1/callback/"}, "invalid_grant"),
+        ({"redirect_uri": None}, "invalid_grant"),
+        ({"resource": "https://elsewhere.example/mcp"}, "invalid_target"),
+        ({"resource": "http://127.0.0.1:8420/api"}, "invalid_target"),
+    ],
+    ids=["another", "the challenge itself", "none", "too short", "port", "slash", "no URI", "host", "path"],
+)
+def test_a_code_needs_its_proof_its_address_and_its_resource(place: Place, changes: dict[str, Any], error: str) -> None:
+    code = place.code()
+    with refused(error):
+        place.redeem(code, **changes)
+    assert place.holds(place.redeem(code).access_token)
+
+
+def test_a_code_serves_its_client_only(place: Place) -> None:
+    code, other = place.code(), place.register()
+    with refused("invalid_grant"):
+        place.redeem(code, other)
+    assert place.holds(place.redeem(code).access_token)
+
+
+def test_what_the_request_left_out_may_be_left_out_again(place: Place) -> None:
+    code = place.code(redirect_uri_explicit=False)
+    assert place.holds(place.redeem(code, redirect_uri=None, resource=None).access_token)
+
+
+def test_a_refresh_leaves_only_the_new_pair(place: Place) -> None:
+    first = place.redeem(place.code())
+    second = place.refresh(first.refresh_token, scopes=frozenset({"mcp"}), resource=RESOURCE + "/")
+    assert not place.holds(first.access_token)
+    assert place.holds(second.access_token)
+    assert second.grant.id == first.grant.id
+    with refused("invalid_grant"):
+        place.refresh(first.refresh_token)
+    assert not place.holds(second.access_token)
+    with refused("invalid_grant"):
+        place.refresh(second.refresh_token)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [({"scopes": frozenset({"mcp", "api:write"})}, "invalid_scope"), ({"resource": "https://x/mcp"}, "invalid_target")],
+)
+def test_a_refresh_gives_no_more_than_was_granted(place: Place, changes: dict[str, Any], error: str) -> None:
+    issued = place.redeem(place.code())
+    with refused(error):
+        place.refresh(issued.refresh_token, **changes)
+    assert place.holds(place.refresh(issued.refresh_token).access_token)
+
+
+def test_a_refresh_token_serves_its_client_only(place: Place) -> None:
+    issued, other = place.redeem(place.code()), place.register()
+    with refused("invalid_grant"):
+        place.refresh(issued.refresh_token, other)
+    assert not place.accounts.grants.revoke(other, issued.access_token)
+    assert place.holds(issued.access_token)
+    assert place.accounts.grants.revoke(place.client, issued.access_token)
+    assert not place.holds(issued.access_token)
+
+
+def test_a_client_that_asked_for_no_refresh_tokens_has_none(place: Place) -> None:
+    place.client = place.register(grant_types=["authorization_code"])
+    issued = place.redeem(place.code())
+    assert issued.refresh_token is None
+    assert issued.grant.expires_at == place.now + timedelta(hours=1)
+
+
+def test_tokens_end_with_the_membership_and_roles_are_read_live(place: Place) -> None:
+    bob = place.accounts.sign_up("bob@example.org", "correct horse", "Bob").identity.user
+    place.ledger.add_membership(bob.id, place.ann.organization.id, "member")
+    asked = AuthorizationRequest(place.client.id, CALLBACK, True, CHALLENGE, RESOURCE)
+    organization_id = place.ann.organization.id
+    draft = AuditDraft("oauth.allow", organization_id, bob.id)
+    issued = place.redeem(place.accounts.grants.allow(asked, bob.id, organization_id, draft))
+    assert place.accounts.authenticate(issued.access_token).role == "member"
+    place.ledger.set_member_role(organization_id, bob.id, "viewer")
+    assert place.accounts.recall(issued.access_token) is None
+    assert place.accounts.authenticate(issued.access_token).role == "viewer"
+    waiting = place.accounts.grants.allow(asked, bob.id, organization_id, draft)
+    place.ledger.remove_member(organization_id, bob.id)
+    assert not place.holds(issued.access_token)
+    with refused("invalid_grant"):
+        place.refresh(issued.refresh_token)
+    with refused("invalid_grant"):
+        place.redeem(waiting)
+
+
+def test_a_secret_proves_a_client(place: Place) -> None:
+    described = {"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "client_secret_basic"}
+    client, secret = place.accounts.clients.register(described)
+    assert secret is not None
+    assert place.accounts.clients.authenticate(client.id, secret) == client
+    for wrong in (None, "", secret + "x", secret[:-1]):
+        with pytest.raises(ClientUnknown):
+            place.accounts.clients.authenticate(client.id, wrong)
+    with pytest.raises(ClientUnknown):
+        place.accounts.clients.authenticate(place.client.id, "a public client has none")
+    for unknown in ("mcp_" + "x" * 24, "", "a\x00b", client.id + "x"):
+        with pytest.raises(ClientUnknown):
+            place.accounts.clients.authenticate(unknown, None)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "https://app.example/callback?x=1",
+        "https://app.example:8443/cb",
+        "https://[2001:db8::1]/cb",
+        "http://127.0.0.1/cb",
+        "http://127.0.0.1:4000/cb",
+        "http://localhost:65535",
+        "http://[::1]:1/cb",
+        "cursor://anysphere.cursor-mcp/oauth/callback",
+        "com.example.app:/oauth",
+    ],
+)
+def test_an_address_that_a_program_can_own_is_accepted(uri: str) -> None:
+    check_redirect_uri(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "",
+        "http://app.example/cb",
+        "http://127.0.0.1.evil.example/cb",
+        "http://127.0.0.1@evil.example/cb",
+        "http://localhost:0/cb",
+        "http://localhost:65536/cb",
+        "http://localhost:/cb",
+        "http://localhost.evil.example/cb",
+        "http://127.0.0.2:80\\@evil.example/",
+        "https://user@app.example/cb",
+        "https://app.example/cb#fragment",
+        "https://",
+        "https:///cb",
+        "https://app.example:port/cb",
+        "https://app.example:/cb",
+        "https://*.example/cb",
+        "https://app.example\\@evil.example/",
+        "https://app.example/a b",
+        "https://app.example/\n",
+        "https://äpp.example/",
+        "javascript:alert(1)",
+        "javascript://app.example/%0aalert(1)",
+        "data:text/html,x",
+        "file:///etc/passwd",
+        "JAVASCRIPT://x",
+        "localhost:4000/cb",
+        "//app.example/cb",
+        "/cb",
+        "https://a/" + "a" * 1000,
+        "https://" + "a" * 300 + "!",
+    ],
+)
+def test_any_other_address_is_refused(uri: str) -> None:
+    with refused("invalid_redirect_uri"):
+        check_redirect_uri(uri)
+
+
+@pytest.mark.parametrize(
+    ("registered", "asked", "found"),
+    [
+        ("http://127.0.0.1/cb", "http://127.0.0.1:51234/cb", True),
+        ("http://127.0.0.1:1/cb", "http://127.0.0.1:2/cb", True),
+        ("http://[::1]:1/cb", "http://[::1]/cb", True),
+        ("http://localhost/cb?x=1", "http://localhost:9/cb?x=1", True),
+        ("http://127.0.0.1/cb", "http://127.0.0.1:0/cb", False),
+        ("http://127.0.0.1/cb", "http://127.0.0.1:99999/cb", False),
+        ("http://127.0.0.1/cb", "http://localhost/cb", False),
+        ("http://127.0.0.1/cb", "http://127.0.0.1/cb/", False),
+        ("http://127.0.0.1/cb", "http://127.0.0.1/cb?x", False),
+        ("http://127.0.0.1/cb", "http://127.0.0.1:80@evil.example/cb", False),
+        ("http://127.0.0.1/cb", "HTTP://127.0.0.1/cb", False),
+        ("https://app.example/cb", "https://app.example/cb", True),
+        ("https://app.example/cb", "https://app.example:8443/cb", False),
+        ("https://app.example/cb", "https://app.example/cb/../x", False),
+        ("https://app.example/cb", "https://APP.example/cb", False),
+        ("https://app.example/cb", "https://app.example/CB", False),
+        ("https://app.example/cb", "https://app.example/cb?code=1", False),
+    ],
+)
+def test_a_redirect_uri_is_compared_letter_by_letter_but_for_the_port_of_loopback(
+    place: Place, registered: str, asked: str, found: bool
+) -> None:
+    client = place.register(redirect_uris=[registered])
+    assert client.redirect_uri(asked) == (asked if found else None)
+
+
+def test_a_redirect_uri_may_be_left_out_by_a_client_with_one(place: Place) -> None:
+    assert place.client.redirect_uri(None) == CALLBACK
+    assert place.register(redirect_uris=[CALLBACK, "https://app.example/cb"]).redirect_uri(None) is None
+
+
+@pytest.mark.parametrize(
+    ("described", "error"),
+    [
+        ({}, "invalid_redirect_uri"),
+        ({"redirect_uris": []}, "invalid_redirect_uri"),
+        ({"redirect_uris": [f"http://127.0.0.1/{n}" for n in range(11)]}, "invalid_redirect_uri"),
+        ({"redirect_uris": CALLBACK}, "invalid_client_metadata"),
+        ({"redirect_uris": [1]}, "invalid_client_metadata"),
+        ({"redirect_uris": [CALLBACK], "token_endpoint_auth_method": "private_key_jwt"}, "invalid_client_metadata"),
+        ({"redirect_uris": [CALLBACK], "grant_types": ["implicit"]}, "invalid_client_metadata"),
+        ({"redirect_uris": [CALLBACK], "grant_types": "authorization_code"}, "invalid_client_metadata"),
+        ({"redirect_uris": [CALLBACK], "response_types": ["token"]}, "invalid_client_metadata"),
+        ({"redirect_uris": [CALLBACK], "client_name": "x" * 101}, "invalid_client_metadata"),
+        ({"redirect_uris": [CALLBACK], "client_name": "a\u202eb"}, "invalid_client_metadata"),
+        ({"redirect_uris": [CALLBACK], "client_name": 7}, "invalid_client_metadata"),
+    ],
+)
+def test_a_client_that_does_not_fit_is_not_registered(described: dict[str, Any], error: str) -> None:
+    with refused(error):
+        checked_metadata(described)
+
+
+def test_of_a_clients_description_only_what_is_used_is_kept() -> None:
+    kept = checked_metadata(
+        {
+            "redirect_uris": [CALLBACK, CALLBACK],
+            "grant_types": ["refresh_token", "authorization_code", "implicit"],
+            "client_name": " Editor ",
+            "logo_uri": "https://evil.example/track.png",
+            "scope": "mcp api:write",
+        }
+    )
+    assert kept == {
+        "client_name": "Editor",
+        "redirect_uris": [CALLBACK],
+        "token_endpoint_auth_method": "none",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "scope": "mcp",
+    }

@@ -1,0 +1,103 @@
+"""A real server process, and a shell in which people type commands."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from cli.client.credentials import CredentialFile
+from tools.launch import ServerProcess, server_process
+
+SECRET = "x" * 40
+PASSWORD = "correct horse battery"
+COMMAND = [sys.executable, "-P", "-c", "from cli.main import app; app()"]
+_UNWANTED = ("DISPLAY", "WAYLAND_DISPLAY", "SSH_CONNECTION", "SSH_TTY", "BROWSER")
+
+
+@dataclass
+class Shell:
+    """A user's shell with a home of its own."""
+
+    home: Path
+    environ: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def file(self) -> CredentialFile:
+        """What this user's logins keep."""
+        return CredentialFile(self.home / "config" / "engrain")
+
+    def start(self, *words: str, **environ: str) -> "subprocess.Popen[str]":
+        """Start a command; its output is one pipe."""
+        inherited = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("ENGRAIN_") and not name.lower().endswith("_proxy") and name not in _UNWANTED
+        }
+        own = {"HOME": str(self.home), "XDG_CONFIG_HOME": str(self.home / "config"), "COLUMNS": "200"}
+        return subprocess.Popen(
+            [*COMMAND, *words],
+            env={**inherited, **own, **self.environ, **environ},
+            cwd=self.home,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def run(self, *words: str, typed: str = "", **environ: str) -> tuple[int, str]:
+        """Run a command; return its exit code and everything that it said."""
+        with self.start(*words, **environ) as process:
+            said, _ = process.communicate(typed, timeout=60)
+        assert "Traceback" not in said, said
+        return process.returncode, said
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    """The shell of somebody who has never logged in."""
+    return Shell(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server process without rate limits."""
+    environ = {
+        "ENGRAIN_EMBEDDING_PROVIDER": "none",
+        "ENGRAIN_RATE_LIMIT_ENABLED": "false",
+        "ENGRAIN_JWT_SECRET": SECRET,
+    }
+    with server_process(tmp_path_factory.mktemp("served"), environ=environ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def http(server: ServerProcess) -> Iterator[httpx2.Client]:
+    """The server as programs see it."""
+    with httpx2.Client(base_url=server.address, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def ada(http: httpx2.Client) -> dict[str, Any]:
+    """The answer to Ada's sign-up."""
+    return signed_up(http, "ada")
+
+
+def signed_up(http: httpx2.Client, name: str) -> dict[str, Any]:
+    """Make an account."""
+    body = {"email": f"{name}@example.org", "password": PASSWORD, "name": name.capitalize()}
+    answer = http.post("/api/auth/local/signup", json=body)
+    assert answer.status_code == 201, answer.text
+    http.cookies.clear()
+    return dict(answer.json())
+
+
+def bearer(signed: dict[str, Any]) -> dict[str, str]:
+    """The header that signs in."""
+    return {"Authorization": f"Bearer {signed['access_token']}"}

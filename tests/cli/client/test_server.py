@@ -1,0 +1,149 @@
+"""Whatever is at an address that is no Engrain server is said in a sentence."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from cli.client.failure import CommandFailed, ExitCode, Refused, Unreachable, shown
+from cli.client.server import Server
+
+JSON = {"Content-Type": "application/json"}
+OURS = JSON | {"X-Engrain-Version": "0.1.0"}
+
+
+@contextmanager
+def answering(status: int, headers: dict[str, str], body: bytes) -> Iterator[str]:
+    """Something that answers every request alike; gives its address."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def talking(react: Callable[[socket.socket], object]) -> Iterator[str]:
+    """Something that takes one connection; gives its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                react(connection)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            thread.join()
+
+
+def failure_at(address: str) -> CommandFailed:
+    server = Server(address)
+    try:
+        with pytest.raises(CommandFailed) as failed:
+            server.request("GET", "/api/auth/me")
+    finally:
+        server.close()
+    assert address in failed.value.message
+    assert failed.value.remediation
+    return failed.value
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "said"),
+    [
+        (200, {"Content-Type": "text/html"}, b"<html>", "is not Engrain (status 200)"),
+        (404, JSON, b'{"detail": "Not Found"}', "is not Engrain (status 404)"),
+        (401, JSON, b'{"error": "authentication_required"}', "is not Engrain (status 401)"),
+        (301, {"Location": "https://elsewhere.example/"}, b"", "sends visitors on to https://elsewhere.example/"),
+        (502, {"Content-Type": "text/html"}, b"Bad Gateway", "A proxy answers"),
+        (200, OURS, b"[]", "not an object"),
+        (200, OURS, b"\xff", "not an object"),
+    ],
+    ids=["web page", "another API", "another login", "redirect", "proxy", "list", "bytes"],
+)
+def test_another_service_is_told_from_ours(status: int, headers: dict[str, str], body: bytes, said: str) -> None:
+    with answering(status, headers, body) as address:
+        failure = failure_at(address)
+    assert said in failure.message
+    assert failure.code == ExitCode.UNREACHABLE
+
+
+def test_nobody_listens() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        failure = failure_at(f"http://127.0.0.1:{unused.getsockname()[1]}")
+    assert "No server answers" in failure.message
+    assert "engrain serve" in failure.remediation
+
+
+def test_a_name_that_is_none() -> None:
+    assert "no host of the name" in failure_at("https://engrain.invalid").message
+
+
+@pytest.mark.parametrize(
+    ("react", "said"),
+    [
+        (lambda connection: connection.sendall(b"220 mail.example ESMTP\r\n"), "does not speak HTTP"),
+        (lambda connection: None, "does not speak HTTP"),
+    ],
+    ids=["mail server", "hangs up"],
+)
+def test_what_speaks_another_protocol(react: Callable[[socket.socket], object], said: str) -> None:
+    with talking(react) as place:
+        assert said in failure_at(f"http://{place}").message
+
+
+def test_tls_where_there_is_none() -> None:
+    with talking(lambda connection: connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as place:
+        assert "does not speak TLS" in failure_at(f"https://{place}").message
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, ExitCode.NOT_LOGGED_IN), (403, ExitCode.FAILED)])
+def test_a_refusal_keeps_its_words(status: int, code: ExitCode) -> None:
+    body = {"error": "some_code", "message": "No.", "request_id": "req_1", "remediation": "Ask."}
+    with answering(status, OURS | {"Retry-After": "7"}, json.dumps(body).encode()) as address:
+        server = Server(address)
+        with pytest.raises(Refused) as refused:
+            server.request("GET", "/")
+        server.close()
+    found = refused.value
+    assert (found.status, found.error, found.message, found.remediation) == (status, "some_code", "No.", "Ask.")
+    assert (found.retry_after_s, found.code) == (7.0, code)
+
+
+def test_cookies_of_an_answer_are_not_sent_back() -> None:
+    headers = OURS | {"Set-Cookie": "engrain_access_token=secret; Path=/"}
+    with answering(200, headers, b"{}") as address:
+        server = Server(address)
+        server.request("GET", "/")
+        assert list(server._client().cookies.jar) == []
+        server.close()
+
+
+def test_what_moves_the_cursor_is_not_printed() -> None:
+    assert shown("Acme\x1b[2J\u202e\r\nörg 木") == "Acme?[2J???örg 木"
+    assert isinstance(Unreachable("x"), CommandFailed)

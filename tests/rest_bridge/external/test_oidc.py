@@ -1,0 +1,246 @@
+"""Signing in by an OpenID Connect provider: who that is, in which organization, in which role, and for how long."""
+
+import uuid
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+import pytest
+
+from stores.ledger import AuditQuery
+from tests.oidc_provider.harness import Browser, ProviderProcess, set_cookies
+from tests.people import PASSWORD
+from tests.rest_bridge.external.conftest import FRONTEND, SESSION_MINUTES
+from tests.rest_bridge.harness import assert_envelope
+from tools.app import App
+
+pytestmark = pytest.mark.anyio
+
+
+def somebody(**claims: Any) -> dict[str, Any]:
+    """Claims of a person whom nobody knows yet."""
+    name = uuid.uuid4().hex
+    return {"sub": name, "email": f"{name}@acme.example", **claims}
+
+
+async def test_the_first_sign_in_makes_an_account_in_the_bound_organization(
+    browser: Browser, provider: ProviderProcess, app: App
+) -> None:
+    claims = somebody(name="Grace Hopper", picture="https://pictures.example/grace.png")
+    provider.behave(claims=claims)
+    answer = await browser.sign_in()
+    assert (answer.status_code, answer.headers["location"]) == (302, FRONTEND)
+    me = (await browser.me()).json()
+    assert (me["user"]["email"], me["user"]["name"]) == (claims["email"], "Grace Hopper")
+    assert me["user"]["avatar_url"] == "https://pictures.example/grace.png"
+    assert (me["organization"]["slug"], me["org_role"]) == ("acme", "member")
+    user = app.ledger.user_by_link("oidc", f"oidc:{provider.issuer}:{claims['sub']}")
+    assert user is not None
+    assert user.id == me["user"]["id"]
+    assert user.email_verified_at is not None
+    assert user.password_hash is None
+
+
+async def test_the_session_ends_after_the_providers_minutes_and_cannot_be_prolonged(
+    browser: Browser, provider: ProviderProcess, app: App
+) -> None:
+    provider.behave(claims=somebody())
+    browser.client.cookies.set("engrain_refresh_token", "of somebody before")
+    cookies = set_cookies(await browser.sign_in())
+    assert f"Max-Age={SESSION_MINUTES * 60};" in cookies["engrain_access_token"]
+    assert "HttpOnly" in cookies["engrain_access_token"]
+    assert "Max-Age=0;" in cookies["engrain_refresh_token"]
+    assert "Max-Age=0;" in cookies["engrain_oauth_state"]
+    me = (await browser.me()).json()
+    (session,) = app.ledger.sessions(me["user"]["id"])
+    assert session.expires_at - session.created_at == timedelta(minutes=SESSION_MINUTES)
+    assert (session.provider, session.user_agent, session.ip_address) == ("acme", "Firefox", "127.0.0.1")
+    claims = app.accounts.tokens.read(browser.client.cookies["engrain_access_token"], "access")
+    assert abs(claims.expires_at - session.expires_at.timestamp()) <= 1
+
+
+async def test_the_second_sign_in_is_by_the_same_account_whatever_its_address_is_now(
+    browser: Browser, provider: ProviderProcess
+) -> None:
+    claims = somebody()
+    provider.behave(claims=claims)
+    await browser.sign_in()
+    first = (await browser.me()).json()["user"]
+    provider.behave(claims={**claims, "email": "renamed@acme.example"})
+    await browser.sign_in()
+    assert (await browser.me()).json()["user"] == first
+
+
+@pytest.mark.parametrize(
+    ("roles", "role"),
+    [
+        (["Engrain.Owner", "Engrain.Member"], "owner"),
+        (["member", "admin"], "admin"),
+        ("Engrain.Member", "member"),
+        (["Other.Owner", "viewer"], "viewer"),
+    ],
+    ids=["highest", "plain words", "one word", "viewer"],
+)
+async def test_the_role_claim_gives_the_role(
+    browser: Browser, provider: ProviderProcess, roles: Any, role: str
+) -> None:
+    provider.behave(claims=somebody(roles=roles))
+    await browser.sign_in()
+    assert (await browser.me()).json()["org_role"] == role
+
+
+async def test_the_claim_may_demote_the_last_owner(browser: Browser, provider: ProviderProcess, app: App) -> None:
+    owners = [each.user.id for each in app.ledger.members("acme-id") if each.role == "owner"]
+    for user_id in owners:
+        app.ledger.put_member(user_id, "acme-id", "member")
+    claims = somebody()
+    for roles in (["owner"], ["member"]):
+        provider.behave(claims={**claims, "roles": roles})
+        await browser.sign_in()
+        assert (await browser.me()).json()["org_role"] == roles[0]
+    assert not [each for each in app.ledger.members("acme-id") if each.role == "owner"]
+
+
+@pytest.mark.parametrize(
+    "roles", [None, [], ["Engrain.God"], ["Owner"], [["owner"]], {"owner": True}, 7], ids=lambda roles: str(roles)
+)
+async def test_nobody_comes_in_without_a_role_and_nothing_is_stored(
+    browser: Browser, provider: ProviderProcess, app: App, roles: Any
+) -> None:
+    claims = somebody(roles=roles)
+    provider.behave(claims=claims)
+    before = app.ledger.user_count()
+    assert_envelope(await browser.sign_in(), 403, "oidc_missing_role")
+    assert app.ledger.user_count() == before
+    assert (await browser.me()).status_code == 401
+
+
+async def test_another_claim_may_hold_the_role(browser: Browser, provider: ProviderProcess) -> None:
+    provider.behave(claims=somebody(groups=["admin"], roles=["owner"]))
+    await browser.sign_in("/api/auth/oidc/quiet/login")
+    assert (await browser.me()).json()["org_role"] == "admin"
+
+
+async def test_a_local_account_is_linked_by_a_verified_address_and_loses_what_it_had(
+    browser: Browser, provider: ProviderProcess, app: App
+) -> None:
+    claims = somebody()
+    squatter = {"email": claims["email"].upper(), "password": PASSWORD, "name": "Squatter"}
+    signed = (await browser.client.post(f"{browser.base}/api/auth/local/signup", json=squatter)).json()
+    browser.client.cookies.clear()
+    bearer = {"Authorization": f"Bearer {signed['access_token']}"}
+    key = await browser.client.post(f"{browser.base}/api/auth/api-keys", headers=bearer, json={"name": "k"})
+    provider.behave(claims=claims)
+    await browser.sign_in()
+    assert (await browser.me()).json()["user"]["id"] == signed["user"]["id"]
+    for credential in (signed["access_token"], key.json()["api_key"]):
+        held = await httpx2_get(browser, {"Authorization": f"Bearer {credential}"})
+        assert_envelope(held, 401, "authentication_required")
+    again = {"email": claims["email"], "password": PASSWORD}
+    refused = await browser.client.post(f"{browser.base}/api/auth/local/login", json=again)
+    assert_envelope(refused, 401, "authentication_required")
+
+
+async def httpx2_get(browser: Browser, headers: dict[str, str]) -> httpx2.Response:
+    """Ask who a credential is, without the browser's cookies."""
+    async with httpx2.AsyncClient(trust_env=False) as client:
+        return await client.get(f"{browser.base}/api/auth/me", headers=headers)
+
+
+@pytest.mark.parametrize("verified", [None, False, "false", "yes", 1], ids=str)
+async def test_an_address_that_is_not_verified_links_to_nobody(
+    browser: Browser, provider: ProviderProcess, verified: Any
+) -> None:
+    claims = somebody(email_verified=verified)
+    local = {"email": claims["email"], "password": PASSWORD, "name": "Local"}
+    signed = (await browser.client.post(f"{browser.base}/api/auth/local/signup", json=local)).json()
+    browser.client.cookies.clear()
+    provider.behave(claims=claims)
+    assert_envelope(await browser.sign_in(), 403, "external_email_unverified")
+    held = await httpx2_get(browser, {"Authorization": f"Bearer {signed['access_token']}"})
+    assert held.status_code == 200
+
+
+async def test_an_address_that_is_not_verified_makes_an_account_that_a_verified_one_takes_over(
+    browser: Browser, provider: ProviderProcess, app: App
+) -> None:
+    claims = somebody(email_verified=False)
+    provider.behave(claims=claims)
+    await browser.sign_in()
+    first = (await browser.me()).json()["user"]["id"]
+    provider.behave(claims={**claims, "sub": uuid.uuid4().hex, "email_verified": True})
+    await browser.sign_in()
+    assert (await browser.me()).json()["user"]["id"] == first
+    assert len(app.ledger.sessions(first)) == 1
+    assert app.ledger.user_by_link("oidc", f"oidc:{provider.issuer}:{claims['sub']}") is None
+
+
+async def test_sign_ins_stand_in_the_audit_log(browser: Browser, provider: ProviderProcess, app: App) -> None:
+    provider.behave(claims=somebody())
+    await browser.sign_in()
+    user_id = (await browser.me()).json()["user"]["id"]
+    entries = app.ledger.audit.entries(AuditQuery("acme-id", actor_id=user_id))
+    assert {each.draft.action for each in entries} == {"session.start", "member.claim_role"}
+    start = next(each.draft for each in entries if each.draft.action == "session.start")
+    assert start.details == {"provider": "acme"}
+    assert start.request["user_agent"] == "Firefox"
+    assert start.request["address"] == "127.0.0.1"
+
+
+async def test_what_the_id_token_leaves_out_is_asked_of_the_userinfo_endpoint(
+    browser: Browser, provider: ProviderProcess
+) -> None:
+    claims = somebody()
+    more = {"sub": claims["sub"], "email": claims["email"], "email_verified": True, "roles": ["admin"]}
+    provider.behave(claims={**claims, "email": None, "email_verified": None}, userinfo=more)
+    await browser.sign_in()
+    me = (await browser.me()).json()
+    # What the signed token does say, wins.
+    assert (me["user"]["email"], me["org_role"]) == (claims["email"], "member")
+
+
+async def test_user_information_about_somebody_else_is_refused(browser: Browser, provider: ProviderProcess) -> None:
+    provider.behave(claims={**somebody(), "email": None}, userinfo={"sub": "eve", "email": "eve@acme.example"})
+    assert_envelope(await browser.sign_in(), 502, "provider_answer_invalid")
+
+
+async def test_the_request_to_the_provider_is_for_this_attempt_alone(
+    browser: Browser, provider: ProviderProcess
+) -> None:
+    asked = [
+        parse_qs(urlsplit((await browser.get("/api/auth/oidc/acme/login")).headers["location"]).query) for _ in range(2)
+    ]
+    for query in asked:
+        assert query["code_challenge_method"] == ["S256"]
+        assert query["scope"] == ["openid profile email"]
+        assert query["redirect_uri"] == [f"{browser.base}/api/auth/oidc/acme/callback"]
+        assert "prompt" not in query
+    for name in ("state", "nonce", "code_challenge"):
+        assert asked[0][name] != asked[1][name], name
+
+
+async def test_many_first_sign_ins_at_once_make_one_account(
+    browser: Browser, provider: ProviderProcess, app: App
+) -> None:
+    import anyio
+
+    claims = somebody()
+    provider.behave(claims=claims)
+    links = [await browser.to_provider("/api/auth/oidc/acme/login") for _ in range(4)]
+    before, statuses = app.ledger.user_count(), []
+
+    async def follow(link: str) -> None:
+        statuses.append((await browser.get(link)).status_code)
+
+    async with anyio.create_task_group() as tasks:
+        for link in links:
+            tasks.start_soon(follow, link)
+    assert statuses == [302] * 4
+    assert app.ledger.user_count() == before + 1
+
+
+async def test_all_providers_are_listed(browser: Browser, provider: ProviderProcess) -> None:
+    listed = {each["name"]: each for each in (await browser.get("/api/auth/providers")).json()["providers"]}
+    assert listed["acme"] == {"name": "acme", "label": "Acme", "login_url": "/api/auth/oidc/acme/login"}
+    assert listed["codehost"]["login_url"] == "/api/auth/codehost"

@@ -1,0 +1,29 @@
+"""A browser on the whole application."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from rest_bridge.application import build_asgi
+from tests.people import Person, person
+from tests.rest_bridge.harness import client_of, opened, settings_at
+from tools.app import App
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[App]:
+    async with opened(settings_at(tmp_path)) as app:
+        yield app
+
+
+@pytest.fixture
+async def browser(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+    async with client_of(build_asgi(app)) as client:
+        yield client
+
+
+@pytest.fixture
+async def ann(app: App) -> Person:
+    return await person(app, "ann")

@@ -1,0 +1,1 @@
+"""Attacks on a real server, over REST, MCP and the WebSocket alike."""

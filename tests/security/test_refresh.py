@@ -1,0 +1,67 @@
+"""Refresh tokens are worth one exchange. Whoever presents a spent one ends the session, thief or not."""
+
+import anyio
+import pytest
+
+from tests.people import Person
+from tests.security.harness import SURFACES, World, bearer
+
+pytestmark = pytest.mark.anyio
+
+REFRESH = "/api/auth/refresh"
+
+
+async def test_of_twenty_exchanges_at_once_at_most_one_succeeds_and_the_session_ends(world: World, ada: Person) -> None:
+    """An honest client must therefore send one exchange at a time; `docs/security.md` says so."""
+    answers: list[tuple[int, dict[str, str]]] = []
+
+    async def exchange() -> None:
+        answer = await world.post(REFRESH, {"refresh_token": ada.signed.refresh_token})
+        answers.append((answer.status_code, answer.json()))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(20):
+            tasks.start_soon(exchange)
+    won = [body for status, body in answers if status == 200]
+    assert len(won) <= 1
+    assert {status for status, _ in answers} <= {200, 401}
+    for body in won:
+        assert (await world.post(REFRESH, {"refresh_token": body["refresh_token"]})).status_code == 401
+        for surface in SURFACES:
+            assert not (await world.ask(surface, bearer(body["access_token"]))).admitted
+
+
+async def test_one_after_the_other_goes_on_for_long(world: World, ada: Person) -> None:
+    tokens = {"refresh_token": ada.signed.refresh_token}
+    for _ in range(10):
+        answer = await world.post(REFRESH, {"refresh_token": tokens["refresh_token"]})
+        assert answer.status_code == 200
+        tokens = answer.json()
+    assert (await world.ask("REST", bearer(tokens["access_token"]))).admitted
+
+
+async def test_a_thief_who_came_first_is_signed_out_by_the_owner(world: World, ada: Person) -> None:
+    stolen = (await world.post(REFRESH, {"refresh_token": ada.signed.refresh_token})).json()
+    assert (await world.ask("REST", bearer(stolen["access_token"]))).admitted
+    assert (await world.post(REFRESH, {"refresh_token": ada.signed.refresh_token})).status_code == 401
+    for surface in SURFACES:
+        assert not (await world.ask(surface, bearer(stolen["access_token"]))).admitted
+    assert (await world.post(REFRESH, {"refresh_token": stolen["refresh_token"]})).status_code == 401
+
+
+async def test_an_exchange_does_not_prolong_the_session(world: World, ada: Person) -> None:
+    before = (await world.send("GET", "/api/users/me/sessions", token=ada.token)).json()["sessions"][0]["expires_at"]
+    tokens = (await world.post(REFRESH, {"refresh_token": ada.signed.refresh_token})).json()
+    after = (await world.send("GET", "/api/users/me/sessions", token=tokens["access_token"])).json()["sessions"][0]
+    assert after["expires_at"] == before
+
+
+async def test_every_login_is_a_session_of_its_own(world: World, ada: Person) -> None:
+    from tests.people import PASSWORD
+
+    body = {"email": ada.email, "password": PASSWORD}
+    held = {"Cookie": f"engrain_access_token={ada.token}"}
+    made = [(await world.post("/api/auth/local/login", body, **held)).json() for _ in range(2)]
+    listed = (await world.send("GET", "/api/users/me/sessions", token=ada.token)).json()["sessions"]
+    assert len({session["id"] for session in listed}) == 3, "none is taken over from the cookie"
+    assert len({each["refresh_token"] for each in made}) == 2

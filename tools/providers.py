@@ -1,0 +1,39 @@
+"""Makes the sign-in providers of a server from its settings."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from auth.external.addresses import Destinations
+from auth.external.attempts import Attempts
+from auth.external.codehost import CodeHost, CodeHostSite
+from auth.external.oidc import OidcClient
+from auth.external.outbound import Outbound
+from auth.external.providers import Providers
+from stores.ledger import Ledger
+from tools.settings import Settings
+
+
+def build_providers(settings: Settings, ledger: Ledger, clock: Callable[[], datetime]) -> Providers:
+    """Make them; nothing is asked of anybody before the first sign-in."""
+    outbound = Outbound()
+    configured = settings.oidc.resolved() if settings.oidc else ()
+    site = _site(settings)
+    return Providers(
+        codehost=CodeHost(site, outbound) if site else None,
+        oidc={provider.name: OidcClient(provider, outbound, clock) for provider in configured},
+        attempts=Attempts(ledger, clock),
+        destinations=Destinations(settings.frontend_url),
+        outbound=outbound,
+    )
+
+
+def _site(settings: Settings) -> CodeHostSite | None:
+    values = (
+        settings.codehost_client_id,
+        settings.codehost_client_secret,
+        settings.codehost_authorize_url,
+        settings.codehost_token_url,
+        settings.codehost_api_url,
+    )
+    given = [value for value in values if value]
+    return CodeHostSite(*given) if len(given) == len(values) else None
