@@ -133,6 +133,11 @@ class Settings(BaseModel):
             )
         if self.mcp_auth_mode == "off" and not self.on_loopback:
             raise ValueError("ENGRAIN_MCP_AUTH_MODE=off is for loopback only: listen on 127.0.0.1 or set it to `auto`")
+        if self.mcp_auth_mode == "off" and (self.base_url or self.allowed_hosts or self.trusted_proxies):
+            raise ValueError(
+                "ENGRAIN_MCP_AUTH_MODE=off answers this machine only: unset ENGRAIN_BASE_URL, ENGRAIN_ALLOWED_HOSTS and"
+                " ENGRAIN_TRUSTED_PROXIES, or set it to `auto`"
+            )
         for proxy in self.trusted_proxies:
             if not _is_network(proxy):
                 raise ValueError(f"ENGRAIN_TRUSTED_PROXIES names {proxy!r}, which is no address and no network")
