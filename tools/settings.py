@@ -5,10 +5,10 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, field_validator, model_validator
 
 from auth.external.addresses import is_safe_to_call, is_web_address
 from stores.errors import InvalidSetting
@@ -72,7 +72,7 @@ class Settings(BaseModel):
     codehost_authorize_url: str | None = Field(None, description="Page of the code host where people sign in.")
     codehost_token_url: str | None = Field(None, description="Endpoint that exchanges codes for tokens.")
     codehost_api_url: str | None = Field(None, description="Address of the API that has `/user` and `/user/emails`.")
-    oidc: OidcSetting | None = Field(
+    oidc: Annotated[OidcSetting, WithJsonSchema({"type": "string"})] | None = Field(
         None, description="JSON with the OpenID Connect providers: see [Signing in by a provider](../sign-in.md)."
     )
 
