@@ -104,11 +104,18 @@ class Accounts:
             raise Forbidden("Your account belongs to no organization.", remediation="Ask for an invitation to one.")
         return self._start_session(user, memberships[0], origin)
 
+    def home_of(self, user_id: str) -> str | None:
+        """Return the organization in whose log stands what concerns an account alone: the user's personal one.
+
+        Of a user without one, it stands in the log of the server.
+        """
+        found = self.ledger.default_organization(user_id)
+        return found.id if found is not None and found.is_personal else None
+
     def _note_refusal(self, user: User | None, origin: Origin) -> None:
         """Write down a wrong password where the account's owner sees it; as much work where there is none."""
-        home = self.ledger.default_organization(user.id if user else "")
-        resource = user.id if user else None
-        draft = AuditDraft("session.refuse", home.id if home else None, None, resource, {}, origin.described())
+        home, resource = self.home_of(user.id if user else ""), user.id if user else None
+        draft = AuditDraft("session.refuse", home, None, resource, {}, origin.described())
         self.ledger.audit.append(draft)
 
     def refresh(self, refresh_token: str, origin: Origin = NOWHERE) -> SignedIn:

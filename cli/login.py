@@ -11,9 +11,9 @@ import typer
 from cli.client import CommandFailed, device, guarded, open_client
 from cli.client.address import is_in_clear
 from cli.client.browser import has_browser, open_in_browser
-from cli.client.client import Client, session_of
+from cli.client.client import Client, checked_token
 from cli.client.credentials import Credential
-from cli.client.failure import ExitCode, NotLoggedIn, Refused, Unreachable, shown, warn
+from cli.client.failure import ExitCode, NotLoggedIn, Refused, Unreachable, shown, understanding, warn
 from cli.client.server import JsonObject
 
 
@@ -43,9 +43,10 @@ def run_login(
 
 
 def _log_in_with_key(client: Client) -> None:
-    key = _secret("API key")
+    key = _secret("API key").strip()
     if not key.startswith("sk_"):
         raise CommandFailed("That is not an API key: they begin with sk_live_ or sk_test_.")
+    checked_token(key, "The API key")
     try:
         me = client.server.request("GET", "/api/auth/me", token=key)
     except Refused as refused:
@@ -57,7 +58,9 @@ def _log_in_with_key(client: Client) -> None:
         if refused.status != 401:
             raise
         raise NotLoggedIn(f"{client.server.address} does not accept this API key.", refused.remediation) from None
-    _keep(client, Credential("api_key", key, str(me["user"]["email"])), me)
+    with understanding(client.server.address):
+        credential = Credential("api_key", key, str(me["user"]["email"]))
+    _keep(client, credential, me)
 
 
 def _with_password(client: Client, email: str) -> JsonObject:
@@ -71,7 +74,7 @@ def _with_password(client: Client, email: str) -> JsonObject:
 
 
 def _with_browser(client: Client, environ: Mapping[str, str], no_browser: bool) -> JsonObject:
-    started = device.start(client.server, f"engrain on {platform.node() or 'an unnamed machine'}"[:100])
+    started = device.start(client.server, shown(f"engrain on {platform.node() or 'an unnamed machine'}")[:100])
     opened = not no_browser and has_browser(environ) and open_in_browser(started.page_with_code)
     minutes = max(1, round(started.expires_in_s / 60))
     first = "Your browser opens this address" if opened else "Open this address in a browser, on any device"
@@ -79,31 +82,33 @@ def _with_browser(client: Client, environ: Mapping[str, str], no_browser: bool) 
     typer.echo(
         f"Check that it shows the code {shown(started.user_code)}, and allow the login within {minutes} minutes."
     )
-    typer.echo("Waiting … (Ctrl-C stops)")
+    typer.echo("Waiting for the decision; Ctrl-C stops.")
     return device.Waiting(client.server, started).result()
 
 
 def _keep_session(client: Client, tokens: JsonObject) -> None:
-    _keep(client, session_of(tokens, str(tokens["user"]["email"])), tokens)
+    with understanding(client.server.address):
+        email = str(tokens["user"]["email"])
+    _keep(client, client.session_of(tokens, email), tokens)
 
 
 def _keep(client: Client, credential: Credential, who: JsonObject) -> None:
-    before = client.keep(credential)
-    if before is not None:
-        _end(client, before)
-    user, organization = who["user"], who["organization"]
-    typer.echo(
-        shown(
+    with understanding(client.server.address):
+        user, organization = who["user"], who["organization"]
+        said = (
             f"Logged in to {client.server.address} as {user['name']} <{user['email']}>, "
             f"in the organization {organization['name']} ({organization['slug']})."
         )
-    )
+    before = client.keep(credential)
+    if before is not None:
+        _end(client, before)
+    typer.echo(shown(said))
 
 
 def _secret(what: str) -> str:
     """Ask for a secret without showing it; from a pipe, read its first line."""
     if sys.stdin.isatty():
-        return str(typer.prompt(what, hide_input=True)).strip()
+        return str(typer.prompt(what, hide_input=True))
     text = sys.stdin.readline().rstrip("\r\n")
     if not text:
         raise CommandFailed(f"Standard input is empty, and the {what} is read from it.", code=ExitCode.USAGE)
@@ -148,8 +153,10 @@ def run_whoami(environ: Mapping[str, str], *, url: str | None, as_json: bool) ->
     def command() -> None:
         with open_client(environ, url=url) as client:
             me = client.call("GET", "/api/auth/me")
-            described = _described(client, me)
-        typer.echo(json.dumps(described, indent=2, ensure_ascii=False) if as_json else _text(described))
+            with understanding(client.server.address):
+                described = _described(client, me)
+                text = json.dumps(described, indent=2, ensure_ascii=False) if as_json else _text(described)
+        typer.echo(text)
 
     return guarded(command)
 

@@ -32,6 +32,9 @@ from tools.operation import Operation
 from tools.threads import in_thread
 from tools.version import VERSION
 
+_OF_MCP = ("Mcp-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name", "Last-Event-ID")
+"""Headers that MCP clients in a browser send."""
+
 
 def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starlette:
     """Make the ASGI application that serves these operations over REST, WebSocket and MCP."""
@@ -95,7 +98,10 @@ def _cors(origins: Iterable[str]) -> list[Middleware]:
             allow_origins=allowed,
             allow_credentials="*" not in allowed,
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "X-Request-ID"],
-            expose_headers=["X-Request-ID", "X-Engrain-Version", "Idempotency-Replayed", "Retry-After"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "X-Request-ID", *_OF_MCP],
+            expose_headers=[
+                *("X-Request-ID", "X-Engrain-Version", "Idempotency-Replayed", "Retry-After"),
+                *("Mcp-Session-Id", "WWW-Authenticate"),
+            ],
         )
     ]

@@ -61,7 +61,7 @@ _UNCACHED = {"Cache-Control": "no-store"}
 _STRING: Schema = {"type": "string"}
 _READINESS: Schema = {
     "type": "object",
-    "required": ["status", "dependencies", "indexes"],
+    "required": ["status", "dependencies", "indexes", "warnings"],
     "properties": {
         "status": {"enum": ["ready", "not_ready"]},
         "dependencies": {
@@ -89,6 +89,11 @@ _READINESS: Schema = {
                     "state": _STRING,
                 },
             },
+        },
+        "warnings": {
+            "type": "array",
+            "items": _STRING,
+            "description": "What an operator should know about the settings.",
         },
     },
 }

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
+import structlog
 import uvicorn
 from starlette.types import ASGIApp
 
@@ -16,6 +17,7 @@ from rest_bridge.application import build_asgi
 from rest_bridge.protocol import BoundedProtocol
 from stores.errors import InvalidSetting
 from tools.app import open_app
+from tools.health import OPEN_MCP
 from tools.logs import LogRing, configure_logs
 from tools.settings import Settings
 
@@ -26,6 +28,8 @@ SWITCH_INTERVAL_S = 0.001
 ARENAS = 2
 _M_ARENA_MAX = -8
 """The number of this option in glibc's malloc.h."""
+
+log = structlog.get_logger()
 
 Listening = Callable[[str], None]
 
@@ -65,6 +69,8 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     ring = LogRing()
     configure_logs(settings.log_level, settings.log_format, ring)
+    if settings.mcp_auth_mode == "off":
+        log.warning("mcp_without_authentication", logger="server", warning=OPEN_MCP)
     async with open_app(settings, logs=ring) as app:
 
         def announce() -> None:

@@ -9,6 +9,7 @@ from stores.indexer import IndexStatus
 from tools.app import App
 from tools.version import VERSION
 
+OPEN_MCP = "/mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off): whoever reaches it is the first admin."
 _WORST = ("ready", "catching_up", "rebuilding", "failed")
 
 
@@ -29,6 +30,7 @@ def readiness(app: App) -> dict[str, Any]:
         "version": VERSION,
         "dependencies": dependencies,
         "indexes": _indexes(app.indexer.status()),
+        "warnings": [OPEN_MCP] if app.settings.mcp_auth_mode == "off" else [],
     }
 
 

@@ -86,7 +86,8 @@ class Mailer:
         message["Subject"] = letter.subject
         message["Date"] = self._clock()
         message["Auto-Submitted"] = "auto-generated"
-        message.set_content(letter.text)
+        # Plain where it can be: an operator reads a letter that was kept, and long addresses stay whole.
+        message.set_content(letter.text, cte="7bit" if letter.text.isascii() else None)
         return message
 
     def _keep(self, message: EmailMessage) -> None:

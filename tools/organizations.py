@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, StringConstraints
 from auth.accounts import SignedIn
 from auth.principal import Principal
 from auth.rights import require_admin, require_owner, require_session
-from stores.errors import InvalidRequest, NotFound
+from stores.errors import Forbidden, InvalidRequest, NotFound
 from stores.records import Organization, Role
 from tools.account import MeRequest, OrganizationView, TokensView
 from tools.app import App
@@ -139,6 +139,8 @@ async def create_organization(app: App, call: Call, request: CreateOrganizationR
     def create() -> SignedIn:
         session_id = require_session(call.caller)
         name = request.name.strip()
+        if request.slug:
+            _require_unbound(app, call.caller, request.slug)
         slug = request.slug or _free_slug(app, name)
         organization = Organization(str(uuid.uuid4()), name, slug, is_personal=False, created_at=app.clock())
         audit = deed(call, "organization.create", organization.id, organization.id)
@@ -158,9 +160,26 @@ def slug_of(name: str, otherwise: str) -> str:
 def _free_slug(app: App, name: str) -> str:
     """Make a slug of a name; one that is taken, or reads like that of a personal organization, gets a unique end."""
     slug = slug_of(name, "org")
-    if slug.startswith("u-") or app.ledger.organization_by_slug(slug) is not None:
+    if slug.startswith("u-") or slug in _bound_slugs(app) or app.ledger.organization_by_slug(slug) is not None:
         slug = f"org-{slug}-{uuid.uuid4().hex[:8]}"
     return slug
+
+
+def _bound_slugs(app: App) -> frozenset[str]:
+    return app.settings.oidc.organization_slugs if app.settings.oidc else frozenset()
+
+
+def _require_unbound(app: App, caller: Principal, *slugs: str) -> None:
+    """Keep the slugs that providers sign in to: whoever took one over would be sent the people of another company.
+
+    Raises:
+        Forbidden: A slug is that of a provider's organization, and the caller is no admin of the server.
+    """
+    if not caller.user.is_admin and (bound := _bound_slugs(app) & set(slugs)):
+        raise Forbidden(
+            f"A sign-in provider is bound to the slug {min(bound)}.",
+            remediation="Choose another slug, or ask an admin of the server.",
+        )
 
 
 async def get_organization(app: App, call: Call, request: OrganizationRequest) -> MembershipView:
@@ -177,6 +196,8 @@ async def update_organization(app: App, call: Call, request: UpdateOrganizationR
         given: list[JsonValue] = [name for name in ("name", "slug") if getattr(request, name) is not None]
         if not given:
             raise InvalidRequest("Nothing to change.", remediation="Send at least one of name, slug.")
+        if request.slug is not None and request.slug != organization.slug:
+            _require_unbound(app, call.caller, request.slug, organization.slug)
         edited = app.ledger.edit_organization(
             organization.id,
             name=request.name.strip() if request.name else None,

@@ -11,7 +11,7 @@ from stores.errors import InvalidRequest
 from stores.records import User
 from tools.account import Email, NewSecret, require_local_auth
 from tools.app import App
-from tools.deeds import deed, home_of
+from tools.deeds import deed
 from tools.mail import Letter
 from tools.operation import Call, Nothing, Operation, Request, Result, Route
 from tools.threads import in_thread
@@ -84,7 +84,7 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
                 remediation="Ask for a new password reset and use the newest mail.",
             )
         password_hash = app.accounts.passwords.hash(request.new_password)
-        audit = deed(call, "user.password_reset", home_of(app.ledger, user.id), user.id)
+        audit = deed(call, "user.password_reset", app.accounts.home_of(user.id), user.id)
         return app.ledger.reset_password(stored, password_hash, replace(audit, actor_id=user.id))
 
     user = await in_thread(reset)

@@ -13,7 +13,7 @@ from stores.errors import NotFound
 from stores.ledger.links import CODEHOST
 from tools.account import MeRequest, NewSecret, Secret, require_local_auth
 from tools.app import App
-from tools.deeds import deed, home_of
+from tools.deeds import deed
 from tools.operation import Call, Nothing, Operation, Request, Result, Route
 from tools.threads import in_thread
 
@@ -98,7 +98,7 @@ async def change_password(app: App, call: Call, request: PasswordRequest) -> Not
 
     def replace() -> None:
         user_id = call.caller.user_id
-        audit = deed(call, "user.password_change", home_of(app.ledger, user_id), user_id)
+        audit = deed(call, "user.password_change", app.accounts.home_of(user_id), user_id)
         replace_password(app.accounts, call.caller, request.current_password, request.new_password, audit)
 
     await in_thread(replace)

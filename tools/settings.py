@@ -5,10 +5,10 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, field_validator, model_validator
 
 from auth.external.addresses import is_safe_to_call, is_web_address
 from stores.errors import InvalidSetting
@@ -72,7 +72,7 @@ class Settings(BaseModel):
     codehost_authorize_url: str | None = Field(None, description="Page of the code host where people sign in.")
     codehost_token_url: str | None = Field(None, description="Endpoint that exchanges codes for tokens.")
     codehost_api_url: str | None = Field(None, description="Address of the API that has `/user` and `/user/emails`.")
-    oidc: OidcSetting | None = Field(
+    oidc: Annotated[OidcSetting, WithJsonSchema({"type": "string"})] | None = Field(
         None, description="JSON with the OpenID Connect providers: see [Signing in by a provider](../sign-in.md)."
     )
 
@@ -133,6 +133,11 @@ class Settings(BaseModel):
             )
         if self.mcp_auth_mode == "off" and not self.on_loopback:
             raise ValueError("ENGRAIN_MCP_AUTH_MODE=off is for loopback only: listen on 127.0.0.1 or set it to `auto`")
+        if self.mcp_auth_mode == "off" and (self.base_url or self.allowed_hosts or self.trusted_proxies):
+            raise ValueError(
+                "ENGRAIN_MCP_AUTH_MODE=off answers this machine only: unset ENGRAIN_BASE_URL, ENGRAIN_ALLOWED_HOSTS and"
+                " ENGRAIN_TRUSTED_PROXIES, or set it to `auto`"
+            )
         for proxy in self.trusted_proxies:
             if not _is_network(proxy):
                 raise ValueError(f"ENGRAIN_TRUSTED_PROXIES names {proxy!r}, which is no address and no network")

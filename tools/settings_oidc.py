@@ -71,6 +71,11 @@ class OidcSetting(BaseModel):
         """The environment variables that hold the clients' secrets."""
         return frozenset(provider.client_secret_env for provider in self.providers)
 
+    @property
+    def organization_slugs(self) -> frozenset[str]:
+        """The organizations that the providers sign in to."""
+        return frozenset(provider.organization_slug for provider in self.providers)
+
     def resolved(self) -> tuple[OidcProvider, ...]:
         """Every provider with what holds for it; a secret that the environment lacks is None."""
         return tuple(

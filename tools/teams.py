@@ -123,7 +123,7 @@ async def create_team(app: App, call: Call, request: CreateTeamRequest) -> TeamV
             description=request.description.strip(),
             created_at=app.clock(),
         )
-        app.ledger.teams.create(team, deed(call, "team.create", organization_id, team.id))
+        app.ledger.teams.create(team, deed(call, "team.create", organization_id, team.id, {"slug": team.slug}))
         return team
 
     return _view(call.caller, await in_thread(write))
@@ -163,7 +163,8 @@ async def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
     def write() -> list[ProjectNews]:
         require_session(call.caller)
         organization_id = call.caller.organization_id
-        audit = deed(call, "team.delete", organization_id, request.team_id)
+        slug = present_team(app, call.caller, request.team_id).slug
+        audit = deed(call, "team.delete", organization_id, request.team_id, {"slug": slug})
         users = [each.user.id for each in app.ledger.teams.members(organization_id, request.team_id)]
         projects = set(app.ledger.teams.projects(organization_id, request.team_id))
 

@@ -92,7 +92,8 @@ class Entrance:
                 remediation="Let the provider verify the address; until then sign in as you did before.",
             )
         link = ExternalIdentity(person.link_provider, person.subject, user.id, person.email, now)
-        return ledger.link_user(link, reclaim=True, audit=self._deed("user.link", None, user.id, user.id, details))
+        home = self.accounts.home_of(user.id)
+        return ledger.link_user(link, reclaim=True, audit=self._deed("user.link", home, user.id, user.id, details))
 
     def _create(self, person: Vouched, email: str, now: datetime) -> User:
         user_id, name = str(uuid.uuid4()), person.name or email.partition("@")[0]
@@ -111,7 +112,7 @@ class Entrance:
             str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now
         )
         link = ExternalIdentity(person.link_provider, person.subject, user_id, email, now)
-        audit = self._deed("user.create", None, user_id, user_id, {"provider": self.provider})
+        audit = self._deed("user.create", personal.id, user_id, user_id, {"provider": self.provider})
         return self.accounts.ledger.create_account(user, personal, link, audit)
 
     def _start(self, user: User, organization: Organization, lifetime: timedelta | None = None) -> Session:

@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from cli.client.address import DEFAULT, server_address
 from cli.client.credentials import Credential, CredentialFile, Credentials
-from cli.client.failure import NotLoggedIn, Refused, warn
+from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, understanding, warn
 from cli.client.server import JsonObject, Server
 from tools.client_settings import ClientSettings, read_client_settings
 
@@ -44,7 +43,8 @@ class Client:
             Unreachable: No Engrain server answers.
         """
         if self.settings.token is not None:
-            return self._call_with_setting(method, path, body, self.settings.token)
+            token = checked_token(self.settings.token, "ENGRAIN_TOKEN")
+            return self._call_with_setting(method, path, body, token)
         credential = self.kept()
         if credential is None:
             raise NotLoggedIn(f"You are not logged in to {self.server.address}.", f"Log in: {self.login_command}")
@@ -93,7 +93,7 @@ class Client:
                 raise
             self.file.write(credentials.without_server(self.server.address))
             raise self._ended(current) from None
-        renewed = session_of(tokens, current.email)
+        renewed = self.session_of(tokens, current.email)
         self.file.write(credentials.with_server(self.server.address, renewed))
         return renewed
 
@@ -104,6 +104,21 @@ class Client:
                 f"Make a new one, or log in: {self.login_command}",
             )
         return NotLoggedIn(f"Your session at {self.server.address} has ended.", f"Log in again: {self.login_command}")
+
+    def session_of(self, tokens: JsonObject, email: str) -> Credential:
+        """Make a credential of what the server answers to a login or a refresh.
+
+        Raises:
+            Unreachable: There are no tokens in it.
+        """
+        with understanding(self.server.address):
+            return Credential(
+                kind="session",
+                token=str(tokens["access_token"]),
+                email=email,
+                refresh_token=str(tokens["refresh_token"]),
+                expires_at=int(time.time()) + int(tokens["expires_in"]),
+            )
 
     def keep(self, credential: Credential) -> Credential | None:
         """Keep a credential for this server, which is the default one from now on; return the one before."""
@@ -141,15 +156,19 @@ def open_client(environ: Mapping[str, str], *, url: str | None = None) -> Iterat
         server.close()
 
 
-def session_of(tokens: Mapping[str, Any], email: str) -> Credential:
-    """Make a credential of what the server answers to a login or a refresh."""
-    return Credential(
-        kind="session",
-        token=str(tokens["access_token"]),
-        email=email,
-        refresh_token=str(tokens["refresh_token"]),
-        expires_at=int(time.time()) + int(tokens["expires_in"]),
-    )
+def checked_token(text: str, where: str) -> str:
+    """Pass on what can be a token or a key.
+
+    Raises:
+        CommandFailed: It holds what neither does.
+    """
+    if not text.isascii() or not text.isprintable() or " " in text:
+        raise CommandFailed(
+            f"{where} holds a character that no token and no key has.",
+            "Was it copied as a whole, and nothing else?",
+            code=ExitCode.USAGE,
+        )
+    return text
 
 
 def is_over(credential: Credential) -> bool:

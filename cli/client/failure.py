@@ -1,6 +1,7 @@
 """What goes wrong in a command: a sentence, the way out, and the exit code."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 
 import typer
@@ -51,6 +52,22 @@ class Refused(CommandFailed):
         self.error = error
         """The stable code of the refusal."""
         self.retry_after_s = retry_after_s
+
+
+@contextmanager
+def understanding(address: str) -> Iterator[None]:
+    """Say in a sentence that an answer lacks what it should hold.
+
+    Raises:
+        Unreachable: It does.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError):
+        raise Unreachable(
+            f"{address} gave an answer that this command does not understand.",
+            "Are this program and the server of one version? `engrain version` says what this one is.",
+        ) from None
 
 
 def shown(text: str) -> str:

@@ -78,6 +78,16 @@ MEANINGS = {
     "invalid_api_key_project_scope": "An API key can be narrowed to projects that its maker can read.",
     "invalid_api_key_memory_space_scope": "An API key can be narrowed to memory spaces that its maker belongs to.",
     "local_auth_disabled": "Signing in with e-mail and password is switched off (`ENGRAIN_LOCAL_AUTH_ENABLED`).",
+    "provider_unavailable": "A sign-in provider is down, slow or overloaded.",
+    "provider_answer_invalid": "A sign-in provider answered with something that makes no sense or may not be.",
+    "oidc_id_token_invalid": "The provider's ID token is not signed by it, not for this sign-in, or out of date.",
+    "oidc_sign_in_refused": "The provider answered with an error, or does not accept the code.",
+    "codehost_sign_in_refused": "The code host answered with an error, or does not accept the code.",
+    "oidc_subject_incomplete": "The provider's claims do not say which account there it is.",
+    "oidc_missing_role": "The provider's role claim gives no role in its organization.",
+    "oidc_client_secret_missing": "The environment variable that `client_secret_env` names is not set.",
+    "oidc_organization_missing": "The organization that the provider signs in to does not exist.",
+    "oidc_silent_refresh_disabled": "The provider does not refresh sessions silently.",
     "signup_disabled": "Signing up is switched off (`ENGRAIN_SIGNUP_ENABLED`).",
 }
 """What the places that raise these do not say well enough."""

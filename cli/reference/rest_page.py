@@ -78,6 +78,8 @@ def _facts(operation: Operation, route: Route) -> str:
     facts = [f"Answers {route.status} with {answer}."]
     roles = sorted(operation.roles or (), key=("owner", "admin", "member", "viewer").index)
     facts.append(f"For {spoken([role.capitalize() for role in roles])}." if roles else "Needs no authentication.")
+    if route.takes_form:
+        facts.append("Takes a form as well as JSON.")
     if operation.mutates:
         facts.append("Repeatable.")
     if route.rate:

@@ -142,9 +142,9 @@ def _choice(organizations: list[tuple[Organization, Role]], current: str) -> str
 
 def destination_name(redirect_uri: str) -> str:
     """Say in words where an answer goes."""
-    if is_loopback(redirect_uri):
-        return "a program on this computer"
     parts = urlsplit(redirect_uri)
+    if is_loopback(redirect_uri):
+        return f"a program on this computer ({parts.netloc})"
     return parts.netloc if parts.scheme == "https" else f"the program that opens {parts.scheme}: links"
 
 

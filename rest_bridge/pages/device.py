@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from pydantic_core import from_json
 from starlette.responses import Response
@@ -13,7 +13,7 @@ from rest_bridge.pages.endpoint import Page
 from rest_bridge.pages.forms import parse_pairs, read_form
 from rest_bridge.pages.layout import field, hidden, render, text
 from rest_bridge.pages.login import AGAIN
-from rest_bridge.pages.visitors import LOGIN_PATH, to_login, visitor_of
+from rest_bridge.pages.visitors import LOGIN_PATH, see, to_login, visitor_of
 from stores.errors import EngrainError, NotFound, ValidationFailed
 from tools.device import PAGE
 
@@ -38,9 +38,13 @@ class DevicePage(Page):
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
         """Do what was decided."""
-        if visitor_of(scope) is None:
+        visitor = visitor_of(scope)
+        if visitor is None:
             return to_login(scope)
         given = await read_form(scope, receive)
+        if given.get("visitor") != visitor.user_id:
+            # Somebody else has signed in since: whoever decides must see as whom.
+            return see(f"{PAGE}?{urlencode({'user_code': given.get('user_code', '')})}")
         if given.get("decision") not in ("allow", "deny"):
             raise ValidationFailed("Neither Allow nor Deny was chosen.", details={"field": "form.decision"})
         fields = {
@@ -89,6 +93,7 @@ def _decision_form(
         "this code, deny it: whoever sent it would get into your account.</p>"
         f'<form method="post" action="{PAGE}">'
         + hidden("user_code", user_code)
+        + hidden("visitor", visitor.user_id)
         + _organization_choice(visitor, organizations)
         + '<button class="act" name="decision" value="allow">Allow</button>'
         '<button name="decision" value="deny">Deny</button></form>'

@@ -23,7 +23,7 @@ h1{font-size:1.35rem;line-height:1.25;margin:0 0 .75rem}
 h2{font-size:1rem;margin:1.25rem 0 .35rem}
 p{margin:.5rem 0}
 ul{margin:.35rem 0;padding-left:1.25rem}
-label,legend{font-weight:600}
+label,legend{font-weight:600;padding:0}
 fieldset{border:0;margin:1.25rem 0 0;padding:0}
 fieldset label{display:flex;gap:.6rem;align-items:baseline;font-weight:400;padding:.45rem 0}
 .field{margin:.9rem 0}

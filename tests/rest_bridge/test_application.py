@@ -1,9 +1,12 @@
 """The real catalogue over HTTP: a walk through it, and its document held against its behaviour."""
 
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx2
@@ -18,7 +21,7 @@ from tests.rest_bridge.harness import assert_envelope, client_of
 from tests.rest_bridge.test_docs_page import Page
 from tools.app import App
 from tools.catalogue import OPERATIONS
-from tools.launch import server_process
+from tools.launch import ServerProcess, server_process
 
 pytestmark = pytest.mark.anyio
 
@@ -93,33 +96,58 @@ def test_every_parameter_of_the_catalogue_is_described() -> None:
     assert not silent
 
 
-@pytest.mark.slow
-def test_schemathesis_finds_no_difference_between_the_document_and_the_server(tmp_path: Path) -> None:
+ENDING = ("create_organization", "log_out", "delete_me")
+"""What these do to the session that they are called with is their purpose: each call of them needs one of its own."""
+
+
+def fuzz(server: ServerProcess, folder: Path, *options: str, hooks: str = "") -> None:
+    """Call the operations of a server with what fits its document and what does not, and compare the answers."""
+    environ = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    environ |= {"SCHEMATHESIS_HOOKS": hooks, "FUZZED_SERVER": server.address} if hooks else {}
+    found = subprocess.run(
+        [
+            *(str(Path(sys.executable).with_name("schemathesis")), "run", f"{server.address}/api/openapi.json"),
+            # Valid data may be refused for reasons that no schema says: an unknown project, an address that is taken.
+            *("--checks", "all", "--exclude-checks", "positive_data_acceptance"),
+            *("--phases", "coverage,fuzzing", "--seed", "7", "--no-color", *options),
+        ],
+        env=environ,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert found.returncode == 0, found.stdout[-6000:] + found.stderr[-2000:]
+
+
+@pytest.fixture
+def fuzzed(tmp_path: Path) -> Iterator[ServerProcess]:
     environ = {
         "ENGRAIN_EMBEDDING_PROVIDER": "none",
         "ENGRAIN_RATE_LIMIT_ENABLED": "false",
         "ENGRAIN_LOG_LEVEL": "error",
     }
     with server_process(tmp_path / "data", environ=environ) as server:
-        signed_up = httpx2.post(f"{server.address}/api/auth/local/signup", json=ACCOUNT, trust_env=False)
-        # Valid data may be refused for reasons that no schema says: an unknown project, an address that is taken.
-        found = subprocess.run(
-            [
-                *(str(Path(sys.executable).with_name("schemathesis")), "run", f"{server.address}/api/openapi.json"),
-                *("--header", f"Authorization: Bearer {signed_up.json()['access_token']}"),
-                *("--checks", "all", "--exclude-checks", "positive_data_acceptance"),
-                # What these do to the session that all others need is their purpose.
-                *(
-                    "--exclude-operation-id-regex",
-                    "^(log_out|end_session|delete_me|(create|switch|delete)_organization)$",
-                ),
-                *("--phases", "coverage,fuzzing", "--max-examples", "10", "--seed", "7", "--no-color"),
-            ],
-            env={name: value for name, value in os.environ.items() if "proxy" not in name.lower()},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=500,
-            check=False,
-        )
-    assert found.returncode == 0, found.stdout[-6000:]
+        yield server
+
+
+@pytest.mark.slow
+def test_schemathesis_finds_no_difference_between_the_document_and_the_server(
+    fuzzed: ServerProcess, tmp_path: Path
+) -> None:
+    signed_up = httpx2.post(f"{fuzzed.address}/api/auth/local/signup", json=ACCOUNT, trust_env=False)
+    fuzz(
+        *(fuzzed, tmp_path, "--header", f"Authorization: Bearer {signed_up.json()['access_token']}"),
+        *("--exclude-operation-id-regex", f"^({'|'.join(ENDING)})$", "--max-examples", "10"),
+    )
+
+
+@pytest.mark.slow
+def test_schemathesis_finds_no_difference_where_a_call_ends_its_session(fuzzed: ServerProcess, tmp_path: Path) -> None:
+    shutil.copy(Path(__file__).with_name("fresh_sessions.py"), tmp_path)
+    options = ("--include-operation-id-regex", f"^({'|'.join(ENDING)})$", "--max-examples", "5")
+    fuzz(fuzzed, tmp_path, *options, hooks="fresh_sessions")
+    with closing(sqlite3.connect(tmp_path / "data" / "ledger.sqlite")) as ledger:
+        done = {action for (action,) in ledger.execute("SELECT DISTINCT action FROM audit_entries")}
+    assert {"organization.create", "session.end", "user.delete"} <= done

@@ -159,6 +159,7 @@ async def test_an_invitation_is_mailed_with_all_that_accepting_takes(
     letter = mailed(app, email)
     assert letter["Subject"].strip() == "Ada invites you to Shady Bcc: x@y.org https: //evil.example/ on Engrain"
     assert letter["Bcc"] is None
+    assert made.json()["invitation"]["accept_url"] in letter.as_string(), "whole, for whoever reads the file"
     address = made.json()["invitation"]["accept_url"]
     text = letter.get_content()
     assert {address} == set(re.findall(r"\S*://\S+", text)) - {"//evil.example/"}

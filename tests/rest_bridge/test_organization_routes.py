@@ -178,6 +178,25 @@ async def test_the_last_owner_stays(client: httpx2.AsyncClient, app: App, ada: P
     assert (await client.get("/api/auth/me", headers=ada.bearer)).status_code == 401
 
 
+@pytest.mark.parametrize(("method", "body"), [("PATCH", {"role": "member"}), ("DELETE", None)])
+async def test_of_two_owners_who_turn_on_each_other_at_once_one_stays(
+    client: httpx2.AsyncClient, app: App, ada: Person, method: str, body: dict[str, Any] | None
+) -> None:
+    path, other = f"{path_of(app, ada)}/members", joined(app, ada, "owner")
+    statuses = []
+
+    async def turn_on(actor: Person, target: Person) -> None:
+        answer = await client.request(method, f"{path}/{target.user_id}", json=body, headers=actor.bearer)
+        statuses.append(answer.status_code)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(turn_on, ada, other)
+        tasks.start_soon(turn_on, other, ada)
+    assert statuses.count(200) == 1
+    assert set(statuses) <= {200, 401, 403, 404}
+    assert [each.role for each in app.ledger.members(ada.organization_id)].count("owner") == 1
+
+
 async def test_a_change_of_rights_is_announced_and_holds_for_open_sockets(
     client: httpx2.AsyncClient, app: App, ada: Person
 ) -> None:

@@ -17,7 +17,7 @@ from anyio.abc import SocketStream
 from websockets.sync.client import connect
 
 from rest_bridge.server import address_of, bind
-from stores.errors import InvalidSetting
+from stores.errors import InvalidSetting, Unavailable
 from tests.rest_bridge.harness import Person, serving
 from tests.rest_bridge.notes import Notes
 from tools.app import App
@@ -226,3 +226,17 @@ def test_a_second_server_on_one_folder_says_who_is_there(tmp_path: Path) -> None
         )
         assert second.returncode == 1
         assert server.address in second.stderr
+
+
+def test_mcp_without_authentication_is_said_loudly_and_listens_on_this_machine_only(tmp_path: Path) -> None:
+    environ = {"ENGRAIN_EMBEDDING_PROVIDER": "none", "ENGRAIN_MCP_AUTH_MODE": "off"}
+    with server_process(tmp_path / "open", environ=environ) as server:
+        assert server.address.startswith("http://127.0.0.1:")
+        ready = httpx2.get(f"{server.address}/api/health/ready", trust_env=False).json()
+        assert "WITHOUT authentication" in "".join(ready["warnings"])
+        said = server.log.read_text()
+        assert "Warning: /mcp is served WITHOUT authentication" in said
+        assert "warning" in next(line for line in said.splitlines() if "mcp_without_authentication" in line)
+    environ |= {"ENGRAIN_HOST": "192.0.2.1", "ENGRAIN_JWT_SECRET": "s" * 32}
+    with pytest.raises(Unavailable, match="loopback only"), server_process(tmp_path / "refused", environ=environ):
+        pass

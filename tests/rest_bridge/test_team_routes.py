@@ -78,6 +78,7 @@ async def test_a_team_is_made_renamed_listed_and_deleted(client: httpx2.AsyncCli
     assert_envelope(await client.get(one, headers=ada.bearer), 404, "not_found")
     entries = app.ledger.audit.entries(AuditQuery(ada.organization_id, action="team."))
     assert [entry.draft.action for entry in entries] == ["team.delete", "team.update", "team.create", "team.create"]
+    assert entries[0].draft.details == {"slug": "kernel"}
     assert entries[1].draft.details == {"changed": ["slug", "description"]}
 
 

@@ -14,6 +14,7 @@ from tests.people import PASSWORD, Person
 from tests.rest_bridge.harness import Person as Somebody
 from tests.rest_bridge.harness import listening, opened, settings_at, sign_up
 from tests.security.harness import CountingHasher, World, world_of
+from tools.catalogue import OPERATIONS
 from tools.threads import in_thread
 
 pytestmark = pytest.mark.anyio
@@ -203,6 +204,19 @@ async def test_a_record_of_another_organization_is_as_absent_as_one_that_never_w
 async def limited(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     async with opened(settings_at(tmp_path_factory.mktemp("limited"))) as app, world_of(app) as world:
         yield world
+
+
+UNLIMITED = {
+    "log_out": "it ends a session that the caller proves to hold",
+    "providers": "it reads settings",
+    "codehost_callback": "it needs a state that this server made",
+    "oidc_callback": "it needs a state that this server made",
+}
+
+
+def test_whatever_anybody_may_do_without_an_account_is_limited() -> None:
+    public = [each for each in OPERATIONS if each.roles is None and each.route is not None]
+    assert {each.name for each in public if each.route and each.route.rate is None} == set(UNLIMITED)
 
 
 def variations(number: int) -> dict[str, str]:

@@ -193,3 +193,34 @@ async def test_no_path_leads_out(world: World, ada: Person, path: str) -> None:
 async def test_no_organization_takes_a_name_that_is_a_path(world: World, ada: Person, slug: str) -> None:
     made = await world.post("/api/orgs", {"name": "n", "slug": slug}, ada.token)
     assert made.status_code == 422, made.text
+
+
+TIRING = {
+    "deep lists": b"[" * 200_000,
+    "deep objects": b'{"a":' * 100_000,
+    "deep and closed": b'{"query": ' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+    "endless integer": b'{"query": "x", "limit": ' + b"9" * 100_000 + b"}",
+    "endless exponent": b'{"query": "x", "limit": 1e999999999}',
+    "no number": b'{"query": "x", "limit": NaN}',
+    "one name many times": b"{" + b'"query": "x", ' * 20_000 + b'"query": "x"}',
+    "many names": b"{" + b",".join(b'"n%d": 1' % number for number in range(50_000)) + b"}",
+    "null character": b'{"query": "a\\u0000b"}',
+    "lone surrogate": b'{"query": "\\ud800"}',
+    "not UTF-8": b'{"query": "\xff"}',
+    "UTF-16": '{"query": "x"}'.encode("utf-16"),
+    "byte order mark": b'\xef\xbb\xbf{"query": "x"}',
+}
+
+
+@pytest.mark.parametrize("body", TIRING.values(), ids=TIRING)
+async def test_a_body_that_tires_parsers_is_an_error_of_its_sender(world: World, ada: Person, body: bytes) -> None:
+    headers = {"Authorization": f"Bearer {ada.token}", "Content-Type": "application/json", "Accept": "application/json"}
+    called = (
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": %b}}' % body
+    )
+    for path, sent in (("/api/search", body), ("/mcp", body), ("/mcp", called), ("/register", body)):
+        answer = await world.http.post(path, content=sent, headers=headers)
+        assert answer.status_code < 500, (path, answer.text[:200])
+    async with world.socket([("Authorization", headers["Authorization"])]) as socket:
+        await socket.send(body[:30_000].decode("latin-1"))
+        assert "error" in str(await socket.recv())

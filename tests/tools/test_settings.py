@@ -21,17 +21,39 @@ def test_names_map_to_the_environment_and_options_win(tmp_path: Path) -> None:
     assert (settings.data_dir, settings.rate_limit_enabled, settings.port) == (tmp_path, False, 2)
 
 
+@pytest.mark.parametrize("host", ["::", "192.168.1.5", "2001:db8::1", "engrain.example", "localhost.example"])
+def test_mcp_without_authentication_listens_on_loopback_only(host: str) -> None:
+    open_mcp = {"ENGRAIN_JWT_SECRET": SECRET, "ENGRAIN_MCP_AUTH_MODE": "off"}
+    with pytest.raises(InvalidSetting, match="loopback only"):
+        read_settings({**open_mcp, "ENGRAIN_HOST": host})
+    for own in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
+        assert read_settings({**open_mcp, "ENGRAIN_HOST": own})[0].mcp_auth_mode == "off"
+
+
 @pytest.mark.parametrize(
     ("environ", "sentence"),
     [
         ({"ENGRAIN_JWT_SECRET": "short"}, "fewer than 32 characters"),
         ({"ENGRAIN_HOST": "0.0.0.0"}, "ENGRAIN_JWT_SECRET is needed to listen on 0.0.0.0"),  # noqa: S104 - the point
         ({"ENGRAIN_HOST": "10.0.0.1", "ENGRAIN_JWT_SECRET": SECRET, "ENGRAIN_MCP_AUTH_MODE": "off"}, "loopback only"),
+        ({"ENGRAIN_BASE_URL": "https://a.example", "ENGRAIN_MCP_AUTH_MODE": "off"}, "this machine only"),
+        ({"ENGRAIN_ALLOWED_HOSTS": "*", "ENGRAIN_MCP_AUTH_MODE": "off"}, "this machine only"),
+        ({"ENGRAIN_TRUSTED_PROXIES": "127.0.0.1", "ENGRAIN_MCP_AUTH_MODE": "off"}, "this machine only"),
         ({"ENGRAIN_PORT": "http"}, "ENGRAIN_PORT=http is not valid"),
         ({"ENGRAIN_EMBEDDING_PROVIDER": "openai"}, "ENGRAIN_EMBEDDING_MODEL is needed"),
         ({"ENGRAIN_RATE_LIMIT_ENABLED": "perhaps"}, "ENGRAIN_RATE_LIMIT_ENABLED=perhaps is not valid"),
     ],
-    ids=["short secret", "open host", "open MCP", "word for a port", "model missing", "no boolean"],
+    ids=[
+        "short secret",
+        "open host",
+        "open MCP",
+        "public",
+        "any host",
+        "proxied",
+        "word for a port",
+        "model missing",
+        "no boolean",
+    ],
 )
 def test_an_impossible_setting_is_refused_in_a_sentence(environ: dict[str, str], sentence: str) -> None:
     with pytest.raises(InvalidSetting, match=sentence):

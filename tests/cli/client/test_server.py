@@ -6,11 +6,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
+from cli.client.client import Client
+from cli.client.credentials import CredentialFile
 from cli.client.failure import CommandFailed, ExitCode, Refused, Unreachable, shown
 from cli.client.server import Server
+from tools.client_settings import ClientSettings
 
 JSON = {"Content-Type": "application/json"}
 OURS = JSON | {"X-Engrain-Version": "0.1.0"}
@@ -141,6 +145,15 @@ def test_cookies_of_an_answer_are_not_sent_back() -> None:
         server = Server(address)
         server.request("GET", "/")
         assert list(server._client().cookies.jar) == []
+        server.close()
+
+
+def test_an_answer_without_tokens_is_no_login(tmp_path: Path) -> None:
+    with answering(200, OURS, b'{"user": {"email": 5}}') as address:
+        server = Server(address)
+        client = Client(server, CredentialFile(tmp_path), ClientSettings())
+        with pytest.raises(Unreachable, match="does not understand"):
+            client.session_of(server.request("GET", "/"), "ada@example.org")
         server.close()
 
 

@@ -244,3 +244,29 @@ async def test_all_providers_are_listed(browser: Browser, provider: ProviderProc
     listed = {each["name"]: each for each in (await browser.get("/api/auth/providers")).json()["providers"]}
     assert listed["acme"] == {"name": "acme", "label": "Acme", "login_url": "/api/auth/oidc/acme/login"}
     assert listed["codehost"]["login_url"] == "/api/auth/codehost"
+
+
+async def test_only_an_admin_of_the_server_gives_away_the_slug_that_a_provider_signs_in_to(
+    browser: Browser, provider: ProviderProcess, app: App
+) -> None:
+    provider.behave(claims=somebody(roles=["owner"]))
+    await browser.sign_in()
+    post, headers = browser.client.post, {"Origin": browser.base}
+    moved = await browser.client.patch(f"{browser.base}/api/orgs/acme", json={"slug": "free"}, headers=headers)
+    assert_envelope(moved, 403, "forbidden")
+    renamed = await browser.client.patch(f"{browser.base}/api/orgs/acme", json={"name": "Acme"}, headers=headers)
+    assert renamed.status_code == 200
+    for slug in ("nowhere", "acme"):
+        taken = await post(f"{browser.base}/api/orgs", json={"name": "Mine", "slug": slug}, headers=headers)
+        assert_envelope(taken, 403, "forbidden")
+    made = await post(f"{browser.base}/api/orgs", json={"name": "Nowhere"}, headers=headers)
+    assert made.json()["organization"]["slug"].startswith("org-nowhere-")
+    admin = app.ledger.first_admin()
+    assert admin is not None
+    session = app.accounts.new_session(admin.id, app.ledger.memberships(admin.id)[0][0].id)
+    app.ledger.create_session(session)
+    token = app.accounts.tokens.access(admin.id, session.organization_id, session.id)
+    allowed = {"name": "Nowhere", "slug": "nowhere"}
+    browser.client.cookies.clear()
+    made = await post(f"{browser.base}/api/orgs", json=allowed, headers={"Authorization": f"Bearer {token}"})
+    assert made.status_code == 201

@@ -26,7 +26,7 @@ async def test_a_person_signs_in_is_asked_and_the_client_gets_its_code(flow: Flo
     await flow.sign_in(ann)
     page = await flow.browser.get(onward)
     assert page.status_code == 200
-    for text in ("Editor", "a program on this computer", ann.email, "owner"):
+    for text in ("Editor", "a program on this computer (127.0.0.1:5555)", ann.email, "owner"):
         assert text in page.text
     answer = returned(await flow.decide(page))
     assert answer.keys() == {"code", "state", "iss"}

@@ -1,5 +1,6 @@
 """Letting a program sign in on a page: nobody is let in without a person who saw what asks."""
 
+import re
 from typing import Any
 
 import httpx2
@@ -27,8 +28,14 @@ async def ask(browser: httpx2.AsyncClient, device: dict[str, Any]) -> httpx2.Res
     return await browser.post("/api/auth/device/token", json=body)
 
 
+def form_of(page: httpx2.Response) -> dict[str, str]:
+    """The hidden fields of a page, as a browser sends them."""
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', page.text))
+
+
 async def decide(browser: httpx2.AsyncClient, device: dict[str, Any], decision: str, **more: Any) -> httpx2.Response:
-    fields = {"user_code": device["user_code"], "decision": decision}
+    page = await browser.get("/device", params={"user_code": device["user_code"]})
+    fields = {"user_code": device["user_code"]} | form_of(page) | {"decision": decision} | more.pop("fields", {})
     return await browser.post("/device", data=fields, **more)
 
 
@@ -65,9 +72,10 @@ async def test_the_code_can_be_typed_and_a_wrong_one_is_asked_again(browser: htt
 async def test_denied_on_the_page_is_denied(browser: httpx2.AsyncClient, ann: Person) -> None:
     await sign_in(browser, ann)
     device = await start(browser)
-    assert "turned away" in (await decide(browser, device, "deny")).text
+    form = form_of(await browser.get("/device", params={"user_code": device["user_code"]}))
+    assert "turned away" in (await browser.post("/device", data=form | {"decision": "deny"})).text
     assert (await ask(browser, device)).json()["error"] == "access_denied"
-    again = await decide(browser, device, "allow")
+    again = await browser.post("/device", data=form | {"decision": "allow"})
     assert (again.status_code, "No program waits" in again.text) == (404, True)
 
 
@@ -82,13 +90,12 @@ async def test_the_organization_is_chosen_among_the_visitors_own(
     page = (await browser.get("/device", params={"user_code": device["user_code"]})).text
     assert page.count('type="radio"') == 2
     assert page.count("checked") == 1
-    await browser.post("/device", data={"user_code": device["user_code"], "decision": "allow", "organization": slug})
+    await decide(browser, device, "allow", fields={"organization": slug})
     assert (await ask(browser, device)).json()["organization"]["id"] == host.organization_id
 
     foreign = (await person(app, "stranger")).signed.identity.organization.slug
     device = await start(browser)
-    fields = {"user_code": device["user_code"], "decision": "allow", "organization": foreign}
-    assert (await browser.post("/device", data=fields)).status_code == 404
+    assert (await decide(browser, device, "allow", fields={"organization": foreign})).status_code == 404
     assert (await ask(browser, device)).json()["error"] == "authorization_pending"
 
 
@@ -111,8 +118,21 @@ async def test_opening_an_address_decides_nothing(browser: httpx2.AsyncClient, a
     await sign_in(browser, ann)
     device = await start(browser)
     await browser.get("/device", params={"user_code": device["user_code"], "decision": "allow"})
-    neither = await browser.post("/device", data={"user_code": device["user_code"]})
-    assert neither.status_code == 422
+    assert (await decide(browser, device, "perhaps")).status_code == 422
+    assert (await ask(browser, device)).json()["error"] == "authorization_pending"
+
+
+async def test_whoever_signed_in_meanwhile_is_shown_who_decides(
+    browser: httpx2.AsyncClient, ann: Person, app: App
+) -> None:
+    await sign_in(browser, ann)
+    device = await start(browser)
+    form = form_of(await browser.get("/device", params={"user_code": device["user_code"]}))
+    other = await person(app, "other")
+    await sign_in(browser, other)
+    answer = await browser.post("/device", data=form | {"decision": "allow"})
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/device?user_code={device['user_code']}")
+    assert other.email in (await browser.get(answer.headers["location"])).text
     assert (await ask(browser, device)).json()["error"] == "authorization_pending"
 
 

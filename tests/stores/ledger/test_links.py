@@ -5,13 +5,14 @@ import pytest
 
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import Ledger
-from stores.records import ExternalIdentity
-from tests.stores.ledger.samples import ANN, BOB, DAYS_30, SteppingClock, actions, deed, session
+from stores.ledger.links import CODEHOST
+from stores.records import ApiKey, ExternalIdentity
+from tests.stores.ledger.samples import ANN, BOB, DAYS_30, ORG, SteppingClock, actions, deed, session
 
 
 @pytest.fixture
 def link(clock: SteppingClock) -> ExternalIdentity:
-    return ExternalIdentity("oidc:acme", "https://acme.example#sub-1", BOB, "bob@acme.example", clock.now)
+    return ExternalIdentity("oidc:acme", "https://acme.example#sub-1", BOB, f"{BOB}@Example.org", clock.now)
 
 
 def test_an_account_at_a_provider_stands_for_one_user(ledger: Ledger, link: ExternalIdentity) -> None:
@@ -48,6 +49,9 @@ def test_reclaiming_an_address_that_was_never_proved_ends_what_its_user_had(
 ) -> None:
     ledger.create_session(session("squatter", BOB))
     ledger.create_password_reset(BOB, "mailed", clock.now + DAYS_30)
+    ledger.link_user(replace(link, subject="squatters"))
+    ledger.link_user(replace(link, provider=CODEHOST, subject="7"))
+    ledger.api_keys.create(ApiKey("k1", ORG, BOB, "k", "sk_1", (), (), (), True, clock.now), "hash")
 
     bob = ledger.link_user(link, reclaim=True)
 
@@ -55,6 +59,24 @@ def test_reclaiming_an_address_that_was_never_proved_ends_what_its_user_had(
     assert bob.email_verified_at == clock.now
     assert ledger.sessions(BOB) == []
     assert ledger.password_reset_user("mailed") is None
+    assert ledger.links(BOB) == [link]
+    assert bob.codehost_id is None
+    assert [each.revoked_at for each in ledger.api_keys.of_organization(ORG)] == [bob.email_verified_at]
+
+
+def test_an_address_is_reclaimed_only_while_the_account_has_it(ledger: Ledger, link: ExternalIdentity) -> None:
+    with pytest.raises(Conflict, match="another e-mail address"):
+        ledger.link_user(replace(link, email="somebody@example.org"), reclaim=True)
+    assert ledger.links(BOB) == []
+
+
+def test_a_link_to_the_code_host_is_the_users_number_there(ledger: Ledger, link: ExternalIdentity) -> None:
+    first = replace(link, provider=CODEHOST, subject="4711")
+    assert ledger.link_user(first).codehost_id == 4711
+    assert ledger.user_by_codehost(4711) == ledger.user_by_link(CODEHOST, "4711") == ledger.user(BOB)
+    with pytest.raises(Conflict, match="another account of the code host"):
+        ledger.link_user(replace(first, subject="4712"))
+    assert ledger.links(BOB) == [first]
 
 
 def test_reclaiming_an_address_that_was_proved_changes_nothing(

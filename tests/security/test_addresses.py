@@ -1,0 +1,145 @@
+"""E-mail addresses that look like another, and names and addresses that would write letters of their own."""
+
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+
+import pytest
+
+from tests.people import PASSWORD, Person
+from tests.security.harness import World
+from tools.threads import in_thread
+
+pytestmark = pytest.mark.anyio
+
+SIGN_UP, RESET = "/api/auth/local/signup", "/api/users/password/reset"
+
+
+async def letters(world: World) -> list[EmailMessage]:
+    """Every letter that was written so far, and no more: the folder is emptied."""
+
+    def read() -> list[EmailMessage]:
+        world.app.mailer.wait()
+        files = list(world.app.mailer.folder.glob("*.eml"))
+        found = [message_from_bytes(file.read_bytes(), policy=policy.default) for file in files]
+        for file in files:
+            file.unlink()
+        return found
+
+    return await in_thread(read)
+
+
+async def sign_up(world: World, email: str, name: str = "E") -> int:
+    answer = await world.post(SIGN_UP, {"email": email, "password": PASSWORD, "name": name})
+    return answer.status_code
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "MIKES-{}@EXAMPLE.ORG",
+        "Mikes-{}@example.org",
+        " mikes-{}@example.org ",
+        "mi\u212aes-{}@example.org",
+        "mike\u017f-{}@example.org",
+    ],
+    ids=["capitals", "one capital", "blanks", "Kelvin sign", "long s"],
+)
+async def test_an_address_that_folds_to_another_is_that_one(world: World, other: str) -> None:
+    serial = world.app.new_id("n")
+    mine = f"mikes-{serial}@example.org"
+    assert await sign_up(world, mine) == 201
+    assert await sign_up(world, other.format(serial)) == 409
+    await world.post(RESET, {"email": other.format(serial)})
+    assert [letter["To"] for letter in await letters(world)] == [mine], "mail goes where the account says"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "mik\u0435-{}@example.org",
+        "m\u0131ke-{}@example.org",
+        "\uff4dike-{}@example.org",
+        "mike-{}@ex\u0430mple.org",
+        "mike-{}+x@example.org",
+    ],
+    ids=["Cyrillic e", "dotless i", "full width", "Cyrillic domain", "tag"],
+)
+async def test_an_address_that_only_looks_alike_is_another_one(world: World, ada: Person, other: str) -> None:
+    serial = world.app.new_id("n")
+    mine, theirs = f"mike-{serial}@example.org", other.format(serial)
+    assert await sign_up(world, mine) == 201
+    made = await world.post(SIGN_UP, {"email": theirs, "password": PASSWORD, "name": "E"})
+    assert made.status_code == 201
+    slug = ada.signed.identity.organization.slug
+    invited = await world.post(f"/api/orgs/{slug}/invitations", {"email": mine}, ada.token)
+    token = invited.json()["invitation"]["accept_url"].rsplit("/", 2)[-2]
+    refused = await world.post(f"/api/invitations/{token}/accept", {}, made.json()["access_token"])
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_request")
+    await letters(world)
+    await world.post(RESET, {"email": mine})
+    assert [letter["To"] for letter in await letters(world)] == [mine]
+
+
+INJECTED = (
+    "a@example.org\r\nBcc: eve@example.org",
+    "a@example.org\nBcc: eve@example.org",
+    "a@example.org\rBcc:eve@example.org",
+    "a\r\nBcc:eve@example.org",
+    "a@example.org,eve@example.org",
+    "a@example.org;eve@example.org",
+    "a@example.org%0aBcc:eve@example.org",
+    "<a@example.org>,<eve@example.org>",
+    "A <a@example.org>",
+    "a@example.org\u2028Bcc:eve@example.org",
+    "a@example.org\x00",
+    "a@example.org\x0bx",
+    "a b@example.org",
+    "@example.org",
+    "a@",
+    "a@@example.org",
+)
+
+
+@pytest.mark.parametrize("email", INJECTED)
+async def test_what_is_more_than_one_address_is_none(world: World, ada: Person, email: str) -> None:
+    slug = ada.signed.identity.organization.slug
+    assert await sign_up(world, email) == 422
+    invited = await world.post(f"/api/orgs/{slug}/invitations", {"email": email}, ada.token)
+    assert invited.status_code == 422
+    assert (await world.post(RESET, {"email": email})).status_code in (202, 422)
+    assert await letters(world) == []
+
+
+@pytest.mark.parametrize(
+    "email", ["a,b@example.org", "a>b@example.org", "a;b@x.org", '"a"@example.org', "a@[127.0.0.1]"]
+)
+async def test_an_odd_address_gets_one_letter_or_none(world: World, email: str) -> None:
+    await letters(world)
+    if await sign_up(world, email) == 201:
+        await world.post(RESET, {"email": email})
+    for letter in await letters(world):
+        assert len(letter["To"].addresses) == 1
+        assert (letter["Bcc"], letter["Cc"]) == (None, None)
+
+
+@pytest.mark.parametrize("name", ["x\r\nBcc: eve@example.org", "x\n\nYour account is blocked: https://evil.example/"])
+async def test_a_name_writes_neither_headers_nor_the_letter(world: World, ada: Person, name: str) -> None:
+    """Anybody can sign up with the address of somebody else, and have a letter sent there."""
+    await letters(world)
+    email = f"{world.app.new_id('victim')}@example.org"
+    assert await sign_up(world, email, name) == 201
+    await world.post(RESET, {"email": email})
+    made = (await world.post("/api/orgs", {"name": name}, ada.token)).json()
+    await world.send("PATCH", "/api/auth/me", {"name": name}, made["access_token"])
+    invited = f"/api/orgs/{made['organization']['slug']}/invitations"
+    assert (await world.post(invited, {"email": email}, made["access_token"])).status_code == 200
+    found = await letters(world)
+    assert found
+    for letter in found:
+        assert set(letter.keys()) <= {
+            "From", "To", "Subject", "Date", "Auto-Submitted", "Message-ID", "MIME-Version", "Content-Type",
+            "Content-Transfer-Encoding",
+        }  # fmt: skip
+        text = letter.get_content()
+        assert [line for line in text.splitlines() if line.startswith(("Bcc", "Your account"))] == []
+        assert "https://evil" not in text
