@@ -198,7 +198,7 @@ async def accept_invitation(app: App, call: Call, request: AcceptRequest) -> Acc
         session_id = require_session(call.caller)
         invitation = require_invitation(app.accounts, request.token, call.caller.user.email)
         audit = deed(call, "invitation.accept", invitation.organization_id, invitation.id)
-        return accept(app.accounts, session_id, call.caller.user_id, request.token, audit)
+        return accept(app.accounts, session_id, call.caller.user_id, request.token, audit, call.origin)
 
     signed = await in_thread(join)
     identity = signed.identity

@@ -145,7 +145,7 @@ async def create_organization(app: App, call: Call, request: CreateOrganizationR
         organization = Organization(str(uuid.uuid4()), name, slug, is_personal=False, created_at=app.clock())
         audit = deed(call, "organization.create", organization.id, organization.id)
         app.ledger.create_organization(organization, call.caller.user_id, audit)
-        return app.accounts.switch(session_id, organization.id)
+        return app.accounts.switch(session_id, organization.id, origin=call.origin)
 
     signed = await in_thread(create)
     await app.events.renew_user(call.caller.user_id)
@@ -232,7 +232,7 @@ async def switch_organization(app: App, call: Call, request: OrganizationRequest
         organization, _ = membership(app, call.caller, request.org_slug)
         session_id = require_session(call.caller)
         audit = deed(call, "session.switch", organization.id, session_id)
-        return app.accounts.switch(session_id, organization.id, audit)
+        return app.accounts.switch(session_id, organization.id, audit, call.origin)
 
     signed = await in_thread(switch)
     await app.events.renew_user(call.caller.user_id)

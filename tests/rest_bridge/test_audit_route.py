@@ -284,8 +284,21 @@ async def test_a_wrong_filter_is_named(
     assert assert_envelope(refused, 422, "validation_error")["details"]["field"] == field
 
 
-async def test_a_sign_in_shows_from_where_it_came(client: httpx2.AsyncClient, app: App) -> None:
+async def test_a_sign_in_shows_from_where_it_came_and_went_on(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
     grace = await signed_up(client, app)
-    answer = await client.get("/api/users/me/sessions", headers=bearer(grace))
-    (session,) = answer.json()["sessions"]
+    app.ledger.add_membership(grace["user"]["id"], ada.organization_id, "member")
+    organization = app.ledger.organization(ada.organization_id)
+    assert organization is not None
+    (session,) = (await client.get("/api/users/me/sessions", headers=bearer(grace))).json()["sessions"]
     assert (session["ip_address"], session["user_agent"]) == ("127.0.0.1", "probe/1.0")
+    program = {"User-Agent": "Ünknown\t" + "x" * 600}
+    moved = await client.post(
+        f"/api/orgs/{organization.slug}/switch",
+        headers=[(name, value.encode("latin-1")) for name, value in (bearer(grace) | program).items()],
+    )
+    client.cookies.clear()
+    (session,) = (await client.get("/api/users/me/sessions", headers=bearer(moved.json()))).json()["sessions"]
+    assert session["user_agent"] == "Ünknown" + "x" * 504
+    assert session["ip_address"] == "127.0.0.1"
