@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -13,8 +14,13 @@ from rest_bridge.application import build_asgi
 from stores.ledger import AuditDraft
 from tests.people import PASSWORD
 from tests.rest_bridge.harness import Person, assert_envelope, client_of, joined, settings_at, sign_up
+from tests.rest_bridge.test_mcp_mount import BOTH, call
 from tools.app import App, open_app
+from tools.catalogue import by_name
+from tools.create import AddRequest
+from tools.execute import execute
 from tools.logs import LogRing
+from tools.operation import Call
 
 pytestmark = pytest.mark.anyio
 
@@ -84,6 +90,7 @@ async def test_what_is_done_to_a_project_is_written_down_with_who_when_and_from_
             "address": "127.0.0.1",
             "user_agent": "probe/1.0",
             "api_key_id": None,
+            "grant_id": None,
         }
     assert found[1]["details"] == {
         "status": "archived",
@@ -227,6 +234,24 @@ async def test_keys_read_it_unless_they_are_narrowed_and_are_named_where_they_ac
     _, narrowed = key(made.json()["id"])
     assert_envelope(await client.get(PATH, headers=narrowed), 403, "forbidden")
     assert_envelope(await client.get(PATH, headers=headers, params={"log": "server"}), 403, "forbidden")
+
+
+async def test_what_agents_do_is_written_down_with_the_credential_that_they_hold(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    principal = app.accounts.authenticate(ada.token)
+    granted = Call(replace(principal, session_id=None, grant_id="g1"))
+    await execute(app, by_name["add"], granted, AddRequest(title="P", content="c", entity_type="project"))
+    wanted, draft = KeyRequest("k", True, ("mcp", "api:write"), (), None), AuditDraft("x", None, ada.user_id)
+    key, text = app.accounts.keys.create(principal, wanted, lambda _: draft)
+    headers = {**BOTH, "Authorization": f"Bearer {text}"}
+    body = call("add", title="P", content="c", entity_type="project")
+    assert (await client.post("/mcp", json=body, headers=headers)).status_code == 200
+    by_key, by_grant = await entries(client, ada.bearer, action="project.create")
+    assert (by_grant["request"]["grant_id"], by_grant["request"]["api_key_id"]) == ("g1", None)
+    assert (by_key["request"]["api_key_id"], by_key["request"]["grant_id"]) == (key.id, None)
+    assert (by_key["request"]["address"], by_key["request"]["user_agent"]) == ("127.0.0.1", "probe/1.0")
+    assert by_key["request"]["request_id"].startswith("req_")
 
 
 async def test_the_log_of_the_server_is_for_its_admins(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
