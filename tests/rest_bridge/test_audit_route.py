@@ -155,8 +155,9 @@ async def test_what_concerns_the_account_alone_stands_in_the_personal_log(
     grace = await signed_up(client, app)
     app.ledger.add_membership(grace["user"]["id"], ada.organization_id, "member")
     fresh = "another good password"
-    body = {"current_password": PASSWORD, "new_password": fresh}
-    await client.post("/api/users/me/password", json=body, headers=bearer(grace))
+    for current in ("a guess", PASSWORD):
+        body = {"current_password": current, "new_password": fresh}
+        await client.post("/api/users/me/password", json=body, headers=bearer(grace))
     await client.post("/api/users/password/reset", json={"email": grace["email"]})
     app.mailer.wait()
     letter = max(app.mailer.folder.glob("*.eml"), key=lambda path: path.stat().st_mtime_ns).read_text()
@@ -169,11 +170,12 @@ async def test_what_concerns_the_account_alone_stands_in_the_personal_log(
     assert await actions(client, bearer(again), action="user.") == [
         "user.password_reset",
         "user.password_change",
+        "user.password_refuse",
         "user.create",
     ]
     assert await actions(client, ada.bearer) == []
     everything = json.dumps(await entries(client, bearer(again)))
-    for secret in (PASSWORD, fresh, "yet another one", token, again["access_token"], again["refresh_token"]):
+    for secret in (PASSWORD, fresh, "a guess", "yet another one", token, again["access_token"], again["refresh_token"]):
         assert secret not in everything
 
 
