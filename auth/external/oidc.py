@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from anyio.to_thread import run_sync
+
 from auth.external.addresses import is_safe_to_call
 from auth.external.attempts import Attempt
 from auth.external.id_tokens import Expected, UnknownKey, key_set, refused, verified
@@ -135,16 +137,17 @@ class OidcClient:
         """Check a token; read the provider's keys anew, once, where they do not hold the one that it names."""
         if self._keys is not None and self._keys[1] + DOCUMENTS_KEPT_S > time.monotonic():
             with suppress(UnknownKey):
-                return verified(token, self._keys[0], expected)
+                return await run_sync(verified, token, self._keys[0], expected)
         keys = await self._read_keys(exchange, published)
         try:
-            return verified(token, keys, expected)
+            return await run_sync(verified, token, keys, expected)
         except UnknownKey:
             raise refused("the provider publishes no key of that name") from None
 
     async def _read_keys(self, exchange: Exchange, published: Published) -> "KeySet":
         document = await exchange.read_object(published.keys_url, "keys") if published.keys_url else {}
-        keys = key_set(document)
+        # In a thread, as the check of a signature: a set may hold many keys, and all other callers would wait.
+        keys = await run_sync(key_set, document)
         if keys is None:
             raise AuthenticationRequired(
                 "The provider publishes no keys that its ID tokens could be checked with.",

@@ -48,6 +48,7 @@ class Outbound:
         """Load the libraries and the certificates that are trusted. Blocks."""
         import httpx2  # noqa: PLC0415 - half a second that only servers with a provider have to spend
         from authlib.integrations import httpx_client  # noqa: F401, PLC0415 - as above
+        from authlib.oidc import core  # noqa: F401, PLC0415 - as above
 
         with self._lock:
             if self._tls is None:
