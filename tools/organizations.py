@@ -8,8 +8,9 @@ from pydantic import Field, JsonValue, StringConstraints
 
 from auth.accounts import SignedIn
 from auth.principal import Principal
-from auth.rights import require_admin, require_owner, require_session
+from auth.rights import require_admin, require_may_give, require_owner, require_session
 from stores.errors import Forbidden, InvalidRequest, NotFound
+from stores.ledger import Permit
 from stores.records import Organization, Role
 from tools.account import MeRequest, OrganizationView, TokensView
 from tools.app import App
@@ -97,6 +98,17 @@ def no_organization(slug: str) -> NotFound:
     return NotFound(
         f"There is no organization {slug}.", remediation="List your organizations with GET /api/orgs and use a slug."
     )
+
+
+def permit_to_give(call: Call, request: OrganizationRequest, *given: Role) -> Permit:
+    """Ask again where no role changes any more: who was an owner a moment ago may not be one now."""
+
+    def check(actor: Role | None, before: Role | None) -> None:
+        if actor is None:
+            raise no_organization(request.org_slug)
+        require_may_give(actor, *given, *([] if before is None else [before]))
+
+    return Permit(call.caller.user_id, check)
 
 
 def organization_view(organization: Organization) -> OrganizationView:
