@@ -22,7 +22,8 @@ BACK_TO_LOG_IN = frozenset(
     {"access_denied", "login_required", "interaction_required", "consent_required", "account_selection_required"}
 )
 """Refusals that a person gets over on the page for signing in."""
-RATE = "30/minute"
+RATE = "120/minute"
+"""Starts from one address, which may be that of a whole company."""
 
 Place = Annotated[str, StringConstraints(max_length=LONGEST_PLACE)]
 Code = Annotated[str, StringConstraints(max_length=4096, pattern=r"^[\x20-\x7e]*$")]

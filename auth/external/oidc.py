@@ -134,7 +134,7 @@ class OidcClient:
     async def _verified(
         self, exchange: Exchange, published: Published, token: str, expected: Expected
     ) -> dict[str, Any]:
-        """Check a token; read the provider's keys anew, once, where they do not hold the one that it names."""
+        """Check a token; read the provider's keys anew, once, where none of them signed it."""
         if self._keys is not None and self._keys[1] + DOCUMENTS_KEPT_S > time.monotonic():
             with suppress(UnknownKey):
                 return await run_sync(verified, token, self._keys[0], expected)
@@ -142,7 +142,7 @@ class OidcClient:
         try:
             return await run_sync(verified, token, keys, expected)
         except UnknownKey:
-            raise refused("the provider publishes no key of that name") from None
+            raise refused("it is signed by none of the keys that the provider publishes") from None
 
     async def _read_keys(self, exchange: Exchange, published: Published) -> "KeySet":
         document = await exchange.read_object(published.keys_url, "keys") if published.keys_url else {}

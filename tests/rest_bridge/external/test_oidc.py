@@ -251,6 +251,32 @@ async def test_the_request_to_the_provider_is_for_this_attempt_alone(
         assert asked[0][name] != asked[1][name], name
 
 
+@pytest.mark.parametrize("kind", ["RSA", "EC"])
+async def test_a_token_need_not_name_the_only_key(browser: Browser, provider: ProviderProcess, kind: str) -> None:
+    provider.behave(claims=somebody(), signature="without the key's name", new_key=kind)
+    assert (await browser.sign_in()).status_code == 302
+    assert (await browser.me()).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("methods", "proof"),
+    [
+        (None, "basic"),
+        (["client_secret_post", "client_secret_basic"], "basic"),
+        (["client_secret_post", "private_key_jwt"], "post"),
+    ],
+    ids=["not said", "both", "one"],
+)
+async def test_the_client_proves_itself_as_the_provider_wants(
+    browser: Browser, provider: ProviderProcess, app: App, methods: list[str] | None, proof: str
+) -> None:
+    app.providers.oidc["acme"].forget()
+    published = {"token_endpoint_auth_methods_supported": methods}
+    provider.behave(claims=somebody(), configuration=published, proof=proof)
+    assert (await browser.sign_in()).status_code == 302
+    app.providers.oidc["acme"].forget()
+
+
 async def test_many_first_sign_ins_at_once_make_one_account(
     browser: Browser, provider: ProviderProcess, app: App
 ) -> None:
