@@ -13,7 +13,7 @@ from anyio.to_thread import run_sync
 from auth.external.addresses import is_safe_to_call
 from auth.external.attempts import Attempt
 from auth.external.id_tokens import Expected, UnknownKey, key_set, refused, verified
-from auth.external.outbound import AuthMethod, Credentials, Exchange, Outbound
+from auth.external.outbound import AuthMethod, Credentials, Exchange, Outbound, bearer_of
 from auth.external.provider import OidcProvider
 from stores.errors import AuthenticationRequired, EngrainError
 
@@ -80,14 +80,13 @@ class OidcClient:
             tokens = await exchange.token(published.token_url, attempt, code, published.auth_method)
             if isinstance(tokens, str):
                 raise not_signed_in(tokens)
-            id_token, access_token = tokens.get("id_token"), tokens.get("access_token")
+            id_token, access_token = tokens.get("id_token"), bearer_of(tokens)
             if not isinstance(id_token, str):
                 raise AuthenticationRequired(
                     "The provider answered without an ID token.",
                     code="oidc_claims_missing",
                     remediation="Ask the operator to let the provider issue ID tokens to this client.",
                 )
-            access_token = access_token if isinstance(access_token, str) else None
             expected = Expected(
                 self.provider.issuer, self.provider.client_id, attempt.nonce, access_token, self._clock().timestamp()
             )
@@ -163,7 +162,11 @@ async def _completed(exchange: Exchange, url: str, access_token: str, claims: di
     more = await exchange.read_object(url, "user information", token=access_token)
     if more.get("sub") != claims["sub"]:
         raise exchange.failed("answered with information about another user")
-    return {**more, **claims}
+    merged = {**more, **claims}
+    if "email" not in claims:
+        # Whether an address is verified is told by whoever names it.
+        merged["email_verified"] = more.get("email_verified")
+    return merged
 
 
 def _published(exchange: Exchange, document: Mapping[str, Any], issuer: str) -> Published:

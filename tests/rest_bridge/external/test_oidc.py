@@ -231,6 +231,27 @@ async def test_what_the_id_token_leaves_out_is_asked_of_the_userinfo_endpoint(
     assert (me["user"]["email"], me["org_role"]) == (claims["email"], "member")
 
 
+async def test_an_address_is_verified_by_whoever_names_it(
+    browser: Browser, provider: ProviderProcess, app: App
+) -> None:
+    claims = somebody()
+    more = {"email": claims["email"], "email_verified": False}
+    provider.behave(claims={**claims, "email": None, "email_verified": True}, userinfo=more)
+    await browser.sign_in()
+    user = app.ledger.user_by_email(claims["email"])
+    assert user is not None
+    assert user.email_verified_at is None
+
+
+@pytest.mark.parametrize("token", ["a\nb", "é", 7, None], ids=repr)
+async def test_an_access_token_that_no_header_can_hold_is_not_used(
+    browser: Browser, provider: ProviderProcess, token: Any
+) -> None:
+    provider.behave(claims=somebody(email=None), token={"access_token": token})
+    assert_envelope(await browser.sign_in(), 401, "oidc_claim_missing")
+    assert "userinfo" not in provider.seen()
+
+
 async def test_user_information_about_somebody_else_is_refused(browser: Browser, provider: ProviderProcess) -> None:
     provider.behave(claims={**somebody(), "email": None}, userinfo={"sub": "eve", "email": "eve@acme.example"})
     assert_envelope(await browser.sign_in(), 502, "provider_answer_invalid")
