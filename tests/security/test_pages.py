@@ -20,11 +20,11 @@ MARKUP = (
     '"><img src=x onerror=alert(1)>',
     "' autofocus onfocus='alert(1)",
     "</title><svg/onload=alert(1)>",
-    "{{7*7}}${7*7}<%= 7*7 %>",
+    "{{7919*7907}}${7919*7907}<%= 7919*7907 %>",
     "\u003cscript\u003e",
     "<meta http-equiv=refresh content=0;url=//evil.example>",
 )
-RAW = ("<script>", "<img", "<svg", "<meta http-equiv", "onfocus='", "49")
+RAW = ("<script>", "<img", "<svg", "<meta http-equiv", "onfocus='", str(7919 * 7907))
 
 
 @pytest.mark.parametrize("markup", MARKUP)
