@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rest_bridge.oauth.register import Registration
+from tools.catalogue import OPERATIONS
+
 TESTS = Path(__file__).resolve().parents[1]
 PAGE = TESTS.parent / "docs" / "security.md"
 ROW = re.compile(r"^\| (\d+\.\d+\.\d+) \| (.+?) \| (.+?) \| (.+) \|$", re.MULTILINE)
@@ -47,3 +50,15 @@ def test_every_row_says_what_is_true_of_it() -> None:
         assert "::" in reason or len(reason) > 10, f"{number} names neither a test nor a reason"
         if state in ("partly", "open", "n/a"):
             assert re.search(r"[a-z][.](?: |$)", reason), f"{number} says in no sentence what is missing"
+
+
+def test_the_page_names_the_limits_that_hold() -> None:
+    section = PAGE.read_text(encoding="utf-8").partition("## Ways in\n")[2].partition("\n## ")[0]
+    rates = {each.name: each.route.rate for each in OPERATIONS if each.route is not None and each.route.rate}
+    assert {rates[name] for name in ("log_in", "sign_up", "ask_for_reset", "confirm_reset")} == {"5/minute"}
+    assert section.count("| 5 tries a minute and address") == 3
+    named = {"oidc_login": "starts a minute", "start_device": "starts,", "decide_device": "decisions a minute"}
+    for name, words in named.items():
+        assert f"{rates[name].partition('/')[0]} {words}" in section
+    assert Registration.rate == "60/hour"
+    assert "60 registrations an hour" in section
