@@ -147,14 +147,17 @@ class Accounts:
             draft = AuditDraft("session.reuse", session.organization_id, None, session.id, details, origin.described())
             self.ledger.audit.append(draft)
 
-    def switch(self, session_id: str, organization_id: str, audit: AuditDraft | None = None) -> SignedIn:
+    def switch(
+        self, session_id: str, organization_id: str, audit: AuditDraft | None = None, origin: Origin = NOWHERE
+    ) -> SignedIn:
         """Move a session to another organization of its user, with both tokens rotated.
 
         Raises:
             NotFound: The user is no member of the organization.
             AuthenticationRequired: The session has ended.
         """
-        session = self.ledger.switch_session(session_id, organization_id, str(uuid.uuid4()), audit)
+        seen = (origin.address, origin.user_agent)
+        session = self.ledger.switch_session(session_id, organization_id, str(uuid.uuid4()), audit, seen=seen)
         identity = self.ledger.identity(session.user_id, organization_id, session.id) if session else None
         if session is None or identity is None:
             raise AuthenticationRequired("The session has ended.")

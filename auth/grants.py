@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from auth.grants_clients import RegisteredClient
 from auth.grants_errors import OAuthRefused
 from auth.one_time import token_hash
+from auth.origin import Origin
 from auth.policy import principal_of
 from auth.principal import Principal, Scope
 from stores.errors import AuthenticationRequired
@@ -21,6 +22,8 @@ from stores.ledger import AuditDraft, AuthorizationCode, Grant, Ledger, TokenPai
 CODE_LIFETIME = timedelta(minutes=2)
 SCOPE: Scope = "mcp"
 """The only scope that is granted: `/mcp`, with the rights that the person has there."""
+
+NOWHERE = Origin()
 
 _ACCESS, _REFRESH, _CODE = "eng_at_", "eng_rt_", "eng_ac_"
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
@@ -102,7 +105,7 @@ class ClientGrants:
         self.ledger.grants.add_code(token_hash(code), allowed, audit)
         return code
 
-    def redeem(self, client: RegisteredClient, given: CodeExchange) -> Issued:
+    def redeem(self, client: RegisteredClient, given: CodeExchange, origin: Origin = NOWHERE) -> Issued:
         """Exchange a code for the first tokens of a grant. A code that comes again ends the grant that it was for.
 
         Raises:
@@ -113,7 +116,7 @@ class ClientGrants:
         pair, texts = self._pair(client)
         if code is None:
             # Spent, expired or never made: asking all the same ends the grant of a spent one.
-            self.ledger.grants.redeem_code(hashed, str(uuid.uuid4()), pair)
+            self.ledger.grants.redeem_code(hashed, str(uuid.uuid4()), pair, request=origin.described())
             raise OAuthRefused(_INVALID, "The code was used before, has expired, or does not exist.")
         if code.client_id != client.id:
             raise OAuthRefused(_INVALID, "The code was used before, has expired, or does not exist.")
@@ -125,10 +128,10 @@ class ClientGrants:
             raise OAuthRefused(_INVALID, "code_verifier does not match the code_challenge.")
         _require_resource(given.resource, code.resource)
         self._require_member(code.user_id, code.organization_id)
-        grant = self.ledger.grants.redeem_code(hashed, str(uuid.uuid4()), pair)
+        grant = self.ledger.grants.redeem_code(hashed, str(uuid.uuid4()), pair, request=origin.described())
         return self._issued(client, grant, texts)
 
-    def refresh(self, client: RegisteredClient, given: RefreshExchange) -> Issued:
+    def refresh(self, client: RegisteredClient, given: RefreshExchange, origin: Origin = NOWHERE) -> Issued:
         """Exchange a refresh token for a new pair. A spent one that comes again ends the grant.
 
         Raises:
@@ -143,11 +146,12 @@ class ClientGrants:
         _require_resource(given.resource, grant.resource)
         self._require_member(grant.user_id, grant.organization_id)
         pair, texts = self._pair(client)
-        return self._issued(client, self.ledger.grants.rotate(hashed, client.id, pair), texts)
+        rotated = self.ledger.grants.rotate(hashed, client.id, pair, request=origin.described())
+        return self._issued(client, rotated, texts)
 
-    def revoke(self, client: RegisteredClient, token: str) -> bool:
+    def revoke(self, client: RegisteredClient, token: str, origin: Origin = NOWHERE) -> bool:
         """End the grant of a client's token, access or refresh; tell whether there was one."""
-        return self.ledger.grants.revoke_token(token_hash(token), client.id)
+        return self.ledger.grants.revoke_token(token_hash(token), client.id, request=origin.described())
 
     def authenticate(self, token: str) -> tuple[Principal, float]:
         """Return whom a client acts for, as things are now, and when that ends, in seconds since 1970.

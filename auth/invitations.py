@@ -2,6 +2,7 @@
 
 from auth.accounts import Accounts, SignedIn
 from auth.one_time import token_hash
+from auth.origin import Origin
 from stores.errors import InvalidRequest
 from stores.ledger import AuditDraft
 from stores.records import Invitation
@@ -26,7 +27,9 @@ def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation
     return invitation
 
 
-def accept(accounts: Accounts, session_id: str, user_id: str, token: str, audit: AuditDraft) -> SignedIn:
+def accept(
+    accounts: Accounts, session_id: str, user_id: str, token: str, audit: AuditDraft, origin: Origin
+) -> SignedIn:
     """Make the user of a session a member, and move the session to the organization. Blocks.
 
     Raises:
@@ -34,4 +37,4 @@ def accept(accounts: Accounts, session_id: str, user_id: str, token: str, audit:
         Conflict: The user is a member already.
     """
     invitation = accounts.ledger.invitations.accept(token_hash(token), user_id, audit)
-    return accounts.switch(session_id, invitation.organization_id)
+    return accounts.switch(session_id, invitation.organization_id, origin=origin)

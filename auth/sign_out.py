@@ -1,5 +1,7 @@
 """Ending sessions: by logging out, and by a new password."""
 
+from dataclasses import replace
+
 from auth.accounts import Accounts
 from auth.origin import NOWHERE, Origin
 from auth.principal import Principal
@@ -52,6 +54,7 @@ def change_password(accounts: Accounts, principal: Principal, current: str, new:
     session_id = require_session(principal)
     user = accounts.ledger.user(principal.user_id)
     if not accounts.passwords.verify(user.password_hash if user else None, current):
+        accounts.ledger.audit.append(replace(audit, action="user.password_refuse"))
         raise InvalidRequest(
             "The current password is not right.",
             code="invalid_current_password",

@@ -70,6 +70,11 @@ _IDEMPOTENCY_KEY: Schema = {
     "description": "Makes the write safe to repeat: the same key and body give the first answer again.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x21-\\x7e]+$"},
 }
+_UNKEPT_ANSWER: Schema = {
+    **_IDEMPOTENCY_KEY,
+    "description": "Makes the write safe to repeat: the same key is refused once it was done, because the answer holds "
+    "a secret and is stored nowhere.",
+}
 _REVISION_TAG: Schema = {"type": "string", "pattern": '^(\\*|(W/)?("[1-9][0-9]{0,17}"|[1-9][0-9]{0,17}))$'}
 _STATUS_HEADERS: Mapping[int, Schema] = {
     401: {"WWW-Authenticate": {"description": "How to authenticate.", "schema": {"type": "string"}}},
@@ -161,7 +166,8 @@ def _parameters(operation: Operation, placement: Placement, request: Schema) -> 
     for header, name in placement.headers.items():
         about = f"{properties[name].get('description', '')} An entity tag, or `*` for any revision.".strip()
         found.append(_parameter(header.title(), "header", {**_REVISION_TAG, "description": about}, required=False))
-    return found + ([_IDEMPOTENCY_KEY] if operation.mutates else [])
+    key = _UNKEPT_ANSWER if operation.secret else _IDEMPOTENCY_KEY
+    return found + ([key] if operation.mutates else [])
 
 
 def _parameter(name: str, place: str, field: Schema, *, required: bool) -> Schema:
@@ -200,7 +206,7 @@ def _body(
 
 
 def _responses(operation: Operation, route: Route, placement: Placement, models: Models) -> Schema:
-    headers = {**_STAMPS, **(_REPLAYED if operation.mutates else {})}
+    headers = {**_STAMPS, **(_REPLAYED if operation.mutates and not operation.secret else {})}
     success: Schema = {"description": HTTPStatus(route.status).phrase, "headers": headers}
     if issubclass(operation.result, Redirect):
         headers |= _REDIRECT

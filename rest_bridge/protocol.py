@@ -1,4 +1,4 @@
-"""HTTP/1.1 from the socket: uvicorn's protocol, with a bound on the head and refusals in the shape of all others."""
+"""HTTP/1.1 from the socket: uvicorn's protocol, with bounds on the head and refusals in the shape of all others."""
 
 import asyncio
 from http import HTTPStatus
@@ -14,6 +14,8 @@ from tools.version import VERSION
 
 HEAD_LIMIT = 64 * 1024
 """Bytes of a request line and its headers together."""
+HEAD_TIMEOUT_S = 20.0
+"""Seconds in which a head has to arrive: connections that never finish one would stay for ever."""
 _HANDSHAKE = "Open a WebSocket with GET, and with at most 128 headers of 8 KiB each."
 
 
@@ -24,10 +26,31 @@ class BoundedProtocol(HttpToolsProtocol):
         """Begin with the first head."""
         super().connection_made(transport)
         self._in_head, self._head_bytes = True, 0
+        self._deadline: asyncio.TimerHandle | None = None
+        self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _expect_head(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        if self._in_head and not self.transport.is_closing():
+            self._refuse(InvalidRequest("The head of the request did not arrive in time."))
 
     def data_received(self, data: bytes) -> None:
         """Take what came, unless the head grows beyond bounds."""
         if self._in_head:
+            self._expect_head()
             end = data.find(b"\r\n\r\n")
             if self._head_bytes + (len(data) if end < 0 else end) > HEAD_LIMIT:
                 # Before it is read: the parser would call a long path malformed.
@@ -39,6 +62,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Count no further: the body that follows has a limit of its own."""
         self._in_head, self._head_bytes = False, 0
+        self._stop_waiting()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:

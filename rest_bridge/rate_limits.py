@@ -1,5 +1,6 @@
 """A small fixed-window limit for the routes that invite guessing."""
 
+import ipaddress
 import re
 import time
 from collections.abc import Callable
@@ -31,7 +32,7 @@ class FixedWindow:
         return cls(int(match[1]), _SECONDS[match[2]], clock)
 
     def take(self, caller: str) -> None:
-        """Count one try.
+        """Count one try of a user or an address.
 
         Raises:
             LimitReached: The caller has used up this window.
@@ -40,7 +41,21 @@ class FixedWindow:
         window = int(now // self.seconds)
         if window != self.window:
             self.window, self.counts = window, {}
+        caller = one_caller(caller)
         count = self.counts[caller] = self.counts.get(caller, 0) + 1
         if count > self.tries:
             left = max(1, int((window + 1) * self.seconds - now) + 1)
             raise LimitReached(f"More than {self.tries} tries in {self.seconds} seconds.", retry_after_s=left)
+
+
+def one_caller(name: str) -> str:
+    """Return what counts as one: of an IPv6 address its /64, because one machine has all addresses of that."""
+    try:
+        address = ipaddress.ip_address(name)
+    except ValueError:
+        return name
+    if isinstance(address, ipaddress.IPv4Address):
+        return name
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return f"{ipaddress.IPv6Address(int(address) >> 64 << 64)}/64"

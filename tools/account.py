@@ -165,7 +165,8 @@ async def _enter(
         signed = enter()
         audit = deed(call, "invitation.accept", invitation.organization_id, invitation.id)
         user_id = signed.identity.user.id
-        return accept_invitation(app.accounts, signed.session_id, user_id, token, replace(audit, actor_id=user_id))
+        audit = replace(audit, actor_id=user_id)
+        return accept_invitation(app.accounts, signed.session_id, user_id, token, audit, call.origin)
 
     signed = await in_thread(accept)
     identity = signed.identity

@@ -56,6 +56,7 @@ class AuditRequestView(Result):
     address: str | None
     user_agent: str | None
     api_key_id: str | None = Field(description="The API key that was presented, if one was.")
+    grant_id: str | None = Field(description="What was granted to the MCP client that asked, if one did.")
 
 
 class AuditEntryView(Result):
@@ -139,6 +140,7 @@ def _view(entry: AuditEntry, users: Mapping[str, User | None]) -> AuditEntryView
             address=_text(draft.request, "address"),
             user_agent=_text(draft.request, "user_agent"),
             api_key_id=_text(draft.request, "api_key_id"),
+            grant_id=_text(draft.request, "grant_id"),
         ),
     )
 

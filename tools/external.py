@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from auth.accounts import SignedIn
-from auth.external.addresses import LONGEST
+from auth.external.addresses import LONGEST_PLACE
 from auth.external.attempts import LIFETIME, Attempt
 from auth.external.codehost import CodeHost, codehost_refused
 from auth.external.entry import Entrance
@@ -22,9 +22,10 @@ BACK_TO_LOG_IN = frozenset(
     {"access_denied", "login_required", "interaction_required", "consent_required", "account_selection_required"}
 )
 """Refusals that a person gets over on the page for signing in."""
-RATE = "30/minute"
+RATE = "120/minute"
+"""Starts from one address, which may be that of a whole company."""
 
-Place = Annotated[str, StringConstraints(max_length=LONGEST)]
+Place = Annotated[str, StringConstraints(max_length=LONGEST_PLACE)]
 Code = Annotated[str, StringConstraints(max_length=4096, pattern=r"^[\x20-\x7e]*$")]
 ErrorWord = Annotated[str, StringConstraints(max_length=100, pattern=r"^[A-Za-z0-9_.-]*$")]
 State = Annotated[str, StringConstraints(max_length=512, pattern=r"^[\x20-\x7e]*$")]

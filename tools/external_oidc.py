@@ -5,16 +5,19 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from auth.accounts import SignedIn
+from auth.external.addresses import LONGEST
 from auth.external.attempts import Attempt
 from auth.external.claims import role_of, vouched
 from auth.external.entry import Entrance, bound_organization
 from auth.external.oidc import OidcClient, not_signed_in
+from auth.external.provider import OidcProvider
 from auth.external.vouched import Vouched
 from auth.one_time import new_token
 from auth.rights import require_session
 from auth.sign_out import end_session
-from stores.errors import NotFound
-from stores.records import Role
+from stores.errors import AuthenticationRequired, Forbidden, NotFound
+from stores.ledger import AuditDraft
+from stores.records import JsonObject, Role
 from tools.announcements import MemberChange, announce_member
 from tools.app import App
 from tools.external import (
@@ -31,6 +34,7 @@ from tools.external import (
 from tools.operation import REFRESH_COOKIE, Call, Cookie, Operation, Redirect, Request, Route, Run
 from tools.threads import in_thread
 
+Issuer = Annotated[str, StringConstraints(max_length=LONGEST)]
 ProviderName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
@@ -48,7 +52,7 @@ class OidcCallbackRequest(CallbackRequest):
     """What a provider gives the browser to bring back."""
 
     provider: ProviderName = Field(description="The provider's name.")
-    iss: Place | None = Field(None, description="The provider's issuer (RFC 9207).")
+    iss: Issuer | None = Field(None, description="The provider's issuer (RFC 9207).")
 
 
 async def oidc_login(app: App, call: Call, request: OidcRequest) -> Redirect:
@@ -93,14 +97,32 @@ async def oidc_callback(app: App, call: Call, request: OidcCallbackRequest) -> R
         if request.error not in BACK_TO_LOG_IN:
             raise not_signed_in(request.error)
         return back_to_log_in(app, attempt, held, request.error)
-    claims = await client.claims(attempt, code_of(request), frozenset({"email", client.provider.role_claim}))
-    person, role = vouched(client.provider, claims), role_of(client.provider, claims)
-    entered = await in_thread(_enter, app, call, client, attempt, (person, role))
+    try:
+        entered = await _admit(app, call, client, attempt, code_of(request))
+    except (AuthenticationRequired, Forbidden) as error:
+        await in_thread(_note_refusal, app, call, client.provider, error.code)
+        raise
     if entered is None:
         return back_to_log_in(app, attempt, held, "login_required")
     signed, before = entered
     await _announce(app, signed, before)
     return arrive(attempt, held, signed, Cookie(name=REFRESH_COOKIE, value="", lifetime_s=0))
+
+
+async def _admit(
+    app: App, call: Call, client: OidcClient, attempt: Attempt, code: str
+) -> tuple[SignedIn, Role | None] | None:
+    claims = await client.claims(attempt, code, frozenset({"email", client.provider.role_claim}))
+    person, role = vouched(client.provider, claims), role_of(client.provider, claims)
+    return await in_thread(_enter, app, call, client, attempt, (person, role))
+
+
+def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> None:
+    """Write down, where the organization's admins see it, that the provider's word was not enough. Blocks."""
+    organization = app.ledger.organization_by_slug(provider.organization_slug)
+    details: JsonObject = {"provider": provider.name, "reason": reason}
+    home = organization.id if organization else None
+    app.ledger.audit.append(AuditDraft("session.refuse", home, None, None, details, call.origin.described()))
 
 
 def _enter(

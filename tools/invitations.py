@@ -18,7 +18,7 @@ from tools.app import App
 from tools.deeds import deed
 from tools.mail import Delivery, Letter
 from tools.operation import Call, Operation, Request, Result, Route
-from tools.organizations import OrganizationRequest, membership
+from tools.organizations import OrganizationRequest, membership, permit_to_give
 from tools.sessions import DoneView
 from tools.threads import in_thread
 
@@ -120,7 +120,8 @@ async def invite(app: App, call: Call, request: InviteRequest) -> InvitedView:
         )
         details: JsonObject = {"email": invitation.email, "role": invitation.role}
         audit = deed(call, "invitation.create", organization.id, invitation.id, details)
-        app.ledger.invitations.create(invitation, stored, audit)
+        permit = permit_to_give(call, request, request.role)
+        app.ledger.invitations.create(invitation, stored, audit, permit=permit)
         address = accept_url(app, token)
         return invitation, address, app.mailer.send(_letter(app, call, organization, invitation, address))
 
@@ -198,7 +199,7 @@ async def accept_invitation(app: App, call: Call, request: AcceptRequest) -> Acc
         session_id = require_session(call.caller)
         invitation = require_invitation(app.accounts, request.token, call.caller.user.email)
         audit = deed(call, "invitation.accept", invitation.organization_id, invitation.id)
-        return accept(app.accounts, session_id, call.caller.user_id, request.token, audit)
+        return accept(app.accounts, session_id, call.caller.user_id, request.token, audit, call.origin)
 
     signed = await in_thread(join)
     identity = signed.identity

@@ -7,13 +7,12 @@ from pydantic import Field, StringConstraints
 
 from auth.rights import require_may_give
 from stores.errors import NotFound
-from stores.ledger import Permit
 from stores.records import Member, Role, User
 from tools.announcements import announce_member
 from tools.app import App
 from tools.deeds import deed
 from tools.operation import Call, Operation, Result, Route
-from tools.organizations import OrganizationRequest, membership, no_organization
+from tools.organizations import OrganizationRequest, membership, permit_to_give
 from tools.sessions import DoneView
 from tools.threads import in_thread
 
@@ -73,17 +72,6 @@ def _member_view(member: Member) -> MemberView:
     return MemberView(user=person_view(member.user), role=member.role, created_at=member.joined_at)
 
 
-def _permit(call: Call, request: MemberRequest, *given: Role) -> Permit:
-    """Ask again where no role changes any more: who was an owner a moment ago may not be one now."""
-
-    def check(actor: Role | None, before: Role | None) -> None:
-        if actor is None:
-            raise no_organization(request.org_slug)
-        require_may_give(actor, *given, *([] if before is None else [before]))
-
-    return Permit(call.caller.user_id, check)
-
-
 def _present(app: App, organization_id: str, user_id: str) -> Member:
     member = app.ledger.member(organization_id, user_id)
     if member is None:
@@ -110,7 +98,7 @@ async def add_member(app: App, call: Call, request: AddMemberRequest) -> MemberV
         organization, role = membership(app, call.caller, request.org_slug)
         require_may_give(role, request.role)
         audit = deed(call, "member.add", organization.id, request.user_id, {"role": request.role})
-        permit = _permit(call, request, request.role)
+        permit = permit_to_give(call, request, request.role)
         app.ledger.add_membership(request.user_id, organization.id, request.role, audit, permit=permit)
         return organization.id, _present(app, organization.id, request.user_id)
 
@@ -126,7 +114,7 @@ async def change_member(app: App, call: Call, request: ChangeMemberRequest) -> M
         organization, role = membership(app, call.caller, request.org_slug)
         require_may_give(role, request.role)
         audit = deed(call, "member.role_change", organization.id, request.user_id, {"to": request.role})
-        permit = _permit(call, request, request.role)
+        permit = permit_to_give(call, request, request.role)
         app.ledger.set_member_role(organization.id, request.user_id, request.role, audit, permit=permit)
         return organization.id, _present(app, organization.id, request.user_id)
 
@@ -147,7 +135,7 @@ async def remove_member(app: App, call: Call, request: MemberRequest) -> DoneVie
         if not leaves:
             require_may_give(role)
         audit = deed(call, "member.remove", organization.id, request.user_id)
-        permit = None if leaves else _permit(call, request)
+        permit = None if leaves else permit_to_give(call, request)
         return organization.id, app.ledger.remove_member(organization.id, request.user_id, audit, permit=permit)
 
     organization_id, before = await in_thread(write)

@@ -8,8 +8,9 @@ from pydantic import Field, JsonValue, StringConstraints
 
 from auth.accounts import SignedIn
 from auth.principal import Principal
-from auth.rights import require_admin, require_owner, require_session
+from auth.rights import require_admin, require_may_give, require_owner, require_session
 from stores.errors import Forbidden, InvalidRequest, NotFound
+from stores.ledger import Permit
 from stores.records import Organization, Role
 from tools.account import MeRequest, OrganizationView, TokensView
 from tools.app import App
@@ -99,6 +100,17 @@ def no_organization(slug: str) -> NotFound:
     )
 
 
+def permit_to_give(call: Call, request: OrganizationRequest, *given: Role) -> Permit:
+    """Ask again where no role changes any more: who was an owner a moment ago may not be one now."""
+
+    def check(actor: Role | None, before: Role | None) -> None:
+        if actor is None:
+            raise no_organization(request.org_slug)
+        require_may_give(actor, *given, *([] if before is None else [before]))
+
+    return Permit(call.caller.user_id, check)
+
+
 def organization_view(organization: Organization) -> OrganizationView:
     """Show an organization as sign-in does."""
     return OrganizationView(id=organization.id, name=organization.name, slug=organization.slug)
@@ -145,7 +157,7 @@ async def create_organization(app: App, call: Call, request: CreateOrganizationR
         organization = Organization(str(uuid.uuid4()), name, slug, is_personal=False, created_at=app.clock())
         audit = deed(call, "organization.create", organization.id, organization.id)
         app.ledger.create_organization(organization, call.caller.user_id, audit)
-        return app.accounts.switch(session_id, organization.id)
+        return app.accounts.switch(session_id, organization.id, origin=call.origin)
 
     signed = await in_thread(create)
     await app.events.renew_user(call.caller.user_id)
@@ -232,7 +244,7 @@ async def switch_organization(app: App, call: Call, request: OrganizationRequest
         organization, _ = membership(app, call.caller, request.org_slug)
         session_id = require_session(call.caller)
         audit = deed(call, "session.switch", organization.id, session_id)
-        return app.accounts.switch(session_id, organization.id, audit)
+        return app.accounts.switch(session_id, organization.id, audit, call.origin)
 
     signed = await in_thread(switch)
     await app.events.renew_user(call.caller.user_id)

@@ -23,8 +23,6 @@ from tools.threads import in_thread
 TeamName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
 TeamText = Annotated[str, StringConstraints(max_length=2000)]
 Done = TypeVar("Done")
-Grants = dict[tuple[str, str], ProjectRole]
-"""By user and project: the greatest role that was given to the user, to a team of the user, or to its creator."""
 
 
 class TeamRequest(Request):
@@ -181,9 +179,10 @@ def with_news(
     app: App, organization_id: str, concerned: tuple[list[str], set[str]], write: Callable[[], Done]
 ) -> tuple[Done, list[ProjectNews]]:
     """Do what changes a team, and find out what that changes for some users in some projects. Blocks."""
-    before = _grants(app, organization_id, *concerned)
+    granted = app.ledger.project_members.granted
+    before = granted(organization_id, *concerned)
     done = write()
-    after = _grants(app, organization_id, *concerned)
+    after = granted(organization_id, *concerned)
     news = [_news(whose, before.get(whose), role) for whose, role in after.items() if before.get(whose) != role]
     lost = [ProjectNews(*whose, "project_member_removed", role) for whose, role in before.items() if whose not in after]
     return done, news + lost
@@ -191,16 +190,6 @@ def with_news(
 
 def _news(whose: tuple[str, str], before: ProjectRole | None, role: ProjectRole) -> ProjectNews:
     return ProjectNews(*whose, "project_member_added" if before is None else "project_role_changed", role)
-
-
-def _grants(app: App, organization_id: str, user_ids: list[str], project_ids: set[str]) -> Grants:
-    found = {user_id: app.ledger.access(user_id, organization_id).roles for user_id in user_ids}
-    return {
-        (user_id, project_id): role
-        for user_id, roles in found.items()
-        for project_id, role in roles.items()
-        if project_id in project_ids
-    }
 
 
 _PATH = "/api/teams"

@@ -8,6 +8,8 @@ from urllib.parse import SplitResult, quote, urlencode, urlsplit, urlunsplit
 from stores.errors import InvalidRequest
 
 LONGEST = 2048
+LONGEST_PLACE = 16 * 1024
+"""Characters of a place to return to: a page that asks for consent has all that a client asked for in its address."""
 LOG_IN_PATH = "/login"
 _PORTS = {"http": 80, "https": 443}
 # Browsers drop some of these before they read an address, and take a backslash for a slash.
@@ -28,12 +30,12 @@ def is_safe_to_call(text: object) -> bool:
 
 
 def _configured(text: object) -> SplitResult | None:
-    parts = _split(text) if isinstance(text, str) and text.isascii() else None
+    parts = _split(text) if isinstance(text, str) and text.isascii() and len(text) <= LONGEST else None
     return None if parts is None or parts.fragment else parts
 
 
 def _split(text: object) -> SplitResult | None:
-    if not isinstance(text, str) or len(text) > LONGEST or _MISREAD.search(text):
+    if not isinstance(text, str) or len(text) > LONGEST_PLACE or _MISREAD.search(text):
         return None
     try:
         parts = urlsplit(text)
@@ -92,7 +94,7 @@ class Destinations:
         return f"{(self.frontend_url or '').rstrip('/')}{LOG_IN_PATH}?{told}"
 
     def _path(self, wanted: str) -> str | None:
-        if wanted.startswith("//") or len(wanted) > LONGEST or _MISREAD.search(wanted):
+        if wanted.startswith("//") or len(wanted) > LONGEST_PLACE or _MISREAD.search(wanted):
             return None
         return quote(wanted, safe=_KEPT)
 

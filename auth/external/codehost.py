@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from auth.external.attempts import Attempt
-from auth.external.outbound import Credentials, Exchange, Outbound
+from auth.external.outbound import Credentials, Exchange, Outbound, bearer_of
 from auth.external.vouched import Vouched, address_of, avatar_of, name_of
 from stores.errors import AuthenticationRequired, Forbidden
 from stores.ledger.links import CODEHOST
@@ -48,8 +48,7 @@ class CodeHost:
             tokens = await exchange.token(self._site.token_url, attempt, code, "client_secret_post")
             if isinstance(tokens, str):
                 raise codehost_refused(tokens)
-            token = tokens.get("access_token")
-            if not isinstance(token, str) or not token.isascii() or not token.isprintable():
+            if (token := bearer_of(tokens)) is None:
                 raise exchange.failed("answered without an access token")
             api = self._site.api_url.rstrip("/")
             user = await exchange.read_object(f"{api}/user", "user", token=token)

@@ -17,7 +17,7 @@ LEEWAY_S = 60
 
 
 class UnknownKey(Exception):
-    """The token names a key that is not in the set: the provider may have a new one."""
+    """No key of the set signed the token: the provider may have a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,11 @@ def verified(token: str, keys: "KeySet", expected: Expected) -> dict[str, Any]:
     """Return the claims of an ID token (OpenID Connect Core, section 3.1.3.7).
 
     Raises:
-        UnknownKey: None of the keys is the one that the token names.
+        UnknownKey: None of the keys signed it.
         AuthenticationRequired: `oidc_id_token_invalid`: anything else does not hold.
     """
     from authlib.oidc.core import CodeIDToken  # noqa: PLC0415 - as above
-    from joserfc import jwt  # noqa: PLC0415 - as above
-    from joserfc.errors import InvalidKeyIdError, JoseError  # noqa: PLC0415 - as above
+    from joserfc import errors, jwt  # noqa: PLC0415 - as above
 
     try:
         decoded = jwt.decode(token, keys, algorithms=ALGORITHMS)
@@ -68,9 +67,9 @@ def verified(token: str, keys: "KeySet", expected: Expected) -> dict[str, Any]:
         asked = {"client_id": expected.client_id, "nonce": expected.nonce, "access_token": expected.access_token}
         claims = CodeIDToken(decoded.claims, decoded.header, options, asked)
         claims.validate(int(expected.now), LEEWAY_S)
-    except InvalidKeyIdError as error:
+    except (errors.InvalidKeyIdError, errors.BadSignatureError, errors.InvalidKeyTypeError) as error:
         raise UnknownKey from error
-    except (JoseError, ValueError, TypeError, KeyError) as error:
+    except (errors.JoseError, ValueError, TypeError, KeyError) as error:
         raise refused(str(getattr(error, "error", "")) or "malformed") from error
     return dict(claims)
 

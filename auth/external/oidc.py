@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from anyio.to_thread import run_sync
+
 from auth.external.addresses import is_safe_to_call
 from auth.external.attempts import Attempt
 from auth.external.id_tokens import Expected, UnknownKey, key_set, refused, verified
-from auth.external.outbound import AuthMethod, Credentials, Exchange, Outbound
+from auth.external.outbound import AuthMethod, Credentials, Exchange, Outbound, bearer_of
 from auth.external.provider import OidcProvider
 from stores.errors import AuthenticationRequired, EngrainError
 
@@ -78,14 +80,13 @@ class OidcClient:
             tokens = await exchange.token(published.token_url, attempt, code, published.auth_method)
             if isinstance(tokens, str):
                 raise not_signed_in(tokens)
-            id_token, access_token = tokens.get("id_token"), tokens.get("access_token")
+            id_token, access_token = tokens.get("id_token"), bearer_of(tokens)
             if not isinstance(id_token, str):
                 raise AuthenticationRequired(
                     "The provider answered without an ID token.",
                     code="oidc_claims_missing",
                     remediation="Ask the operator to let the provider issue ID tokens to this client.",
                 )
-            access_token = access_token if isinstance(access_token, str) else None
             expected = Expected(
                 self.provider.issuer, self.provider.client_id, attempt.nonce, access_token, self._clock().timestamp()
             )
@@ -132,19 +133,20 @@ class OidcClient:
     async def _verified(
         self, exchange: Exchange, published: Published, token: str, expected: Expected
     ) -> dict[str, Any]:
-        """Check a token; read the provider's keys anew, once, where they do not hold the one that it names."""
+        """Check a token; read the provider's keys anew, once, where none of them signed it."""
         if self._keys is not None and self._keys[1] + DOCUMENTS_KEPT_S > time.monotonic():
             with suppress(UnknownKey):
-                return verified(token, self._keys[0], expected)
+                return await run_sync(verified, token, self._keys[0], expected)
         keys = await self._read_keys(exchange, published)
         try:
-            return verified(token, keys, expected)
+            return await run_sync(verified, token, keys, expected)
         except UnknownKey:
-            raise refused("the provider publishes no key of that name") from None
+            raise refused("it is signed by none of the keys that the provider publishes") from None
 
     async def _read_keys(self, exchange: Exchange, published: Published) -> "KeySet":
         document = await exchange.read_object(published.keys_url, "keys") if published.keys_url else {}
-        keys = key_set(document)
+        # In a thread, as the check of a signature: a set may hold many keys, and all other callers would wait.
+        keys = await run_sync(key_set, document)
         if keys is None:
             raise AuthenticationRequired(
                 "The provider publishes no keys that its ID tokens could be checked with.",
@@ -160,7 +162,11 @@ async def _completed(exchange: Exchange, url: str, access_token: str, claims: di
     more = await exchange.read_object(url, "user information", token=access_token)
     if more.get("sub") != claims["sub"]:
         raise exchange.failed("answered with information about another user")
-    return {**more, **claims}
+    merged = {**more, **claims}
+    if "email" not in claims:
+        # Whether an address is verified is told by whoever names it.
+        merged["email_verified"] = more.get("email_verified")
+    return merged
 
 
 def _published(exchange: Exchange, document: Mapping[str, Any], issuer: str) -> Published:

@@ -1,7 +1,7 @@
 """Calls to sign-in providers: beside the event loop, bounded in time and size, and never sent on to elsewhere."""
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -48,6 +48,7 @@ class Outbound:
         """Load the libraries and the certificates that are trusted. Blocks."""
         import httpx2  # noqa: PLC0415 - half a second that only servers with a provider have to spend
         from authlib.integrations import httpx_client  # noqa: F401, PLC0415 - as above
+        from authlib.oidc import core  # noqa: F401, PLC0415 - as above
 
         with self._lock:
             if self._tls is None:
@@ -143,6 +144,12 @@ class Exchange:
         if status >= 500 or status == 429:
             return _down(self.provider, f"answered {status}")
         return self.failed(f"refused its {what} with {status}")
+
+
+def bearer_of(tokens: Mapping[str, Any]) -> str | None:
+    """Return the access token among a provider's tokens; None where there is none that a header can hold."""
+    token = tokens.get("access_token")
+    return token if isinstance(token, str) and token.isascii() and token.isprintable() else None
 
 
 def _down(provider: str, happened: str) -> Unavailable:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import auth
 import rest_bridge
+import rest_bridge.application  # its classes have to be there, whatever else was imported
 import stores
 import tools
 from rest_bridge.envelope import STATUSES, status_of

@@ -11,8 +11,10 @@ from starlette.types import Receive, Scope
 from auth.grants import CodeExchange, Issued, RefreshExchange
 from auth.grants_clients import RegisteredClient
 from auth.grants_errors import ClientUnknown, OAuthRefused
+from auth.origin import Origin, client_of, user_agent_of
 from rest_bridge.oauth.endpoint import UNCACHED, ClientEndpoint, answered
 from rest_bridge.pages.forms import read_form
+from rest_bridge.request_ids import REQUEST_ID
 from stores.records import JsonObject
 from tools.app import App
 from tools.threads import in_thread
@@ -27,12 +29,12 @@ class TokenEndpoint(ClientEndpoint):
         """Exchange what the client presents."""
         given = await read_form(scope, receive)
         client = await authenticated(self.app, scope, given)
-        grants = self.app.accounts.grants
+        grants, origin = self.app.accounts.grants, origin_of(scope)
         match required(given, "grant_type"):
             case "authorization_code":
-                issued = await in_thread(grants.redeem, client, _code(given))
+                issued = await in_thread(grants.redeem, client, _code(given), origin)
             case "refresh_token":
-                issued = await in_thread(grants.refresh, client, _refresh(given))
+                issued = await in_thread(grants.refresh, client, _refresh(given), origin)
             case _:
                 raise OAuthRefused(
                     "unsupported_grant_type", "The grant types are authorization_code and refresh_token."
@@ -49,8 +51,13 @@ class Revocation(ClientEndpoint):
         """End it; the answer is the same when there is nothing to end."""
         given = await read_form(scope, receive)
         client = await authenticated(self.app, scope, given)
-        await in_thread(self.app.accounts.grants.revoke, client, required(given, "token"))
+        await in_thread(self.app.accounts.grants.revoke, client, required(given, "token"), origin_of(scope))
         return Response(None, 200, UNCACHED)
+
+
+def origin_of(scope: Scope) -> Origin:
+    """Say where a request comes from, for the audit log."""
+    return Origin(scope[REQUEST_ID], client_of(scope), user_agent_of(scope))
 
 
 async def authenticated(app: App, scope: Scope, given: Mapping[str, str]) -> RegisteredClient:

@@ -35,15 +35,21 @@ def parse_pairs(encoded: bytes, what: str) -> dict[str, str]:
     """Read URL-encoded pairs; a name without a value counts as absent (RFC 6749, section 3.1).
 
     Raises:
-        ValidationFailed: They are not valid UTF-8, too many, or a name comes twice.
+        ValidationFailed: They are not valid UTF-8 without U+0000, too many, or a name comes twice.
     """
     try:
         pairs = parse_qsl(encoded.decode(), keep_blank_values=True, errors="strict", max_num_fields=FIELD_LIMIT)
     except ValueError:
-        raise ValidationFailed(f"The {what} is not well-formed.", details={"field": what}) from None
+        raise _malformed(what) from None
+    if any("\0" in name or "\0" in value for name, value in pairs):
+        raise _malformed(what)
     found: dict[str, str] = {}
     for name, value in pairs:
         if name in found:
             raise ValidationFailed(f"`{name[:50]}` comes more than once.", details={"field": what})
         found[name] = value
     return {name: value for name, value in found.items() if value}
+
+
+def _malformed(what: str) -> ValidationFailed:
+    return ValidationFailed(f"The {what} is not well-formed.", details={"field": what})

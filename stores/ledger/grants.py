@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
 
 from stores.errors import NotFound
 from stores.ledger import schema
@@ -221,10 +221,13 @@ class Grants(Store):
         row = self._first(_code, {"code": code_hash, "now": to_micros(self._clock())})
         return None if row is None else _to_code(row)
 
-    def redeem_code(self, code_hash: str, grant_id: str, tokens: TokenPair) -> Grant | GrantRefusal:
+    def redeem_code(
+        self, code_hash: str, grant_id: str, tokens: TokenPair, *, request: JsonObject | None = None
+    ) -> Grant | GrantRefusal:
         """Spend a code for a grant with its first tokens; of two that try, one succeeds, and both lose the grant.
 
-        A code that comes twice was stolen by one of them (OAuth 2.1, section 4.1.3): its grant is revoked.
+        A code that comes twice was stolen by one of them (OAuth 2.1, section 4.1.3): its grant is revoked, which is
+        audited as `oauth.reuse` together with the `request`.
         """
         check_id(grant_id)
         with self._database.write() as connection:
@@ -238,7 +241,8 @@ class Grants(Store):
             row = connection.execute(spend).first()
             if row is None:
                 spent_for = select(_codes.c.grant_id).where(_codes.c.code_hash == code_hash)
-                return _revoke_reused(connection, now, connection.execute(spent_for).scalar())
+                spent = connection.execute(spent_for).scalar()
+                return _revoke_reused(connection, self._clock(), spent, request)
             code = _to_code(row)
             shared = ("client_id", "user_id", "organization_id", "resource")
             values = {name: getattr(code, name) for name in shared} | {"id": grant_id, "scopes": dump_json(code.scopes)}
@@ -256,10 +260,13 @@ class Grants(Store):
         row = self._first(_by_refresh_token, {"token": refresh_hash, "now": to_micros(self._clock())})
         return None if row is None else _to_grant(row[:-1])
 
-    def rotate(self, refresh_hash: str, client_id: str, tokens: TokenPair) -> Grant | GrantRefusal:
+    def rotate(
+        self, refresh_hash: str, client_id: str, tokens: TokenPair, *, request: JsonObject | None = None
+    ) -> Grant | GrantRefusal:
         """Spend a refresh token of a client for new tokens; of two that try with the same one, one succeeds.
 
-        A spent token that comes again revokes the grant. The access token before ends as well.
+        A spent token that comes again revokes the grant, which is audited as `oauth.reuse` together with the
+        `request`. The access token before ends as well.
         """
         with self._database.write() as connection:
             now = to_micros(self._clock())
@@ -267,7 +274,7 @@ class Grants(Store):
             if found is None or found.client_id != client_id:
                 return "ended"
             if found.spent_at is not None:
-                return _revoke_reused(connection, now, found.id)
+                return _revoke_reused(connection, self._clock(), found.id, request)
             spend = update(_tokens).where(_tokens.c.token_hash == refresh_hash).values(spent_at=now)
             connection.execute(spend)
             old = delete(_tokens).where(_tokens.c.grant_id == found.id, _tokens.c.kind == "access")
@@ -307,21 +314,37 @@ class Grants(Store):
                 raise NotFound("There is no such grant.")
             append_audit(connection, now, audit)
 
-    def revoke_token(self, token_hash: str, client_id: str) -> bool:
-        """End the grant of a token, access or refresh, on its client's word (RFC 7009); tell whether there was one."""
+    def revoke_token(self, token_hash: str, client_id: str, *, request: JsonObject | None = None) -> bool:
+        """End the grant of a token, access or refresh, on its client's word (RFC 7009); tell whether there was one.
+
+        It is audited as `oauth.return` together with the `request`.
+        """
         of_token = select(_tokens.c.grant_id).where(_tokens.c.token_hash == token_hash).scalar_subquery()
-        statement = update(_grants).where(
-            _grants.c.id == of_token, _grants.c.client_id == client_id, _grants.c.revoked_at.is_(None)
-        )
+        which = (_grants.c.id == of_token, _grants.c.client_id == client_id)
         with self._database.write() as connection:
-            return connection.execute(statement.values(revoked_at=to_micros(self._clock()))).rowcount == 1
+            return _revoke(connection, self._clock(), "oauth.return", request, *which)
 
 
-def _revoke_reused(connection: Connection, now: int, grant_id: str | None) -> GrantRefusal:
+def _revoke_reused(
+    connection: Connection, now: datetime, grant_id: str | None, request: JsonObject | None
+) -> GrantRefusal:
     if grant_id is None:
         return "ended"
-    statement = update(_grants).where(_grants.c.id == grant_id, _grants.c.revoked_at.is_(None))
-    return "reused" if connection.execute(statement.values(revoked_at=now)).rowcount else "ended"
+    return "reused" if _revoke(connection, now, "oauth.reuse", request, _grants.c.id == grant_id) else "ended"
+
+
+def _revoke(
+    connection: Connection, now: datetime, action: str, request: JsonObject | None, *which: ColumnElement[bool]
+) -> bool:
+    """End a grant on a client's word or fault, and remember it; nobody is the actor, for nobody was signed in."""
+    named = (_grants.c.id, _grants.c.user_id, _grants.c.organization_id, _grants.c.client_id)
+    statement = update(_grants).where(*which, _grants.c.revoked_at.is_(None)).returning(*named)
+    row = connection.execute(statement.values(revoked_at=to_micros(now))).first()
+    if row is None:
+        return False
+    details: JsonObject = {"grant_id": row.id, "user_id": row.user_id}
+    append_audit(connection, now, AuditDraft(action, row.organization_id, None, row.client_id, details, request or {}))
+    return True
 
 
 def _insert_tokens(connection: Connection, grant_id: str, tokens: TokenPair) -> None:

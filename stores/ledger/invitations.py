@@ -10,6 +10,7 @@ from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import check_id, check_keys, check_text, fold, from_micros, to_micros
+from stores.ledger.members import Permit, ask_permit
 from stores.ledger.organizations import insert_membership, lock_organization
 from stores.ledger.store import TAKEN, Store, clashing
 from stores.records import Invitation
@@ -43,16 +44,25 @@ _member_of_email = (
 class Invitations(Store):
     """Invitations of every organization."""
 
-    def create(self, invitation: Invitation, token_hash: str, audit: AuditDraft | None = None) -> None:
+    def create(
+        self,
+        invitation: Invitation,
+        token_hash: str,
+        audit: AuditDraft | None = None,
+        *,
+        permit: Permit | None = None,
+    ) -> None:
         """Store an invitation; an earlier one to the same address, if still pending, is revoked.
 
         Raises:
             NotFound: There is no such organization.
             Conflict: A member has that address, or the id or the token is taken.
+            EngrainError: What `permit` refuses with.
         """
         values = _values(invitation, token_hash)
         with self._database.write() as connection:
             lock_organization(connection, invitation.organization_id)
+            ask_permit(connection, invitation.organization_id, permit, None)
             wanted = {"email": fold(invitation.email), "organization": invitation.organization_id}
             if connection.execute(_member_of_email, wanted).first() is not None:
                 raise Conflict(f"{invitation.email} is a member of the organization already.", remediation=TAKEN)

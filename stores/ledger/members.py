@@ -75,7 +75,7 @@ class Members(Store):
         """
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
-            _ask(connection, organization_id, permit, None)
+            ask_permit(connection, organization_id, permit, None)
             now = self._clock()
             insert_membership(connection, to_micros(now), user_id, organization_id, role)
             append_audit(connection, now, audit)
@@ -101,7 +101,7 @@ class Members(Store):
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             before = _locked_role(connection, organization_id, user_id)
-            _ask(connection, organization_id, permit, before)
+            ask_permit(connection, organization_id, permit, before)
             if before == "owner" and role != "owner":
                 _require_other_owner(connection, organization_id)
             _update_role(connection, organization_id, user_id, role)
@@ -145,7 +145,7 @@ class Members(Store):
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             before = _locked_role(connection, organization_id, user_id)
-            _ask(connection, organization_id, permit, before)
+            ask_permit(connection, organization_id, permit, before)
             if before == "owner":
                 _require_other_owner(connection, organization_id)
             now = self._clock()
@@ -166,7 +166,8 @@ def is_last_owner(connection: Connection, organization_id: str) -> bool:
     return connection.execute(_owners, {"of_organization": organization_id}).scalar_one() < 2
 
 
-def _ask(connection: Connection, organization_id: str, permit: Permit | None, before: Role | None) -> None:
+def ask_permit(connection: Connection, organization_id: str, permit: Permit | None, before: Role | None) -> None:
+    """Let a permit refuse, in the transaction of a locked organization; None refuses nothing."""
     if permit is not None:
         permit.check(connection.execute(_role, _values(organization_id, permit.actor_id)).scalar(), before)
 

@@ -1,13 +1,18 @@
 """Project members: roles in one project besides those of the organization. A project belongs to its creator."""
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from collections.abc import Collection
+from itertools import product
+
+from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, literal, select, union_all, update
 
 from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, to_user
-from stores.ledger.account_tables import project_members
+from stores.ledger.account_tables import project_members, team_members, team_projects
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import from_micros, to_micros
+from stores.ledger.engine import in_chunks
+from stores.ledger.identities import greater_role
 from stores.ledger.organizations import lock_organization
 from stores.ledger.store import TAKEN, Store, clashing
 from stores.records import ProjectMember, ProjectRole
@@ -45,6 +50,32 @@ _is_member = select(_memberships.c.role).where(
     _memberships.c.organization_id == bindparam("of_organization"), _memberships.c.user_id == bindparam("of_user")
 )
 
+_of_users: BindParameter[str] = bindparam("of_users", expanding=True)
+_of_projects: BindParameter[str] = bindparam("of_projects", expanding=True)
+_granted_to = union_all(
+    select(_grants.c.user_id, _grants.c.project_id, _grants.c.role).where(
+        _grants.c.organization_id == bindparam("of_organization"),
+        _grants.c.user_id.in_(_of_users),
+        _grants.c.project_id.in_(_of_projects),
+    ),
+    select(team_members.c.user_id, team_projects.c.project_id, team_projects.c.role)
+    .join(
+        team_projects,
+        (team_projects.c.organization_id == team_members.c.organization_id)
+        & (team_projects.c.team_id == team_members.c.team_id),
+    )
+    .where(
+        team_members.c.organization_id == bindparam("of_organization"),
+        team_members.c.user_id.in_(_of_users),
+        team_projects.c.project_id.in_(_of_projects),
+    ),
+    select(_projects.c.creator_id, _projects.c.project_id, literal("project_owner")).where(
+        _projects.c.organization_id == bindparam("of_organization"),
+        _projects.c.creator_id.in_(_of_users),
+        _projects.c.project_id.in_(_of_projects),
+    ),
+)
+
 
 class ProjectMembers(Store):
     """Members of the projects of every organization."""
@@ -63,6 +94,21 @@ class ProjectMembers(Store):
         found = [] if owner is None else [ProjectMember(to_user(owner), "project_owner", None)]
         members = (ProjectMember(to_user(row[:USER_WIDTH]), row[-2], from_micros(row[-1])) for row in rows)
         return found + [each for each in members if owner is None or each.user.id != owner.id]
+
+    def granted(
+        self, organization_id: str, user_ids: Collection[str], project_ids: Collection[str]
+    ) -> dict[tuple[str, str], ProjectRole]:
+        """Return the greatest role that users were given in projects, by user and project: what `access` says of each.
+
+        It was given to the user, to a team of the user, or to the project's creator.
+        """
+        found: dict[tuple[str, str], ProjectRole] = {}
+        with self._database.read() as connection:
+            for users, projects in product(list(in_chunks(user_ids)), list(in_chunks(project_ids))):
+                values = {"of_organization": organization_id, "of_users": users, "of_projects": projects}
+                for user_id, project_id, role in connection.execute(_granted_to, values):
+                    found[user_id, project_id] = greater_role(found.get((user_id, project_id)), role)
+        return found
 
     def add(
         self, organization_id: str, project_id: str, user_id: str, role: ProjectRole, audit: AuditDraft | None = None

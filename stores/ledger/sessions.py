@@ -85,11 +85,18 @@ class Sessions(Store):
             return "reused" if connection.execute(revoke).rowcount else "ended"
 
     def switch_session(
-        self, session_id: str, organization_id: str, new_refresh_id: str, audit: AuditDraft | None = None
+        self,
+        session_id: str,
+        organization_id: str,
+        new_refresh_id: str,
+        audit: AuditDraft | None = None,
+        *,
+        seen: tuple[str, str] = ("", ""),
     ) -> Session | None:
         """Move a session to another organization of its user, with a new refresh token; None when it is over.
 
-        Tokens that name the organization before, and the refresh token before, hold no more.
+        Tokens that name the organization before, and the refresh token before, hold no more. `seen` is the address
+        and the program that it is moved from; what is empty stays as it was.
 
         Raises:
             NotFound: The user is no member of the organization.
@@ -107,7 +114,8 @@ class Sessions(Store):
                 raise NotFound("There is no such organization.")
             move = update(_sessions).where(_sessions.c.id == session_id).returning(*SESSION_COLUMNS)
             moved = {"organization_id": organization_id, "refresh_id": new_refresh_id, "last_used_at": to_micros(now)}
-            row = connection.execute(move.values(moved)).one()
+            whence = {name: text for name, text in zip(("ip_address", "user_agent"), seen, strict=True) if text}
+            row = connection.execute(move.values(moved | whence)).one()
             append_audit(connection, now, audit)
             return to_session(row)
 

@@ -110,7 +110,8 @@ class Site:
     async def token(self, request: Request) -> Response:
         """Give tokens for a code, once, to the client that began with it."""
         form = {name: str(value) for name, value in (await request.form()).items()}
-        if _client(request, form) != (CLIENT_ID, CLIENT_SECRET):
+        way = "post" if "client_secret" in form else "basic"
+        if _client(request, form) != (CLIENT_ID, CLIENT_SECRET) or self.behaviour.get("proof", way) != way:
             return JSONResponse({"error": "invalid_client"}, 401)
         asked = self.codes.pop(form["code"], {})
         digest = hashlib.sha256(form["code_verifier"].encode()).digest()

@@ -19,9 +19,9 @@ def new_key(name: str, kind: str = "RSA") -> Any:
     return RSAKey.generate_key(2048, parameters) if kind == "RSA" else ECKey.generate_key("P-256", parameters)
 
 
-def signed(claims: Claims, key: Any, flaw: str | None, secret: str) -> str:
-    """Sign claims, with a flaw or without."""
-    return (FLAWS[flaw] if flaw else _right)(claims, key, secret)
+def signed(claims: Claims, key: Any, way: str | None, secret: str) -> str:
+    """Sign claims as usual, in another way that is right, or in one that is not."""
+    return (WAYS | FLAWS)[way or "usual"](claims, key, secret)
 
 
 def _header(key: Any) -> Claims:
@@ -30,6 +30,10 @@ def _header(key: Any) -> Claims:
 
 def _right(claims: Claims, key: Any, _secret: str) -> str:
     return jwt.encode(_header(key), claims, key)
+
+
+def _unnamed(claims: Claims, key: Any, _secret: str) -> str:
+    return jwt.encode({"alg": _header(key)["alg"]}, claims, key)
 
 
 def _unsigned(claims: Claims, _key: Any, _secret: str) -> str:
@@ -54,7 +58,7 @@ def _unknown_key(claims: Claims, _key: Any, _secret: str) -> str:
 
 
 def _other_key(claims: Claims, key: Any, _secret: str) -> str:
-    return jwt.encode(_header(key), claims, new_key("other"))
+    return jwt.encode(_header(key), claims, new_key("other", key.key_type))
 
 
 def _tampered(claims: Claims, key: Any, secret: str) -> str:
@@ -62,6 +66,7 @@ def _tampered(claims: Claims, key: Any, secret: str) -> str:
     return f"{head}.{_part({**claims, 'roles': ['owner']})}.{signature}"
 
 
+WAYS: dict[str, Callable[[Claims, Any, str], str]] = {"usual": _right, "without the key's name": _unnamed}
 FLAWS: dict[str, Callable[[Claims, Any, str], str]] = {
     "none": _unsigned,
     "the client's secret": _by_secret,

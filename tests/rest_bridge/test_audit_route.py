@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import httpx2
@@ -13,8 +14,13 @@ from rest_bridge.application import build_asgi
 from stores.ledger import AuditDraft
 from tests.people import PASSWORD
 from tests.rest_bridge.harness import Person, assert_envelope, client_of, joined, settings_at, sign_up
+from tests.rest_bridge.test_mcp_mount import BOTH, call
 from tools.app import App, open_app
+from tools.catalogue import by_name
+from tools.create import AddRequest
+from tools.execute import execute
 from tools.logs import LogRing
+from tools.operation import Call
 
 pytestmark = pytest.mark.anyio
 
@@ -84,6 +90,7 @@ async def test_what_is_done_to_a_project_is_written_down_with_who_when_and_from_
             "address": "127.0.0.1",
             "user_agent": "probe/1.0",
             "api_key_id": None,
+            "grant_id": None,
         }
     assert found[1]["details"] == {
         "status": "archived",
@@ -148,8 +155,9 @@ async def test_what_concerns_the_account_alone_stands_in_the_personal_log(
     grace = await signed_up(client, app)
     app.ledger.add_membership(grace["user"]["id"], ada.organization_id, "member")
     fresh = "another good password"
-    body = {"current_password": PASSWORD, "new_password": fresh}
-    await client.post("/api/users/me/password", json=body, headers=bearer(grace))
+    for current in ("a guess", PASSWORD):
+        body = {"current_password": current, "new_password": fresh}
+        await client.post("/api/users/me/password", json=body, headers=bearer(grace))
     await client.post("/api/users/password/reset", json={"email": grace["email"]})
     app.mailer.wait()
     letter = max(app.mailer.folder.glob("*.eml"), key=lambda path: path.stat().st_mtime_ns).read_text()
@@ -162,11 +170,12 @@ async def test_what_concerns_the_account_alone_stands_in_the_personal_log(
     assert await actions(client, bearer(again), action="user.") == [
         "user.password_reset",
         "user.password_change",
+        "user.password_refuse",
         "user.create",
     ]
     assert await actions(client, ada.bearer) == []
     everything = json.dumps(await entries(client, bearer(again)))
-    for secret in (PASSWORD, fresh, "yet another one", token, again["access_token"], again["refresh_token"]):
+    for secret in (PASSWORD, fresh, "a guess", "yet another one", token, again["access_token"], again["refresh_token"]):
         assert secret not in everything
 
 
@@ -229,6 +238,24 @@ async def test_keys_read_it_unless_they_are_narrowed_and_are_named_where_they_ac
     assert_envelope(await client.get(PATH, headers=headers, params={"log": "server"}), 403, "forbidden")
 
 
+async def test_what_agents_do_is_written_down_with_the_credential_that_they_hold(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    principal = app.accounts.authenticate(ada.token)
+    granted = Call(replace(principal, session_id=None, grant_id="g1"))
+    await execute(app, by_name["add"], granted, AddRequest(title="P", content="c", entity_type="project"))
+    wanted, draft = KeyRequest("k", True, ("mcp", "api:write"), (), None), AuditDraft("x", None, ada.user_id)
+    key, text = app.accounts.keys.create(principal, wanted, lambda _: draft)
+    headers = {**BOTH, "Authorization": f"Bearer {text}"}
+    body = call("add", title="P", content="c", entity_type="project")
+    assert (await client.post("/mcp", json=body, headers=headers)).status_code == 200
+    by_key, by_grant = await entries(client, ada.bearer, action="project.create")
+    assert (by_grant["request"]["grant_id"], by_grant["request"]["api_key_id"]) == ("g1", None)
+    assert (by_key["request"]["api_key_id"], by_key["request"]["grant_id"]) == (key.id, None)
+    assert (by_key["request"]["address"], by_key["request"]["user_agent"]) == ("127.0.0.1", "probe/1.0")
+    assert by_key["request"]["request_id"].startswith("req_")
+
+
 async def test_the_log_of_the_server_is_for_its_admins(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
     grace = await signed_up(client, app)
     await log_in(client, "nobody-at-all@example.org", "wrong")
@@ -284,8 +311,21 @@ async def test_a_wrong_filter_is_named(
     assert assert_envelope(refused, 422, "validation_error")["details"]["field"] == field
 
 
-async def test_a_sign_in_shows_from_where_it_came(client: httpx2.AsyncClient, app: App) -> None:
+async def test_a_sign_in_shows_from_where_it_came_and_went_on(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
     grace = await signed_up(client, app)
-    answer = await client.get("/api/users/me/sessions", headers=bearer(grace))
-    (session,) = answer.json()["sessions"]
+    app.ledger.add_membership(grace["user"]["id"], ada.organization_id, "member")
+    organization = app.ledger.organization(ada.organization_id)
+    assert organization is not None
+    (session,) = (await client.get("/api/users/me/sessions", headers=bearer(grace))).json()["sessions"]
     assert (session["ip_address"], session["user_agent"]) == ("127.0.0.1", "probe/1.0")
+    program = {"User-Agent": "Ünknown\t" + "x" * 600}
+    moved = await client.post(
+        f"/api/orgs/{organization.slug}/switch",
+        headers=[(name, value.encode("latin-1")) for name, value in (bearer(grace) | program).items()],
+    )
+    client.cookies.clear()
+    (session,) = (await client.get("/api/users/me/sessions", headers=bearer(moved.json()))).json()["sessions"]
+    assert session["user_agent"] == "Ünknown" + "x" * 504
+    assert session["ip_address"] == "127.0.0.1"

@@ -94,6 +94,15 @@ def test_statuses_follow_from_what_a_route_takes(document: dict[str, Any]) -> No
     assert "content" not in document["paths"]["/api/notes/{note_id}"]["delete"]["responses"]["204"]
 
 
+def test_a_route_whose_answer_is_not_kept_says_so() -> None:
+    made = Operation("made", Request, Result, Notes().own, mutates=True, secret=True, route=Route("POST", "/api/made"))
+    post = build_document([made], version="1", server=None, extra={})["paths"]["/api/made"]["post"]
+    (key,) = post["parameters"]
+    assert (key["name"], "stored nowhere" in key["description"]) == ("Idempotency-Key", True)
+    assert "Idempotency-Replayed" not in post["responses"]["200"]["headers"]
+    assert "409" in post["responses"]
+
+
 def test_the_reference_shows_the_first_paragraph(document: dict[str, Any]) -> None:
     create = document["paths"]["/api/notes"]["post"]
     assert create["summary"] == "Keep a note"

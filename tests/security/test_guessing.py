@@ -9,6 +9,8 @@ import httpx2
 import pytest
 
 from auth.passwords import Passwords
+from rest_bridge.envelope import LimitReached
+from rest_bridge.rate_limits import FixedWindow
 from rest_bridge.server import Server, configuration
 from tests.people import PASSWORD, Person
 from tests.rest_bridge.harness import Person as Somebody
@@ -204,6 +206,29 @@ async def test_a_record_of_another_organization_is_as_absent_as_one_that_never_w
 async def limited(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     async with opened(settings_at(tmp_path_factory.mktemp("limited"))) as app, world_of(app) as world:
         yield world
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff:ffff:ffff:ffff", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("::ffff:203.0.113.7", "203.0.113.7", True),
+        ("::ffff:203.0.113.7", "::ffff:203.0.113.8", False),
+        ("fe80::1%eth0", "fe80::2%eth1", True),
+        ("203.0.113.7", "203.0.113.8", False),
+        ("5f0c1d5e-6d36-4a3b-9d6b-0f7d0c8a1b2c", "5f0c1d5e-6d36-4a3b-9d6b-0f7d0c8a1b2d", False),
+        ("", "", True),
+    ],
+)
+def test_a_network_of_one_machine_counts_as_one_caller(one: str, other: str, same: bool) -> None:
+    limit = FixedWindow.parse("1/hour", lambda: 1000.0)
+    limit.take(one)
+    if same:
+        with pytest.raises(LimitReached):
+            limit.take(other)
+    else:
+        limit.take(other)
 
 
 UNLIMITED = {

@@ -1,5 +1,6 @@
 """Pages that repeat what they were given, and clients that were let in through them."""
 
+import re
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -19,11 +20,11 @@ MARKUP = (
     '"><img src=x onerror=alert(1)>',
     "' autofocus onfocus='alert(1)",
     "</title><svg/onload=alert(1)>",
-    "{{7*7}}${7*7}<%= 7*7 %>",
+    "{{7919*7907}}${7919*7907}<%= 7919*7907 %>",
     "\u003cscript\u003e",
     "<meta http-equiv=refresh content=0;url=//evil.example>",
 )
-RAW = ("<script>", "<img", "<svg", "<meta http-equiv", "onfocus='", "49")
+RAW = ("<script>", "<img", "<svg", "<meta http-equiv", "onfocus='", str(7919 * 7907))
 
 
 @pytest.mark.parametrize("markup", MARKUP)
@@ -68,6 +69,14 @@ async def test_no_page_repeats_markup(world: World, ada: Person, path: str, mark
 async def test_no_address_of_a_client_writes_the_policy_of_the_page_that_asks(world: World, address: str) -> None:
     answer = await world.post("/register", {"redirect_uris": [address], "client_name": "x"})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_redirect_uri")
+
+
+async def test_the_password_field_hides_and_lets_managers_fill_it(world: World) -> None:
+    page = (await world.send("GET", "/login")).text
+    [field] = re.findall(r"<input[^>]*password[^>]*>", page)
+    assert 'type="password"' in field
+    assert 'autocomplete="current-password"' in field
+    assert not re.search(r"\son[a-z]+=", page), "nothing hinders pasting"
 
 
 async def test_signing_in_on_the_page_starts_a_session_of_its_own(world: World, ada: Person, eve: Person) -> None:

@@ -1,10 +1,12 @@
 """Requests that a proxy and we could read differently, spoken by hand on a real connection."""
 
 import json
+from contextlib import suppress
 
 import anyio
 import pytest
 
+from rest_bridge import protocol
 from tests.people import Person
 from tests.rest_bridge.test_server import Wire
 from tests.security.harness import SOON, World
@@ -155,6 +157,32 @@ async def test_a_handshake_that_cannot_be_read_is_answered_and_hung_up_on(world:
             except anyio.EndOfStream:
                 pass
     assert received.startswith((b"HTTP/1.1 400", b"HTTP/1.1 405", b"HTTP/1.1 426"))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"GET", b"GET /api/health HTTP/1.1\r\nHost: x\r\nX-Slow: ", head(path="/api/health", method="GET") + b"G"],
+    ids=["nothing", "a word", "half a head", "the next one"],
+)
+async def test_a_head_that_does_not_arrive_is_not_waited_for(
+    world: World, monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(protocol, "HEAD_TIMEOUT_S", 0.2)
+    async with await anyio.connect_tcp("127.0.0.1", world.port) as stream:
+        await stream.send(sent)
+        with anyio.fail_after(SOON), suppress(anyio.EndOfStream):
+            while True:
+                await stream.receive()
+
+
+async def test_a_body_may_take_longer_than_a_head(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "HEAD_TIMEOUT_S", 0.2)
+    async with await anyio.connect_tcp("127.0.0.1", world.port) as stream:
+        await stream.send(head("Content-Length: 2", path="/api/auth/local/login"))
+        with anyio.move_on_after(0.6):
+            assert not await stream.receive()
+        await stream.send(b"{}")
+        assert (await Wire(stream).response())[0] == 422
 
 
 @pytest.mark.parametrize(

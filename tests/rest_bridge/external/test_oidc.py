@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import anyio
 import httpx2
 import pytest
 
@@ -12,7 +13,7 @@ from stores.ledger import AuditQuery
 from tests.oidc_provider.harness import Browser, ProviderProcess, set_cookies
 from tests.people import PASSWORD
 from tests.rest_bridge.external.conftest import FRONTEND, SESSION_MINUTES
-from tests.rest_bridge.harness import assert_envelope
+from tests.rest_bridge.harness import assert_envelope, sign_up
 from tools.app import App
 
 pytestmark = pytest.mark.anyio
@@ -188,6 +189,36 @@ async def test_sign_ins_stand_in_the_audit_log(browser: Browser, provider: Provi
     assert start.request["address"] == "127.0.0.1"
 
 
+async def test_refused_sign_ins_stand_in_the_audit_log(browser: Browser, provider: ProviderProcess, app: App) -> None:
+    provider.behave(claims=somebody(roles=[]))
+    await browser.sign_in()
+    newest = app.ledger.audit.entries(AuditQuery("acme-id", limit=1))[0].draft
+    assert (newest.action, newest.actor_id) == ("session.refuse", None)
+    assert newest.details == {"provider": "acme", "reason": "oidc_missing_role"}
+    assert newest.request["address"] == "127.0.0.1"
+
+
+async def test_the_organization_hears_of_new_members_and_roles(
+    browser: Browser, provider: ProviderProcess, app: App
+) -> None:
+    claims = somebody()
+    watcher = sign_up(app)
+    app.ledger.put_member(watcher.user_id, "acme-id", "member")
+    session = app.accounts.new_session(watcher.user_id, "acme-id")
+    app.ledger.create_session(session)
+    token = app.accounts.tokens.access(watcher.user_id, "acme-id", session.id)
+    async with app.events.subscribe(app.accounts.authenticate(token)) as events:
+        for roles in (["member"], ["member"], ["admin"]):
+            provider.behave(claims={**claims, "roles": roles})
+            await browser.sign_in()
+        with anyio.fail_after(10):
+            heard = [(await anext(aiter(events))).data for _ in range(2)]
+    assert [(each["change_type"], each["org_role"]) for each in heard] == [
+        ("org_member_added", "member"),
+        ("org_role_changed", "admin"),
+    ]
+
+
 async def test_what_the_id_token_leaves_out_is_asked_of_the_userinfo_endpoint(
     browser: Browser, provider: ProviderProcess
 ) -> None:
@@ -198,6 +229,27 @@ async def test_what_the_id_token_leaves_out_is_asked_of_the_userinfo_endpoint(
     me = (await browser.me()).json()
     # What the signed token does say, wins.
     assert (me["user"]["email"], me["org_role"]) == (claims["email"], "member")
+
+
+async def test_an_address_is_verified_by_whoever_names_it(
+    browser: Browser, provider: ProviderProcess, app: App
+) -> None:
+    claims = somebody()
+    more = {"email": claims["email"], "email_verified": False}
+    provider.behave(claims={**claims, "email": None, "email_verified": True}, userinfo=more)
+    await browser.sign_in()
+    user = app.ledger.user_by_email(claims["email"])
+    assert user is not None
+    assert user.email_verified_at is None
+
+
+@pytest.mark.parametrize("token", ["a\nb", "é", 7, None], ids=repr)
+async def test_an_access_token_that_no_header_can_hold_is_not_used(
+    browser: Browser, provider: ProviderProcess, token: Any
+) -> None:
+    provider.behave(claims=somebody(email=None), token={"access_token": token})
+    assert_envelope(await browser.sign_in(), 401, "oidc_claim_missing")
+    assert "userinfo" not in provider.seen()
 
 
 async def test_user_information_about_somebody_else_is_refused(browser: Browser, provider: ProviderProcess) -> None:
@@ -220,11 +272,35 @@ async def test_the_request_to_the_provider_is_for_this_attempt_alone(
         assert asked[0][name] != asked[1][name], name
 
 
+@pytest.mark.parametrize("kind", ["RSA", "EC"])
+async def test_a_token_need_not_name_the_only_key(browser: Browser, provider: ProviderProcess, kind: str) -> None:
+    provider.behave(claims=somebody(), signature="without the key's name", new_key=kind)
+    assert (await browser.sign_in()).status_code == 302
+    assert (await browser.me()).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("methods", "proof"),
+    [
+        (None, "basic"),
+        (["client_secret_post", "client_secret_basic"], "basic"),
+        (["client_secret_post", "private_key_jwt"], "post"),
+    ],
+    ids=["not said", "both", "one"],
+)
+async def test_the_client_proves_itself_as_the_provider_wants(
+    browser: Browser, provider: ProviderProcess, app: App, methods: list[str] | None, proof: str
+) -> None:
+    app.providers.oidc["acme"].forget()
+    published = {"token_endpoint_auth_methods_supported": methods}
+    provider.behave(claims=somebody(), configuration=published, proof=proof)
+    assert (await browser.sign_in()).status_code == 302
+    app.providers.oidc["acme"].forget()
+
+
 async def test_many_first_sign_ins_at_once_make_one_account(
     browser: Browser, provider: ProviderProcess, app: App
 ) -> None:
-    import anyio
-
     claims = somebody()
     provider.behave(claims=claims)
     links = [await browser.to_provider("/api/auth/oidc/acme/login") for _ in range(4)]

@@ -15,7 +15,7 @@ from auth.grants import CODE_LIFETIME, AuthorizationRequest, CodeExchange
 from rest_bridge.application import build_asgi
 from rest_bridge.oauth.register import BODY_LIMIT
 from rest_bridge.websocket import POLICY_VIOLATION
-from stores.ledger import AuditDraft
+from stores.ledger import AuditDraft, AuditQuery
 from stores.records import Organization
 from tests.people import Person, person
 from tests.rest_bridge.harness import BASE, assert_envelope, client_of, opened, serving, settings_at
@@ -199,11 +199,15 @@ async def test_a_token_for_another_address_of_this_server_is_refused(flow: Flow,
     assert "another address" in answer.json()["error_description"]
 
 
-async def test_a_code_that_comes_twice_ends_what_it_gave(flow: Flow, ann: Person) -> None:
+async def test_a_code_that_comes_twice_ends_what_it_gave(flow: Flow, app: App, ann: Person) -> None:
     await flow.sign_in(ann)
     code = await flow.code()
     tokens = (await flow.exchange(code)).json()
-    assert_refused(await flow.exchange(code), "invalid_grant")
+    refused = assert_refused(await flow.exchange(code), "invalid_grant")
+    [entry] = app.ledger.audit.entries(AuditQuery(ann.organization_id, action="oauth.reuse"))
+    assert entry.draft.resource == flow.client_id
+    assert entry.draft.details["user_id"] == ann.user_id
+    assert entry.draft.request["request_id"] == refused["request_id"]
     assert not await flow.holds(tokens["access_token"])
     assert_refused(await flow.refresh(tokens["refresh_token"]), "invalid_grant")
 

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from stores.errors import Conflict, NotFound
-from stores.ledger import AuthorizationCode, Grant, Ledger, OAuthClient, TokenPair
+from stores.ledger import AuditDraft, AuditQuery, AuthorizationCode, Grant, Ledger, OAuthClient, TokenPair
+from stores.records import JsonObject
 from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock, actions, deed
 
 HOUR = timedelta(hours=1)
@@ -188,3 +189,22 @@ def test_of_many_rotations_with_one_token_one_succeeds(
         outcomes = list(pool.map(rotate, range(6)))
     assert sum(isinstance(outcome, Grant) for outcome in outcomes) == 1
     assert outcomes.count("reused") == 1
+
+
+def test_what_ends_a_grant_without_a_person_is_audited(ledger: Ledger, grant: Grant, clock: SteppingClock) -> None:
+    request: JsonObject = {"request_id": "req_1"}
+    assert not ledger.grants.revoke_token("refresh-1", "thief", request=request)
+    ledger.grants.rotate("refresh-1", "client", pair(clock, 2), request=request)
+    assert ledger.grants.rotate("refresh-1", "client", pair(clock, 3), request=request) == "reused"
+    assert ledger.grants.rotate("refresh-1", "client", pair(clock, 3), request=request) == "ended"
+    assert not ledger.grants.revoke_token("refresh-2", "client", request=request)
+    entry, *others = ledger.audit.entries(AuditQuery(ORG))
+    assert entry.draft == AuditDraft(
+        "oauth.reuse", ORG, None, "client", {"grant_id": "g1", "user_id": ANN}, {"request_id": "req_1"}
+    )
+    assert [each.draft.action for each in others] == ["oauth.allow"]
+
+
+def test_a_client_that_gives_its_grant_back_is_audited(ledger: Ledger, grant: Grant) -> None:
+    assert ledger.grants.revoke_token("access-1", "client")
+    assert actions(ledger)[0] == "oauth.return"

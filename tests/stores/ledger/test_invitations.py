@@ -3,9 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from stores.errors import Conflict, InvalidRequest, NotFound
-from stores.ledger import Ledger
-from stores.records import Invitation
+from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from stores.ledger import Ledger, Permit
+from stores.records import Invitation, Role
 from tests.stores.ledger.samples import ANN, BOB, DAYS_30, ORG, OTHER, SteppingClock, actions, deed
 
 
@@ -14,6 +14,22 @@ def invitation(ledger: Ledger, clock: SteppingClock) -> Invitation:
     made = Invitation("i1", ORG, "USER-bob@example.org", "admin", ANN, clock.now, clock.now + DAYS_30)
     ledger.invitations.create(made, "token", deed("member.invite"))
     return made
+
+
+def test_whoever_may_not_invite_at_that_moment_is_refused_and_ends_no_earlier_invitation(
+    ledger: Ledger, invitation: Invitation
+) -> None:
+    def check(actor: Role | None, before: Role | None) -> None:
+        if actor != "owner" or before is not None:
+            raise Forbidden(f"{actor}, {before}")
+
+    again = replace(invitation, id="i2")
+    with pytest.raises(Forbidden, match="None, None"):
+        ledger.invitations.create(again, "token-2", deed("member.invite"), permit=Permit(BOB, check))
+    assert ledger.invitations.pending(ORG) == [invitation]
+    assert actions(ledger) == ["member.invite"]
+    ledger.invitations.create(again, "token-2", permit=Permit(ANN, check))
+    assert ledger.invitations.pending(ORG) == [again]
 
 
 def test_an_invitation_is_accepted_once_by_whom_it_is_for(ledger: Ledger, invitation: Invitation) -> None:

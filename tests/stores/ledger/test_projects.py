@@ -2,7 +2,8 @@ import pytest
 
 from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import Ledger
-from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, actions, add_project, deed
+from stores.records import Team
+from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, add_project, deed
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +64,31 @@ def test_a_creator_stays_the_owner(ledger: Ledger) -> None:
         members.remove(ORG, "p1", BOB)
     with pytest.raises(NotFound):
         members.remove(ORG, "unknown", BOB)
+
+
+def test_what_users_were_granted_is_read_at_once_and_says_what_is_said_of_each(
+    ledger: Ledger, clock: SteppingClock
+) -> None:
+    add_project(ledger, "p2", creator=BOB)
+    add_project(ledger, "p3")
+    add_project(ledger, "p4", creator=BOB, organization_id=OTHER)
+    ledger.project_members.add(ORG, "p1", BOB, "project_maintainer")
+    for team_id, user_id, project_id, role in (
+        ("t1", ANN, "p2", "project_viewer"),
+        ("t2", ANN, "p2", "project_contributor"),
+        ("t3", BOB, "p1", "project_viewer"),
+        ("t4", BOB, "p3", "project_viewer"),
+    ):
+        ledger.teams.create(Team(ORG, team_id, team_id, team_id, "", clock.now))
+        ledger.teams.add_member(ORG, team_id, user_id)
+        ledger.teams.put_project(ORG, team_id, project_id, role)
+    expected = {
+        (user, project): role for user in (ANN, BOB) for project, role in ledger.access(user, ORG).roles.items()
+    }
+    assert len(expected) == 6
+    granted = ledger.project_members.granted
+    assert granted(ORG, [ANN, BOB, "nobody"], ["p1", "p2", "p3", "p4"]) == expected
+    assert granted(ORG, [ANN], ["p2"]) == {(ANN, "p2"): "project_contributor"}
+    many = [f"u{number}" for number in range(700)]
+    assert granted(ORG, [*many, BOB], [*many, "p2"]) == {(BOB, "p2"): "project_owner"}
+    assert granted(ORG, [], ["p1"]) == granted(ORG, [ANN], []) == {}

@@ -118,5 +118,8 @@ def test_a_switched_session_holds_in_the_other_organization_with_new_tokens_only
     assert ledger.identity(ANN, ORG, "s1") is None
     assert ledger.identity(ANN, OTHER, "s1") is not None
     assert actions(ledger, OTHER) == ["session.switch"]
+    again = ledger.switch_session("s1", OTHER, "refresh-3", seen=("::1", "curl"))
+    assert again is not None
+    assert (again.ip_address, again.user_agent) == ("::1", "curl")
     assert ledger.rotate_session("s1", "refresh-1", "stolen", clock.now) == "reused"
-    assert ledger.switch_session("s1", ORG, "refresh-3") is None
+    assert ledger.switch_session("s1", ORG, "refresh-4") is None
