@@ -20,6 +20,7 @@ class Warming:
 
     def __init__(self, loads: Sequence[Callable[[], object]]) -> None:
         self._loads = tuple(loads)
+        self._closing = False
         self._thread = threading.Thread(target=self._run, name="warming", daemon=True)
 
     def start(self) -> None:
@@ -28,13 +29,15 @@ class Warming:
             self._thread.start()
 
     def close(self) -> None:
-        """Wait for what has begun."""
+        """Begin nothing more, and wait for what has begun."""
+        self._closing = True
         if self._thread.ident is not None:
             self._thread.join(CLOSE_TIMEOUT_S)
 
     def _run(self) -> None:
         for load in self._loads:
-            load()
+            if not self._closing:
+                load()
 
 
 def load_model(embedder: Embedder | None) -> None:

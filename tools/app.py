@@ -169,6 +169,8 @@ def _opened(
         )
         warming = Warming(loads)
         closing.callback(warming.close)
+        # First of all: the imports that are waited for compete with what the indexes do.
+        closing.callback(stores.indexer.stop)
         yield App(
             settings=settings,
             folder=stores.folder,

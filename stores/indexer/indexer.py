@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -55,6 +55,7 @@ class Indexer:
         )
         self._registry = Registry(self._make, options)
         self._supervisor = Supervisor(self._registry, self._folder, self._files, self._shared)
+        self._waiting_is_over = False
         self.on_applied: list[Callable[[str, int], None]] = []
         """Called with an organization and the sequence number up to which every healthy index holds everything.
 
@@ -72,6 +73,11 @@ class Indexer:
         if self._turns is not None:
             self._turns.start()
         self._supervisor.start()
+
+    def stop(self) -> None:
+        """Begin nothing more; `close` waits for what is running."""
+        self._supervisor.stop()
+        self._registry.stop()
 
     def close(self, timeout_s: float = 10) -> None:
         """Finish what is running and close every index; the feed brings the rest after the next start."""
@@ -117,7 +123,7 @@ class Indexer:
         for), or those that were not ready in time.
         """
         with self._held(organization_id) as organization:
-            waiting = organization.wait(sequence, record_ids)
+            waiting = self._wait(organization, sequence, record_ids)
             try:
                 return waiting.result(timeout_s)
             except TimeoutError:
@@ -130,14 +136,22 @@ class Indexer:
         """Do what `wait_applied` does without a thread for each waiter."""
         organization = self._registry.hold_if_open(organization_id)
         if organization is None:
+            if self._waiting_is_over:
+                return list(self._supervisor.expected)
             organization = await asyncio.to_thread(self._open, organization_id)
         try:
-            waiting = asyncio.wrap_future(organization.wait(sequence, record_ids))
+            waiting = asyncio.wrap_future(self._wait(organization, sequence, record_ids))
             return await asyncio.wait_for(waiting, timeout_s)
         except TimeoutError:
             return organization.without(sequence, record_ids)
         finally:
             organization.let_go()
+
+    def end_waits(self) -> None:
+        """Answer whoever waits for a write with what is missing now; from here on nobody waits. For a server's end."""
+        self._waiting_is_over = True
+        for organization in self._registry.known():
+            organization.waits.end()
 
     @contextmanager
     def indexes(self, organization_id: str) -> Iterator[OpenIndexes]:
@@ -192,6 +206,11 @@ class Indexer:
         lane = organization.lane(name) if organization is not None else None
         if lane is not None:
             lane.report(error)
+
+    def _wait(self, organization: OpenOrganization, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
+        if self._waiting_is_over:  # It may have been opened since.
+            organization.waits.end()
+        return organization.wait(sequence, record_ids)
 
     @contextmanager
     def _held(self, organization_id: str) -> Iterator[OpenOrganization]:

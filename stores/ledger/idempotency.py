@@ -1,4 +1,9 @@
-"""Idempotency keys: a request that is repeated is answered, never done twice."""
+"""Idempotency keys: a request that is repeated is answered, never done twice.
+
+A key is `claimed` while its request runs, `applied` once that has committed, and `finished` when the answer is stored.
+An answer that is not there is told apart: `unkept` holds a secret, `erased` went with a record that was deleted, and
+`lost` belongs to a process that ended, or a request that failed, after the commit.
+"""
 
 import hashlib
 from dataclasses import dataclass
@@ -18,6 +23,19 @@ from stores.ledger.writing import Writing
 
 KEPT = timedelta(hours=24)
 
+_WAIT = "Wait a moment and send it again with the same key."
+_WITHOUT_ANSWER = {
+    "applied": ("A request with this Idempotency-Key is still running: its answer is being prepared.", _WAIT),
+    "lost": (
+        "This request was carried out, but its answer is gone.",
+        "Read the records that the message names.",
+    ),
+    "erased": (
+        "This request was carried out. A record of it has been deleted since, and its answer was erased with that.",
+        "Do not repeat it; to write anew, send the request with a new key.",
+    ),
+}
+
 _keys = schema.idempotency_keys
 _records = schema.idempotency_records
 _row = select(_keys).where(_keys.c.organization_id == bindparam("organization"), _keys.c.slot == bindparam("of_slot"))
@@ -32,8 +50,9 @@ _owned = (
     _keys.c.claim_id == bindparam("of_claim"),
 )
 _apply = update(_keys).where(*_owned, _keys.c.state == "claimed").values(state="applied")
-_finish = update(_keys).where(*_owned, _keys.c.state != "finished").values(state="finished")
+_finish = update(_keys).where(*_owned, _keys.c.state.in_(("claimed", "applied"))).values(state="finished")
 _release = delete(_keys).where(*_owned, _keys.c.state == "claimed")
+_give_up = update(_keys).where(*_owned, _keys.c.state == "applied").values(state="lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +92,7 @@ class Idempotency(Store):
 
         Raises:
             Conflict: The key came with another body, its request is still running, or it was carried out and its
-                answer was lost, then the message names the records that it wrote, or was not to be kept.
+                answer is lost, erased or was not to be kept; the message says which, and what it wrote.
         """
         check_text((request.organization_id, request.key))
         values = self._new_row(request, holder)
@@ -103,18 +122,20 @@ class Idempotency(Store):
     def finish_unkept(self, claim: Claim, status: int) -> None:
         """Mark a request as carried out whose answer holds a secret: the answer is stored nowhere."""
         with self._database.write() as connection:
-            connection.execute(_finish.values(state="applied", status=status, body=None), _identity_of(claim))
+            connection.execute(_finish.values(state="unkept", status=status, body=None), _identity_of(claim))
 
     def release(self, claim: Claim) -> None:
-        """Drop a claim whose transaction did not commit, so that the request may be tried again."""
+        """Drop the claim of a request that failed, so that it may be tried again; what has committed stays done."""
         with self._database.write() as connection:
             connection.execute(_release, _identity_of(claim))
+            connection.execute(_give_up, _identity_of(claim))
 
     def release_dead_claims(self, holder: str) -> int:
         """Drop what a process that is gone had claimed and not carried out; return how many."""
-        statement = delete(_keys).where(_keys.c.holder == holder, _keys.c.state == "claimed")
+        of_holder = _keys.c.holder == holder
         with self._database.write() as connection:
-            return connection.execute(statement).rowcount
+            connection.execute(update(_keys).where(of_holder, _keys.c.state == "applied").values(state="lost"))
+            return connection.execute(delete(_keys).where(of_holder, _keys.c.state == "claimed")).rowcount
 
     def prune_claims(self) -> int:
         """Delete what is older than 24 hours; return how many."""
@@ -145,16 +166,17 @@ class Idempotency(Store):
         if row.state == "finished":
             return Replay(row.status, load_value(row.body))
         if row.state == "claimed":
-            raise Conflict("A request with this Idempotency-Key is still running.")
-        if row.status is not None:
+            raise Conflict("A request with this Idempotency-Key is still running.", remediation=_WAIT)
+        if row.state == "unkept":
             raise Conflict(
                 "This request was carried out. Its answer held a secret, which is shown once and kept nowhere.",
                 remediation="If the secret is lost, take back what was made, and send the request with a new key.",
             )
         records = [record for (record,) in connection.execute(_records_of, values)]
+        wrote, remediation = _WITHOUT_ANSWER[row.state]
         raise Conflict(
-            f"This request was carried out, but its answer is gone. It wrote: {', '.join(records) or 'nothing'}.",
-            remediation="Read the records that the message names.",
+            f"{wrote} It wrote: {', '.join(records) or 'nothing'}.",
+            remediation=remediation,
             details={"records": records},
         )
 

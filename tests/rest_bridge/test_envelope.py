@@ -1,12 +1,15 @@
 """Every refusal has one shape, whoever refuses."""
 
+import asyncio
 import json
 
 import httpx2
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from rest_bridge.envelope import STATUSES, LimitReached, status_of
+from rest_bridge.envelope import STATUSES, Faults, LimitReached, status_of
+from rest_bridge.request_ids import RequestIds
 from stores.errors import EngrainError, InvalidSetting, NotFound
 from tests.rest_bridge.harness import Person, assert_envelope
 
@@ -44,6 +47,31 @@ async def test_a_wrong_method_is_told_the_right_ones(
     response = await client.request(method, path)
     assert_envelope(response, 405, "method_not_allowed")
     assert response.headers["allow"] == allow
+
+
+async def test_a_request_that_the_end_of_the_server_cuts_short_is_refused_in_words() -> None:
+    sent: list[Message] = []
+    working = asyncio.Event()
+
+    async def work(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        working.set()
+        await asyncio.sleep(60)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        raise AssertionError
+
+    asgi = RequestIds(Faults(work), version="1")
+    scope = {"type": "http", "method": "POST", "path": "/api/notes", "headers": []}
+    request = asyncio.create_task(asgi(scope, receive, send))
+    await working.wait()
+    request.cancel()
+    await request
+    body = json.loads(sent[1]["body"])
+    assert (sent[0]["status"], body["error"]) == (503, "unavailable")
+    assert (b"x-request-id", body["request_id"].encode()) in sent[0]["headers"]
 
 
 async def test_an_unexpected_error_is_logged_once_and_told_to_nobody(client: httpx2.AsyncClient, ada: Person) -> None:

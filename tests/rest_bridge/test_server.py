@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -215,6 +216,44 @@ def test_a_signal_ends_the_server_in_time_although_clients_stay(tmp_path: Path, 
                 assert server.process.wait(SOON) == 0
                 assert time.monotonic() - started < 10
     assert (tmp_path / "lock").read_text() == "", "the folder is free again"
+
+
+@pytest.mark.slow
+def test_writes_that_wait_for_the_indexes_are_answered_when_the_server_stops(tmp_path: Path) -> None:
+    account = {"email": "ada@example.org", "password": "long enough", "name": "Ada"}
+    words = " ".join(f"word{number}" for number in range(600))
+    many = {"entities": [{"name": f"Long {number}", "content": words} for number in range(128)]}
+    asked: list[httpx2.Response] = []
+
+    def write(http: httpx2.Client) -> None:
+        asked.append(http.post("/api/entities/bulk?sync=true", json=many, headers={"Idempotency-Key": "bulk-1"}))
+
+    def signed_in(server: ServerProcess, route: str) -> httpx2.Client:
+        token = httpx2.post(f"{server.address}{route}", json=account, trust_env=False, timeout=30).json()[
+            "access_token"
+        ]
+        bearer = {"Authorization": f"Bearer {token}"}
+        return httpx2.Client(base_url=server.address, headers=bearer, trust_env=False, timeout=30)
+
+    with server_process(tmp_path) as server, signed_in(server, "/api/auth/local/signup") as http:
+        writing = threading.Thread(target=write, args=[http])
+        writing.start()
+        with httpx2.Client(base_url=server.address, headers=http.headers, trust_env=False) as other:
+            while other.get("/api/entities").json()["total"] < 128:
+                assert writing.is_alive(), asked
+        started = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(SOON) == 0
+        assert time.monotonic() - started < 10
+        writing.join()
+        assert "Traceback" not in server.log.read_text()
+    first = asked[0].json()
+    assert asked[0].status_code == 201, first
+    assert "vectors" in first["background_jobs"]["pending_indexes"]
+    with server_process(tmp_path) as server, signed_in(server, "/api/auth/local/login") as http:
+        write(http)
+    assert asked[1].headers["idempotency-replayed"] == "true"
+    assert [each["id"] for each in asked[1].json()["entities"]] == [each["id"] for each in first["entities"]]
 
 
 @pytest.mark.slow

@@ -95,6 +95,23 @@ def test_an_asynchronous_wait_runs_out_too(world: World) -> None:
     assert asyncio.run(world.indexer.applied_within(ORG, sequence, ["a"], 0.3)) == ["vectors"]
 
 
+def test_when_the_server_stops_waits_end_at_once_and_name_what_is_missing(world: World) -> None:
+    assert world.embedder is not None
+    world.write(draft("first"))
+    world.settle()
+    world.embedder.gate.clear()
+    sequence = world.write(draft("a"))
+
+    async def stop_while_somebody_waits() -> tuple[list[str], list[str]]:
+        waiting = asyncio.create_task(world.indexer.applied_within(ORG, sequence, ["a"], PATIENCE_S))
+        await asyncio.to_thread(until, lambda: world.indexer.wait_applied(ORG, sequence, ["a"], 0.2) == ["vectors"])
+        world.indexer.end_waits()
+        found = await asyncio.wait_for(waiting, 2)
+        return found, await asyncio.wait_for(world.indexer.applied_within(ORG, sequence, ["a"], PATIENCE_S), 2)
+
+    assert asyncio.run(stop_while_somebody_waits()) == (["vectors"], ["vectors"])
+
+
 def test_without_an_embedder_there_are_no_vectors_and_nobody_waits_for_them(world: World) -> None:
     world.embedder = None
     world.start()

@@ -46,9 +46,22 @@ def test_a_stored_answer_does_not_outlive_the_record_that_it_repeats(ledger: Led
     ledger.idempotency.finish(claim, 201, {"content": SECRET})
     with ledger.transaction(ORG, ANN) as tx:
         tx.delete_entity("e1")
-    with pytest.raises(Conflict, match="entity:e1") as refused:
+    with pytest.raises(Conflict, match=r"deleted since, and its answer was erased.*entity:e1") as refused:
         ledger.idempotency.claim(request, "process-1")
     assert SECRET not in str(refused.value)
+
+
+def test_an_answer_that_comes_after_the_deletion_of_its_record_is_not_stored(ledger: Ledger) -> None:
+    request = KeyedRequest(ORG, ANN, "POST", "/api/entities", "key", "hash")
+    claim = ledger.idempotency.claim(request, "process-1")
+    assert isinstance(claim, Claim)
+    with ledger.transaction(ORG, ANN, claim) as tx:
+        tx.create_entity(draft("e1"))
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.delete_entity("e1")
+    ledger.idempotency.finish(claim, 201, {"content": SECRET})
+    with pytest.raises(Conflict, match="deleted since"):
+        ledger.idempotency.claim(request, "process-1")
 
 
 def test_deleted_text_is_in_no_file_after_a_checkpoint(tmp_path: Path) -> None:
