@@ -84,7 +84,7 @@ def test_a_request_whose_answer_was_lost_names_what_it_wrote(ledger: Ledger) -> 
         tx.create_entity(draft("e2"))
         tx.update_entity("e1", lambda entity: replace(entity, name="x"))
     ledger.idempotency.release_dead_claims(HOLDER)
-    with pytest.raises(Conflict, match="answer is gone.*entity:e1, entity:e2"):
+    with pytest.raises(Conflict, match=r"answer is gone.*entity:e1, entity:e2"):
         ledger.idempotency.claim(REQUEST, HOLDER)
 
 
@@ -92,7 +92,7 @@ def test_a_request_that_waits_after_its_commit_is_still_running(ledger: Ledger) 
     claim = claimed(ledger)
     carry_out(ledger, claim)
     ledger.idempotency.release_dead_claims("process-2")
-    with pytest.raises(Conflict, match="still running.*entity:e1") as refused:
+    with pytest.raises(Conflict, match=r"still running.*entity:e1") as refused:
         ledger.idempotency.claim(REQUEST, "process-2")
     assert "gone" not in refused.value.message
     ledger.idempotency.finish(claim, 201, {})
