@@ -29,6 +29,16 @@ _past_at = select(*entity_columns(_past)).where(
     _past.c.valid_from <= bindparam("at"),
     _past.c.valid_to > bindparam("at"),
 )
+_replaced_since = (
+    select(*entity_columns(_past))
+    .where(
+        _past.c.organization_id == bindparam("organization"),
+        _past.c.valid_from <= bindparam("at"),
+        _past.c.valid_to > bindparam("at"),
+    )
+    .order_by(_past.c.valid_to.desc(), _past.c.id)
+    .limit(bindparam("limit"))
+)
 _by_prefix = (
     select(*entity_columns(_table))
     .where(_of_organization, _table.c.id >= bindparam("first"), _table.c.id < bindparam("end"))
@@ -85,6 +95,11 @@ class EntityReads(Store):
                 rows = self._all(_past_at, values | {"ids": older})
                 found |= {entity.id: entity for entity in map(to_entity, rows)}
         return found
+
+    def replaced_since(self, organization_id: str, as_of: datetime, *, limit: int) -> list[Entity]:
+        """Return the revisions that were current then and are no longer; what changed last comes first."""
+        values = {"organization": organization_id, "at": to_micros(as_of), "limit": limit}
+        return [to_entity(row) for row in self._all(_replaced_since, values)]
 
     def entities_with_prefix(self, organization_id: str, prefix: str, limit: int) -> list[Entity]:
         """Return the entities whose id begins so, ordered by id."""

@@ -8,10 +8,11 @@ from sqlalchemy import ColumnElement, and_, func, select
 
 from stores.errors import ValidationFailed
 from stores.ledger import schema
-from stores.ledger.encoding import check_text, fold, key_of
+from stores.ledger.encoding import check_text, key_of
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
 from stores.records import Entity
+from stores.wording import comparable
 
 SortKey = Literal["name", "created_at", "updated_at", "entity_type"]
 
@@ -123,7 +124,7 @@ def _text_conditions(organization_id: str, query: EntityQuery) -> Iterator[Colum
         check_text((query.search,))
         if len(query.search) > SEARCH_LENGTH:
             raise ValidationFailed(f"The text to look for has more than {SEARCH_LENGTH} characters.")
-        yield _table.c.search_text.contains(fold(query.search), autoescape=True)
+        yield _table.c.search_text.contains(comparable(query.search), autoescape=True)
 
 
 def _has_label(organization_id: str, kind: str, words: Iterable[str]) -> ColumnElement[bool]:
