@@ -94,8 +94,8 @@ def _claim(app: App, operation: Operation, caller: Principal, request: Request, 
 
 
 def body_hash(request: BaseModel) -> str:
-    """Digest what a request asks, whatever the order of its fields."""
-    canonical = json.dumps(request.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+    """Digest what a request asks, whatever the order of its fields; a null that is sent is not one left out."""
+    canonical = json.dumps(request.model_dump(mode="json", exclude_unset=True), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
