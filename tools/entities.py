@@ -127,11 +127,9 @@ def readable(app: App, caller: Principal, entity_id: str) -> Entity:
 
 def related_entities(app: App, caller: Principal, entity_id: str, limit: int) -> list[RelatedEntity]:
     """Read the present neighbours of an entity that the caller may see, newest relation first. Blocks."""
-    relations = [
-        relation
-        for relation in app.ledger.relations_of(caller.organization_id, entity_id, at=app.clock(), limit=10 * limit)
-        if may_read(caller, relation.visibility)
-    ]
+    relations = app.ledger.readable_relations_of(
+        caller.organization_id, entity_id, visibility=caller.visible, at=app.clock(), limit=limit
+    )
     others = [r.target_id if r.source_id == entity_id else r.source_id for r in relations]
     entities = app.ledger.entities(caller.organization_id, others)
     pairs = [(relation, entities.get(other)) for relation, other in zip(relations, others, strict=True)]
@@ -145,7 +143,7 @@ def related_entities(app: App, caller: Principal, entity_id: str, limit: int) ->
         )
         for relation, other in pairs
         if other is not None and may_read(caller, other.visibility)
-    ][:limit]
+    ]
 
 
 async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityView:

@@ -15,7 +15,6 @@ from stores.ledger.audit import Audit
 from stores.ledger.departures import Departures
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
-from stores.ledger.entities import EntityReads
 from stores.ledger.expiry import Expiry
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
@@ -43,7 +42,7 @@ CommitListener = Callable[[str, int], None]
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class _Records(EntityReads, StandingReads, RelationReads, DocumentReads, Listing, FeedReads):
+class _Records(StandingReads, RelationReads, DocumentReads, Listing, FeedReads):
     """What is known."""
 
 
