@@ -6,6 +6,7 @@ An answer that is not there is told apart: `unkept` holds a secret, `erased` wen
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
@@ -31,7 +32,7 @@ _WITHOUT_ANSWER = {
         "Read the records that the message names.",
     ),
     "erased": (
-        "This request was carried out. A record of it has been deleted since, and its answer was erased with that.",
+        "This request was carried out. A record of it is not there any more, and its answer went with it.",
         "Do not repeat it; to write anew, send the request with a new key.",
     ),
 }
@@ -70,6 +71,12 @@ class Replay:
 
     status: int
     body: JsonValue
+    records: tuple[str, ...]
+    """What the request wrote, each as `entity:<id>`: whoever may not read all of it any more must not get the body."""
+
+    def gone(self) -> Conflict:
+        """Say what is said once a record of the answer has been deleted."""
+        return _no_answer("erased", self.records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +170,9 @@ class Idempotency(Store):
                 "This Idempotency-Key was used for a request with another body.",
                 remediation="Use a new key for a new request.",
             )
+        records = [record for (record,) in connection.execute(_records_of, values)]
         if row.state == "finished":
-            return Replay(row.status, load_value(row.body))
+            return Replay(row.status, load_value(row.body), tuple(records))
         if row.state == "claimed":
             raise Conflict("A request with this Idempotency-Key is still running.", remediation=_WAIT)
         if row.state == "unkept":
@@ -172,13 +180,7 @@ class Idempotency(Store):
                 "This request was carried out. Its answer held a secret, which is shown once and kept nowhere.",
                 remediation="If the secret is lost, take back what was made, and send the request with a new key.",
             )
-        records = [record for (record,) in connection.execute(_records_of, values)]
-        wrote, remediation = _WITHOUT_ANSWER[row.state]
-        raise Conflict(
-            f"{wrote} It wrote: {', '.join(records) or 'nothing'}.",
-            remediation=remediation,
-            details={"records": records},
-        )
+        raise _no_answer(row.state, records)
 
 
 class ClaimedWrites(Writing):
@@ -193,13 +195,23 @@ class ClaimedWrites(Writing):
         identity = _identity_of(claim)
         if claim.organization_id != self.organization_id or self._run(_apply, identity).rowcount != 1:
             raise Conflict("The claim on this Idempotency-Key does not hold any more; nothing was changed.")
-        records = dict.fromkeys(f"{entry.kind}:{entry.record_id}" for entry in self._entries)
+        # No relations: those of hidden records may be among them, and nobody asks for one by its id.
+        records = dict.fromkeys(f"entity:{entry.record_id}" for entry in self._entries if entry.kind == "entity")
         rows = [
             {"organization_id": self.organization_id, "slot": claim.slot, "ordinal": ordinal, "record": record}
             for ordinal, record in enumerate(records)
         ]
         if rows:
             self._run(insert(_records), rows)
+
+
+def _no_answer(state: str, records: Sequence[str]) -> Conflict:
+    wrote, remediation = _WITHOUT_ANSWER[state]
+    return Conflict(
+        f"{wrote} It wrote: {', '.join(records) or 'nothing'}.",
+        remediation=remediation,
+        details={"records": list(records)},
+    )
 
 
 def _slot(request: KeyedRequest) -> str:

@@ -46,6 +46,7 @@ class EntityQuery:
     project_ids: tuple[str, ...] = ()
     epic: str | None = None
     no_epic: bool = False
+    """Tasks without an epic, and nothing else."""
     complexity: str | None = None
     feature: str | None = None
     search: str | None = None
@@ -109,7 +110,7 @@ def _place_conditions(query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     if query.epic is not None:
         yield _table.c.epic_id == query.epic
     if query.no_epic:
-        yield _table.c.epic_id.is_(None)
+        yield and_(_table.c.type_key == "task", _table.c.epic_id.is_(None))
     if not query.include_archived and "archived" not in _keys(query.statuses):
         yield _table.c.status_key != "archived"
     if not query.include_chunks and "document" not in _keys(query.types):

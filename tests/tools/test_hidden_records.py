@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stores.errors import EngrainError
+from stores.errors import Conflict, EngrainError
 from tests.people import Person
 
 pytestmark = pytest.mark.anyio
@@ -67,6 +67,23 @@ async def test_a_hidden_record_answers_as_an_unknown_one(owner: Person, member: 
             said = await refusal(owner, operation, hidden, **fields)
             assert said == await refusal(owner, operation, unknown, **others), (operation, fields)
         assert (await member.call("get_entity", entity_id=hidden))["id"] == hidden
+
+
+async def test_an_answer_is_repeated_no_longer_than_its_records_are_readable(owner: Person, member: Person) -> None:
+    said = []
+    withdrawals: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("update_entity", {"metadata": PRIVATE}),
+        ("delete_entity", {}),
+    )
+    for operation, fields in withdrawals:
+        made = (await owner.call("create_entity", name="once"))["id"]
+        write: dict[str, Any] = {"entity_id": made, "name": "changed", "idempotency_key": made}
+        assert not (await member.run("update_entity", **write)).replayed
+        assert (await member.run("update_entity", **write)).replayed
+        await owner.call(operation, entity_id=made, **fields)
+        said.append(await refusal(member, "update_entity", made, **write))
+    assert said[0] == said[1]
+    assert said[0][0] is Conflict
 
 
 async def test_hidden_neighbours_take_no_place_among_those_that_are_shown(owner: Person, member: Person) -> None:

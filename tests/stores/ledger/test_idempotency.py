@@ -29,7 +29,7 @@ def test_a_repeated_request_gets_the_answer_of_the_first(ledger: Ledger) -> None
     carry_out(ledger, claim)
     body: JsonObject = {"z": "ü", "a": [1, 2.5, None]}
     ledger.idempotency.finish(claim, 201, body)
-    assert ledger.idempotency.claim(REQUEST, "process-2") == Replay(201, body)
+    assert ledger.idempotency.claim(REQUEST, "process-2") == Replay(201, body, ("entity:e1",))
 
 
 def test_an_answer_that_is_not_to_be_kept_is_not_given_again(ledger: Ledger) -> None:
@@ -96,7 +96,7 @@ def test_a_request_that_waits_after_its_commit_is_still_running(ledger: Ledger) 
         ledger.idempotency.claim(REQUEST, "process-2")
     assert "gone" not in refused.value.message
     ledger.idempotency.finish(claim, 201, {})
-    assert ledger.idempotency.claim(REQUEST, HOLDER) == Replay(201, {})
+    assert ledger.idempotency.claim(REQUEST, HOLDER) == Replay(201, {}, ("entity:e1",))
 
 
 def test_a_claim_that_was_released_may_be_taken_again(ledger: Ledger) -> None:
