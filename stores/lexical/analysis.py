@@ -105,6 +105,11 @@ def identifiers(text: str) -> list[str]:
     return list(found)
 
 
+def distinct_terms(text: str) -> set[str]:
+    """Everything that a text is found by."""
+    return {*analyse(text), *identifiers(text)}
+
+
 def is_single_unspaced(term: str) -> bool:
     """Whether a term is one character of a script without spaces, which only the exact field holds everywhere."""
     return _SINGLE_UNSPACED.fullmatch(term) is not None
@@ -133,7 +138,11 @@ def _bigrams(run: re.Match[str]) -> str:
 
 
 def _split(word: str) -> str:
-    return _SUBTOKEN_END.sub(r"\1 ", word if word.isascii() else comparable(_UNSPACED_RUN.sub(_bigrams, word)))
+    if word.isascii():
+        return _SUBTOKEN_END.sub(r"\1 ", word)
+    pieces = _UNSPACED_RUN.sub(_bigrams, word).split()
+    folded = [piece if piece.isascii() else comparable(piece) for piece in pieces]
+    return " ".join([_SUBTOKEN_END.sub(r"\1 ", piece) if piece.isascii() else piece for piece in folded])
 
 
 def _parts(word: str) -> list[str]:

@@ -44,3 +44,27 @@ async def test_a_document_that_was_not_ingested_has_a_hint_of_its_own(owner: Per
     chunk = (await owner.call("search", query="samovar"))["results"][0]
     assert "fetch_slice" in chunk["metadata"]["hint"]
     assert chunk["metadata"]["source_id"].startswith("source_")
+
+
+async def test_without_an_embedder_a_hit_still_names_its_passage(settings: Settings) -> None:
+    text = "Plain words about nothing in particular. " * 200 + "\n\nThe xylophone procedure."
+    async with open_app(settings.model_copy(update={"embedding_provider": "none"}), logs=LogRing()) as app:
+        owner = await person(app, "owner")
+        await owner.call("create_entity", name="Manual", content=text, sync=True)
+        hit = (await owner.call("search", query="xylophone"))["results"][0]
+        passage = hit["metadata"]["passage"]
+        assert passage["start"] > 1_000
+        assert "xylophone" in f"Manual\n{text}"[passage["start"] : passage["end"]]
+
+
+async def test_diagnostics_describe_the_page_that_is_shown(owner: Person) -> None:
+    await owner.call("bulk_create_entities", entities=[{"name": f"Kettle {number}"} for number in range(70)], sync=True)
+    for enhanced, key in ((True, "graph_retrieval"), (False, "retrieval")):
+        fields = {"offset": 60, "limit": 5, "include_retrieval_diagnostics": True, "use_enhanced": enhanced}
+        found = await owner.call("search", query="kettle", **fields)
+        shown = [hit["id"] for hit in found["results"]]
+        described = found["filters"][key]
+        assert len(shown) == 5
+        assert [row["entity_id"] for row in described["ranking_trace"]][:5] == shown
+        assert [row["rank"] for row in described["ranking_trace"]][:5] == [61, 62, 63, 64, 65]
+        assert set(shown) <= set(described["source_details"])
