@@ -21,7 +21,8 @@ from auth.passwords import Passwords
 from auth.tokens import Tokens
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
-from stores.folder import DataFolder
+from stores.errors import InvalidSetting
+from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
 from stores.warming import Warming, import_engines, load_model
@@ -34,6 +35,8 @@ from tools.settings import Settings
 if TYPE_CHECKING:
     from tools.logs import LogRing
 
+KEPT_LENGTH = 32
+"""The least number of characters in a file that names the folder or holds its secret."""
 BESIDE = 4
 """Threads that do what a search does beside its own."""
 
@@ -119,6 +122,7 @@ def open_stores(
 
     Raises:
         FolderInUse: Another process serves the folder.
+        InvalidSetting: The folder, or the ledger in it, cannot be used.
     """
     with ExitStack() as stack:
         folder = DataFolder.claim(settings.data_dir)
@@ -212,12 +216,18 @@ def _own_secret(folder: Path) -> str:
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:
-    if not path.exists():
-        fresh = path.with_suffix(".new")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(make())
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    return path.read_text().strip()
+    try:
+        if not path.exists():
+            fresh = path.with_suffix(".new")
+            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(make())
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        kept = path.read_bytes().decode("ascii", "replace").strip()
+    except OSError as error:
+        raise unusable(path, error) from error
+    if len(kept) < KEPT_LENGTH or not kept.isalnum():
+        raise InvalidSetting(f"{path} is damaged.", remediation="Put it back from a backup, or remove it.")
+    return kept

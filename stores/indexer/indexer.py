@@ -15,7 +15,7 @@ from stores.indexer.folders import OrganizationFolder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
 from stores.indexer.registry import Registry, claim, release
-from stores.indexer.status import NAMES, IndexName, IndexStatus
+from stores.indexer.status import NAMES, Examined, IndexName, IndexStatus
 from stores.indexer.supervisor import Supervisor
 from stores.indexer.turns import EmbedderSource, EmbeddingThread
 from stores.ledger import Ledger
@@ -23,6 +23,7 @@ from stores.ledger import Ledger
 OPEN_TIMEOUT_S = 20.0
 FRESH_TIMEOUT_S = 2.0
 """How long the search that opens an organization waits until its indexes hold what was committed before."""
+EXAMINE_POLL_S = 0.05
 BUILDERS = 2
 
 log = structlog.get_logger("indexer")
@@ -186,10 +187,20 @@ class Indexer:
 
     def check(self, organization_id: str) -> list[str]:
         """Compare every index with the ledger; one sentence for each difference. Blocks."""
+        return [f"{each.index}: {found}" for each in self.examine(organization_id) for found in each.differences]
+
+    def examine(self, organization_id: str, wait_s: float = 0) -> list[Examined]:
+        """Compare every index with the ledger, after waiting until all are level, but not longer than that. Blocks."""
         with self._held(organization_id) as organization:
             for lane in organization.lanes:
                 lane.wait_settled(OPEN_TIMEOUT_S)
-            return [f"{lane.name}: {found}" for lane in organization.lanes for found in lane.differences()]
+            until = time.monotonic() + wait_s
+            while not organization.level and time.monotonic() < until:
+                time.sleep(EXAMINE_POLL_S)
+            return [
+                Examined(lane.name, lane.status(organization.head).pending, lane.differences())
+                for lane in organization.lanes
+            ]
 
     def reindex(self, organization_id: str, names: Collection[IndexName] = NAMES) -> None:
         """Build indexes anew from the ledger and block until they serve; what is there serves meanwhile.

@@ -87,8 +87,11 @@ class Ledger(_Records, _People):
                 migrate(connection)
                 count_rights(connection)
                 epoch = _settle_epoch(connection)
-        except BaseException:
+        except BaseException as error:
             database.close()
+            if isinstance(error, Unavailable) and database.is_sqlite:
+                where = f"{error.message} It is {url.partition(':///')[2]}"
+                raise Unavailable(where, remediation=error.remediation) from error
             raise
         return cls(database, clock, epoch)
 

@@ -1,6 +1,7 @@
 """What the indexer promises in ordinary times."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -310,6 +311,28 @@ def test_a_rebuild_on_request_mends_what_the_check_found(world: World) -> None:
     world.write(draft("c", "bittern"))
     world.settle()
     assert world.by_words("bittern") == ["c"]
+
+
+def test_what_a_rebuild_has_still_to_embed_is_pending_and_no_difference(world: World) -> None:
+    assert world.embedder is not None
+    world.write(*[draft(f"e{at}", f"kestrel {at}") for at in range(20)])
+    world.settle()
+    with world.indexer.indexes(ORG) as open_:
+        assert open_.vectors is not None
+        state = open_.vectors.state()
+        assert state is not None
+        open_.vectors.replace([], [f"e{at}" for at in range(1, 20)], state)
+    world.embedder.gate.clear()
+    rebuilding = threading.Thread(target=world.indexer.reindex, args=[ORG, ["vectors"]])
+    rebuilding.start()
+    until(lambda: states(world.indexer.status())["vectors"] == "rebuilding")
+    found = {each.index: each for each in world.indexer.examine(ORG)}
+    assert [each.differences for each in found.values()] == [[], [], []]
+    assert found["vectors"].pending > 15
+    assert found["lexical"].pending == 0
+    world.embedder.gate.set()
+    rebuilding.join(PATIENCE_S)
+    assert [(each.pending, each.differences) for each in world.indexer.examine(ORG, PATIENCE_S)] == [(0, [])] * 3
 
 
 def test_writes_and_searches_go_on_during_a_rebuild(world: World) -> None:
