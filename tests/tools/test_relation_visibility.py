@@ -6,8 +6,7 @@ import pytest
 
 from stores.errors import Forbidden
 from stores.records import Relation
-from tests.people import Person
-from tools.threads import in_thread
+from tests.people import Person, caught_up
 
 pytestmark = pytest.mark.anyio
 
@@ -39,14 +38,6 @@ async def walked(person: Person, entity_id: str) -> set[str]:
     return names
 
 
-async def settled(person: Person) -> None:
-    """Wait until the indexes show everything, and prove that they do."""
-    app, organization = person.app, person.organization_id
-    head, ids = app.ledger.head(organization).sequence, list(app.ledger.revisions(organization))
-    assert await app.indexer.applied_within(organization, head, ids, 20) == []
-    assert await in_thread(app.indexer.check, organization) == []
-
-
 def relations(person: Person, entity_id: str) -> list[Relation]:
     return person.app.ledger.relations_of(person.organization_id, entity_id, history=True)
 
@@ -58,7 +49,7 @@ async def test_a_draft_that_is_opened_retires_what_it_supersedes_for_everybody(o
     assert await found(member) == ({draft}, 1)
     before = relations(member, draft)
     await member.call("update_entity", entity_id=draft, metadata=OPEN)
-    await settled(member)
+    await caught_up(member)
     for person in (owner, member):
         assert await found(person) == ({draft}, 1)
         assert await related(person, old) == {draft}
@@ -79,7 +70,7 @@ async def test_a_record_that_is_hidden_retires_nothing_for_others_any_more(owner
     new = await note(owner, "Y", related_to=[f"supersedes:{old}"])
     assert await found(member) == ({new}, 1)
     await owner.call("update_entity", entity_id=new, metadata=PRIVATE)
-    await settled(member)
+    await caught_up(member)
     assert await found(member) == ({old}, 0)
     assert await related(member, old) == await walked(member, old) == set()
     assert await found(owner) == ({new}, 1)
@@ -91,11 +82,11 @@ async def test_a_target_that_is_hidden_and_shown_again_takes_its_relations_along
     target = await note(member, "T")
     linked = await note(owner, "L", related_to=[target])
     await member.call("update_entity", entity_id=target, metadata=PRIVATE)
-    await settled(member)
+    await caught_up(member)
     assert await related(owner, linked) == await walked(owner, linked) == set()
     assert await related(member, target) == await walked(member, target) == {linked}
     await member.call("update_entity", entity_id=target, metadata=OPEN)
-    await settled(member)
+    await caught_up(member)
     assert await related(owner, linked) == await walked(owner, linked) == {target}
 
 
@@ -120,7 +111,7 @@ async def test_nobody_retires_by_opening_a_draft_what_they_may_not_change(owner:
     assert await found(owner) == ({old}, 0)
     await owner.call("update_entity", entity_id=project, metadata={"visibility": "private"})
     await member.call("update_entity", entity_id=draft, metadata=OPEN)
-    await settled(member)
+    await caught_up(member)
     assert await found(owner) == ({old, draft}, 0), "what the author cannot see, it does not retire"
     await owner.call("update_entity", entity_id=old, metadata={"project_id": None, "memory_scope": "organization"})
     assert await found(owner) == ({old, draft}, 0), "nor when it comes into sight"
@@ -132,11 +123,11 @@ async def test_the_past_is_retired_by_what_was_readable_then(owner: Person, memb
     while_hidden = owner.app.clock().isoformat()
     await member.call("update_entity", entity_id=draft, metadata=OPEN)
     while_open = owner.app.clock().isoformat()
-    await settled(member)
+    await caught_up(member)
     assert await found(owner, as_of=while_hidden) == ({old}, 0)
     assert await found(member, as_of=while_hidden) == ({draft}, 1)
     assert await found(owner, as_of=while_open) == ({draft}, 1)
     await member.call("update_entity", entity_id=draft, metadata=PRIVATE)
-    await settled(member)
+    await caught_up(member)
     assert await found(owner, as_of=while_open) == ({old}, 0)
     assert await found(member, as_of=while_open) == ({draft}, 1)
