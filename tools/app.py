@@ -203,6 +203,7 @@ def _embedding(settings: Settings) -> EmbeddingSpec:
         dimension=settings.embedding_dimension,
         threads=settings.embedding_threads,
         timeout_s=settings.embedding_timeout_s,
+        question_timeout_s=settings.embedding_question_timeout_s,
     )
 
 

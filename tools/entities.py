@@ -15,8 +15,8 @@ from tools.entity_models import (
     CommaSeparated,
     EntityId,
     EntityView,
-    Label,
     RelatedEntity,
+    Wanted,
     entity_view,
     split_list,
 )
@@ -28,10 +28,12 @@ from tools.threads import in_thread
 class ListEntitiesRequest(Request):
     """Filters, order and page of a list."""
 
-    entity_type: EntityType | None = Field(None, description="Only this type.")
-    language: Label | None = Field(None, description="Only this programming language.")
-    category: Label | None = Field(None, description="Only this category.")
-    search: Annotated[str, Field(max_length=1000)] | None = Field(None, description="Text in name or description.")
+    entity_type: Literal[EntityType, ""] | None = Field(None, description="Only this type; empty is no filter.")
+    language: Wanted | None = Field(None, description="Only this programming language; empty is no filter.")
+    category: Wanted | None = Field(None, description="Only this category; empty is no filter.")
+    search: Annotated[str, Field(max_length=1000)] | None = Field(
+        None, description="Text in name or description; empty is no filter."
+    )
     project_ids: CommaSeparated | None = Field(
         None, description="Only these projects (ids), comma-separated; empty is no filter."
     )
@@ -60,7 +62,7 @@ async def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> E
         visibility=call.caller.visible,
         types=(request.entity_type,) if request.entity_type else (),
         languages=(request.language,) if request.language else (),
-        category=request.category,
+        category=request.category or None,
         search=request.search,
         project_ids=split_list(request.project_ids),
         include_archived=True,

@@ -21,7 +21,7 @@ from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.threads import in_thread
 
-SearchType = EntityType | Literal["raw_memory"]
+SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
 KEYED_SCOPES = ("project", "team", "shared", "delegated")
 
@@ -97,7 +97,7 @@ class SearchResponse(Result):
 async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
     """Search the shared memory by meaning, words and relations; best hits first, scores comparable between queries.
 
-    `total` counts the permitted candidates of a pool of at most 1,000.
+    `total` counts the permitted candidates of a pool of at most 648, not everything that matches.
     """
     return await in_thread(_search, app, call, request)
 

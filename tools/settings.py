@@ -54,6 +54,9 @@ class Settings(BaseModel):
     embedding_dimension: int | None = Field(None, ge=1, le=8192, description="Asked of the endpoint when unset.")
     embedding_threads: int = Field(1, ge=1, le=64, description="Threads of the built-in model.")
     embedding_timeout_s: float = Field(30, gt=0, le=600, description="Seconds that one remote call may take.")
+    embedding_question_timeout_s: float = Field(
+        3, gt=0, le=600, description="Seconds that a search waits for a remote endpoint before it goes by words alone."
+    )
 
     jwt_secret: str | None = Field(
         None, description="Signs tokens; at least 32 characters. On loopback one is made when unset.", repr=False

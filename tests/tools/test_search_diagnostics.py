@@ -1,8 +1,12 @@
 """What a search says about itself and its hits, in the words of the interface."""
 
+import threading
+import time
+
 import pytest
 
 from tests.people import Person, person
+from tests.stores.embedding.servers import Reply, running
 from tools.app import open_app
 from tools.logs import LogRing
 from tools.settings import Settings
@@ -24,6 +28,12 @@ async def test_a_lane_that_fails_is_named_as_among_those_that_answer(settings: S
         assert filters["search_source_degraded"] is True
         failed = {failure["source"] for failure in filters["search_source_failures"]}
         assert failed == {"vector"}
+        assert {failure["error_type"] for failure in filters["search_source_failures"]} <= {
+            "embedding_failed",
+            "index_unavailable",
+            "index_incomplete",
+        }
+        assert "127.0.0.1" not in str(filters)
         assert filters["search_source_failure_count"] == 1
         assert failed.isdisjoint(filters["graph_retrieval"]["sources"])
         assert {f"{name}_count" for name in failed} <= set(filters["graph_retrieval"])
@@ -68,3 +78,33 @@ async def test_diagnostics_describe_the_page_that_is_shown(owner: Person) -> Non
         assert [row["entity_id"] for row in described["ranking_trace"]][:5] == shown
         assert [row["rank"] for row in described["ranking_trace"]][:5] == [61, 62, 63, 64, 65]
         assert set(shown) <= set(described["source_details"])
+
+
+async def test_a_hanging_endpoint_holds_a_search_for_its_own_time_out_only(settings: Settings) -> None:
+    never = threading.Event()
+    with running(lambda _: Reply(wait=never)) as server:
+        away = {
+            "embedding_provider": "openai",
+            "embedding_model": "m",
+            "embedding_base_url": server.url,
+            "embedding_dimension": 4,
+            "embedding_question_timeout_s": 0.5,
+        }
+        async with open_app(settings.model_copy(update=away), logs=LogRing()) as app:
+            owner = await person(app, "owner")
+            await owner.call("create_entity", name="kettle")
+            durations, seen = [], set()
+            # The record is in the lexical index within moments.
+            for _ in range(50):
+                began = time.monotonic()
+                found = await owner.call("search", query="kettle")
+                durations.append(time.monotonic() - began)
+                seen |= {failure["error_type"] for failure in found["filters"]["search_source_failures"]}
+                assert "127.0.0.1" not in str(found)
+                if len(durations) > 2 and found["results"]:
+                    break
+            assert [hit["name"] for hit in found["results"]] == ["kettle"]
+            assert "embedding_failed" in seen <= {"embedding_failed", "index_unavailable", "index_incomplete"}
+            assert max(durations) < 3
+            assert min(durations) < 0.4, "each of them waited"
+        never.set()

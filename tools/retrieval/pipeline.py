@@ -15,7 +15,7 @@ from stores.records import matches
 from stores.vectors import DenseHit, Vector
 from tools.app import App
 from tools.retrieval.past import Past, meaning_then, read_past, words_then
-from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT, Plan
+from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import LANES, Pool
 from tools.retrieval.ranking import Ranking
 from tools.retrieval.scoring import (
@@ -31,10 +31,6 @@ from tools.retrieval.scoring import (
 )
 
 log = structlog.get_logger("search")
-
-SEEDS = 6
-"""Best candidates whose neighbours the graph is asked for."""
-NEIGHBOURS_EACH = 8
 
 
 def retrieve(app: App, plan: Plan) -> Ranking:
@@ -146,7 +142,7 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking
     pool.keep(np.array(kept, np.int64))
     found = [standings[record_id] for record_id in pool.ids]
     ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})
-    ranking.total = min(len(found), POOL_LIMIT)
+    ranking.total = len(found)
     ranking.documents = sum(standing.entity_type == "document" for standing in found)
     then = past.entities if past is not None else {}
     return np.array(
@@ -173,5 +169,5 @@ def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
         age_s = plan.now.timestamp() - updated_us / 1_000_000
         scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
     scores = np.round(set_apart(scores, pool.is_named), 6)
-    best = ranked(pool.ids, scores, min(plan.wanted, POOL_LIMIT))
+    best = ranked(pool.ids, scores, plan.wanted)
     ranking.best = [pool.candidate(place, float(scores[place])) for place in best]

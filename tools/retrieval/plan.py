@@ -9,8 +9,11 @@ LANE_DEPTH = 300
 """Candidates that the lexical and the dense lane each contribute."""
 DECAY_DAYS = 30.0
 """Days in which the bonus for recency halves."""
-POOL_LIMIT = 1000
-"""Ranked candidates that `total` can count and `offset` can reach."""
+SEEDS = 6
+"""Best candidates whose neighbours the graph is asked for."""
+NEIGHBOURS_EACH = 8
+POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH
+"""Ranked candidates that `total` can count and `offset` can reach: what the lanes can contribute at most."""
 
 
 @dataclass(frozen=True, slots=True)
