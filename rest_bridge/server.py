@@ -14,7 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from rest_bridge.application import build_asgi
-from rest_bridge.protocol import BoundedProtocol
+from rest_bridge.protocol import BoundedProtocol, BoundedSocket
 from stores.errors import InvalidSetting
 from tools.app import open_app
 from tools.health import OPEN_MCP
@@ -139,7 +139,7 @@ def configuration(application: ASGIApp, trusted_proxies: Sequence[str] = ()) -> 
         application,
         lifespan="on",
         http=BoundedProtocol,
-        ws="websockets-sansio",
+        ws=BoundedSocket,
         ws_max_size=SOCKET_MESSAGE_LIMIT,
         reset_contextvars=True,
         access_log=False,

@@ -151,6 +151,30 @@ async def test_what_is_no_request_is_refused_in_the_shape_of_all_refusals(
             await stream.receive()
 
 
+@pytest.mark.parametrize(
+    ("path", "key", "status", "code"),
+    [
+        ("/api/nope", "dGhlIHNhbXBsZSBub25jZQ==", 404, "not_found"),
+        ("/api/notes", "dGhlIHNhbXBsZSBub25jZQ==", 404, "not_found"),
+        ("/api/ws", "", 400, "invalid_request"),
+        ("/api/ws", "short", 400, "invalid_request"),
+    ],
+    ids=["unknown path", "no socket there", "no key", "bad key"],
+)
+async def test_a_handshake_that_fails_is_refused_in_the_shape_of_all_refusals(
+    app: App, notes: Notes, path: str, key: str, status: int, code: str
+) -> None:
+    head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13"
+    sent = head + (f"\r\nSec-WebSocket-Key: {key}" if key else "") + "\r\n\r\n"
+    async with serving(app, notes.operations()) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+        wire = Wire(stream)
+        await stream.send(sent.encode())
+        found, headers, body = await wire.response()
+    assert (found, json.loads(body)["error"]) == (status, code)
+    assert json.loads(body)["request_id"] == headers["x-request-id"]
+    assert headers["x-engrain-version"]
+
+
 async def test_a_connection_may_carry_more_heads_than_one_may_be_long(app: App, notes: Notes) -> None:
     asked = b"GET /api/health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 30_000 + b"\r\n\r\n"
     async with serving(app, notes.operations()) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
