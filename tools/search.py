@@ -196,15 +196,15 @@ def _types(request: SearchRequest) -> tuple[str, ...] | None:
 
 
 def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | None:
-    """The ids of the sources that all given source filters agree on; None when there is no such filter."""
+    """The ids of the readable sources that all given filters agree on; None when there is no such filter."""
     found: list[set[str]] = []
-    organization = call.caller.organization_id
+    organization, visible = call.caller.organization_id, call.caller.visible
     if request.source_id is not None:
         found.append({request.source_id})
     if request.source is not None:
-        found.append(set(app.ledger.sources(organization, name=request.source, name_contains=None)))
+        found.append(set(app.ledger.sources(organization, visibility=visible, name=request.source)))
     if request.source_name is not None:
-        found.append(set(app.ledger.sources(organization, name=None, name_contains=request.source_name)))
+        found.append(set(app.ledger.sources(organization, visibility=visible, name_contains=request.source_name)))
     return tuple(sorted(set.intersection(*found))) if found else None
 
 

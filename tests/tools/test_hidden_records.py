@@ -86,6 +86,16 @@ async def test_an_answer_is_repeated_no_longer_than_its_records_are_readable(own
     assert said[0][0] is Conflict
 
 
+async def test_a_hidden_source_is_no_source_that_a_search_could_name(owner: Person, member: Person) -> None:
+    await hidden_ids(member)
+    said = []
+    for name in ("S", "nobody's"):
+        for field in ("source", "source_name"):
+            found = await owner.call("search", query="words", **{field: name}, include_retrieval_diagnostics=True)
+            said.append((found["total"], sorted(found["filters"].keys() - {field})))
+    assert said[:2] == said[2:]
+
+
 async def test_hidden_neighbours_take_no_place_among_those_that_are_shown(owner: Person, member: Person) -> None:
     hub = (await owner.call("create_entity", name="Hub"))["id"]
     near = (await owner.call("create_entity", name="near", related_to=[hub]))["id"]
