@@ -33,8 +33,8 @@ _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _SINGLE_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _PIECES = re.compile(r"[\s,;:()\[\]{}<>\"'`“”\u2018\u2019«»…=|&*!?/\\]+")
 _TRIMMED = ",;:()[]{}<>\"'`“”\u2018\u2019«»…=|&*!?"
-# Whether a character is shown as text or as a picture.
-_FORMS = re.compile("[\ufe0e\ufe0f]")
+# Whether a character is shown as text or as a picture; code in a heading.
+_FORMS = re.compile("[\ufe0e\ufe0f`]")
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»')
 
 
@@ -116,9 +116,9 @@ def is_single_unspaced(term: str) -> bool:
 
 
 def name_key(text: str) -> str:
-    """What a record's name and a question are compared by: case, spacing, forms of emoji and quotes around it aside.
+    """What a record's name and a question are compared by; empty where there is nothing to compare.
 
-    Empty where there is nothing to compare.
+    Case, spacing, forms of emoji, backticks, and quotes around the whole count for nothing.
     """
     whole = _FORMS.sub("", comparable(" ".join(normalise(text).split())))
     quote = _QUOTED.fullmatch(whole)

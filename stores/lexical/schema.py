@@ -14,6 +14,8 @@ FORMAT = 3
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
+HEADINGS = " > "
+"""What stands between the headings above a chunk in its description."""
 RESERVED = "reserved"
 POSITION_KEY = "position"
 
@@ -45,7 +47,8 @@ def to_document(entity: Entity) -> Document:
     document = Document()
     document.add_text("id", entity.id)
     document.add_integer("key", key_of(entity.id))
-    document.add_text("name", name_key(entity.name))
+    for name in names(entity):
+        document.add_text("name", name)
     document.add_text("visibility", entity.visibility)
     document.add_integer("revision", entity.revision)
     document.add_integer("updated_at", microseconds(entity.updated_at))
@@ -57,6 +60,14 @@ def to_document(entity: Entity) -> Document:
         document.add_text("text", prepare(part))
     document.add_text("exact", " ".join(identifiers("\n".join(parts))))
     return document
+
+
+def names(entity: Entity) -> set[str]:
+    """What a record is called, as questions are compared with it: its name, and for a chunk its heading as well."""
+    called = [entity.name]
+    if entity.source_id is not None:
+        called += [entity.description, entity.description.rpartition(HEADINGS)[2]]
+    return {key for name in called if (key := name_key(name))}
 
 
 def text_parts(entity: Entity) -> list[str]:

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stores.lexical.analysis import identifiers, name_key, positions
+from stores.lexical.analysis import identifiers, positions
 from stores.lexical.queries import K1, Plan
 from stores.lexical.results import LexicalHit
-from stores.lexical.schema import text_parts
+from stores.lexical.schema import names, text_parts
 from stores.records import Entity
 
 B = 0.75
@@ -46,7 +46,7 @@ def _read(entity: Entity, name: str) -> _Text:
     parts = [dict(positions(part)) for part in written]
     counts = Counter(("text", term) for part in parts for term in part.values())
     counts.update(("exact", token) for token in identifiers("\n".join(written)))
-    return _Text(entity.id, bool(name) and name_key(entity.name) == name, parts, counts)
+    return _Text(entity.id, name in names(entity), parts, counts)
 
 
 def _hit(question: Plan, text: _Text, usual: float) -> LexicalHit | None:

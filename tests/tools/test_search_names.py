@@ -54,3 +54,18 @@ async def test_words_are_compared_without_case_in_every_alphabet(owner: Person) 
             assert (await names(owner, query))[0] == stored, query
         listed = await owner.call("list_entities", search=asked)
         assert [entity["name"] for entity in listed["entities"]] == [stored]
+
+
+async def test_a_heading_is_the_name_of_what_stands_under_it(owner: Person) -> None:
+    repeated = "Running the server, running the tests, running it all, and release after release."
+    text = f"# Guide\n\nStart here.\n\n## `Release` process\n\nTag and push.\n\n## Running\n\n{repeated}\n\n## It\n\nx"
+    page = [{"url": "guide.md", "content": text}]
+    await owner.call("ingest_documents", source_name="Docs", documents=page, sync=True)
+    await store(owner, ("Release", "process release process release"))
+    for query, path in (
+        ("release process", ["Guide", "`Release` process"]),
+        ("It", ["Guide", "It"]),
+        ("Guide > Running", ["Guide", "Running"]),
+    ):
+        hit = (await owner.call("search", query=query))["results"][0]
+        assert (hit["metadata"].get("heading_path"), hit["score"] >= 0.98) == (path, True), query
