@@ -40,7 +40,8 @@ def read_past(app: App, plan: Plan) -> Past | None:
     """Read what has changed since; None when the question is about the present."""
     if plan.as_of is None:
         return None
-    read = app.ledger.replaced_since(plan.organization_id, plan.as_of, limit=MOST_REPLACED + 1)
+    visible = plan.filter.visibility
+    read = app.ledger.replaced_since(plan.organization_id, plan.as_of, visibility=visible, limit=MOST_REPLACED + 1)
     then = {entity.id: entity for entity in read[:MOST_REPLACED] if matches(entity, plan.filter)}
     today = app.ledger.entities(plan.organization_id, then)
     same = {each for each, entity in today.items() if searchable_text(entity) == searchable_text(then[each])}
