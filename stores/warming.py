@@ -23,6 +23,11 @@ class Warming:
         self._closing = False
         self._thread = threading.Thread(target=self._run, name="warming", daemon=True)
 
+    @property
+    def done(self) -> bool:
+        """Tell whether everything is loaded, or was tried."""
+        return self._thread.ident is not None and not self._thread.is_alive()
+
     def start(self) -> None:
         """Begin, unless it has begun."""
         if self._thread.ident is None:

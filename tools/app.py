@@ -20,7 +20,7 @@ from auth.external.providers import Providers
 from auth.passwords import Passwords
 from auth.tokens import Tokens
 from stores.clock import new_id, utc_now
-from stores.embedding import Embedder, EmbeddingSpec, build_embedder
+from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
 from stores.errors import InvalidSetting
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
@@ -134,17 +134,18 @@ def open_stores(
         ledger.leases.release_holder(process_id)
         if embedder is None and (embedder := build_embedder(_embedding(settings))) is not None:
             stack.callback(embedder.close)
+        watched = WatchedEmbedder(embedder) if embedder is not None else None
         options = IndexerOptions(
             graph_engine=settings.graph_engine,
             open_limit=settings.open_organizations,
             vector_budget_mb=settings.vector_memory_mb,
         )
-        indexer = Indexer(ledger, folder.path / "organizations", embedder=embedder, options=options, clock=clock)
+        indexer = Indexer(ledger, folder.path / "organizations", embedder=watched, options=options, clock=clock)
         ledger.on_commit.append(indexer.notify)
         ledger.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
-        yield Stores(folder, ledger, indexer, embedder, process_id)
+        yield Stores(folder, ledger, indexer, watched, process_id)
 
 
 @contextmanager

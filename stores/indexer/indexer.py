@@ -181,6 +181,11 @@ class Indexer:
             lines += organization.status()
         return sorted(lines, key=lambda line: (line.organization_id, NAMES.index(line.index)))
 
+    @property
+    def surveyed(self) -> bool:
+        """Tell whether `status` knows every organization yet; shortly after the start it does not."""
+        return self._supervisor.surveyed
+
     def watermarks(self) -> dict[str, int]:
         """The sequence number below which no index needs an organization's feed any more, for `prune_feed`."""
         return self._supervisor.watermarks()
