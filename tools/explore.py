@@ -158,7 +158,7 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
     organization = call.caller.organization_id
     with app.indexer.indexes(organization) as indexes:
         if indexes.graph is None:
-            raise Unavailable(f"The graph is not ready: {indexes.degraded.get('graph', 'it is being built')}.")
+            raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
         query = NeighbourQuery(visibility=call.caller.visible, names=names, limit_per_id=WALK_LIMIT)
         depth = request.depth if request.mode == "traverse" else 1
         reached = indexes.graph.walk(start.id, depth=depth, query=query, cap=WALK_LIMIT)
