@@ -125,7 +125,7 @@ def no_project(project_id: str) -> NotFound:
     """Say that there is no such project, or none for the caller: the words are the same."""
     return NotFound(
         f"There is no project {project_id}.",
-        remediation="List the projects with GET /api/entities?entity_type=project and use one of their ids.",
+        remediation="List the entities of type project and use one of their ids.",
     )
 
 

@@ -7,14 +7,20 @@ from pathlib import Path
 
 import typer
 
+from cli.refusals import tell
 from stores.errors import EngrainError
+from stores.folder import require_data_folder
 from stores.indexer import Indexer
-from stores.indexer.status import NAMES
+from stores.indexer.status import NAMES, Examined
 from stores.ledger import Ledger
 from stores.records import Organization
 from tools.app import open_stores
 from tools.logs import LogRing, configure_logs
 from tools.settings import read_settings
+
+SHOWN = 10
+"""Differences of one organization that are printed; the others are counted."""
+NOT_LEVEL = 3
 
 
 @contextmanager
@@ -23,6 +29,7 @@ def _stores(environ: Mapping[str, str], data_dir: Path | None) -> Iterator[tuple
     for warning in warnings:
         typer.echo(f"Warning: {warning}.", err=True)
     configure_logs("warning", "console", LogRing())
+    require_data_folder(settings.data_dir)
     with ExitStack() as stack:
         stores = stack.enter_context(open_stores(settings))
         yield stores.ledger, stores.indexer
@@ -39,25 +46,43 @@ def _guarded(command: Callable[[], int]) -> int:
     try:
         return command()
     except EngrainError as error:
-        typer.echo(f"Error: {error.message}", err=True)
-        return 1
+        return tell(error)
 
 
-def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization: str | None) -> int:
-    """Check; print each difference. 0: all equal, 1: some are not, or the folder cannot be opened."""
+def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization: str | None, wait_s: float) -> int:
+    """Check, after waiting for indexes that are behind; print the first differences of each organization.
+
+    0: all are equal, 1: some are not, or the folder cannot be opened, 3: none differs, but some are still behind.
+    """
 
     def command() -> int:
-        wrong = 0
+        wrong = behind = 0
+        until = time.monotonic() + wait_s
         with _stores(environ, data_dir) as (ledger, indexer):
             chosen = _chosen(ledger, organization)
             for each in chosen:
-                differences = indexer.check(each.id)
-                wrong += len(differences)
-                typer.echo(f"{each.slug}: {'; '.join(differences) if differences else 'every index equals the ledger'}")
-            typer.echo(f"{len(chosen)} organization(s), {wrong} difference(s)")
-        return 1 if wrong else 0
+                found = indexer.examine(each.id, max(0.0, until - time.monotonic()))
+                wrong += sum(len(index.differences) for index in found)
+                behind += any(index.pending for index in found)
+                typer.echo("\n".join(_described(each.slug, found)))
+            typer.echo(f"{len(chosen)} organization(s), {wrong} difference(s), {behind} not level")
+        return 1 if wrong else NOT_LEVEL if behind else 0
 
     return _guarded(command)
+
+
+def _described(slug: str, found: Sequence[Examined]) -> list[str]:
+    """Say in a few lines how the indexes of an organization are."""
+    differences = [f"{each.index}: {difference}" for each in found for difference in each.differences]
+    behind = [f"{each.index} has {each.pending} change(s) to take in" for each in found if each.pending]
+    if not differences and not behind:
+        return [f"{slug}: every index equals the ledger"]
+    lines = [f"{slug}: not level: {', '.join(behind)}"] if behind else []
+    if not differences:
+        return [*lines, f"{slug}: what the indexes hold equals the ledger; wait longer (--wait), or start the server"]
+    shown = [f"  {each}" for each in differences[:SHOWN]]
+    more = [f"  and {len(differences) - SHOWN} more"] if len(differences) > SHOWN else []
+    return [*lines, f"{slug}: {len(differences)} difference(s)", *shown, *more]
 
 
 def run_reindex(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import typer
 
+from cli.refusals import tell
 from rest_bridge.server import serve
 from stores.errors import EngrainError
 from tools.settings import read_settings
@@ -38,8 +39,5 @@ def run_server(
             typer.echo("Warning: /mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off).", err=True)
         serve(settings, on_listening=announce)
     except EngrainError as error:
-        typer.echo(f"Error: {error.message}", err=True)
-        if error.remediation != error.default_remediation:
-            typer.echo(error.remediation, err=True)
-        return 1
+        return tell(error)
     return 0

@@ -25,6 +25,7 @@ from rest_bridge.openapi import Document, build_document
 from rest_bridge.pages.routes import build_pages
 from rest_bridge.request_ids import RequestIds, log_exchange
 from rest_bridge.routes import build_routes
+from rest_bridge.unmatched import Unmatched
 from rest_bridge.websocket import EventSocket
 from tools.app import App
 from tools.catalogue import OPERATIONS
@@ -57,7 +58,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
         async with mcp.lifespan():
             yield
 
-    return Starlette(
+    application = Starlette(
         routes=[
             Route("/api/", health.Root(), methods=["GET"]),
             Route("/api/health", health.Liveness(), methods=["GET"]),
@@ -85,6 +86,9 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
         exception_handlers=dict(HANDLERS),
         lifespan=lifespan,
     )
+    application.router.redirect_slashes = False
+    application.router.default = Unmatched(application.routes)
+    return application
 
 
 def _cors(origins: Iterable[str]) -> list[Middleware]:

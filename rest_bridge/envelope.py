@@ -1,5 +1,6 @@
 """One shape for every refusal: the table from our errors to HTTP statuses, and the answer made from it."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,7 @@ from stores.errors import (
 
 log = structlog.get_logger()
 
+_RETRY = "Send it again in a moment; a write with the same Idempotency-Key is not done twice."
 CLEAR_COOKIES = "engrain.clear_cookies"
 """Scope key: a 401 answer takes the session cookies away, because they are what failed."""
 
@@ -160,6 +162,11 @@ class Faults:
 
         try:
             await self.app(scope, receive, watch)
+        except asyncio.CancelledError:
+            if begun:
+                raise
+            stopping = Unavailable("The server is stopping; it had no time left for this request.", remediation=_RETRY)
+            await refusal(stopping, scope)(scope, receive, send)
         except ClientDisconnect:
             log.debug("client_gone", logger="http")
         except EngrainError as error:

@@ -5,11 +5,12 @@ from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 
 from rest_bridge.browser_rules import NO_SNIFFING, POLICY
 from rest_bridge.envelope import HeadTooLarge, refusal
 from rest_bridge.request_ids import REQUEST_ID, request_id_of
-from stores.errors import EngrainError, InvalidRequest
+from stores.errors import EngrainError, InvalidRequest, Unavailable
 from tools.version import VERSION
 
 HEAD_LIMIT = 64 * 1024
@@ -82,14 +83,42 @@ class BoundedProtocol(HttpToolsProtocol):
         self._refuse(InvalidRequest(msg, remediation="Send a well-formed HTTP/1.1 request."))
 
     def _refuse(self, error: EngrainError) -> None:
-        request_id = request_id_of(None)
-        response = refusal(
-            error,
-            {REQUEST_ID: request_id},
-            {"x-request-id": request_id, "x-engrain-version": VERSION, "connection": "close"},
-        )
-        status = HTTPStatus(response.status_code)
-        lines = [b"HTTP/1.1 %d %b" % (status, status.phrase.encode())]
-        lines += [b"%b: %b" % header for header in [*response.raw_headers, NO_SNIFFING, POLICY]]
-        self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
+        self.transport.write(written(error))
         self.transport.close()
+
+
+class BoundedSocket(WebSocketsSansIOProtocol):
+    """Opens WebSockets; a handshake that does not hold is refused in the shape of all refusals."""
+
+    def handle_connect(self, event: Request) -> None:
+        """Open the socket, unless the handshake lacks something."""
+        answer = self.conn.accept(event)
+        if answer.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+            why = (answer.body or b"").decode(errors="replace").strip() or "The handshake does not hold."
+            self._refuse(InvalidRequest(why, remediation=_HANDSHAKE))
+            return
+        super().handle_connect(event)
+
+    def send_500_response(self) -> None:
+        """Answer a handshake that the application did not come to."""
+        if self.initial_response is None and not self.handshake_complete:
+            self._refuse(Unavailable("The socket was not opened.", remediation="Try again in a moment."))
+
+    def _refuse(self, error: EngrainError) -> None:
+        self.handshake_initiated = self.handshake_complete = self.close_sent = True
+        self.transport.write(written(error))
+        self.transport.close()
+
+
+def written(error: EngrainError) -> bytes:
+    """Return a refusal as it goes over the wire, after which the connection ends."""
+    request_id = request_id_of(None)
+    response = refusal(
+        error,
+        {REQUEST_ID: request_id},
+        {"x-request-id": request_id, "x-engrain-version": VERSION, "connection": "close"},
+    )
+    status = HTTPStatus(response.status_code)
+    lines = [b"HTTP/1.1 %d %b" % (status, status.phrase.encode())]
+    lines += [b"%b: %b" % header for header in [*response.raw_headers, NO_SNIFFING, POLICY]]
+    return b"\r\n".join([*lines, b"", bytes(response.body)])

@@ -14,7 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from rest_bridge.application import build_asgi
-from rest_bridge.protocol import BoundedProtocol
+from rest_bridge.protocol import BoundedProtocol, BoundedSocket
 from stores.errors import InvalidSetting
 from tools.app import open_app
 from tools.health import OPEN_MCP
@@ -23,6 +23,8 @@ from tools.settings import Settings
 
 GRACE_S = 6
 """Seconds that open requests have to finish; with the closing of the stores it stays within 10."""
+LAST_WORDS_S = 0.5
+"""Seconds for those that were not finished by then to answer 503."""
 SOCKET_MESSAGE_LIMIT = 64 * 1024
 SWITCH_INTERVAL_S = 0.001
 ARENAS = 2
@@ -79,22 +81,35 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
             if on_listening is not None:
                 on_listening(address_of(listener))
 
-        server = Server(configuration(build_asgi(app), settings.trusted_proxies), announce)
+        server = Server(configuration(build_asgi(app), settings.trusted_proxies), announce, app.indexer.end_waits)
         await server.serve(sockets=[listener])
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with a word when it has started, and without dying of the signal that stopped it."""
+    """uvicorn, with a word when it has started and when it stops, and without dying of the signal that stopped it."""
 
-    def __init__(self, config: uvicorn.Config, on_started: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        on_started: Callable[[], object],
+        on_stopping: Callable[[], object] = lambda: None,
+    ) -> None:
         super().__init__(config)
         self.on_started = on_started
+        self.on_stopping = on_stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start listening, then say so."""
         await super().startup(sockets)
         if self.started:
             self.on_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and let open requests finish; those that do not in time are told so."""
+        self.on_stopping()
+        await super().shutdown(sockets)
+        if late := set(self.server_state.tasks):
+            await asyncio.wait(late, timeout=LAST_WORDS_S)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -124,7 +139,7 @@ def configuration(application: ASGIApp, trusted_proxies: Sequence[str] = ()) -> 
         application,
         lifespan="on",
         http=BoundedProtocol,
-        ws="websockets-sansio",
+        ws=BoundedSocket,
         ws_max_size=SOCKET_MESSAGE_LIMIT,
         reset_contextvars=True,
         access_log=False,

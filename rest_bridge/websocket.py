@@ -107,11 +107,14 @@ class Listener:
         return "error", {"message": "Send a JSON object whose type is ping, pong, heartbeat_ack or subscribe."}
 
     async def tell(self) -> None:
-        """Pass on the events of the caller's topics. A client that does not keep up is sent away to start afresh."""
+        """Pass on the events of the caller's topics, until its session ends or it does not keep up."""
         async for event in self.subscription:
             if not self.topics or event.name in self.topics:
                 await self.send_event(event)
-        await _close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
+        if self.subscription.signed_out:
+            await _close(self.socket, POLICY_VIOLATION, "The session has ended: log in again.")
+        else:
+            await _close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
 
     async def beat(self) -> None:
         """Ask for a sign of life now and then, and look whether the credential still holds."""

@@ -98,7 +98,7 @@ class Unavailable(EngrainError):
     """503: something that this needs is not there now."""
 
     code = "unavailable"
-    default_remediation = "Wait a moment and try again; /api/health/ready says which part is missing."
+    default_remediation = "Wait a moment and try again; the server's readiness says which part is missing."
 
 
 class InvalidSetting(EngrainError):

@@ -6,7 +6,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from stores.errors import EngrainError
+from stores.errors import EngrainError, InvalidSetting
+
+_ANOTHER = "Name a folder that this user may write to, with --data-dir or ENGRAIN_DATA_DIR."
+_EXISTING = "Name the folder that the server uses, with --data-dir or ENGRAIN_DATA_DIR."
 
 
 class FolderInUse(EngrainError):
@@ -36,9 +39,13 @@ class DataFolder:
 
         Raises:
             FolderInUse: Another process owns it; the message names that process.
+            InvalidSetting: It is no folder, or this user may not write there.
         """
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise unusable(path, error) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -58,6 +65,22 @@ class DataFolder:
         """Free the folder."""
         os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
+
+
+def unusable(path: Path, error: OSError) -> InvalidSetting:
+    """Say why a data folder, or a file in it, cannot be used."""
+    reason = "it is no folder" if isinstance(error, FileExistsError) else error.strerror or str(error)
+    return InvalidSetting(f"The data folder cannot be used: {path}: {reason}.", remediation=_ANOTHER)
+
+
+def require_data_folder(path: Path) -> None:
+    """Refuse a folder that no server has ever used, before anything is made there.
+
+    Raises:
+        InvalidSetting: There is neither a ledger nor the name that a server gives its folder.
+    """
+    if not any((path / name).exists() for name in ("ledger.sqlite", "instance")):
+        raise InvalidSetting(f"{path} is no data folder: there is no ledger in it.", remediation=_EXISTING)
 
 
 def holder(path: Path) -> Holder | None:

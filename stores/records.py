@@ -311,6 +311,10 @@ class IndexFilter:
     any_of: Mapping[Facet, frozenset[str]] = field(default_factory=dict)
     """For each facet the accepted values, in lower case; a record must match all facets."""
     updated_since: datetime | None = None
+    updated_until: datetime | None = None
+    """Inclusive, as `updated_since` is."""
+    ids: frozenset[str] | None = None
+    """These records alone."""
 
 
 def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
@@ -343,6 +347,10 @@ def matches(entity: Entity, wanted: IndexFilter) -> bool:
     if entity.visibility not in wanted.visibility:
         return False
     if wanted.updated_since is not None and entity.updated_at < wanted.updated_since:
+        return False
+    if wanted.updated_until is not None and entity.updated_at > wanted.updated_until:
+        return False
+    if wanted.ids is not None and entity.id not in wanted.ids:
         return False
     found = facets(entity)
     return all(accepted.intersection(found.get(facet, ())) for facet, accepted in wanted.any_of.items())

@@ -20,7 +20,13 @@ class Warming:
 
     def __init__(self, loads: Sequence[Callable[[], object]]) -> None:
         self._loads = tuple(loads)
+        self._closing = False
         self._thread = threading.Thread(target=self._run, name="warming", daemon=True)
+
+    @property
+    def done(self) -> bool:
+        """Tell whether everything is loaded, or was tried."""
+        return self._thread.ident is not None and not self._thread.is_alive()
 
     def start(self) -> None:
         """Begin, unless it has begun."""
@@ -28,13 +34,15 @@ class Warming:
             self._thread.start()
 
     def close(self) -> None:
-        """Wait for what has begun."""
+        """Begin nothing more, and wait for what has begun."""
+        self._closing = True
         if self._thread.ident is not None:
             self._thread.join(CLOSE_TIMEOUT_S)
 
     def _run(self) -> None:
         for load in self._loads:
-            load()
+            if not self._closing:
+                load()
 
 
 def load_model(embedder: Embedder | None) -> None:

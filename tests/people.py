@@ -66,6 +66,14 @@ async def person(app: App, name: str, *, of: Person | None = None, role: Role = 
     return Person(app, await in_thread(_session_in, app, signed, of.organization_id), email)
 
 
+async def caught_up(person: Person) -> None:
+    """Wait until every index of the person's organization shows everything, and hold them against the ledger."""
+    app, organization = person.app, person.organization_id
+    head, ids = app.ledger.head(organization).sequence, list(app.ledger.revisions(organization))
+    assert await app.indexer.applied_within(organization, head, ids, 20) == []
+    assert await in_thread(app.indexer.check, organization) == []
+
+
 def _session_in(app: App, signed: SignedIn, organization_id: str) -> SignedIn:
     user_id, now = signed.identity.user.id, app.clock()
     session = Session(

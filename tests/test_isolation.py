@@ -1,4 +1,4 @@
-"""Nobody learns of a record that is not theirs to read: not in results, counts, diagnostics, errors or events."""
+"""Nobody learns of a record that is not theirs to read, and nobody feels it: not in results, counts or errors."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterator
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from stores.embedding import Embedder
 from stores.errors import EngrainError
-from tests.people import Person, person
+from tests.people import Person, caught_up, person
 from tools.app import open_app
 from tools.catalogue import OPERATIONS
 from tools.logs import LogRing
@@ -55,6 +55,26 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "read_audit": lambda *_: [{"limit": 200}, {"log": "server"}],
     "logs": lambda *_: [{"limit": 500}],
 }
+
+
+WRITES: dict[str, Callable[[str], list[Arguments]]] = {
+    "update_entity": lambda hidden: [
+        {"entity_id": hidden, "name": "taken"},
+        {"entity_id": hidden, "name": "taken", "expected_revision": 1},
+        {"entity_id": hidden, "metadata": {"memory_scope": "organization"}, "expected_revision": 77},
+    ],
+    "delete_entity": lambda hidden: [{"entity_id": hidden, "expected_revision": 77}, {"entity_id": hidden}],
+    "create_entity": lambda hidden: [
+        {"name": "x", "related_to": [hidden]},
+        {"name": "x", "related_to": [f"supersedes:{hidden}"], "metadata": {"memory_scope": "private"}},
+        {"name": "x", "metadata": {"project_id": hidden}},
+    ],
+    "bulk_create_entities": lambda hidden: [{"entities": [{"name": "x", "related_to": [f"blocks:{hidden}"]}]}],
+    "add": lambda hidden: [{"title": "x", "content": "x", "depends_on": [hidden], "skip_conflicts": True}],
+    "ingest_documents": lambda hidden: [{"source_id": hidden, "documents": [{"url": "u", "content": "c"}]}],
+}
+"""Writes that name a record, and fail where it is hidden."""
+NOBODYS = "note_000000000000"
 
 
 @dataclass(frozen=True)
@@ -109,6 +129,19 @@ def answers(world: World, reader: Person, query: str, hidden: str) -> list[tuple
     return said
 
 
+def refusals(world: World, writer: Person, hidden: str) -> list[tuple[str, ...]]:
+    """What every write says of a record that is not there for the writer, with its id taken out."""
+    said = []
+    for name, arguments in WRITES.items():
+        for fields in arguments(hidden):
+            with pytest.raises(EngrainError) as refused:
+                world.run(writer.call, name, **fields)
+            error = refused.value
+            texts = (error.message, error.remediation, json.dumps(error.details))
+            said.append((name, error.code, *(text.replace(hidden, "<id>") for text in texts)))
+    return said
+
+
 def test_every_read_operation_is_covered_here() -> None:
     reads = {operation.name for operation in OPERATIONS if operation.scope == "read" and operation.roles is not None}
     assert reads == set(READS)
@@ -147,6 +180,7 @@ def test_a_private_record_shows_to_its_author_alone(
             assert secret not in text.replace(query, ""), name
             if name in ("search", "list_entities", "me"):
                 assert hidden["id"] not in text, name
+        assert refusals(world, reader, hidden["id"]) == refusals(world, reader, NOBODYS)
     found = world.run(world.author.call, "search", query=query, limit=50)
     assert hidden["id"] in {hit["id"] for hit in found["results"]}
 
@@ -163,3 +197,61 @@ def test_another_organization_is_another_world(world: World, record: tuple[str, 
     for (name, text, counts), (_, _, counts_before) in zip(said, before, strict=True):
         assert counts == counts_before, name
         assert secret not in text.replace(query, ""), name
+
+
+def around(world: World, reader: Person, entity_id: str) -> dict[str, object]:
+    """What a reader sees of a record's surroundings, without what depends on times and statistics."""
+    found = world.run(reader.call, "search", query="walrus", types=["episode"], include_retrieval_diagnostics=True)
+    retrieval = found["filters"]["graph_retrieval"]
+    read = [world.run(reader.call, "get_entity", entity_id=entity_id, related_limit=limit) for limit in (1, 2, 50)]
+    explored = world.run(reader.call, "explore", mode="related", entity_id=entity_id)
+    expanded = world.run(reader.call, "expand_neighbors", entity_ids=[entity_id])
+    return {
+        "search": ({hit["id"] for hit in found["results"]}, found["total"]),
+        "diagnostics": {key: retrieval[key] for key in ("merged_count", "lifecycle_gate", "lexical_count")},
+        "related": [[each["id"] for each in answer["related"]] for answer in read],
+        "explored": ({each["id"] for each in explored["entities"]}, explored["actual_total"]),
+        "expanded": {each["id"] for each in expanded["results"][0]["neighbors"]},
+    }
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    scopes=st.lists(st.sampled_from(("private", "organization")), min_size=1, max_size=4),
+    relationship=st.sampled_from(("supersedes", "requires")),
+    crowd=st.sampled_from((0, 12, 25)),
+)
+def test_a_record_has_effects_for_those_who_may_read_it_now(
+    world: World, scopes: list[str], relationship: str, crowd: int
+) -> None:
+    author = world.portal.call(person, world.author.app, "author")
+    reader = world.run(person, author.app, "reader", of=author, role="member")
+    hub = world.run(reader.call, "create_entity", name="hub", content="walrus", sync=True)["id"]
+    near = world.run(reader.call, "create_entity", name="near", related_to=[hub], entity_type="note", sync=True)["id"]
+    before = around(world, reader, hub)
+    private = {"memory_scope": "private"}
+    if crowd:
+        hidden = [{"name": f"n{number}", "related_to": [hub], "metadata": private} for number in range(crowd)]
+        world.run(author.call, "bulk_create_entities", entities=hidden)
+    first, *others = scopes
+    link = f"{relationship}:{hub}"
+    made = world.run(
+        author.call,
+        "create_entity",
+        name="newer",
+        content="walrus",
+        related_to=[link],
+        metadata={"memory_scope": first},
+    )["id"]
+    for scope in others:
+        world.run(author.call, "update_entity", entity_id=made, metadata={"memory_scope": scope})
+    world.run(caught_up, author)
+    seen = around(world, reader, hub)
+    if scopes[-1] == "private":
+        assert seen == before
+        return
+    retires = relationship == "supersedes"
+    assert seen["search"] == ({made} if retires else {hub, made}, 1 if retires else 2)
+    assert seen["related"] == [[made], [made, near], [made, near]]
+    assert seen["explored"] == ({made, near}, 2)
+    assert seen["expanded"] == {made, near}

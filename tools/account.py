@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 from auth.accounts import SignedIn, TokenReplayed
 from auth.invitations import accept as accept_invitation
 from auth.invitations import require_invitation
-from stores.errors import Forbidden
+from stores.errors import AuthenticationRequired, Forbidden
 from stores.records import Role
 from tools.announcements import announce_member
 from tools.app import App
@@ -74,8 +74,8 @@ class LogInRequest(Request):
 class RefreshRequest(Request):
     """A refresh token, from the body or the cookie."""
 
-    refresh_token: Annotated[str, StringConstraints(min_length=1, max_length=4096)] = Field(
-        description="The refresh token that came last."
+    refresh_token: Annotated[str, StringConstraints(min_length=1, max_length=4096)] | None = Field(
+        None, description="The refresh token that came last; browsers send it as a cookie instead."
     )
 
 
@@ -176,6 +176,8 @@ async def _enter(
 
 async def refresh(app: App, call: Call, request: RefreshRequest) -> TokensView:
     """Exchange a refresh token for a new pair; each works once."""
+    if request.refresh_token is None:
+        raise AuthenticationRequired("A refresh token is needed.", remediation="Send refresh_token, or log in again.")
     try:
         signed = await in_thread(app.accounts.refresh, request.refresh_token, call.origin)
     except TokenReplayed as replayed:

@@ -203,6 +203,7 @@ OPERATIONS = (
         result=RevokedKeyView,
         run=revoke_api_key,
         scope="write",
+        mutates=True,
         route=Route("POST", "/api/auth/api-keys/{key_id}/revoke", tag="account", errors=frozenset({404})),
     ),
 )

@@ -20,8 +20,9 @@ from auth.external.providers import Providers
 from auth.passwords import Passwords
 from auth.tokens import Tokens
 from stores.clock import new_id, utc_now
-from stores.embedding import Embedder, EmbeddingSpec, build_embedder
-from stores.folder import DataFolder
+from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
+from stores.errors import InvalidSetting
+from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
 from stores.warming import Warming, import_engines, load_model
@@ -34,6 +35,8 @@ from tools.settings import Settings
 if TYPE_CHECKING:
     from tools.logs import LogRing
 
+KEPT_LENGTH = 32
+"""The least number of characters in a file that names the folder or holds its secret."""
 BESIDE = 4
 """Threads that do what a search does beside its own."""
 
@@ -119,6 +122,7 @@ def open_stores(
 
     Raises:
         FolderInUse: Another process serves the folder.
+        InvalidSetting: The folder, or the ledger in it, cannot be used.
     """
     with ExitStack() as stack:
         folder = DataFolder.claim(settings.data_dir)
@@ -130,17 +134,18 @@ def open_stores(
         ledger.leases.release_holder(process_id)
         if embedder is None and (embedder := build_embedder(_embedding(settings))) is not None:
             stack.callback(embedder.close)
+        watched = WatchedEmbedder(embedder) if embedder is not None else None
         options = IndexerOptions(
             graph_engine=settings.graph_engine,
             open_limit=settings.open_organizations,
             vector_budget_mb=settings.vector_memory_mb,
         )
-        indexer = Indexer(ledger, folder.path / "organizations", embedder=embedder, options=options, clock=clock)
+        indexer = Indexer(ledger, folder.path / "organizations", embedder=watched, options=options, clock=clock)
         ledger.on_commit.append(indexer.notify)
         ledger.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
-        yield Stores(folder, ledger, indexer, embedder, process_id)
+        yield Stores(folder, ledger, indexer, watched, process_id)
 
 
 @contextmanager
@@ -169,6 +174,8 @@ def _opened(
         )
         warming = Warming(loads)
         closing.callback(warming.close)
+        # First of all: the imports that are waited for compete with what the indexes do.
+        closing.callback(stores.indexer.stop)
         yield App(
             settings=settings,
             folder=stores.folder,
@@ -197,6 +204,7 @@ def _embedding(settings: Settings) -> EmbeddingSpec:
         dimension=settings.embedding_dimension,
         threads=settings.embedding_threads,
         timeout_s=settings.embedding_timeout_s,
+        question_timeout_s=settings.embedding_question_timeout_s,
     )
 
 
@@ -210,12 +218,18 @@ def _own_secret(folder: Path) -> str:
 
 
 def _kept(path: Path, make: Callable[[], str]) -> str:
-    if not path.exists():
-        fresh = path.with_suffix(".new")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(make())
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    return path.read_text().strip()
+    try:
+        if not path.exists():
+            fresh = path.with_suffix(".new")
+            descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(make())
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(path)
+        kept = path.read_bytes().decode("ascii", "replace").strip()
+    except OSError as error:
+        raise unusable(path, error) from error
+    if len(kept) < KEPT_LENGTH or not kept.isalnum():
+        raise InvalidSetting(f"{path} is damaged.", remediation="Put it back from a backup, or remove it.")
+    return kept

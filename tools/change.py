@@ -14,10 +14,11 @@ from auth.policy import (
     writable_visibility,
 )
 from auth.principal import Principal
-from stores.errors import InvalidRequest, NotFound
+from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
+from tools.carry import carry
 from tools.entities import entity_text, entity_views
 from tools.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
@@ -40,7 +41,8 @@ class UpdateEntityRequest(Request):
     metadata: JsonObject | None = Field(
         None,
         description="Merged key by key into the metadata. Null is stored; only the `status`, `priority`, `complexity` "
-        "and `visibility` of tasks, epics and projects refuse it, because they always have one of their words.",
+        "and `visibility` of tasks, epics and projects refuse it, because they always have one of their words. "
+        "`project_id` null leaves the project; send `memory_scope` with it to say who may read the record then.",
     )
     expected_revision: int | None = Field(None, ge=1, description="Refuse with 409 unless this is the revision now.")
 
@@ -62,7 +64,6 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
         raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(CHANGEABLE)}.")
 
     def change(current: Entity) -> Entity:
-        _require_changeable(call.caller, current)
         plain = {name: getattr(request, name) for name in given if name != "metadata"}
         lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
         changed = replace(current, **{**plain, **lists})
@@ -71,7 +72,7 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
     def write() -> Entity:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            before = tx.entity(request.entity_id)
+            before = _changeable(tx, caller, request.entity_id)
             updated = tx.update_entity(
                 request.entity_id,
                 change,
@@ -80,8 +81,7 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
             )
             grant_project(tx, updated)
             remember_project(tx, call, "project.update", updated, {"changed": _changed(request, given)})
-            if updated.entity_type == "source" and before is not None:
-                _carry_to_chunks(tx, before, updated)
+            carry(tx, caller, before, updated)
             if updated.source_id is not None:
                 tx.outdate_document(updated.id)
             return updated
@@ -100,29 +100,18 @@ def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonVal
     return [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
 
 
-def _require_changeable(caller: Principal, entity: Entity | None) -> None:
+def _changeable(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
+    """Read what is to be changed. Called before anything else is said of it, its revision least of all.
+
+    Raises:
+        NotFound: It does not exist, or not for this caller.
+        Forbidden: The caller may only read it.
+    """
+    entity = tx.entity(entity_id)
     if entity is None or not may_read(caller, entity.visibility):
         raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
     require_writable(caller, entity)
-
-
-def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
-    """Let the chunks of a source follow its name, its place and who may read it."""
-
-    def follow(chunk: Entity) -> Entity:
-        return replace(
-            chunk,
-            name=source.name,
-            visibility=source.visibility,
-            memory_scope=source.memory_scope,
-            scope_key=source.scope_key,
-            project_id=source.project_id,
-        )
-
-    kept = ("name", "visibility", "project_id")
-    if any(getattr(before, name) != getattr(source, name) for name in kept):
-        for chunk_id in tx.chunk_ids(source.id):
-            tx.update_entity(chunk_id, follow)
+    return entity
 
 
 def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObject) -> Entity:
@@ -132,7 +121,7 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
         update = project_scope(caller, scope, update)
     checked_workflow(entity.entity_type, update, current=entity.metadata)
     changed = replace(entity, metadata={**entity.metadata, **update})
-    project_id = project_named(update.get("project_id", entity.project_id))
+    project_id = project_named(update) if "project_id" in update else entity.project_id
     if entity.entity_type == "project":
         if update.get("visibility", entity.metadata.get("visibility")) != entity.metadata.get("visibility"):
             require_scope_change(caller, entity)
@@ -153,9 +142,19 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
 
 
 def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None) -> Visibility:
-    """Where an entity is readable after a move: a private one stays its author's, any other follows its project."""
+    """Where an entity is readable after a move: a private one stays its author's, any other follows its project.
+
+    Raises:
+        ValidationFailed: It leaves the project whose readers are its own, and nobody says who may read it then.
+    """
     if scope is None and entity.memory_scope == "private":
         scope = "private"
+    if scope is None and project_id is None and entity.memory_scope == "project":
+        raise ValidationFailed(
+            f"{entity.id} is readable as its project is; outside of it, memory_scope must say who may read it.",
+            remediation="Send metadata.memory_scope, `private` or `organization`, together with the null.",
+            details={"field": "body.metadata.memory_scope", "expected": "private or organization"},
+        )
     return writable_visibility(caller, scope, project_id, author_id=entity.principal_id)
 
 
@@ -172,9 +171,8 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
     def write() -> None:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            entity = tx.entity(request.entity_id)
-            _require_changeable(caller, entity)
-            if entity is not None and entity.source_id is not None:
+            entity = _changeable(tx, caller, request.entity_id)
+            if entity.source_id is not None:
                 tx.outdate_document(entity.id)
             deleted = tx.delete_entity(request.entity_id, expected_revision=request.expected_revision)
             remember_project(tx, call, "project.delete", deleted, None)

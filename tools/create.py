@@ -19,8 +19,8 @@ from auth.policy import (
 from auth.principal import Principal
 from stores.clock import new_id
 from stores.errors import NotFound
-from stores.ledger import RelationDraft, Transaction
-from stores.records import ORGANIZATION, Entity, EntityDraft, JsonObject
+from stores.ledger import STATED, SUPERSEDES, RelationDraft, Transaction, between
+from stores.records import Entity, EntityDraft, JsonObject
 from tools.app import App
 from tools.entities import entity_views
 from tools.entity_models import (
@@ -48,6 +48,8 @@ SYNC_TIMEOUT_S = 20.0
 BARE_IDS = ("task", "document")
 """Types whose ids are plain UUIDs: clients tell them by that."""
 BULK_LIMIT = 128
+TECHNOLOGIES = {"project": "tech_stack"}
+"""What the interface calls the technologies of a type, where it is not `technologies`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync:
                 grant_project(tx, entity)
                 remember_project(tx, call, "project.create", entity, None)
                 for reference in fields.related_to or ():
-                    _relate(app, tx, caller, entity, reference)
+                    _relate(tx, caller, entity, reference)
         return Created(entities, tx.sequence)
 
     return await in_thread(write)
@@ -116,7 +118,7 @@ async def until_visible(app: App, caller: Principal, created: Created) -> Backgr
 def _draft(caller: Principal, fields: EntityFields) -> EntityDraft:
     metadata = without_stamped(fields.metadata or {})
     scope = metadata.pop("memory_scope", None)
-    project_id = project_named(metadata.get("project_id"))
+    project_id = project_named(metadata)
     entity_id = str(uuid.uuid4()) if fields.entity_type in BARE_IDS else new_id(fields.entity_type)
     if fields.entity_type == "project":
         require_whole(caller, "Making projects")
@@ -149,15 +151,15 @@ def relationship(reference: str) -> tuple[str, str]:
     return "RELATED_TO", reference
 
 
-def _relate(app: App, tx: Transaction, caller: Principal, entity: Entity, reference: str) -> None:
+def _relate(tx: Transaction, caller: Principal, entity: Entity, reference: str) -> None:
     name, target_id = relationship(reference)
-    target = app.ledger.entity(caller.organization_id, target_id)
+    target = tx.entity(target_id)
     if target is None or not may_read(caller, target.visibility):
         raise NotFound(
             f"related_to names {target_id}, which does not exist.",
             remediation="Use ids that a search or list returned, plain or as `relationship:id`.",
         )
-    if name == "SUPERSEDES" and entity.memory_scope != "private":
+    if name == SUPERSEDES and entity.memory_scope != "private":
         require_writable(caller, target)
     tx.add_relation(
         RelationDraft(
@@ -165,8 +167,8 @@ def _relate(app: App, tx: Transaction, caller: Principal, entity: Entity, refere
             source_id=entity.id,
             target_id=target_id,
             fact=f"{entity.name} {name.lower().replace('_', ' ')} {target.name}",
-            visibility=entity.visibility if entity.visibility != ORGANIZATION else target.visibility,
-            provenance={"from": "related_to"},
+            visibility=between(entity.visibility, target.visibility),
+            provenance=STATED,
         )
     )
 
@@ -191,12 +193,13 @@ class BulkCreated(Result):
 
 
 async def bulk_create(app: App, call: Call, request: BulkCreateRequest) -> BulkCreated:
-    """Store up to 128 entities in one transaction: all of them or none."""
-    created = await store(app, call, request.entities, sync=request.sync, deferred=request.defer_embeddings)
-    jobs = await until_visible(app, call.caller, created) if request.sync else None
+    """Store up to 128 entities in one transaction: all of them or none. With a project among them, `sync` is true."""
+    sync = request.sync or any(fields.entity_type == "project" for fields in request.entities)
+    created = await store(app, call, request.entities, sync=sync, deferred=request.defer_embeddings)
+    jobs = await until_visible(app, call.caller, created) if sync else None
 
     def show() -> BulkCreated:
-        views = [entity_view(entity, timestamps=request.sync) for entity in created.entities]
+        views = [entity_view(entity, timestamps=sync) for entity in created.entities]
         receipted = receipt(app, call, created.entities)
         return BulkCreated(entities=views, total=len(views), background_jobs=jobs, mutation_receipt=receipted)
 
@@ -221,7 +224,7 @@ class AddRequest(Request):
     priority: Literal["critical", "high", "medium", "low", "someday"] | None = Field(None, description="For tasks.")
     assignees: Labels | None = Field(None, description="For tasks: who works on it.")
     due_date: Label | None = Field(None, description="For tasks: ISO 8601 date.")
-    technologies: Labels | None = Field(None, description="For tasks and projects.")
+    technologies: Labels | None = Field(None, description="For tasks, and as `tech_stack` for projects.")
     depends_on: RelatedTo | None = Field(None, description="For tasks: ids of tasks that come first.")
     repository_url: Annotated[str, Field(max_length=2000)] | None = Field(None, description="For projects.")
     check_conflicts: bool = Field(True, description="Name existing records that look like this one.")
@@ -274,7 +277,7 @@ def _added_fields(request: AddRequest) -> EntityFields:
         "priority": request.priority,
         "assignees": list(request.assignees) if request.assignees else None,
         "due_date": request.due_date,
-        "technologies": list(request.technologies) if request.technologies else None,
+        TECHNOLOGIES.get(request.entity_type, "technologies"): list(request.technologies or ()) or None,
         "repository_url": request.repository_url,
     }
     metadata |= {key: value for key, value in given.items() if value is not None}

@@ -15,8 +15,8 @@ from tools.entity_models import (
     CommaSeparated,
     EntityId,
     EntityView,
-    Label,
     RelatedEntity,
+    Wanted,
     entity_view,
     split_list,
 )
@@ -28,10 +28,12 @@ from tools.threads import in_thread
 class ListEntitiesRequest(Request):
     """Filters, order and page of a list."""
 
-    entity_type: EntityType | None = Field(None, description="Only this type.")
-    language: Label | None = Field(None, description="Only this programming language.")
-    category: Label | None = Field(None, description="Only this category.")
-    search: Annotated[str, Field(max_length=1000)] | None = Field(None, description="Text in name or description.")
+    entity_type: Literal[EntityType, ""] | None = Field(None, description="Only this type; empty is no filter.")
+    language: Wanted | None = Field(None, description="Only this programming language; empty is no filter.")
+    category: Wanted | None = Field(None, description="Only this category; empty is no filter.")
+    search: Annotated[str, Field(max_length=1000)] | None = Field(
+        None, description="Text in name or description; empty is no filter."
+    )
     project_ids: CommaSeparated | None = Field(
         None, description="Only these projects (ids), comma-separated; empty is no filter."
     )
@@ -60,7 +62,7 @@ async def list_entities(app: App, call: Call, request: ListEntitiesRequest) -> E
         visibility=call.caller.visible,
         types=(request.entity_type,) if request.entity_type else (),
         languages=(request.language,) if request.language else (),
-        category=request.category,
+        category=request.category or None,
         search=request.search,
         project_ids=split_list(request.project_ids),
         include_archived=True,
@@ -127,11 +129,9 @@ def readable(app: App, caller: Principal, entity_id: str) -> Entity:
 
 def related_entities(app: App, caller: Principal, entity_id: str, limit: int) -> list[RelatedEntity]:
     """Read the present neighbours of an entity that the caller may see, newest relation first. Blocks."""
-    relations = [
-        relation
-        for relation in app.ledger.relations_of(caller.organization_id, entity_id, at=app.clock(), limit=10 * limit)
-        if may_read(caller, relation.visibility)
-    ]
+    relations = app.ledger.readable_relations_of(
+        caller.organization_id, entity_id, visibility=caller.visible, at=app.clock(), limit=limit
+    )
     others = [r.target_id if r.source_id == entity_id else r.source_id for r in relations]
     entities = app.ledger.entities(caller.organization_id, others)
     pairs = [(relation, entities.get(other)) for relation, other in zip(relations, others, strict=True)]
@@ -145,7 +145,7 @@ def related_entities(app: App, caller: Principal, entity_id: str, limit: int) ->
         )
         for relation, other in pairs
         if other is not None and may_read(caller, other.visibility)
-    ][:limit]
+    ]
 
 
 async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityView:

@@ -57,6 +57,8 @@ class Subscription:
     _receive: MemoryObjectReceiveStream[Event]
     ended: anyio.Event = field(default_factory=anyio.Event)
     """Set when it was cut off; what waits can still be read."""
+    signed_out: bool = False
+    """It was cut off because its session has ended, and not because it did not keep up."""
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self._receive.__aiter__()
@@ -76,8 +78,9 @@ class Subscription:
         """Whether it reads, but more slowly than things happen."""
         return not self.ended.is_set() and self._send.statistics().current_buffer_used > BUFFER // 2
 
-    def cut_off(self) -> None:
+    def cut_off(self, *, signed_out: bool = False) -> None:
         """End the subscription once what waits has been read."""
+        self.signed_out = self.signed_out or signed_out
         self.ended.set()
         self._send.close()
 
@@ -142,7 +145,7 @@ class EventHub:
                 subscription.offer(event, visibility, earlier)
             await _let_read(channel)
         for subscription in over:
-            subscription.cut_off()
+            subscription.cut_off(signed_out=True)
 
     async def renew(self, organization_id: str) -> None:
         """Look up anew what the subscribers of an organization may see; those whose session has ended are cut off."""
@@ -189,7 +192,7 @@ class EventHub:
             if user_id not in (None, subscription.principal.user_id):
                 continue
             if not await self._renew_one(subscription, subscription.principal):
-                subscription.cut_off()
+                subscription.cut_off(signed_out=True)
 
     async def _renew_one(self, subscription: Subscription, earlier: Principal) -> bool:
         """Give a subscription the rights that its principal has now; tell whether its session goes on."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pydantic import BaseModel, JsonValue
 
+from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest
 from stores.ledger import Claim, KeyedRequest, Replay
@@ -90,12 +91,27 @@ def _claim(app: App, operation: Operation, caller: Principal, request: Request, 
         key=text,
         body_hash=body_hash(request),
     )
-    return app.ledger.idempotency.claim(keyed, app.process_id)
+    found = app.ledger.idempotency.claim(keyed, app.process_id)
+    if isinstance(found, Replay):
+        _require_readable(app, caller, found)
+    return found
+
+
+def _require_readable(app: App, caller: Principal, replay: Replay) -> None:
+    """Refuse to repeat what the caller may not read any more, as if it had been deleted.
+
+    Raises:
+        Conflict: A record of the answer is out of the caller's sight now.
+    """
+    ids = [record.removeprefix("entity:") for record in replay.records]
+    there = app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
+    if not all(may_read(caller, standing.visibility) for standing in there.values()):
+        raise replay.gone()
 
 
 def body_hash(request: BaseModel) -> str:
-    """Digest what a request asks, whatever the order of its fields."""
-    canonical = json.dumps(request.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+    """Digest what a request asks, whatever the order of its fields; a null that is sent is not one left out."""
+    canonical = json.dumps(request.model_dump(mode="json", exclude_unset=True), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 

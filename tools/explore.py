@@ -43,7 +43,7 @@ class ExploreRequest(Request):
         None, description="Only these projects."
     )
     epic: EntityId | None = Field(None, description="Only tasks of this epic (id).")
-    no_epic: bool = Field(False, description="Only tasks without an epic.")
+    no_epic: bool = Field(False, description="Only tasks without an epic; nothing of another type.")
     complexity: Label | None = Field(None, description="Only tasks of this complexity.")
     feature: Label | None = Field(None, description="Only tasks of this feature.")
     status: CommaSeparated | None = Field(None, description="Only these statuses, comma-separated.")
@@ -158,7 +158,7 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
     organization = call.caller.organization_id
     with app.indexer.indexes(organization) as indexes:
         if indexes.graph is None:
-            raise Unavailable(f"The graph is not ready: {indexes.degraded.get('graph', 'it is being built')}.")
+            raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
         query = NeighbourQuery(visibility=call.caller.visible, names=names, limit_per_id=WALK_LIMIT)
         depth = request.depth if request.mode == "traverse" else 1
         reached = indexes.graph.walk(start.id, depth=depth, query=query, cap=WALK_LIMIT)

@@ -99,6 +99,7 @@ OPERATIONS = (
         result=DoneView,
         run=revoke_grant,
         scope="write",
+        mutates=True,
         route=Route("DELETE", "/api/users/me/grants/{grant_id}", tag="account", errors=frozenset({404})),
     ),
 )

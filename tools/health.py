@@ -4,6 +4,7 @@ import time
 from collections import defaultdict
 from typing import Any
 
+from stores.embedding import WatchedEmbedder
 from stores.errors import EngrainError
 from stores.indexer import IndexStatus
 from tools.app import App
@@ -21,15 +22,16 @@ def health() -> dict[str, Any]:
 def readiness(app: App) -> dict[str, Any]:
     """Say of each store whether it is there, and of each index how far it has come. Blocks.
 
-    The indexes are told over all organizations together: who they are is nobody's business here.
+    The indexes are told over all organizations together: who and how many they are is nobody's business here. A part
+    without which search goes by words alone, or waits, makes nothing unready.
     """
     ledger = _ledger(app)
-    dependencies = [ledger, _embedder(app)]
+    dependencies = [ledger, _embedder(app), _engines(app)]
     return {
         "status": "ready" if ledger["ready"] else "not_ready",
         "version": VERSION,
         "dependencies": dependencies,
-        "indexes": _indexes(app.indexer.status()),
+        "indexes": _indexes(app.indexer.status(), "ready" if app.indexer.surveyed else "catching_up"),
         "warnings": [OPEN_MCP] if app.settings.mcp_auth_mode == "off" else [],
     }
 
@@ -47,24 +49,29 @@ def _ledger(app: App) -> dict[str, Any]:
 def _embedder(app: App) -> dict[str, Any]:
     if app.embedder is None:
         return {"name": "embedder", "ready": True, "detail": "off: search is lexical"}
-    return {"name": "embedder", "ready": True, "detail": app.settings.embedding_provider}
+    state = app.embedder.state if isinstance(app.embedder, WatchedEmbedder) else "ready"
+    return {"name": "embedder", "ready": state == "ready", "detail": f"{app.settings.embedding_provider}: {state}"}
+
+
+def _engines(app: App) -> dict[str, Any]:
+    """Say whether the indexes' engines are loaded; the first searches wait for them."""
+    return {"name": "engines", "ready": app.warming.done, "detail": "loaded" if app.warming.done else "loading"}
 
 
 def _ms(start: float) -> float:
     return round((time.perf_counter() - start) * 1000, 3)
 
 
-def _indexes(lines: list[IndexStatus]) -> list[dict[str, Any]]:
+def _indexes(lines: list[IndexStatus], otherwise: str) -> list[dict[str, Any]]:
     by_name: dict[str, list[IndexStatus]] = defaultdict(list)
     for line in lines:
         by_name[line.index].append(line)
     return [
         {
             "name": name,
-            "state": max((line.state for line in by_name[name]), key=_WORST.index, default="ready"),
+            "state": max((otherwise, *(line.state for line in by_name[name])), key=_WORST.index),
             "pending": sum(line.pending for line in by_name[name]),
             "watermark": sum(line.watermark for line in by_name[name]),
-            "organizations": len(by_name[name]),
         }
         for name in ("lexical", "graph", "vectors")
     ]

@@ -97,7 +97,7 @@ def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]
     )
     with app.indexer.indexes(call.caller.organization_id) as indexes:
         if indexes.graph is None:
-            raise Unavailable(f"The graph is not ready: {indexes.degraded.get('graph', 'it is being built')}.")
+            raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
         return indexes.graph.walks(seed_ids, depth=request.depth, query=query)
 
 

@@ -151,7 +151,7 @@ class Operation:
     route: Route | None = None
     tool: Tool | None = None
     mutates: bool = False
-    """Takes an Idempotency-Key."""
+    """Takes an Idempotency-Key: whatever writes does, except where a repetition does no second deed."""
     secret: bool = False
     """The answer holds a credential, shown once: a repetition with the same key is refused, not answered again."""
     events: tuple[str, ...] = field(default=())

@@ -267,6 +267,8 @@ OPERATIONS = (
         result=SwitchedView,
         run=create_organization,
         scope="write",
+        mutates=True,
+        secret=True,
         route=Route("POST", "/api/orgs", status=201, tag="organizations", cookies="set", errors=frozenset({404, 409})),
     ),
     Operation(
@@ -282,6 +284,7 @@ OPERATIONS = (
         result=MembershipView,
         run=update_organization,
         scope="write",
+        mutates=True,
         route=Route("PATCH", "/api/orgs/{org_slug}", tag="organizations", errors=frozenset({400, 404, 409})),
     ),
     Operation(
@@ -290,6 +293,7 @@ OPERATIONS = (
         result=Nothing,
         run=delete_organization,
         scope="write",
+        mutates=True,
         route=Route("DELETE", "/api/orgs/{org_slug}", status=204, tag="organizations", errors=frozenset({404, 409})),
     ),
     Operation(

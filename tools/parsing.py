@@ -103,7 +103,7 @@ def named_field(error: EngrainError) -> str | None:
 def _sentence(error: ErrorDetails, path: str, model: type[Request]) -> str:
     name = path.partition(".")[2] or path
     if error["type"] == "extra_forbidden":
-        return f"{name} is not an argument{_nearest(str(error['loc'][-1]), model)}."
+        return f"{name} is not an argument{_nearest(str(error['loc'][-1]), model)}"
     if error["type"] == "missing":
         return f"{name} is required."
     return f"{name}: {error['msg'].removeprefix('Value error, ')}."
@@ -112,7 +112,7 @@ def _sentence(error: ErrorDetails, path: str, model: type[Request]) -> str:
 def _nearest(name: str, model: type[Request]) -> str:
     near = difflib.get_close_matches(name, model.model_fields, n=1, cutoff=0.5)
     known = ", ".join(model.model_fields)
-    return f"; did you mean {near[0]}?" if near else f"; known are {known}"
+    return f"; did you mean {near[0]}?" if near else f"; known are {known}."
 
 
 def _expected(error: ErrorDetails) -> str:

@@ -154,6 +154,7 @@ OPERATIONS = (
         result=MeView,
         run=update_me,
         scope="write",
+        mutates=True,
         route=Route("PATCH", "/api/auth/me", tag="account", errors=frozenset({400})),
     ),
     Operation(
@@ -169,6 +170,7 @@ OPERATIONS = (
         result=ProfileView,
         run=update_profile,
         scope="write",
+        mutates=True,
         route=Route("PATCH", "/api/users/me/profile", tag="account", errors=frozenset({400})),
     ),
     Operation(
@@ -184,6 +186,7 @@ OPERATIONS = (
         result=PreferencesView,
         run=update_preferences,
         scope="write",
+        mutates=True,
         route=Route(
             "PATCH",
             "/api/users/me/preferences",

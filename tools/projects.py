@@ -1,11 +1,14 @@
 """Projects: who may read their records, and which of them can be written in."""
 
+from collections.abc import Mapping
+from json import dumps
 from typing import Literal
 
 from pydantic import JsonValue
 
 from auth.policy import no_project, writable_visibility
 from auth.principal import Principal
+from stores.errors import ValidationFailed
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, ProjectAccess
 from tools.app import App
@@ -37,9 +40,20 @@ def _is_private(entity: Entity) -> bool:
     return entity.metadata.get("visibility") == "private"
 
 
-def project_named(value: object) -> str | None:
-    """Read a project id out of metadata; anything that is not a text names no project."""
-    return value if isinstance(value, str) and value else None
+def project_named(metadata: Mapping[str, JsonValue]) -> str | None:
+    """Read the project out of metadata; null names none.
+
+    Raises:
+        ValidationFailed: It is no text, or an empty one: it decides who may read the record, so nothing is guessed.
+    """
+    value = metadata.get("project_id")
+    if value is None or (isinstance(value, str) and value):
+        return value
+    raise ValidationFailed(
+        f"metadata.project_id is {dumps(value)[:80]}, which is no project's id.",
+        remediation="Send the id of a project as a text, null for none, or leave project_id out.",
+        details={"field": "body.metadata.project_id", "expected": "id of a project, or null"},
+    )
 
 
 def require_live_project(app: App, organization_id: str, project_id: str) -> None:

@@ -1,5 +1,6 @@
 """Search over the graph, documents and (with the memory loop) raw memories: one pipeline for REST and agents."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -20,7 +21,7 @@ from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.threads import in_thread
 
-SearchType = EntityType | Literal["raw_memory"]
+SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
 KEYED_SCOPES = ("project", "team", "shared", "delegated")
 
@@ -96,7 +97,7 @@ class SearchResponse(Result):
 async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
     """Search the shared memory by meaning, words and relations; best hits first, scores comparable between queries.
 
-    `total` counts the permitted candidates of a pool of at most 1,000.
+    `total` counts the permitted candidates of a pool of at most 648, not everything that matches.
     """
     return await in_thread(_search, app, call, request)
 
@@ -112,7 +113,7 @@ def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
         ranking = retrieve(app, plan)
     page = ranking.best[request.offset : request.offset + request.limit]
     return SearchResponse(
-        results=_results(app, call, request, plan, page) if plan is not None else [],
+        results=_results(app, call, request, plan, page, ranking.terms) if plan is not None else [],
         total=ranking.total,
         query=request.query,
         filters=_echo(request, plan, ranking),
@@ -177,7 +178,7 @@ def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
             updated_since=updated_since,
         ),
         now=reference or now,
-        wanted=max(request.offset + request.limit, DETAILED if request.include_retrieval_diagnostics else 0),
+        wanted=request.offset + (DETAILED if request.include_retrieval_diagnostics else request.limit),
         as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
@@ -195,19 +196,23 @@ def _types(request: SearchRequest) -> tuple[str, ...] | None:
 
 
 def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | None:
-    """The ids of the sources that all given source filters agree on; None when there is no such filter."""
+    """The ids of the readable sources that all given filters agree on; None when there is no such filter."""
     found: list[set[str]] = []
-    organization = call.caller.organization_id
+    organization, visible = call.caller.organization_id, call.caller.visible
     if request.source_id is not None:
         found.append({request.source_id})
     if request.source is not None:
-        found.append(set(app.ledger.sources(organization, name=request.source, name_contains=None)))
+        found.append(set(app.ledger.sources(organization, visibility=visible, name=request.source)))
     if request.source_name is not None:
-        found.append(set(app.ledger.sources(organization, name=None, name_contains=request.source_name)))
+        found.append(set(app.ledger.sources(organization, visibility=visible, name_contains=request.source_name)))
     return tuple(sorted(set.intersection(*found))) if found else None
 
 
-def _results(app: App, call: Call, request: SearchRequest, plan: Plan, page: list[Candidate]) -> list[SearchResult]:
+def _results(
+    app: App, call: Call, request: SearchRequest, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
+) -> list[SearchResult]:
+    from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
+
     organization = call.caller.organization_id
     ids = [candidate.id for candidate in page]
     if plan.as_of is None:
@@ -219,6 +224,7 @@ def _results(app: App, call: Call, request: SearchRequest, plan: Plan, page: lis
         kept = [
             (hit, read[hit.id]) for hit in page if hit.id in read and may_read(call.caller, read[hit.id].visibility)
         ]
+    kept = with_passages(app, organization, kept, terms)
     places = app.ledger.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
     return [
         _result(request, hit, entity, chunk_metadata(places[entity.id]) if entity.id in places else None)
@@ -295,10 +301,10 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
             {"source": LANES.get(name, name), "error_type": reason} for name, reason in sorted(ranking.degraded.items())
         ]
     if plan is not None and plan.expand:
-        detailed = request.include_retrieval_diagnostics
-        filters["graph_retrieval"] = graph_retrieval(ranking, detailed=detailed)
+        detailed_from = request.offset if request.include_retrieval_diagnostics else None
+        filters["graph_retrieval"] = graph_retrieval(ranking, detailed_from=detailed_from)
     elif request.include_retrieval_diagnostics:
-        filters["retrieval"] = graph_retrieval(ranking, detailed=True)
+        filters["retrieval"] = graph_retrieval(ranking, detailed_from=request.offset)
     return filters
 
 

@@ -192,6 +192,7 @@ OPERATIONS = (
         result=DoneView,
         run=end_session,
         scope="write",
+        mutates=True,
         route=Route("DELETE", "/api/users/me/sessions/{session_id}", tag="account", errors=frozenset({404})),
     ),
     Operation(

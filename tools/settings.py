@@ -14,6 +14,7 @@ from auth.external.addresses import is_safe_to_call, is_web_address
 from stores.errors import InvalidSetting
 from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
 from tools.client_settings import PREFIX
+from tools.settings_checks import HostHeader, Origin, PublicAddress, Sender, SigningSecret
 from tools.settings_oidc import NAME as OIDC_NAME
 from tools.settings_oidc import OidcSetting, read_oidc
 
@@ -34,7 +35,7 @@ class Settings(BaseModel):
     data_dir: Path = Field(default_factory=_default_data_dir, description="Folder that holds everything.")
     host: str = Field("127.0.0.1", description="Address that the server listens on.")
     port: int = Field(8420, ge=0, le=65535, description="Port that the server listens on; 0 takes a free one.")
-    base_url: str | None = Field(None, description="Public address, when it differs from host and port.")
+    base_url: PublicAddress | None = Field(None, description="Public address, when it differs from host and port.")
     environment: Literal["development", "production"] = Field(
         "development", description="`production` sets Secure cookies and closes /metrics without a token."
     )
@@ -54,8 +55,11 @@ class Settings(BaseModel):
     embedding_dimension: int | None = Field(None, ge=1, le=8192, description="Asked of the endpoint when unset.")
     embedding_threads: int = Field(1, ge=1, le=64, description="Threads of the built-in model.")
     embedding_timeout_s: float = Field(30, gt=0, le=600, description="Seconds that one remote call may take.")
+    embedding_question_timeout_s: float = Field(
+        3, gt=0, le=600, description="Seconds that a search waits for a remote endpoint before it goes by words alone."
+    )
 
-    jwt_secret: str | None = Field(
+    jwt_secret: SigningSecret | None = Field(
         None, description="Signs tokens; at least 32 characters. On loopback one is made when unset.", repr=False
     )
     jwt_algorithm: Literal["HS256", "HS384", "HS512"] = Field("HS256", description="Signature algorithm.")
@@ -88,11 +92,13 @@ class Settings(BaseModel):
     smtp_ca_file: Path | None = Field(
         None, description="Certificates (PEM) that vouch for the mail server, instead of those of the system."
     )
-    smtp_from: str = Field("Engrain <engrain@localhost>", description="Sender of the mail to users.")
+    smtp_from: Sender = Field("Engrain <engrain@localhost>", description="Sender of the mail to users.")
 
     rate_limit_enabled: bool = Field(True, description="Whether sign-in routes limit the number of tries.")
-    cors_origins: tuple[str, ...] = Field((), description="Origins that browsers may call from; comma-separated.")
-    allowed_hosts: tuple[str, ...] = Field((), description="Extra Host headers accepted by /mcp; comma-separated.")
+    cors_origins: tuple[Origin, ...] = Field((), description="Origins that browsers may call from; comma-separated.")
+    allowed_hosts: tuple[HostHeader, ...] = Field(
+        (), description="Extra Host headers accepted by /mcp; comma-separated."
+    )
     trusted_proxies: tuple[str, ...] = Field(
         (), description="Addresses or networks of proxies whose X-Forwarded-* headers are believed; comma-separated."
     )
@@ -121,11 +127,6 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _agree(self) -> "Settings":
-        if self.jwt_secret is not None and len(self.jwt_secret) < 32:
-            raise ValueError(
-                "ENGRAIN_JWT_SECRET has fewer than 32 characters: set a random one,"
-                " for example from `openssl rand -hex 32`"
-            )
         if self.jwt_secret is None and not self.on_loopback:
             raise ValueError(
                 f"ENGRAIN_JWT_SECRET is needed to listen on {self.host}: set a random one of at least 32 characters,"

@@ -1,5 +1,7 @@
 """The states that tasks, epics and projects may be in, and the moves between them."""
 
+from json import dumps
+
 from pydantic import JsonValue
 
 from stores.errors import InvalidRequest, ValidationFailed
@@ -31,7 +33,7 @@ def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObjec
     Null is no word: what has a workflow is always in one of its states, and filters rely on that.
 
     Raises:
-        ValidationFailed: Unknown status, priority, complexity or project visibility.
+        ValidationFailed: Unknown status, priority, complexity or project visibility, or what cannot be an epic's id.
         InvalidRequest: The task or epic is archived, which is final.
     """
     if entity_type not in STATUSES:
@@ -41,6 +43,7 @@ def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObjec
         _one_of("priority", update, PRIORITIES)
         _one_of("complexity", update, COMPLEXITIES)
         _leave_archived(update.get("status"), current.get("status"))
+        _names_an_epic(update.get("epic_id"))
     else:
         _one_of("visibility", update, PROJECT_VISIBILITIES)
 
@@ -57,6 +60,16 @@ def _one_of(key: str, metadata: JsonObject, words: tuple[str, ...]) -> None:
             f"metadata.{key} is {given}; use one of {', '.join(words)}.",
             remediation=f"Leave {key} out to keep what it is, or send one of its words.",
             details={"field": f"body.metadata.{key}", "expected": "enum"},
+        )
+
+
+def _names_an_epic(value: JsonValue) -> None:
+    """Refuse what would silently be no epic: lists of tasks without one rely on it."""
+    if value is not None and not (isinstance(value, str) and value):
+        raise ValidationFailed(
+            f"metadata.epic_id is {dumps(value)[:80]}, which is no epic's id.",
+            remediation="Send the id of an epic as a text, or null for none.",
+            details={"field": "body.metadata.epic_id", "expected": "id of an epic, or null"},
         )
 
 

@@ -21,9 +21,10 @@ in sets. Unknown fields are ignored. Every answer carries `X-Request-ID` and `X-
 A route marked *repeatable* takes an `Idempotency-Key` of 1 to 255 visible ASCII characters: the same key with the same
 request gives the stored answer again for 24 hours (with `Idempotency-Replayed: true`, and `replayed` in its
 `mutation_receipt`); with another request, or while the first is still running, it is a 409. An answer that holds a
-secret (a new API key, an invitation) is stored nowhere: repeating such a request with the same key is a 409 that says
-so, and nothing is done twice. Routes that answer with the tokens of a session take no key: the second time they are
-refused, or as good as the first time.
+secret (a new API key, an invitation, the tokens of a new organization) is stored nowhere, and deleting a record erases
+the stored answers that repeat it: sending such a request again with the same key is a 409 that says so, and nothing is
+done twice. All other routes ignore the header: those that read, and those that sign in, switch or end the session, set
+a password or decide about a device, where the second time is refused, or as good as the first.
 
 Where `expected_revision` may come from `If-Match`, that header holds one revision, `"3"` or plain `3`, or `*` for any.
 A refusal names a faulty value by where it stands, in `details.field`: `body.name`, `query.page`, `path.entity_id`,

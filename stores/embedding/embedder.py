@@ -35,6 +35,8 @@ class EmbeddingSpec:
     """Asked of a server that can shorten its vectors; without it the first answer tells."""
     threads: int = 1
     timeout_s: float = 30.0
+    question_timeout_s: float = 3.0
+    """What a question may take, retries included: a search waits for it."""
     max_retries: int = 3
 
 

@@ -1,6 +1,7 @@
 """The embedder that asks a server, and believes no answer that it has not checked."""
 
 import threading
+import time
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stores.embedding.dialects import Dialect
-from stores.embedding.embedder import EmbeddingSpec, Passage
+from stores.embedding.embedder import EmbeddingFailed, EmbeddingSpec, Passage
 from stores.embedding.endpoint import Endpoint
 from stores.embedding.passages import split_passages
 from stores.embedding.shipped import load_tokenizer
@@ -17,11 +18,15 @@ from stores.errors import InvalidSetting
 from stores.records import JsonObject
 
 BATCH = 64
+QUIET_S = 5.0
+"""How long a server that kept a question waiting is not asked another."""
 
 _CHARACTERS_PER_TOKEN = 4
 _LONGEST_TEXT = 4 * _CHARACTERS_PER_TOKEN * PASSAGE_TOKENS
 
 _NO_EMBEDDINGS = "Check that ENGRAIN_EMBEDDING_MODEL is an embedding model and the server speaks this protocol."
+
+_SLOW = "Look why the server is slow, or raise ENGRAIN_EMBEDDING_QUESTION_TIMEOUT_S."
 
 Vectors = NDArray[np.float32]
 
@@ -35,7 +40,9 @@ class RemoteEmbedder:
         self._name, self._dialect = spec.model, dialect
         self._asked_dimension = spec.dimension
         self._dimension = spec.dimension
-        self._query_budget_s = spec.timeout_s
+        self._timeout_s = spec.timeout_s
+        self._question_timeout_s = min(spec.question_timeout_s, spec.timeout_s)
+        self._quiet_until = 0.0
         self._endpoint = Endpoint(spec, dialect, spec.model)
         self._lock = threading.Lock()
 
@@ -49,7 +56,7 @@ class RemoteEmbedder:
     def dimension(self) -> int:
         """The length of every vector, as set or as the first answer showed."""
         if self._dimension is None:
-            self.embed_query("dimension")
+            self._embed(["dimension"], budget_s=self._timeout_s)
         assert self._dimension is not None  # noqa: S101 - an answer without rows is refused
         return self._dimension
 
@@ -61,8 +68,19 @@ class RemoteEmbedder:
         return np.concatenate([self._embed(batch) for batch in batches])
 
     def embed_query(self, text: str) -> Vectors:
-        """Return the vector of a question within one time-out, retries included: a person waits for it."""
-        row: Vectors = self._embed([text], budget_s=self._query_budget_s)[0]
+        """Return the vector of a question within its time-out, retries included: a person waits for it.
+
+        After a question that waited in vain the server is not asked for some seconds: others would wait as well.
+        """
+        began = time.monotonic()
+        if began < self._quiet_until:
+            raise self._endpoint.failure("it kept a question waiting a moment ago", _SLOW)
+        try:
+            row: Vectors = self._embed([text], budget_s=self._question_timeout_s)[0]
+        except EmbeddingFailed:
+            if time.monotonic() - began >= self._question_timeout_s / 2:
+                self._quiet_until = time.monotonic() + QUIET_S
+            raise
         return row
 
     def split(self, text: str) -> list[Passage]:

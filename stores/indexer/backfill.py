@@ -36,9 +36,17 @@ class Backfill:
         return not self._waiting and not self._under_way
 
     @property
+    def left(self) -> frozenset[str]:
+        """The records that are not in the index yet."""
+        return frozenset(self._waiting).union(self._under_way)
+
+    def __len__(self) -> int:
+        return len(self._waiting) + len(self._under_way)
+
+    @property
     def detail(self) -> str:
         """How far it is, for people."""
-        return f"{self.total - len(self._waiting) - len(self._under_way)} of {self.total} records embedded"
+        return f"{self.total - len(self)} of {self.total} records embedded"
 
     def ask(self, mode: str) -> None:
         """Write the marker."""

@@ -26,17 +26,19 @@ class HoldsRelations(Protocol):
         ...
 
 
-def differences(ledger: Ledger, organization_id: str, index: Comparable, after: int) -> list[str]:
+def differences(
+    ledger: Ledger, organization_id: str, index: Comparable, after: int, awaited: Collection[str] = ()
+) -> list[str]:
     """One sentence for each record that is missing, superfluous or stale.
 
-    What the feed has yet to bring to an index at `after` is no difference.
+    What the feed has yet to bring to an index at `after` is no difference, and neither is a record that is `awaited`.
     """
     contents = dict(index.contents())
     relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
     with reading():
         expected = ledger.revisions(organization_id)
         expected_relations = ledger.relation_ids(organization_id) if relations is not None else set()
-        on_the_way = changed_after(ledger, organization_id, after)
+        on_the_way = changed_after(ledger, organization_id, after).union(awaited)
     found = compare(contents, expected, on_the_way)
     if relations is not None:
         found += compare_relations(relations, expected_relations, on_the_way)

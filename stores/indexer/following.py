@@ -73,7 +73,7 @@ class FollowingLane(Lane, Generic[T]):
         with self._lock:
             track, follows = self._serving, self._follows
             if track is None or not follows or not track.handle.acquire():
-                return [f"it is not there ({self._state}{': ' if self._detail else ''}{self._detail})"]
+                return self._why_absent()
             after = track.position.sequence
         try:
             return differences(self._around.ledger, self._around.organization_id, track.handle.index, after)

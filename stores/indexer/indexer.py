@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +15,7 @@ from stores.indexer.folders import OrganizationFolder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
 from stores.indexer.registry import Registry, claim, release
-from stores.indexer.status import NAMES, IndexName, IndexStatus
+from stores.indexer.status import NAMES, Examined, IndexName, IndexStatus
 from stores.indexer.supervisor import Supervisor
 from stores.indexer.turns import EmbedderSource, EmbeddingThread
 from stores.ledger import Ledger
@@ -23,6 +23,7 @@ from stores.ledger import Ledger
 OPEN_TIMEOUT_S = 20.0
 FRESH_TIMEOUT_S = 2.0
 """How long the search that opens an organization waits until its indexes hold what was committed before."""
+EXAMINE_POLL_S = 0.05
 BUILDERS = 2
 
 log = structlog.get_logger("indexer")
@@ -55,6 +56,7 @@ class Indexer:
         )
         self._registry = Registry(self._make, options)
         self._supervisor = Supervisor(self._registry, self._folder, self._files, self._shared)
+        self._waiting_is_over = False
         self.on_applied: list[Callable[[str, int], None]] = []
         """Called with an organization and the sequence number up to which every healthy index holds everything.
 
@@ -72,6 +74,11 @@ class Indexer:
         if self._turns is not None:
             self._turns.start()
         self._supervisor.start()
+
+    def stop(self) -> None:
+        """Begin nothing more; `close` waits for what is running."""
+        self._supervisor.stop()
+        self._registry.stop()
 
     def close(self, timeout_s: float = 10) -> None:
         """Finish what is running and close every index; the feed brings the rest after the next start."""
@@ -117,7 +124,7 @@ class Indexer:
         for), or those that were not ready in time.
         """
         with self._held(organization_id) as organization:
-            waiting = organization.wait(sequence, record_ids)
+            waiting = self._wait(organization, sequence, record_ids)
             try:
                 return waiting.result(timeout_s)
             except TimeoutError:
@@ -130,14 +137,22 @@ class Indexer:
         """Do what `wait_applied` does without a thread for each waiter."""
         organization = self._registry.hold_if_open(organization_id)
         if organization is None:
+            if self._waiting_is_over:
+                return list(self._supervisor.expected)
             organization = await asyncio.to_thread(self._open, organization_id)
         try:
-            waiting = asyncio.wrap_future(organization.wait(sequence, record_ids))
+            waiting = asyncio.wrap_future(self._wait(organization, sequence, record_ids))
             return await asyncio.wait_for(waiting, timeout_s)
         except TimeoutError:
             return organization.without(sequence, record_ids)
         finally:
             organization.let_go()
+
+    def end_waits(self) -> None:
+        """Answer whoever waits for a write with what is missing now; from here on nobody waits. For a server's end."""
+        self._waiting_is_over = True
+        for organization in self._registry.known():
+            organization.waits.end()
 
     @contextmanager
     def indexes(self, organization_id: str) -> Iterator[OpenIndexes]:
@@ -166,16 +181,31 @@ class Indexer:
             lines += organization.status()
         return sorted(lines, key=lambda line: (line.organization_id, NAMES.index(line.index)))
 
+    @property
+    def surveyed(self) -> bool:
+        """Tell whether `status` knows every organization yet; shortly after the start it does not."""
+        return self._supervisor.surveyed
+
     def watermarks(self) -> dict[str, int]:
         """The sequence number below which no index needs an organization's feed any more, for `prune_feed`."""
         return self._supervisor.watermarks()
 
     def check(self, organization_id: str) -> list[str]:
         """Compare every index with the ledger; one sentence for each difference. Blocks."""
+        return [f"{each.index}: {found}" for each in self.examine(organization_id) for found in each.differences]
+
+    def examine(self, organization_id: str, wait_s: float = 0) -> list[Examined]:
+        """Compare every index with the ledger, after waiting until all are level, but not longer than that. Blocks."""
         with self._held(organization_id) as organization:
             for lane in organization.lanes:
                 lane.wait_settled(OPEN_TIMEOUT_S)
-            return [f"{lane.name}: {found}" for lane in organization.lanes for found in lane.differences()]
+            until = time.monotonic() + wait_s
+            while not organization.level and time.monotonic() < until:
+                time.sleep(EXAMINE_POLL_S)
+            return [
+                Examined(lane.name, lane.status(organization.head).pending, lane.differences())
+                for lane in organization.lanes
+            ]
 
     def reindex(self, organization_id: str, names: Collection[IndexName] = NAMES) -> None:
         """Build indexes anew from the ledger and block until they serve; what is there serves meanwhile.
@@ -192,6 +222,11 @@ class Indexer:
         lane = organization.lane(name) if organization is not None else None
         if lane is not None:
             lane.report(error)
+
+    def _wait(self, organization: OpenOrganization, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
+        if self._waiting_is_over:  # It may have been opened since.
+            organization.waits.end()
+        return organization.wait(sequence, record_ids)
 
     @contextmanager
     def _held(self, organization_id: str) -> Iterator[OpenOrganization]:

@@ -155,6 +155,10 @@ class Lane(ABC):
     def differences(self) -> list[str]:
         """Compare the index with the ledger; what is still on its way is no difference."""
 
+    def _why_absent(self) -> list[str]:
+        """The difference that it makes that there is no index to compare: none while one is being made."""
+        return [f"it cannot be used: {self._detail}"] if self._state == "failed" else []
+
     @abstractmethod
     def _step(self) -> float:
         """Do one piece of work and return for how many seconds there is nothing more to do; 0 for more at once."""

@@ -64,11 +64,11 @@ class VectorLane(Lane):
     def differences(self) -> list[str]:
         """Compare the index with the ledger; what is still on its way is no difference."""
         with self._lock:
-            handle, after = self._handle, self._backlog.prefix
+            handle, after, awaited = self._handle, self._backlog.prefix, self._backfill.left
             if handle is None or not handle.acquire():
-                return [f"it is not there ({self._state}{': ' if self._detail else ''}{self._detail})"]
+                return self._why_absent()
         try:
-            return differences(self._around.ledger, self._around.organization_id, handle.index, after)
+            return differences(self._around.ledger, self._around.organization_id, handle.index, after, awaited)
         finally:
             handle.release()
 
@@ -325,7 +325,8 @@ class VectorLane(Lane):
         return self._backlog.prefix if self._handle is not None else 0
 
     def _pending(self, head: int) -> int:
-        return self._backlog.pending(head) if self._handle is not None else head
+        # A record may wait in both.
+        return max(self._backlog.pending(head), len(self._backfill)) if self._handle is not None else head
 
     def _objection(self) -> str:
         if self._state == "failed":

@@ -157,6 +157,11 @@ class OpenOrganization:
         """One line for each index."""
         return [lane.status(self.head) for lane in self.lanes]
 
+    @property
+    def level(self) -> bool:
+        """Tell whether there is nothing to wait for: every index holds everything, or has failed."""
+        return all(each.state == "failed" or (each.state == "ready" and not each.pending) for each in self.status())
+
     @contextmanager
     def lend(self) -> Iterator[OpenIndexes]:
         """Hold what can be searched until the end."""

@@ -21,3 +21,14 @@ class IndexStatus:
     pending: int
     """Changes of the feed that are not applied yet."""
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One index held against the ledger."""
+
+    index: IndexName
+    pending: int
+    """Changes of the feed, or records, that it has still to take in; they are no difference."""
+    differences: list[str]
+    """One sentence for each record that it should hold otherwise."""

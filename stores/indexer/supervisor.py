@@ -48,7 +48,7 @@ class Supervisor:
         self._deleted: set[str] = set()
         self._left_over: set[str] = set()
         """Deleted ones that are still open or whose folder is still there."""
-        self._surveyed = False
+        self.surveyed = False
         self._signal = threading.Event()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="indexer", daemon=True)
@@ -127,7 +127,8 @@ class Supervisor:
         mark = closing.watermarks.get(name) if closing is not None else None
         if mark is None:
             return IndexStatus(organization_id, name, "catching_up", 0, head)
-        pending = mark.pending(head)
+        # How much is left of what was being built is not recorded.
+        pending = mark.pending(head) if mark.complete else head
         whole = mark.complete and not pending
         return IndexStatus(organization_id, name, "ready" if whole else "catching_up", mark.sequence, pending)
 
@@ -143,9 +144,9 @@ class Supervisor:
             self._signal.clear()
 
     def _step(self) -> None:
-        if not self._surveyed:
+        if not self.surveyed:
             self._survey()
-            self._surveyed = True
+            self.surveyed = True
         for deleted in list(self._left_over):
             self._remove(deleted, 0)
         self._registry.close_surplus(self._note_closed)

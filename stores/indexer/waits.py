@@ -32,6 +32,7 @@ class Waits:
         self._missing = missing
         self._lock = threading.Lock()
         self._waiters: list[Waiter] = []
+        self._over = False
 
     def __len__(self) -> int:
         return len(self._waiters)
@@ -42,6 +43,8 @@ class Waits:
         with self._lock:
             self._waiters.append(waiter)
         self._settle(waiter)
+        if self._over:
+            self._answer(waiter, self._missing(sequence, record_ids))
         return waiter.done
 
     def review(self) -> None:
@@ -52,8 +55,9 @@ class Waits:
             self._settle(waiter)
 
     def end(self) -> None:
-        """Answer everybody with what is missing now."""
+        """Answer everybody with what is missing now, and nobody waits any more."""
         with self._lock:
+            self._over = True
             waiters = list(self._waiters)
         for waiter in waiters:
             self._answer(waiter, self._missing(waiter.sequence, waiter.record_ids))

@@ -13,7 +13,7 @@ from stores.ledger.ledger import CommitListener, Ledger
 from stores.ledger.listing import EntityQuery, SortKey
 from stores.ledger.members import Permit
 from stores.ledger.organizations import DeletionListener
-from stores.ledger.relations import RelationDraft
+from stores.ledger.relations import STATED, SUPERSEDES, RelationDraft, between
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Standing
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
@@ -21,6 +21,8 @@ from stores.ledger.transaction import Transaction
 
 __all__ = [
     "SLUG_LENGTH",
+    "STATED",
+    "SUPERSEDES",
     "AuditDraft",
     "AuditEntry",
     "AuditQuery",
@@ -51,6 +53,7 @@ __all__ = [
     "Standing",
     "TokenPair",
     "Transaction",
+    "between",
     "check_slug",
     "greater_role",
 ]

@@ -113,9 +113,19 @@ class DocumentReads(Store):
         values = {"organization": organization_id, "document": document_id, "first": first_index, "last": last_index}
         return [(_to_chunk(row), to_entity(row[6:])) for row in self._all(_slice, values)]
 
-    def sources(self, organization_id: str, *, name: str | None = None, name_contains: str | None = None) -> list[str]:
-        """Return the ids of the sources with that name, or with that text in their name, in any case; by name."""
-        statement = _all_sources
+    def sources(
+        self,
+        organization_id: str,
+        *,
+        visibility: frozenset[str],
+        name: str | None = None,
+        name_contains: str | None = None,
+    ) -> list[str]:
+        """Return the ids of the sources with one of the visibility keys, ordered by name.
+
+        Of those with that name, or with that text in their name, in any case.
+        """
+        statement = _all_sources.where(_sources.c.visibility.in_(sorted(visibility)))
         if name is not None:
             statement = statement.where(_sources.c.name_key == key_of(name))
         if name_contains:

@@ -1,18 +1,19 @@
 """Connections: one writer and a pool of query-only readers on SQLite, two pools on PostgreSQL; errors translated."""
 
 import os
+import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from sqlite3 import SQLITE_FULL
+from sqlite3 import SQLITE_CORRUPT, SQLITE_FULL, SQLITE_NOTADB
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DataError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
@@ -26,6 +27,8 @@ WAIT_S = 20
 IN_CHUNK = 500
 """The most values in one IN list: far below the limits on bound parameters, and few distinct statements."""
 
+_DAMAGED = frozenset({SQLITE_CORRUPT, SQLITE_NOTADB})
+_BACKUP = "Stop the server, put a backup of ledger.sqlite back, and start again: see docs/operations.md."
 _RETRYABLE = frozenset({"40001", "40P01"})
 
 _SQLITE_PRAGMAS = (
@@ -231,5 +234,13 @@ def _translated() -> Iterator[None]:
         if getattr(error.orig, "sqlite_errorcode", None) == SQLITE_FULL:
             raise Unavailable("The disk is full; nothing was changed.", remediation=_ROOM) from error
         raise Unavailable("The ledger cannot be used at this moment.") from error
+    except (DatabaseError, sqlite3.DatabaseError) as error:
+        # Of SQLAlchemy, or as the driver raises it where a connection is opened.
+        cause = error.orig if isinstance(error, DatabaseError) else error
+        if getattr(cause, "sqlite_errorcode", None) in _DAMAGED:
+            raise Unavailable(f"The ledger is damaged: {cause}.", remediation=_BACKUP) from error
+        if isinstance(error, sqlite3.DatabaseError):
+            raise Unavailable(f"The ledger cannot be opened: {cause}.") from error
+        raise
     except PoolTimeout as error:
         raise Unavailable(f"The ledger was busy for {WAIT_S} seconds.") from error

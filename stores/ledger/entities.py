@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from sqlalchemy import BigInteger, bindparam, delete, func, insert, select, update
+from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
@@ -28,6 +28,18 @@ _past_at = select(*entity_columns(_past)).where(
     _past.c.id.in_(bindparam("ids", expanding=True)),
     _past.c.valid_from <= bindparam("at"),
     _past.c.valid_to > bindparam("at"),
+)
+_replaced_since = (
+    select(*entity_columns(_past))
+    .join(_table, and_(_table.c.organization_id == _past.c.organization_id, _table.c.id == _past.c.id))
+    .where(
+        _table.c.visibility.in_(bindparam("visibility", expanding=True)),
+        _past.c.organization_id == bindparam("organization"),
+        _past.c.valid_from <= bindparam("at"),
+        _past.c.valid_to > bindparam("at"),
+    )
+    .order_by(_past.c.valid_to.desc(), _past.c.id)
+    .limit(bindparam("limit"))
 )
 _by_prefix = (
     select(*entity_columns(_table))
@@ -85,6 +97,17 @@ class EntityReads(Store):
                 rows = self._all(_past_at, values | {"ids": older})
                 found |= {entity.id: entity for entity in map(to_entity, rows)}
         return found
+
+    def replaced_since(
+        self, organization_id: str, as_of: datetime, *, visibility: frozenset[str], limit: int
+    ) -> list[Entity]:
+        """Return the revisions that were current then and are no longer; what changed last comes first.
+
+        Only of records that have one of the visibility keys now: others take no place among them. Who could read a
+        revision then is the caller's business.
+        """
+        values = {"organization": organization_id, "at": to_micros(as_of), "limit": limit}
+        return [to_entity(row) for row in self._all(_replaced_since, values | {"visibility": sorted(visibility)})]
 
     def entities_with_prefix(self, organization_id: str, prefix: str, limit: int) -> list[Entity]:
         """Return the entities whose id begins so, ordered by id."""

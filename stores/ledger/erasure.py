@@ -45,12 +45,12 @@ _forget_answers = (
     update(_answers)
     .where(
         _answers.c.organization_id == _organization,
-        _answers.c.state == "finished",
+        _answers.c.state.in_(("applied", "finished", "lost")),
         _answers.c.slot.in_(
             select(_records.c.slot).where(_records.c.organization_id == _organization, _records.c.record.in_(_ids))
         ),
     )
-    .values(state="applied", status=None, body=None)
+    .values(state="erased", status=None, body=None)
 )
 _chunks_of_document = select(schema.chunks.c.id).where(
     schema.chunks.c.organization_id == _organization, schema.chunks.c.document_id == bindparam("document")

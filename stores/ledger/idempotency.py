@@ -1,6 +1,12 @@
-"""Idempotency keys: a request that is repeated is answered, never done twice."""
+"""Idempotency keys: a request that is repeated is answered, never done twice.
+
+A key is `claimed` while its request runs, `applied` once that has committed, and `finished` when the answer is stored.
+An answer that is not there is told apart: `unkept` holds a secret, `erased` went with a record that was deleted, and
+`lost` belongs to a process that ended, or a request that failed, after the commit.
+"""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
@@ -18,6 +24,19 @@ from stores.ledger.writing import Writing
 
 KEPT = timedelta(hours=24)
 
+_WAIT = "Wait a moment and send it again with the same key."
+_WITHOUT_ANSWER = {
+    "applied": ("A request with this Idempotency-Key is still running: its answer is being prepared.", _WAIT),
+    "lost": (
+        "This request was carried out, but its answer is gone.",
+        "Read the records that the message names.",
+    ),
+    "erased": (
+        "This request was carried out. A record of it is not there any more, and its answer went with it.",
+        "Do not repeat it; to write anew, send the request with a new key.",
+    ),
+}
+
 _keys = schema.idempotency_keys
 _records = schema.idempotency_records
 _row = select(_keys).where(_keys.c.organization_id == bindparam("organization"), _keys.c.slot == bindparam("of_slot"))
@@ -32,8 +51,9 @@ _owned = (
     _keys.c.claim_id == bindparam("of_claim"),
 )
 _apply = update(_keys).where(*_owned, _keys.c.state == "claimed").values(state="applied")
-_finish = update(_keys).where(*_owned, _keys.c.state != "finished").values(state="finished")
+_finish = update(_keys).where(*_owned, _keys.c.state.in_(("claimed", "applied"))).values(state="finished")
 _release = delete(_keys).where(*_owned, _keys.c.state == "claimed")
+_give_up = update(_keys).where(*_owned, _keys.c.state == "applied").values(state="lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +71,12 @@ class Replay:
 
     status: int
     body: JsonValue
+    records: tuple[str, ...]
+    """What the request wrote, each as `entity:<id>`: whoever may not read all of it any more must not get the body."""
+
+    def gone(self) -> Conflict:
+        """Say what is said once a record of the answer has been deleted."""
+        return _no_answer("erased", self.records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +99,7 @@ class Idempotency(Store):
 
         Raises:
             Conflict: The key came with another body, its request is still running, or it was carried out and its
-                answer was lost, then the message names the records that it wrote, or was not to be kept.
+                answer is lost, erased or was not to be kept; the message says which, and what it wrote.
         """
         check_text((request.organization_id, request.key))
         values = self._new_row(request, holder)
@@ -103,18 +129,20 @@ class Idempotency(Store):
     def finish_unkept(self, claim: Claim, status: int) -> None:
         """Mark a request as carried out whose answer holds a secret: the answer is stored nowhere."""
         with self._database.write() as connection:
-            connection.execute(_finish.values(state="applied", status=status, body=None), _identity_of(claim))
+            connection.execute(_finish.values(state="unkept", status=status, body=None), _identity_of(claim))
 
     def release(self, claim: Claim) -> None:
-        """Drop a claim whose transaction did not commit, so that the request may be tried again."""
+        """Drop the claim of a request that failed, so that it may be tried again; what has committed stays done."""
         with self._database.write() as connection:
             connection.execute(_release, _identity_of(claim))
+            connection.execute(_give_up, _identity_of(claim))
 
     def release_dead_claims(self, holder: str) -> int:
         """Drop what a process that is gone had claimed and not carried out; return how many."""
-        statement = delete(_keys).where(_keys.c.holder == holder, _keys.c.state == "claimed")
+        of_holder = _keys.c.holder == holder
         with self._database.write() as connection:
-            return connection.execute(statement).rowcount
+            connection.execute(update(_keys).where(of_holder, _keys.c.state == "applied").values(state="lost"))
+            return connection.execute(delete(_keys).where(of_holder, _keys.c.state == "claimed")).rowcount
 
     def prune_claims(self) -> int:
         """Delete what is older than 24 hours; return how many."""
@@ -142,21 +170,17 @@ class Idempotency(Store):
                 "This Idempotency-Key was used for a request with another body.",
                 remediation="Use a new key for a new request.",
             )
+        records = [record for (record,) in connection.execute(_records_of, values)]
         if row.state == "finished":
-            return Replay(row.status, load_value(row.body))
+            return Replay(row.status, load_value(row.body), tuple(records))
         if row.state == "claimed":
-            raise Conflict("A request with this Idempotency-Key is still running.")
-        if row.status is not None:
+            raise Conflict("A request with this Idempotency-Key is still running.", remediation=_WAIT)
+        if row.state == "unkept":
             raise Conflict(
                 "This request was carried out. Its answer held a secret, which is shown once and kept nowhere.",
                 remediation="If the secret is lost, take back what was made, and send the request with a new key.",
             )
-        records = [record for (record,) in connection.execute(_records_of, values)]
-        raise Conflict(
-            f"This request was carried out, but its answer is gone. It wrote: {', '.join(records) or 'nothing'}.",
-            remediation="Read the records that the message names.",
-            details={"records": records},
-        )
+        raise _no_answer(row.state, records)
 
 
 class ClaimedWrites(Writing):
@@ -171,13 +195,23 @@ class ClaimedWrites(Writing):
         identity = _identity_of(claim)
         if claim.organization_id != self.organization_id or self._run(_apply, identity).rowcount != 1:
             raise Conflict("The claim on this Idempotency-Key does not hold any more; nothing was changed.")
-        records = dict.fromkeys(f"{entry.kind}:{entry.record_id}" for entry in self._entries)
+        # No relations: those of hidden records may be among them, and nobody asks for one by its id.
+        records = dict.fromkeys(f"entity:{entry.record_id}" for entry in self._entries if entry.kind == "entity")
         rows = [
             {"organization_id": self.organization_id, "slot": claim.slot, "ordinal": ordinal, "record": record}
             for ordinal, record in enumerate(records)
         ]
         if rows:
             self._run(insert(_records), rows)
+
+
+def _no_answer(state: str, records: Sequence[str]) -> Conflict:
+    wrote, remediation = _WITHOUT_ANSWER[state]
+    return Conflict(
+        f"{wrote} It wrote: {', '.join(records) or 'nothing'}.",
+        remediation=remediation,
+        details={"records": list(records)},
+    )
 
 
 def _slot(request: KeyedRequest) -> str:

@@ -15,7 +15,6 @@ from stores.ledger.audit import Audit
 from stores.ledger.departures import Departures
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
-from stores.ledger.entities import EntityReads
 from stores.ledger.expiry import Expiry
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
@@ -43,7 +42,7 @@ CommitListener = Callable[[str, int], None]
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class _Records(EntityReads, StandingReads, RelationReads, DocumentReads, Listing, FeedReads):
+class _Records(StandingReads, RelationReads, DocumentReads, Listing, FeedReads):
     """What is known."""
 
 
@@ -88,8 +87,11 @@ class Ledger(_Records, _People):
                 migrate(connection)
                 count_rights(connection)
                 epoch = _settle_epoch(connection)
-        except BaseException:
+        except BaseException as error:
             database.close()
+            if isinstance(error, Unavailable) and database.is_sqlite:
+                where = f"{error.message} It is {url.partition(':///')[2]}"
+                raise Unavailable(where, remediation=error.remediation) from error
             raise
         return cls(database, clock, epoch)
 

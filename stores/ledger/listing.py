@@ -8,10 +8,11 @@ from sqlalchemy import ColumnElement, and_, func, select
 
 from stores.errors import ValidationFailed
 from stores.ledger import schema
-from stores.ledger.encoding import check_text, fold, key_of
+from stores.ledger.encoding import check_text, key_of
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
 from stores.records import Entity
+from stores.wording import comparable
 
 SortKey = Literal["name", "created_at", "updated_at", "entity_type"]
 
@@ -45,6 +46,7 @@ class EntityQuery:
     project_ids: tuple[str, ...] = ()
     epic: str | None = None
     no_epic: bool = False
+    """Tasks without an epic, and nothing else."""
     complexity: str | None = None
     feature: str | None = None
     search: str | None = None
@@ -108,7 +110,7 @@ def _place_conditions(query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     if query.epic is not None:
         yield _table.c.epic_id == query.epic
     if query.no_epic:
-        yield _table.c.epic_id.is_(None)
+        yield and_(_table.c.type_key == "task", _table.c.epic_id.is_(None))
     if not query.include_archived and "archived" not in _keys(query.statuses):
         yield _table.c.status_key != "archived"
     if not query.include_chunks and "document" not in _keys(query.types):
@@ -123,7 +125,7 @@ def _text_conditions(organization_id: str, query: EntityQuery) -> Iterator[Colum
         check_text((query.search,))
         if len(query.search) > SEARCH_LENGTH:
             raise ValidationFailed(f"The text to look for has more than {SEARCH_LENGTH} characters.")
-        yield _table.c.search_text.contains(fold(query.search), autoescape=True)
+        yield _table.c.search_text.contains(comparable(query.search), autoescape=True)
 
 
 def _has_label(organization_id: str, kind: str, words: Iterable[str]) -> ColumnElement[bool]:

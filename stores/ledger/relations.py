@@ -1,11 +1,24 @@
 """Relations: facts between entities, with the time we knew them and the time they were true. Never overwritten."""
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, ColumnElement, and_, bindparam, or_, select, update
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    Column,
+    ColumnElement,
+    and_,
+    bindparam,
+    case,
+    exists,
+    or_,
+    select,
+    update,
+)
 
 from stores.clock import new_uuid
 from stores.errors import Conflict, NotFound
@@ -24,9 +37,19 @@ from stores.ledger.engine import in_chunks
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.ledger.writing import Entry, Writing
-from stores.records import ORGANIZATION, JsonObject, Relation
+from stores.records import ORGANIZATION, Entity, JsonObject, Relation
 
 SUPERSEDES = "SUPERSEDES"
+STATED: JsonObject = {"from": "related_to"}
+"""The provenance of a relation that its source states: who may read it follows from who may read its two ends."""
+
+
+def between(source: str, target: str) -> str:
+    """Return the visibility of what one record states of another: its own, or the other's where it is everybody's.
+
+    One key cannot say that both ends must be readable: readers of relations ask for that, too.
+    """
+    return target if source == ORGANIZATION else source
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +121,34 @@ _touching = (
     .limit(bindparam("limit"))
 )
 _touching_then = _touching.where(holds())
-_by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
-_superseded = select(_table.c.target_id, _table.c.visibility).where(
-    _of_organization, _table.c.target_id.in_(bindparam("ids", expanding=True)), _table.c.name == SUPERSEDES, holds()
+_other = case((_table.c.source_id == bindparam("entity"), _table.c.target_id), else_=_table.c.source_id)
+_visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
+_touching_readable = _touching_then.where(
+    _table.c.visibility.in_(_visible),
+    exists().where(
+        schema.entities.c.organization_id == bindparam("organization"),
+        schema.entities.c.id == _other,
+        schema.entities.c.visibility.in_(_visible),
+    ),
 )
+_source, _target = schema.entities.alias("source"), schema.entities.alias("target")
+_stated = (
+    select(
+        *(_table.c[name] for name in ("id", "name", "source_id", "target_id", "visibility", "expired_at")),
+        _source.c.visibility.label("of_source"),
+        _target.c.visibility.label("of_target"),
+    )
+    .join(_source, and_(_source.c.organization_id == _table.c.organization_id, _source.c.id == _table.c.source_id))
+    .join(_target, and_(_target.c.organization_id == _table.c.organization_id, _target.c.id == _table.c.target_id))
+    .where(
+        _of_organization,
+        or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity")),
+        _table.c.provenance == dump_json(STATED),
+    )
+    .order_by(_table.c.id)
+)
+_show = update(_table).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
 _ends = select(_table.c.source_id, _table.c.target_id).where(
     _of_organization,
     or_(
@@ -129,7 +176,7 @@ _NO_LIMIT = 2**31 - 1
 
 
 class RelationReads(Store):
-    """Reads of relations. Who may see them is the caller's business."""
+    """Reads of relations."""
 
     def relations_of(
         self,
@@ -142,12 +189,30 @@ class RelationReads(Store):
     ) -> list[Relation]:
         """Return the relations from or to an entity that hold at a time (None: now), the latest first.
 
-        With `history`, all of them, those that ended and those that `at` would hide too.
+        With `history`, all of them, those that ended and those that `at` would hide too. Who may see them is the
+        caller's business.
         """
         values: Values = {"organization": organization_id, "entity": entity_id, "limit": limit}
         if history:
             return [to_relation(row) for row in self._all(_touching, values)]
         rows = self._all(_touching_then, values | {"at": self._micros(at)})
+        return [to_relation(row) for row in rows]
+
+    def readable_relations_of(
+        self,
+        organization_id: str,
+        entity_id: str,
+        *,
+        visibility: frozenset[str],
+        at: datetime | None = None,
+        limit: int,
+    ) -> list[Relation]:
+        """Return the latest relations that hold at a time (None: now) and that, like their other end, carry such a key.
+
+        What is hidden takes no place among them: they are chosen before they are limited.
+        """
+        values = {"organization": organization_id, "entity": entity_id, "limit": limit, "at": self._micros(at)}
+        rows = self._all(_touching_readable, values | {"visibility": sorted(visibility)})
         return [to_relation(row) for row in rows]
 
     def relations(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
@@ -158,26 +223,6 @@ class RelationReads(Store):
             for row in self._all(_by_ids, {"organization": organization_id, "ids": ids})
         )
         return {relation.id: relation for relation in map(to_relation, rows)}
-
-    def superseded(
-        self,
-        organization_id: str,
-        entity_ids: Iterable[str],
-        at: datetime | None = None,
-        *,
-        visibility: frozenset[str] | None = None,
-    ) -> set[str]:
-        """Return those of the entities that another one superseded by that time (None: now).
-
-        With visibility keys, only relations that carry one of them count.
-        """
-        then = self._micros(at)
-        return {
-            target
-            for ids in in_chunks(entity_ids)
-            for target, key in self._all(_superseded, {"organization": organization_id, "ids": ids, "at": then})
-            if visibility is None or key in visibility
-        }
 
     def linked(self, organization_id: str, entity_ids: Iterable[str]) -> set[str]:
         """Return those of the entities that any relation touches, an ended one too: the others need no graph."""
@@ -235,6 +280,27 @@ class RelationWrites(Writing):
         self._run(end, {"organization": self.organization_id, "relation": relation_id})
         self._record(Entry("relation", relation_id, "update", 2, relation.name, relation.visibility, fields or {}))
         return to_relation(self._run(_by_ids, {"organization": self.organization_id, "ids": [relation_id]}).one())
+
+    def follow_visibility(self, before: Entity, after: Entity, *, left: Collection[str] = ()) -> None:
+        """Let whoever may read both ends of what is stated by or of an entity read that, too, and nobody else.
+
+        Only who may read a relation changes: what it says and its four times stay. Those in `left` stay as they are,
+        and so do those of others that did not follow their ends before.
+        """
+        if before.visibility == after.visibility:
+            return
+        moved: defaultdict[str, list[Any]] = defaultdict(list)
+        for row in self._run(_stated, {"organization": self.organization_id, "entity": after.id}):
+            followed = row.source_id == after.id or row.visibility == between(row.of_source, before.visibility)
+            wanted = between(row.of_source, row.of_target)
+            if followed and row.id not in left and row.visibility != wanted:
+                moved[wanted].append(row)
+        for visibility, rows in moved.items():
+            for ids in in_chunks(row.id for row in rows):
+                self._run(_show.values(visibility=visibility), {"organization": self.organization_id, "ids": ids})
+            for row in rows:
+                revision = 1 if row.expired_at is None else 2
+                self._record(Entry("relation", row.id, "update", revision, row.name, visibility))
 
     def relations_of(self, entity_id: str) -> list[Relation]:
         """Return the relations of an entity that hold now, as this transaction sees them."""

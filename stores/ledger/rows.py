@@ -12,7 +12,6 @@ from stores.ledger.encoding import (
     check_text,
     cut,
     dump_json,
-    fold,
     from_micros,
     key_of,
     load_object,
@@ -20,6 +19,7 @@ from stores.ledger.encoding import (
     to_micros,
 )
 from stores.records import Entity
+from stores.wording import comparable
 
 Values = dict[str, Any]
 """The parameters of an INSERT or UPDATE."""
@@ -94,7 +94,7 @@ def entity_values(entity: Entity) -> Values:
         "metadata": dump_json(entity.metadata),
         "description": entity.description,
         "content": entity.content,
-        "search_text": fold(f"{entity.name}\x1f{entity.description}"),
+        "search_text": comparable(f"{entity.name}\x1f{entity.description}"),
     }
 
 

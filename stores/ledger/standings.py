@@ -6,11 +6,12 @@ from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import JSON, ColumnElement, Select, Text, bindparam, cast, column, func, select
+from sqlalchemy import JSON, ColumnElement, Select, Text, bindparam, cast, column, exists, func, select
 
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import dump_json, to_micros
+from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.known import KnownRows, Row
 from stores.ledger.relations import SUPERSEDES, holds
@@ -48,20 +49,21 @@ def _standings(dialect: str) -> Select[Any]:
 
 @cache
 def _retired(dialect: str) -> Select[Any]:
-    """Return the query for those that relations with one of the visibility keys retire.
+    """Return the query for what relations with one of the visibility keys, from records with one of them, retire.
 
     Asked apart: within the other query it would be asked once for each record, and hardly any record is retired.
     """
-    return (
-        select(_relations.c.target_id)
-        .distinct()
-        .where(
-            _relations.c.organization_id == bindparam("organization"),
-            _relations.c.target_id.in_(_listed(dialect, "ids")),
-            _relations.c.name == SUPERSEDES,
-            _relations.c.visibility.in_(_listed(dialect, "visibility")),
-            holds(),
-        )
+    return select(_relations.c.target_id, _relations.c.source_id).where(
+        _relations.c.organization_id == bindparam("organization"),
+        _relations.c.target_id.in_(_listed(dialect, "ids")),
+        _relations.c.name == SUPERSEDES,
+        _relations.c.visibility.in_(_listed(dialect, "visibility")),
+        holds(),
+        exists().where(
+            _table.c.organization_id == bindparam("organization"),
+            _table.c.id == _relations.c.source_id,
+            _table.c.visibility.in_(_listed(dialect, "visibility")),
+        ),
     )
 
 
@@ -80,7 +82,7 @@ def _listed(dialect: str, name: str) -> Select[Any]:
     return select(found.c.value)
 
 
-class StandingReads(FeedReads):
+class StandingReads(EntityReads, FeedReads):
     """Reads of standings. What does not depend on the caller is read once and kept until the feed names it."""
 
     _known: KnownRows
@@ -101,17 +103,43 @@ class StandingReads(FeedReads):
         ids = sorted(set(entity_ids))
         if not ids:
             return {}
+        rows = self._rows(organization_id, ids, self._database.writer.dialect.name)
+        retired = self.superseded(organization_id, ids, visibility=visibility, as_of=as_of)
         at = to_micros(self._clock() if as_of is None else as_of)
-        listed, dialect = dump_json(list[Any](ids)), self._database.writer.dialect.name
-        retired_values = {"organization": organization_id, "ids": listed, "at": at}
-        retired_values["visibility"] = dump_json(list[Any](sorted(visibility)))
-        rows = self._rows(organization_id, ids, dialect)
-        retired = {row[0] for row in self._all(_retired(dialect), retired_values)}
         return {
             each: Standing(each, row.entity_type, row.visibility, row.updated_us, each in retired)
             for each, row in rows.items()
             if row.created_us <= at
         }
+
+    def superseded(
+        self,
+        organization_id: str,
+        entity_ids: Iterable[str],
+        *,
+        visibility: frozenset[str],
+        as_of: datetime | None = None,
+    ) -> set[str]:
+        """Return those of the entities that another one retires now, or retired at a time.
+
+        Only what has one of the visibility keys has an effect: the relation, and the record that states it. At a time,
+        that record must have been readable then, too.
+        """
+        ids = sorted(set(entity_ids))
+        if not ids:
+            return set()
+        values = {
+            "organization": organization_id,
+            "ids": dump_json(list[Any](ids)),
+            "visibility": dump_json(list[Any](sorted(visibility))),
+            "at": to_micros(self._clock() if as_of is None else as_of),
+        }
+        found = self._all(_retired(self._database.writer.dialect.name), values)
+        if as_of is None or not found:
+            return {row.target_id for row in found}
+        then = self.entities_at(organization_id, {row.source_id for row in found}, as_of)
+        readable = {each for each, entity in then.items() if entity.visibility in visibility}
+        return {row.target_id for row in found if row.source_id in readable}
 
     def _rows(self, organization_id: str, ids: Sequence[str], dialect: str) -> dict[str, Row]:
         try:

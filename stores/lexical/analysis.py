@@ -6,7 +6,11 @@ from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from stores.wording import comparable
+
 LONGEST_TERM_BYTES = 255
+LONGEST_NAME = 1_000
+"""Characters; a longer question is nobody's name."""
 
 _STOP_WORD_TABLE = (
     "a about above after again all also am an and any are as at be because been before being below between both "
@@ -29,6 +33,8 @@ _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _SINGLE_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _PIECES = re.compile(r"[\s,;:()\[\]{}<>\"'`“”\u2018\u2019«»…=|&*!?/\\]+")
 _TRIMMED = ",;:()[]{}<>\"'`“”\u2018\u2019«»…=|&*!?"
+# Whether a character is shown as text or as a picture; code in a heading.
+_FORMS = re.compile("[\ufe0e\ufe0f`]")
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»')
 
 
@@ -99,9 +105,25 @@ def identifiers(text: str) -> list[str]:
     return list(found)
 
 
+def distinct_terms(text: str) -> set[str]:
+    """Everything that a text is found by."""
+    return {*analyse(text), *identifiers(text)}
+
+
 def is_single_unspaced(term: str) -> bool:
     """Whether a term is one character of a script without spaces, which only the exact field holds everywhere."""
     return _SINGLE_UNSPACED.fullmatch(term) is not None
+
+
+def name_key(text: str) -> str:
+    """What a record's name and a question are compared by; empty where there is nothing to compare.
+
+    Case, spacing, forms of emoji, backticks, and quotes around the whole count for nothing.
+    """
+    whole = _FORMS.sub("", comparable(" ".join(normalise(text).split())))
+    quote = _QUOTED.fullmatch(whole)
+    key = next(filter(None, quote.groups())).strip() if quote else whole
+    return key if len(key) <= LONGEST_NAME else ""
 
 
 def quoted(text: str) -> list[str]:
@@ -116,7 +138,11 @@ def _bigrams(run: re.Match[str]) -> str:
 
 
 def _split(word: str) -> str:
-    return _SUBTOKEN_END.sub(r"\1 ", word if word.isascii() else _UNSPACED_RUN.sub(_bigrams, word))
+    if word.isascii():
+        return _SUBTOKEN_END.sub(r"\1 ", word)
+    pieces = _UNSPACED_RUN.sub(_bigrams, word).split()
+    folded = [piece if piece.isascii() else comparable(piece) for piece in pieces]
+    return " ".join([_SUBTOKEN_END.sub(r"\1 ", piece) if piece.isascii() else piece for piece in folded])
 
 
 def _parts(word: str) -> list[str]:
@@ -133,7 +159,7 @@ def _trim(token: str) -> str:
 def _admit(token: str, found: dict[str, None]) -> None:
     # A number is a word of the analysed field already.
     if token and not token.isdigit() and any(map(str.isalnum, token)):
-        lowered = token.lower()
+        lowered = comparable(token)
         if len(lowered.encode()) < LONGEST_TERM_BYTES:
             found[lowered] = None
 

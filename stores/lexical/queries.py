@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tantivy import FieldType, Occur, Query, Schema, Searcher
 
-from stores.lexical.analysis import analyse, exact_tokens, identifiers, is_single_unspaced, positions, quoted
+from stores.lexical.analysis import analyse, exact_tokens, identifiers, is_single_unspaced, name_key, positions, quoted
 from stores.lexical.schema import microseconds
 from stores.records import IndexFilter
 
@@ -41,6 +41,8 @@ class Plan:
 
     terms: tuple[Term, ...]
     phrases: tuple[tuple[tuple[int, str], ...], ...]
+    name: str
+    """What the name of a record would be that is the question itself; empty where there can be none."""
 
     @property
     def ceiling(self) -> float:
@@ -73,7 +75,9 @@ def plan(searcher: Searcher, text: str) -> Plan:
     phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
-        tuple(sorted(found, key=lambda term: -term.idf)[:MOST_TERMS]), tuple(phrase for phrase in phrases if phrase)
+        tuple(sorted(found, key=lambda term: -term.idf)[:MOST_TERMS]),
+        tuple(phrase for phrase in phrases if phrase),
+        name_key(text),
     )
 
 
@@ -124,6 +128,17 @@ def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
     )
 
 
+def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
+    """The query for records whose name is the question, scored by BM25 where they hold its terms."""
+    required = [Query.term_query(schema, "name", question.name, "basic"), *filters(schema, accepted)]
+    return Query.boolean_query(
+        [
+            *((Occur.Must, _unscored(query)) for query in required),
+            *((Occur.Should, Query.term_query(schema, term.field, term.value)) for term in question.present),
+        ]
+    )
+
+
 def covering(schema: Schema, question: Plan, record_ids: Iterable[str]) -> Query:
     """The query whose score is the summed idf of the terms that each of the given records holds."""
     ids = union([Query.term_query(schema, "id", record_id, "basic") for record_id in record_ids])
@@ -141,6 +156,11 @@ def filters(schema: Schema, accepted: IndexFilter) -> list[Query]:
     if accepted.updated_since is not None:
         since = microseconds(accepted.updated_since)
         found.append(Query.range_query(schema, "updated_at", FieldType.Integer, lower_bound=since))
+    if accepted.updated_until is not None:
+        until = microseconds(accepted.updated_until)
+        found.append(Query.range_query(schema, "updated_at", FieldType.Integer, upper_bound=until))
+    if accepted.ids is not None:
+        found.append(_any_of(schema, "id", accepted.ids))
     return found
 
 

@@ -1,5 +1,6 @@
 """What a lexical search returns."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,5 +22,7 @@ class LexicalResult:
     hits: tuple[LexicalHit, ...]
     ceiling: float
     """The BM25 score that no record can exceed for this query: `score / ceiling` is comparable between queries."""
-    terms: tuple[str, ...]
-    """The analysed terms that were looked for."""
+    terms: Mapping[str, float]
+    """The analysed terms that were looked for, rarest first, and the idf of each."""
+    named: frozenset[str] = frozenset()
+    """Those hits whose name is the whole question; they come first."""

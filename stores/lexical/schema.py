@@ -7,13 +7,15 @@ from typing import get_args
 
 from tantivy import Document, Index, Schema, SchemaBuilder
 
-from stores.lexical.analysis import identifiers, prepare, token_analyser, word_analyser
+from stores.lexical.analysis import identifiers, name_key, prepare, token_analyser, word_analyser
 from stores.records import Entity, Facet, Position, facets
 
-FORMAT = 2
+FORMAT = 3
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
+HEADINGS = " > "
+"""What stands between the headings above a chunk in its description."""
 RESERVED = "reserved"
 POSITION_KEY = "position"
 
@@ -30,7 +32,7 @@ def open_index(path: str) -> Index:
 def build_schema() -> Schema:
     """Every field is stored in its prepared form, because an index without deleted text is copied from itself."""
     builder = SchemaBuilder()
-    for name in ("id", "visibility", *FACETS, RESERVED, "payload"):
+    for name in ("id", "name", "visibility", *FACETS, RESERVED, "payload"):
         builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
     builder.add_integer_field("key", stored=True, fast=True)
     builder.add_integer_field("revision", stored=True)
@@ -45,17 +47,32 @@ def to_document(entity: Entity) -> Document:
     document = Document()
     document.add_text("id", entity.id)
     document.add_integer("key", key_of(entity.id))
+    for name in names(entity):
+        document.add_text("name", name)
     document.add_text("visibility", entity.visibility)
     document.add_integer("revision", entity.revision)
     document.add_integer("updated_at", microseconds(entity.updated_at))
     for facet, values in facets(entity).items():
         for value in values:
             document.add_text(facet, value)
-    parts = [part for part in dict.fromkeys((entity.name, entity.description, entity.content)) if part]
+    parts = text_parts(entity)
     for part in parts:
         document.add_text("text", prepare(part))
     document.add_text("exact", " ".join(identifiers("\n".join(parts))))
     return document
+
+
+def names(entity: Entity) -> set[str]:
+    """What a record is called, as questions are compared with it: its name, and for a chunk its heading as well."""
+    called = [entity.name]
+    if entity.source_id is not None:
+        called += [entity.description, entity.description.rpartition(HEADINGS)[2]]
+    return {key for name in called if (key := name_key(name))}
+
+
+def text_parts(entity: Entity) -> list[str]:
+    """The texts of a record that are searched, each once; no phrase runs from one into the next."""
+    return [part for part in dict.fromkeys((entity.name, entity.description, entity.content)) if part]
 
 
 def key_of(record_id: str) -> int:

@@ -15,6 +15,10 @@ def wanted(accepted: IndexFilter) -> str:
     ]
     if accepted.updated_since is not None:
         conditions.append(f"updated_at >= {microseconds(accepted.updated_since)}")
+    if accepted.updated_until is not None:
+        conditions.append(f"updated_at <= {microseconds(accepted.updated_until)}")
+    if accepted.ids is not None:
+        conditions.append(f"record_id IN ({literals(accepted.ids)})" if accepted.ids else "FALSE")
     return " AND ".join(conditions)
 
 

@@ -113,6 +113,14 @@ class VectorIndex:
         held = {each: self._catalog.records.get(each) for each in record_ids}
         return self._table.vectors({each: item.rows.start for each, item in held.items() if item and item.passage_rows})
 
+    def spans(self, record_id: str) -> list[tuple[int, int]]:
+        """Where the passages of a record stand in its text, in order; none for one that is unknown or has no text."""
+        snapshot = self._snapshot()
+        if snapshot is not None:
+            return snapshot.spans(record_id)
+        held = self._catalog.records.get(record_id)
+        return self._table.spans(held.passage_rows) if held is not None and held.passage_rows else []
+
     def memory_bytes(self) -> int:
         """The memory that the vectors take at the moment."""
         matrix = self._matrix

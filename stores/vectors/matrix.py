@@ -89,12 +89,21 @@ class Snapshot:
         copied: Vector = self.blocks[places[0] // BLOCK_ROWS][places[0] % BLOCK_ROWS].copy()
         return copied
 
+    def spans(self, record_id: str) -> list[tuple[int, int]]:
+        """Where the passages of a record stand in its text."""
+        places = [place for place in self.places.get(record_id, ()) if place < self.size]
+        return sorted(zip(self.starts[places].tolist(), self.ends[places].tolist(), strict=True))
+
     def _wanted(self, accepted: IndexFilter) -> Bools:
         wanted = self.alive & self._having(VISIBILITY, accepted.visibility)
         for facet, values in accepted.any_of.items():
             wanted &= self._having(facet, values)
         if accepted.updated_since is not None:
             wanted &= self.updated_at >= microseconds(accepted.updated_since)
+        if accepted.updated_until is not None:
+            wanted &= self.updated_at <= microseconds(accepted.updated_until)
+        if accepted.ids is not None:
+            wanted &= self._of(accepted.ids)
         return wanted
 
     def _having(self, key: str, values: Iterable[str]) -> Bools:
@@ -104,6 +113,12 @@ class Snapshot:
             if posting is not None:
                 places = posting.all()
                 found[places[: np.searchsorted(places, self.size)]] = True
+        return found
+
+    def _of(self, record_ids: Iterable[str]) -> Bools:
+        found = np.zeros(self.size, np.bool_)
+        for record_id in record_ids:
+            found[[place for place in self.places.get(record_id, ()) if place < self.size]] = True
         return found
 
     def _scores(self, vector: Vector, places: Integers) -> Vector:

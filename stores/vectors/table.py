@@ -2,7 +2,7 @@
 
 import shutil
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -108,6 +108,11 @@ class PassageTable:
         condition = conditions.numbered(rows.values())
         found = self._table.search().where(condition).select(["record_id", "vector"]).limit(None).to_arrow()
         return dict(zip(found.column("record_id").to_pylist(), layout.vectors(found), strict=True))
+
+    def spans(self, rows: Iterable[int]) -> list[tuple[int, int]]:
+        """Read where the passages of single rows begin and end, in order."""
+        found = self._table.search().where(conditions.numbered(rows)).select(["start", "end"]).limit(None).to_arrow()
+        return sorted(zip(*(found.column(name).to_pylist() for name in ("start", "end")), strict=True))
 
     def compact(self, drop: Collection[int]) -> None:
         """Remove rows and merge what is left; afterwards nothing of what was removed is on disk."""

@@ -1,5 +1,7 @@
 """The commands of operators: they do what they say, and refuse in a sentence."""
 
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,6 +10,8 @@ from typer.testing import CliRunner, Result
 
 from cli.main import app
 from stores.folder import DataFolder
+from stores.indexer import Indexer
+from stores.indexer.status import Examined
 from stores.ledger import Ledger
 from stores.records import EntityDraft, Organization
 from tools.version import VERSION
@@ -51,11 +55,76 @@ def test_an_unknown_organization_is_named(data: Path) -> None:
     assert (result.exit_code, "nobody" in result.stderr) == (1, True)
 
 
+def test_check_prints_ten_differences_of_an_organization_and_counts_the_others(data: Path) -> None:
+    ledger = Ledger.open(f"sqlite:///{data / 'ledger.sqlite'}")
+    with ledger.transaction("org", "user") as tx:
+        for at in range(15):
+            tx.create_entity(EntityDraft(f"note_x{at}", "note", "Note", "organization", "organization"))
+    ledger.close()
+    assert run("check", "--data-dir", str(data)).exit_code == 0
+    with closing(sqlite3.connect(data / "ledger.sqlite")) as changed:
+        changed.execute("UPDATE entities SET revision = 7 WHERE id != 'note_1'")
+        changed.commit()
+    result = run("check", "--data-dir", str(data))
+    assert result.exit_code == 1
+    assert "org-slug: 30 difference(s)" in result.stdout, "of two indexes"
+    assert "  lexical: entity note_x0 is at revision 1 instead of 7" in result.stdout
+    assert "  and 20 more" in result.stdout
+    assert "1 organization(s), 30 difference(s), 0 not level" in result.stdout
+
+
+def test_check_says_what_is_still_to_be_taken_in(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    behind = [Examined("lexical", 0, []), Examined("vectors", 885, [])]
+    monkeypatch.setattr(Indexer, "examine", lambda *_: behind)
+    result = run("check", "--data-dir", str(data), "--wait", "0")
+    assert result.exit_code == 3
+    assert "org-slug: not level: vectors has 885 change(s) to take in" in result.stdout
+    assert "every index equals" not in result.stdout
+
+
+@pytest.mark.parametrize("command", ["check", "reindex"])
+def test_a_folder_that_no_server_has_used_is_refused_and_not_made(command: str, tmp_path: Path) -> None:
+    result = run(command, "--data-dir", str(tmp_path / "typo"))
+    assert (result.exit_code, "is no data folder" in result.stderr) == (1, True)
+    assert not (tmp_path / "typo").exists()
+
+
+@pytest.mark.parametrize("command", ["check", "reindex", "serve"])
+@pytest.mark.parametrize("folder", ["/etc/passwd", "/etc/passwd/x", "/proc/x"])
+def test_a_folder_that_cannot_be_used_is_refused_in_a_sentence(command: str, folder: str) -> None:
+    result = run(command, *(["--port", "0"] if command == "serve" else []), ENGRAIN_DATA_DIR=folder)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+    assert folder in result.stderr
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+@pytest.mark.parametrize("command", ["check", "reindex", "serve"])
+@pytest.mark.parametrize("damage", ["garbage", "cut"])
+def test_a_damaged_ledger_is_named(command: str, damage: str, data: Path) -> None:
+    ledger = data / "ledger.sqlite"
+    whole = ledger.read_bytes()
+    ledger.write_bytes(b"no database at all" * 1000 if damage == "garbage" else whole[:4096] + b"x" * len(whole[4096:]))
+    result = run(command, "--data-dir", str(data), *(["--port", "0"] if command == "serve" else []))
+    assert result.exit_code == 1
+    assert "Error: The ledger is damaged" in result.stderr
+    assert str(ledger) in result.stderr
+    assert "backup" in result.stderr
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+
+
+def test_a_secret_that_was_cut_short_stops_the_start(data: Path) -> None:
+    (data / "jwt_secret").write_text("")
+    result = run("serve", "--port", "0", "--data-dir", str(data))
+    assert (result.exit_code, "jwt_secret is damaged" in result.stderr) == (1, True)
+
+
 @pytest.mark.parametrize("command", ["check", "reindex", "serve"])
 def test_a_folder_that_is_served_is_refused_and_its_server_named(command: str, tmp_path: Path) -> None:
     folder = DataFolder.claim(tmp_path / "data")
     folder.announce("http://127.0.0.1:1234")
     try:
+        (folder.path / "instance").write_text("a" * 32)
         words = [command, "--data-dir", str(folder.path), *(["--port", "0"] if command == "serve" else [])]
         result = run(*words)
     finally:

@@ -15,8 +15,7 @@ from rest_bridge.events import EVENT_NAMES
 from rest_bridge.health import PATHS
 from tools.catalogue import OPERATIONS
 from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
-from tools.retrieval.pipeline import SEEDS
-from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT
+from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT, SEEDS
 from tools.retrieval.scoring import NEIGHBOUR_BONUS, NEIGHBOUR_SHARE, RECENCY_BONUS, lifted
 from tools.settings import PREFIX, Settings
 

@@ -213,3 +213,9 @@ async def test_a_key_manages_neither_accounts_nor_members(
     answer = await client.request(method, path, json=body, headers={"Authorization": f"Bearer {key}"})
     assert_envelope(answer, 403, "forbidden")
     assert (await client.get("/api/auth/me", headers=ada.bearer)).json()["user"]["name"] == "Ada"
+
+
+@pytest.mark.parametrize("body", [{}, {"refresh_token": None}], ids=["absent", "null"])
+async def test_a_refresh_without_a_token_is_not_signed_in(client: httpx2.AsyncClient, body: dict[str, None]) -> None:
+    client.cookies.clear()
+    assert_envelope(await client.post("/api/auth/refresh", json=body), 401, "authentication_required")

@@ -1,14 +1,17 @@
 """Every refusal has one shape, whoever refuses."""
 
+import asyncio
 import json
 
 import httpx2
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 from structlog.testing import capture_logs
 
-from rest_bridge.envelope import STATUSES, LimitReached, status_of
+from rest_bridge.envelope import STATUSES, Faults, LimitReached, status_of
+from rest_bridge.request_ids import RequestIds
 from stores.errors import EngrainError, InvalidSetting, NotFound
-from tests.rest_bridge.harness import Person, assert_envelope
+from tests.rest_bridge.harness import BASE, Person, assert_envelope
 
 pytestmark = pytest.mark.anyio
 
@@ -22,7 +25,14 @@ async def test_an_unknown_path_is_not_found(client: httpx2.AsyncClient, path: st
 async def test_a_slash_too_many_or_too_few_is_redirected(client: httpx2.AsyncClient, path: str, meant: str) -> None:
     response = await client.post(path, json={})
     assert response.status_code == 307, "which keeps the method and the body"
-    assert response.headers["location"].endswith(meant)
+    assert response.headers["location"] == meant, "whatever the client calls this server"
+
+
+async def test_a_redirect_keeps_the_query_and_leads_nowhere_else(client: httpx2.AsyncClient) -> None:
+    response = await client.get("/api/notes/?page=2&tags=a%26b", headers={"Host": "evil.example"})
+    assert (response.status_code, response.headers["location"]) == (307, "/api/notes?page=2&tags=a%26b")
+    for path in ("//evil.example/", "///api/notes/", "/api/nope/"):
+        assert_envelope(await client.get(f"{BASE}{path}"), 404, "not_found")
 
 
 @pytest.mark.parametrize(
@@ -44,6 +54,31 @@ async def test_a_wrong_method_is_told_the_right_ones(
     response = await client.request(method, path)
     assert_envelope(response, 405, "method_not_allowed")
     assert response.headers["allow"] == allow
+
+
+async def test_a_request_that_the_end_of_the_server_cuts_short_is_refused_in_words() -> None:
+    sent: list[Message] = []
+    working = asyncio.Event()
+
+    async def work(_scope: Scope, _receive: Receive, _send: Send) -> None:
+        working.set()
+        await asyncio.sleep(60)
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    async def receive() -> Message:
+        raise AssertionError
+
+    asgi = RequestIds(Faults(work), version="1")
+    scope = {"type": "http", "method": "POST", "path": "/api/notes", "headers": []}
+    request = asyncio.create_task(asgi(scope, receive, send))
+    await working.wait()
+    request.cancel()
+    await request
+    body = json.loads(sent[1]["body"])
+    assert (sent[0]["status"], body["error"]) == (503, "unavailable")
+    assert (b"x-request-id", body["request_id"].encode()) in sent[0]["headers"]
 
 
 async def test_an_unexpected_error_is_logged_once_and_told_to_nobody(client: httpx2.AsyncClient, ada: Person) -> None:

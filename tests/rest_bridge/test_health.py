@@ -1,15 +1,20 @@
 """Health, readiness and the root."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import httpx2
+import numpy as np
 import pytest
 
 from rest_bridge.application import build_asgi
+from stores.embedding import EmbeddingFailed, Passage
 from stores.errors import Unavailable
-from tests.rest_bridge.harness import client_of
+from tests.rest_bridge.harness import client_of, settings_at
 from tests.rest_bridge.notes import Notes
-from tools.app import App
+from tools.app import App, open_app
+from tools.logs import LogRing
 from tools.version import VERSION
 
 pytestmark = pytest.mark.anyio
@@ -37,6 +42,63 @@ async def test_readiness_names_each_dependency_and_index(client: httpx2.AsyncCli
     assert {"name": "ledger", "ready": True}.items() <= body["dependencies"][0].items()
     assert {index["name"] for index in body["indexes"]} == {"lexical", "graph", "vectors"}
     assert all(index["pending"] == 0 for index in body["indexes"])
+
+
+async def test_readiness_says_nothing_of_how_many_organizations_there_are(client: httpx2.AsyncClient) -> None:
+    indexes = (await client.get("/api/health/ready")).json()["indexes"]
+    assert all(set(index) == {"name", "state", "pending", "watermark"} for index in indexes)
+
+
+async def test_a_model_that_does_not_answer_is_told_and_so_is_its_recovery(tmp_path: Path) -> None:
+    model = Fickle()
+    async with (
+        open_app(
+            settings_at(tmp_path, embedding_provider="openai", embedding_model="m"), logs=LogRing(), embedder=model
+        ) as app,
+        client_of(build_asgi(app, Notes().operations())) as client,
+    ):
+
+        async def embedder() -> tuple[bool, str]:
+            found = (await client.get("/api/health/ready")).json()
+            assert found["status"] == "ready", "search by words goes on"
+            told = next(each for each in found["dependencies"] if each["name"] == "embedder")
+            return told["ready"], told["detail"]
+
+        assert app.embedder is not None
+        app.embedder.embed_query("x")
+        assert await embedder() == (True, "openai: ready")
+        model.fails = True
+        with pytest.raises(EmbeddingFailed):
+            app.embedder.embed_query("x")
+        assert await embedder() == (False, "openai: failing")
+        model.fails = False
+        app.embedder.embed_documents(["x"])
+        assert await embedder() == (True, "openai: ready")
+
+
+class Fickle:
+    """A model whose server goes away and comes back."""
+
+    model = "fickle"
+    dimension = 2
+    fails = False
+
+    def embed_query(self, text: str) -> np.ndarray:
+        """A vector, or none."""
+        if self.fails:
+            raise EmbeddingFailed("The server at 10.0.0.5 does not answer.")
+        return np.array([1, 0], np.float32)
+
+    def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
+        """The same for several."""
+        return np.stack([self.embed_query(text) for text in texts])
+
+    def split(self, text: str) -> list[Passage]:
+        """One passage."""
+        return [Passage(0, len(text))]
+
+    def close(self) -> None:
+        """Nothing to release."""
 
 
 class Gone:

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -150,6 +151,30 @@ async def test_what_is_no_request_is_refused_in_the_shape_of_all_refusals(
             await stream.receive()
 
 
+@pytest.mark.parametrize(
+    ("path", "key", "status", "code"),
+    [
+        ("/api/nope", "dGhlIHNhbXBsZSBub25jZQ==", 404, "not_found"),
+        ("/api/notes", "dGhlIHNhbXBsZSBub25jZQ==", 404, "not_found"),
+        ("/api/ws", "", 400, "invalid_request"),
+        ("/api/ws", "short", 400, "invalid_request"),
+    ],
+    ids=["unknown path", "no socket there", "no key", "bad key"],
+)
+async def test_a_handshake_that_fails_is_refused_in_the_shape_of_all_refusals(
+    app: App, notes: Notes, path: str, key: str, status: int, code: str
+) -> None:
+    head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13"
+    sent = head + (f"\r\nSec-WebSocket-Key: {key}" if key else "") + "\r\n\r\n"
+    async with serving(app, notes.operations()) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
+        wire = Wire(stream)
+        await stream.send(sent.encode())
+        found, headers, body = await wire.response()
+    assert (found, json.loads(body)["error"]) == (status, code)
+    assert json.loads(body)["request_id"] == headers["x-request-id"]
+    assert headers["x-engrain-version"]
+
+
 async def test_a_connection_may_carry_more_heads_than_one_may_be_long(app: App, notes: Notes) -> None:
     asked = b"GET /api/health HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 30_000 + b"\r\n\r\n"
     async with serving(app, notes.operations()) as port, await anyio.connect_tcp("127.0.0.1", port) as stream:
@@ -215,6 +240,44 @@ def test_a_signal_ends_the_server_in_time_although_clients_stay(tmp_path: Path, 
                 assert server.process.wait(SOON) == 0
                 assert time.monotonic() - started < 10
     assert (tmp_path / "lock").read_text() == "", "the folder is free again"
+
+
+@pytest.mark.slow
+def test_writes_that_wait_for_the_indexes_are_answered_when_the_server_stops(tmp_path: Path) -> None:
+    account = {"email": "ada@example.org", "password": "long enough", "name": "Ada"}
+    words = " ".join(f"word{number}" for number in range(600))
+    many = {"entities": [{"name": f"Long {number}", "content": words} for number in range(128)]}
+    asked: list[httpx2.Response] = []
+
+    def write(http: httpx2.Client) -> None:
+        asked.append(http.post("/api/entities/bulk?sync=true", json=many, headers={"Idempotency-Key": "bulk-1"}))
+
+    def signed_in(server: ServerProcess, route: str) -> httpx2.Client:
+        token = httpx2.post(f"{server.address}{route}", json=account, trust_env=False, timeout=30).json()[
+            "access_token"
+        ]
+        bearer = {"Authorization": f"Bearer {token}"}
+        return httpx2.Client(base_url=server.address, headers=bearer, trust_env=False, timeout=30)
+
+    with server_process(tmp_path) as server, signed_in(server, "/api/auth/local/signup") as http:
+        writing = threading.Thread(target=write, args=[http])
+        writing.start()
+        with httpx2.Client(base_url=server.address, headers=http.headers, trust_env=False) as other:
+            while other.get("/api/entities").json()["total"] < 128:
+                assert writing.is_alive(), asked
+        started = time.monotonic()
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(SOON) == 0
+        assert time.monotonic() - started < 10
+        writing.join()
+        assert "Traceback" not in server.log.read_text()
+    first = asked[0].json()
+    assert asked[0].status_code == 201, first
+    assert "vectors" in first["background_jobs"]["pending_indexes"]
+    with server_process(tmp_path) as server, signed_in(server, "/api/auth/local/login") as http:
+        write(http)
+    assert asked[1].headers["idempotency-replayed"] == "true"
+    assert [each["id"] for each in asked[1].json()["entities"]] == [each["id"] for each in first["entities"]]
 
 
 @pytest.mark.slow

@@ -166,6 +166,15 @@ async def test_a_client_that_does_not_answer_is_dropped(app: App, ada: Person) -
         assert await closing(socket) == (1008, "No pong came in time.")
 
 
+async def test_who_logs_out_is_told_so_and_not_that_it_did_not_keep_up(app: App) -> None:
+    grace = sign_up(app)
+    async with served(app) as url, listening_to(url, **grace.bearer) as socket:
+        assert (await answer(socket, {"type": "ping"}))["event"] == "pong"
+        app.ledger.revoke_session(grace.session_id)
+        await app.events.renew_user(grace.user_id)
+        assert await closing(socket) == (1008, "The session has ended: log in again.")
+
+
 async def test_a_revoked_session_hears_no_more(app: App) -> None:
     grace = sign_up(app)
     async with served(app, heartbeat_s=0.05, pong_timeout_s=5) as url, listening_to(url, **grace.bearer) as socket:

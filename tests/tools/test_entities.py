@@ -372,3 +372,9 @@ async def test_the_last_of_two_documents_with_one_address_counts(owner: Person) 
     assert (await owner.call("list_entities", entity_type="document"))["entities"][0]["content"] == "first"
     with pytest.raises(InvalidRequest, match="source_name"):
         await owner.call("ingest_documents", source_id=source, source_name="Other", documents=pages)
+
+
+async def test_an_empty_filter_of_a_list_filters_nothing(owner: Person) -> None:
+    await owner.call("create_entity", name="Kettle")
+    for field in ("entity_type", "language", "category", "search", "project_ids"):
+        assert (await owner.call("list_entities", **{field: ""}))["total"] == 1, field

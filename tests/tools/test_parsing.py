@@ -4,8 +4,10 @@ import pytest
 from pydantic import Field
 
 from stores.errors import ValidationFailed
+from tools.explore import ExploreRequest
 from tools.operation import Request
 from tools.parsing import parse
+from tools.search import SearchRequest
 
 
 class Find(Request):
@@ -21,7 +23,7 @@ def test_an_unknown_field_is_ignored_where_names_are_not_strict() -> None:
 
 
 def test_a_misspelt_argument_is_named_with_the_nearest_known_one() -> None:
-    with pytest.raises(ValidationFailed, match=r"limt is not an argument; did you mean limit\?"):
+    with pytest.raises(ValidationFailed, match=r"limt is not an argument; did you mean limit\?$"):
         parse(Find, {"query": "a", "limt": 5}, strict_names=True)
 
 
@@ -45,6 +47,15 @@ def test_what_is_wrong_is_named(data: object, field: str) -> None:
         parse(Find, data, strict_names=False)
     assert refused.value.details["field"] == field
     assert refused.value.details["expected"]
+
+
+def test_a_type_that_there_is_not_is_named_by_its_place_and_the_types_that_there_are() -> None:
+    for model in (SearchRequest, ExploreRequest):
+        with pytest.raises(ValidationFailed) as refused:
+            parse(model, {"query": "a", "types": ["note", "nonsense"]}, strict_names=False)
+        assert refused.value.details["field"] == "body.types.1"
+        assert "'episode'" in refused.value.details["expected"]
+        assert "more field" not in refused.value.message
 
 
 def test_strict_types_take_no_text_for_a_number() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from stores.errors import Forbidden, InvalidRequest, ValidationFailed
 from tests.people import Person
+from tools.retrieval.plan import LANE_DEPTH
 
 pytestmark = pytest.mark.anyio
 
@@ -294,3 +295,19 @@ async def test_scopes_and_dates_are_checked_whatever_else_is_asked(
 ) -> None:
     with pytest.raises(error):
         await owner.call("search", query="x", **fields)
+
+
+async def test_a_hit_of_words_alone_names_the_passage_that_holds_them(owner: Person) -> None:
+    long = "Plain words about nothing in particular. " * 1200
+    far = await owner.call("create_entity", name="Tower", content=f"{long}\n\nZibbelquam keeps the lamp.", sync=True)
+    for start in range(0, LANE_DEPTH + 60, 120):
+        herons = [{"name": f"Heron {start + number}", "content": "A heron stands."} for number in range(120)]
+        await owner.call("bulk_create_entities", entities=herons, sync=True)
+    hit = (await owner.call("search", query="Zibbelquam keeps a heron", content_max_chars=50_000))["results"][0]
+    assert (hit["id"], hit["metadata"]["retrieval_signals"]) == (far["id"], ["lexical"])
+    passage = hit["metadata"]["passage"]
+    whole = f"{hit['name']}\n{long}\n\nZibbelquam keeps the lamp."
+    best = whole[passage["start"] : passage["end"]]
+    assert "Zibbelquam keeps the lamp." in best
+    assert best.startswith(passage["text"])
+    assert passage["end"] - passage["start"] < 3_000

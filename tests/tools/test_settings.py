@@ -39,6 +39,15 @@ def test_mcp_without_authentication_listens_on_loopback_only(host: str) -> None:
         ({"ENGRAIN_BASE_URL": "https://a.example", "ENGRAIN_MCP_AUTH_MODE": "off"}, "this machine only"),
         ({"ENGRAIN_ALLOWED_HOSTS": "*", "ENGRAIN_MCP_AUTH_MODE": "off"}, "this machine only"),
         ({"ENGRAIN_TRUSTED_PROXIES": "127.0.0.1", "ENGRAIN_MCP_AUTH_MODE": "off"}, "this machine only"),
+        ({"ENGRAIN_JWT_SECRET": " " * 40}, "fewer than 32 characters, blanks"),
+        ({"ENGRAIN_BASE_URL": "notaurl"}, "ENGRAIN_BASE_URL=notaurl is not valid"),
+        ({"ENGRAIN_BASE_URL": "https://a.example?x=1"}, "without a query"),
+        ({"ENGRAIN_FRONTEND_URL": ":::"}, "ENGRAIN_FRONTEND_URL must be"),
+        ({"ENGRAIN_CORS_ORIGINS": "https://a.example, foo"}, "ENGRAIN_CORS_ORIGINS=foo is not valid"),
+        ({"ENGRAIN_CORS_ORIGINS": "https://a.example/"}, "an origin is"),
+        ({"ENGRAIN_ALLOWED_HOSTS": "a b"}, "ENGRAIN_ALLOWED_HOSTS=a b is not valid"),
+        ({"ENGRAIN_ALLOWED_HOSTS": "https://a.example"}, "a host is"),
+        ({"ENGRAIN_SMTP_FROM": "zzz"}, "ENGRAIN_SMTP_FROM=zzz is not valid"),
         ({"ENGRAIN_PORT": "http"}, "ENGRAIN_PORT=http is not valid"),
         ({"ENGRAIN_EMBEDDING_PROVIDER": "openai"}, "ENGRAIN_EMBEDDING_MODEL is needed"),
         ({"ENGRAIN_RATE_LIMIT_ENABLED": "perhaps"}, "ENGRAIN_RATE_LIMIT_ENABLED=perhaps is not valid"),
@@ -50,6 +59,15 @@ def test_mcp_without_authentication_listens_on_loopback_only(host: str) -> None:
         "public",
         "any host",
         "proxied",
+        "blank secret",
+        "no URL",
+        "query",
+        "no frontend",
+        "no origin",
+        "path of an origin",
+        "two hosts in one",
+        "URL for a host",
+        "no sender",
         "word for a port",
         "model missing",
         "no boolean",
@@ -86,3 +104,17 @@ def test_a_refused_mail_password_is_not_repeated() -> None:
         read_settings({}, smtp_password=["hunter2"])
     assert "ENGRAIN_SMTP_PASSWORD is not valid" in str(refused.value)
     assert "hunter2" not in str(refused.value)
+
+
+def test_addresses_that_work_are_taken_as_they_are() -> None:
+    environ = {
+        "ENGRAIN_BASE_URL": "https://engrain.example/api-of-ours/",
+        "ENGRAIN_CORS_ORIGINS": "https://app.example:8443, http://localhost:3000, app://notes",
+        "ENGRAIN_ALLOWED_HOSTS": "engrain.example, engrain.example:8420, engrain:*, [::1]:8420, 10.0.0.1",
+        "ENGRAIN_SMTP_FROM": "Engrain <no-reply@example.org>",
+    }
+    settings, _ = read_settings(environ)
+    assert len(settings.cors_origins) == 3
+    assert len(settings.allowed_hosts) == 5
+    assert settings.smtp_from == "Engrain <no-reply@example.org>"
+    assert read_settings({"ENGRAIN_CORS_ORIGINS": "*", "ENGRAIN_ALLOWED_HOSTS": "*"})[0].allowed_hosts == ("*",)

@@ -5,8 +5,11 @@ from typing import Any
 from tools.retrieval.ranking import Candidate, Ranking
 
 
-def graph_retrieval(ranking: Ranking, *, detailed: bool) -> dict[str, Any]:
-    """Describe the lanes; with `detailed`, each ranked candidate too. Only rows that the caller may read are in it."""
+def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str, Any]:
+    """Describe the lanes and the candidates from a place of the ranking on, none with None.
+
+    Only rows that the caller may read are in it.
+    """
     counts = ranking.counts
     shown: dict[str, Any] = {
         "sources": [name for name in ("lexical", "vector", "graph") if counts[name]],
@@ -17,18 +20,18 @@ def graph_retrieval(ranking: Ranking, *, detailed: bool) -> dict[str, Any]:
         "lifecycle_gate": {"superseded_dropped": ranking.dropped["superseded"]},
         "stage_timings_ms": ranking.timings_ms,
     }
-    if detailed:
-        best = ranking.best[:DETAILED]
+    if detailed_from is not None:
+        best = ranking.best[detailed_from : detailed_from + DETAILED]
         shown["source_details"] = {candidate.id: _details(candidate) for candidate in best}
         shown["ranking_trace"] = [
             {"entity_id": c.id, "rank": rank, "score": c.score, "sources": c.sources, "metadata": {}}
-            for rank, c in enumerate(best, start=1)
+            for rank, c in enumerate(best, start=detailed_from + 1)
         ]
     return shown
 
 
 DETAILED = 50
-"""Candidates that detailed diagnostics describe."""
+"""Candidates that detailed diagnostics describe: no page shows more."""
 
 
 def _details(candidate: Candidate) -> dict[str, Any]:

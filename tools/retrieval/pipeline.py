@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 
 import numpy as np
+import structlog
 
 from stores.embedding import EmbeddingFailed
 from stores.graph import NeighbourQuery
@@ -13,7 +14,8 @@ from stores.lexical import LexicalResult
 from stores.records import matches
 from stores.vectors import DenseHit, Vector
 from tools.app import App
-from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT, Plan
+from tools.retrieval.past import Past, meaning_then, read_past, words_then
+from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import LANES, Pool
 from tools.retrieval.ranking import Ranking
 from tools.retrieval.scoring import (
@@ -25,38 +27,50 @@ from tools.retrieval.scoring import (
     lifted,
     ranked,
     recency,
+    set_apart,
 )
 
-SEEDS = 6
-"""Best candidates whose neighbours the graph is asked for."""
-NEIGHBOURS_EACH = 8
+log = structlog.get_logger("search")
 
 
 def retrieve(app: App, plan: Plan) -> Ranking:
     """Rank what the caller may see for a query. A lane that fails is named in `degraded`; the others answer."""
     ranking = Ranking()
     with ranking.timed("total"), app.indexer.indexes(plan.organization_id) as indexes:
-        ranking.degraded |= indexes.degraded
+        ranking.degraded |= {name: _index_fault(indexes, name) for name in indexes.degraded}
+        with ranking.timed("history"):
+            past = read_past(app, plan)
+        if past is not None and not past.is_whole:
+            ranking.degraded["history"] = "too_many_changes"
         question = _embedding(app, indexes, plan)
         with ranking.timed("lexical"):
-            words = _lexical_lane(indexes, plan)
-        near = _dense_lane(indexes, plan, question, ranking)
+            words = _lexical_lane(indexes, plan, past)
+        near = _dense_lane(indexes, plan, question, past, ranking)
         with ranking.timed("fusion"):
-            pool = Pool(words.hits, near or ())
+            ranking.terms = words.terms
+            pool = Pool(words, near or ())
             pool.fused = fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=near is not None)
         with ranking.timed("graph"):
             if plan.expand:
                 _graph_lane(app, indexes, plan, pool)
         with ranking.timed("hydration"):
-            updated_us = _keep_permitted(app, plan, pool, ranking)
+            updated_us = _keep_permitted(app, plan, past, pool, ranking)
         with ranking.timed("ranking"):
             _rank(plan, pool, updated_us, ranking)
     return ranking
 
 
-def _lexical_lane(indexes: OpenIndexes, plan: Plan) -> LexicalResult:
+def _index_fault(indexes: OpenIndexes, name: str) -> str:
+    """A word for what is wrong with an index; the operator reads the rest in the log and in readiness."""
+    present = {"lexical": indexes.lexical, "graph": indexes.graph, "vectors": indexes.vectors}.get(name)
+    return "index_unavailable" if present is None else "index_incomplete"
+
+
+def _lexical_lane(indexes: OpenIndexes, plan: Plan, past: Past | None) -> LexicalResult:
     if indexes.lexical is None:
-        return LexicalResult((), 0.0, ())
+        return LexicalResult((), 0.0, {})
+    if past is not None:
+        return words_then(indexes.lexical, plan, past)
     return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=LANE_DEPTH)
 
 
@@ -68,7 +82,7 @@ def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | N
 
 
 def _dense_lane(
-    indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None, ranking: Ranking
+    indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None, past: Past | None, ranking: Ranking
 ) -> Sequence[DenseHit] | None:
     """The nearest records, best first; None where there is no vector of the question."""
     if indexes.vectors is None or question is None:
@@ -78,9 +92,12 @@ def _dense_lane(
         with ranking.timed("embedding"):
             vector = question.result()
     except EmbeddingFailed as error:
-        ranking.degraded["vectors"] = error.message
+        ranking.degraded["vectors"] = error.code
+        log.warning("question_not_embedded", organization_id=plan.organization_id, detail=error.message)
         return None
     with ranking.timed("vector"):
+        if past is not None:
+            return meaning_then(indexes.vectors, vector, plan, past)
         return indexes.vectors.search(vector, filter=plan.prefilter, limit=LANE_DEPTH)
 
 
@@ -105,10 +122,10 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
     pool.ranks["graph"][places] = np.arange(1, len(places) + 1)
 
 
-def _keep_permitted(app: App, plan: Plan, pool: Pool, ranking: Ranking) -> Scores:
+def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking: Ranking) -> Scores:
     """Ask the ledger once who is really there, readable and in force: an index may be behind.
 
-    Returns when each record was last changed, in microseconds since 1970.
+    Returns when each record was last changed, with `as_of` until then, in microseconds since 1970.
     """
     visible = plan.filter.visibility
     standings = app.ledger.standings(plan.organization_id, pool.ids, visibility=visible, as_of=plan.as_of)
@@ -125,19 +142,24 @@ def _keep_permitted(app: App, plan: Plan, pool: Pool, ranking: Ranking) -> Score
     pool.keep(np.array(kept, np.int64))
     found = [standings[record_id] for record_id in pool.ids]
     ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})
-    ranking.total = min(len(found), POOL_LIMIT)
+    ranking.total = len(found)
     ranking.documents = sum(standing.entity_type == "document" for standing in found)
-    return np.array([standing.updated_us for standing in found], np.float64)
+    then = past.entities if past is not None else {}
+    return np.array(
+        [then[each.id].updated_at.timestamp() * 1_000_000 if each.id in then else each.updated_us for each in found],
+        np.float64,
+    )
 
 
 def _unwanted(app: App, plan: Plan, pool: Pool) -> set[str]:
-    """What the filter leaves out and no index knew of: neighbours from the graph, and what was different `as_of`."""
+    """The neighbours from the graph that the filter leaves out: the graph knows nothing of it."""
+    neighbours = pool.only_of("graph")
     if plan.as_of is not None:
-        then = app.ledger.entities_at(plan.organization_id, pool.ids, plan.as_of)
-        return {each for each in pool.ids if each not in then or not matches(then[each], plan.filter)}
+        then = app.ledger.entities_at(plan.organization_id, neighbours, plan.as_of)
+        return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}
     if not plan.filter.any_of and plan.filter.updated_since is None:
         return set()
-    entities = app.ledger.entities(plan.organization_id, pool.only_of("graph"))
+    entities = app.ledger.entities(plan.organization_id, neighbours)
     return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}
 
 
@@ -146,6 +168,6 @@ def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
     if plan.boost_recent:
         age_s = plan.now.timestamp() - updated_us / 1_000_000
         scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
-    scores = np.round(scores, 6)
-    best = ranked(pool.ids, scores, min(plan.wanted, POOL_LIMIT))
+    scores = np.round(set_apart(scores, pool.is_named), 6)
+    best = ranked(pool.ids, scores, plan.wanted)
     ranking.best = [pool.candidate(place, float(scores[place])) for place in best]

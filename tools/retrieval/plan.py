@@ -1,20 +1,19 @@
 """What one search is after: the query, what it may return and how it is ranked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from stores.records import Facet, IndexFilter
+from stores.records import IndexFilter
 
 LANE_DEPTH = 300
 """Candidates that the lexical and the dense lane each contribute."""
 DECAY_DAYS = 30.0
 """Days in which the bonus for recency halves."""
-POOL_LIMIT = 1000
-"""Ranked candidates that `total` can count and `offset` can reach."""
-
-
-LASTING: frozenset[Facet] = frozenset({"entity_type", "source_id"})
-"""Facets that no record ever changes."""
+SEEDS = 6
+"""Best candidates whose neighbours the graph is asked for."""
+NEIGHBOURS_EACH = 8
+POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH
+"""Ranked candidates that `total` can count and `offset` can reach: what the lanes can contribute at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +37,5 @@ class Plan:
 
     @property
     def prefilter(self) -> IndexFilter:
-        """What the indexes, which know the records as they are now, can tell of the filter."""
-        if self.as_of is None:
-            return self.filter
-        lasting = {facet: values for facet, values in self.filter.any_of.items() if facet in LASTING}
-        return IndexFilter(self.filter.visibility, lasting)
+        """What to ask the indexes for: with `as_of` what has not changed since, because they know the present."""
+        return self.filter if self.as_of is None else replace(self.filter, updated_until=self.as_of)

@@ -6,7 +6,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from stores.lexical import LexicalHit
+from stores.lexical import LexicalResult
 from stores.vectors import DenseHit
 from tools.retrieval.ranking import Candidate
 from tools.retrieval.scoring import Scores
@@ -20,23 +20,26 @@ LANES = ("lexical", "vector", "graph")
 class Pool:
     """What each lane said of each record; a place is a record's index in every column."""
 
-    def __init__(self, lexical: Sequence[LexicalHit], dense: Sequence[DenseHit]) -> None:
+    def __init__(self, words: LexicalResult, dense: Sequence[DenseHit]) -> None:
         """Join two lanes, each of them best first."""
+        lexical = words.hits
         self.ids = list(dict.fromkeys(chain((hit.record_id for hit in lexical), (hit.record_id for hit in dense))))
-        size, words = len(self.ids), len(lexical)
+        size, held = len(self.ids), len(lexical)
         place = dict(zip(self.ids, range(size), strict=True))
         near = np.array([place[hit.record_id] for hit in dense], np.int64)
         self._dense = dense
         self.lexical = np.full(size, np.nan)
         """BM25; not a number where the lexical lane did not find the record."""
-        self.lexical[:words] = [hit.score for hit in lexical]
+        self.lexical[:held] = [hit.score for hit in lexical]
         self.coverage = np.zeros(size)
-        self.coverage[:words] = [hit.coverage for hit in lexical]
+        self.coverage[:held] = [hit.coverage for hit in lexical]
+        self.is_named = np.array([record_id in words.named for record_id in self.ids], np.bool_)
+        """Whether the question is the record's whole name."""
         self.cosine = np.full(size, np.nan)
         """Not a number where the dense lane did not find the record."""
         self.cosine[near] = [hit.score for hit in dense]
         self.ranks = {lane: np.full(size, ABSENT, np.int64) for lane in LANES}
-        self.ranks["lexical"][:words] = np.arange(1, words + 1)
+        self.ranks["lexical"][:held] = np.arange(1, held + 1)
         self.ranks["vector"][near] = np.arange(1, len(dense) + 1)
         self.fused: Scores = np.zeros(size)
 
@@ -49,6 +52,7 @@ class Pool:
         self.ids += new
         self.lexical, self.cosine = (_grown(column, len(new), np.nan) for column in (self.lexical, self.cosine))
         self.coverage, self.fused = (_grown(column, len(new), 0.0) for column in (self.coverage, self.fused))
+        self.is_named = np.concatenate([self.is_named, np.zeros(len(new), np.bool_)])
         self.ranks = {
             lane: np.concatenate([column, np.full(len(new), ABSENT, np.int64)]) for lane, column in self.ranks.items()
         }
@@ -58,6 +62,7 @@ class Pool:
         """Drop all other records."""
         self.ids = [self.ids[place] for place in places.tolist()]
         self.lexical, self.coverage = self.lexical[places], self.coverage[places]
+        self.is_named = self.is_named[places]
         self.cosine, self.fused = self.cosine[places], self.fused[places]
         self.ranks = {lane: column[places] for lane, column in self.ranks.items()}
 

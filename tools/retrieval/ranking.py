@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -45,6 +45,9 @@ class Ranking:
     counts: Counter[str] = field(default_factory=Counter)
     """How many of the candidates each lane found."""
     degraded: dict[str, str] = field(default_factory=dict)
+    """What could not answer, and a word for why."""
+    terms: Mapping[str, float] = field(default_factory=dict)
+    """The question's words as the lexical index holds them, and how rare each is."""
     dropped: dict[str, int] = field(default_factory=lambda: {"superseded": 0, "not_permitted": 0})
     timings_ms: dict[str, float] = field(default_factory=dict)
 

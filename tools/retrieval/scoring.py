@@ -34,6 +34,9 @@ CALIBRATION = ((0.0, 0.0), (0.6, 0.3), (EXACT_EVIDENCE, 0.9), (1.8, 1.0))
 """From evidence to score: the best hit of an off-topic query stays below the second point, records that hold every word
 reach the third, and the last is every lane's maximum. Straight in between."""
 
+NAMED = 0.98
+"""Records whose name is the whole question score above it, all others below."""
+
 NEIGHBOUR_SHARE = 0.3
 """A record found through the graph alone scores at most this share of the candidate that led to it."""
 NEIGHBOUR_BONUS = 0.2
@@ -85,6 +88,18 @@ def lifted(score: Score, share: Score) -> Score:
     doubtful ones most, and hardly lifts what is off topic.
     """
     return score + share * score * (1 - score)
+
+
+def set_apart(scores: Scores, is_named: NDArray[np.bool_]) -> Scores:
+    """Put records whose name is the whole question above all others, and keep the order among either.
+
+    Only scores that stand for an exact answer move: they make room.
+    """
+    above = NAMED + (1 - NAMED) * scores
+    exact = CALIBRATION[2][1]
+    below = np.interp(scores, (0.0, exact, 1.0), (0.0, exact, NAMED))
+    apart: Scores = np.where(is_named, above, below)
+    return apart
 
 
 def recency(age_s: Scores, decay_days: float) -> Scores:

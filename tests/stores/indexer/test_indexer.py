@@ -1,6 +1,7 @@
 """What the indexer promises in ordinary times."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -93,6 +94,23 @@ def test_an_asynchronous_wait_runs_out_too(world: World) -> None:
     world.embedder.gate.clear()
     sequence = world.write(draft("a"))
     assert asyncio.run(world.indexer.applied_within(ORG, sequence, ["a"], 0.3)) == ["vectors"]
+
+
+def test_when_the_server_stops_waits_end_at_once_and_name_what_is_missing(world: World) -> None:
+    assert world.embedder is not None
+    world.write(draft("first"))
+    world.settle()
+    world.embedder.gate.clear()
+    sequence = world.write(draft("a"))
+
+    async def stop_while_somebody_waits() -> tuple[list[str], list[str]]:
+        waiting = asyncio.create_task(world.indexer.applied_within(ORG, sequence, ["a"], PATIENCE_S))
+        await asyncio.to_thread(until, lambda: world.indexer.wait_applied(ORG, sequence, ["a"], 0.2) == ["vectors"])
+        world.indexer.end_waits()
+        found = await asyncio.wait_for(waiting, 2)
+        return found, await asyncio.wait_for(world.indexer.applied_within(ORG, sequence, ["a"], PATIENCE_S), 2)
+
+    assert asyncio.run(stop_while_somebody_waits()) == (["vectors"], ["vectors"])
 
 
 def test_without_an_embedder_there_are_no_vectors_and_nobody_waits_for_them(world: World) -> None:
@@ -293,6 +311,28 @@ def test_a_rebuild_on_request_mends_what_the_check_found(world: World) -> None:
     world.write(draft("c", "bittern"))
     world.settle()
     assert world.by_words("bittern") == ["c"]
+
+
+def test_what_a_rebuild_has_still_to_embed_is_pending_and_no_difference(world: World) -> None:
+    assert world.embedder is not None
+    world.write(*[draft(f"e{at}", f"kestrel {at}") for at in range(20)])
+    world.settle()
+    with world.indexer.indexes(ORG) as open_:
+        assert open_.vectors is not None
+        state = open_.vectors.state()
+        assert state is not None
+        open_.vectors.replace([], [f"e{at}" for at in range(1, 20)], state)
+    world.embedder.gate.clear()
+    rebuilding = threading.Thread(target=world.indexer.reindex, args=[ORG, ["vectors"]])
+    rebuilding.start()
+    until(lambda: states(world.indexer.status())["vectors"] == "rebuilding")
+    found = {each.index: each for each in world.indexer.examine(ORG)}
+    assert [each.differences for each in found.values()] == [[], [], []]
+    assert found["vectors"].pending > 15
+    assert found["lexical"].pending == 0
+    world.embedder.gate.set()
+    rebuilding.join(PATIENCE_S)
+    assert [(each.pending, each.differences) for each in world.indexer.examine(ORG, PATIENCE_S)] == [(0, [])] * 3
 
 
 def test_writes_and_searches_go_on_during_a_rebuild(world: World) -> None:

@@ -48,21 +48,31 @@ def test_a_slice_of_a_document_is_in_order(ledger: Ledger) -> None:
     assert ledger.document_chunks(ORG, "absent", 0, 9) == []
 
 
+def sources(ledger: Ledger, **wanted: str) -> list[str]:
+    return ledger.sources(ORG, visibility=EVERYTHING.visibility, **wanted)
+
+
+def test_a_source_that_is_hidden_is_found_by_no_name(ledger: Ledger) -> None:
+    create(ledger, draft("s1", entity_type="source", name="Docs", visibility="private:x"))
+    assert sources(ledger) == sources(ledger, name="Docs") == sources(ledger, name_contains="oc") == []
+    assert ledger.sources(ORG, visibility=frozenset({"private:x"}), name="docs") == ["s1"]
+
+
 def test_sources_are_found_by_name_and_by_part_of_it_in_any_case(ledger: Ledger) -> None:
     for source_id, name in (("s1", "React Docs"), ("s2", "react docs"), ("s3", "100% Ünïque")):
         add_source(ledger, source_id, name)
     create(ledger, draft("e1", name="React Docs"))
-    assert ledger.sources(ORG, name="REACT docs") == ["s1", "s2"]
-    assert ledger.sources(ORG, name="React") == []
-    assert ledger.sources(ORG, name_contains="act D") == ["s1", "s2"]
-    assert ledger.sources(ORG, name_contains="% ÜN") == ["s3"]
-    assert ledger.sources(ORG, name_contains="%a%") == []
-    assert ledger.sources(ORG) == ["s3", "s1", "s2"]
+    assert sources(ledger, name="REACT docs") == ["s1", "s2"]
+    assert sources(ledger, name="React") == []
+    assert sources(ledger, name_contains="act D") == ["s1", "s2"]
+    assert sources(ledger, name_contains="% ÜN") == ["s3"]
+    assert sources(ledger, name_contains="%a%") == []
+    assert sources(ledger) == ["s3", "s1", "s2"]
     long_name = "docs " * 100
     add_source(ledger, "s4", long_name + "A")
     add_source(ledger, "s5", long_name + "B")
-    assert ledger.sources(ORG, name=long_name + "b") == ["s5"]
-    assert ledger.sources(ORG, name_contains="docs a") == ["s4"]
+    assert sources(ledger, name=long_name + "b") == ["s5"]
+    assert sources(ledger, name_contains="docs a") == ["s4"]
 
 
 def test_a_document_needs_its_source_and_a_chunk_its_document(ledger: Ledger) -> None:

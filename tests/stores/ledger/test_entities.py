@@ -239,6 +239,24 @@ def test_a_short_id_finds_what_begins_with_it(ledger: Ledger) -> None:
     assert ledger.entities_with_prefix(ORG, "task%", 10) == []
 
 
+def test_what_changed_since_is_read_of_visible_records_alone_up_to_a_limit(
+    ledger: Ledger, clock: SteppingClock
+) -> None:
+    create(ledger, draft("a"), draft("b"), draft("hidden", visibility="private:x"), draft("unchanged"))
+    then = clock()
+    for entity_id in ("a", "b", "hidden"):
+        rename(ledger, entity_id, "again")
+    keys = frozenset({"organization"})
+
+    def names(limit: int, visibility: frozenset[str] = keys) -> list[tuple[str, str]]:
+        read = ledger.replaced_since(ORG, then, visibility=visibility, limit=limit)
+        return [(entity.id, entity.name) for entity in read]
+
+    assert names(2) == names(9) == [("b", "b"), ("a", "a")]
+    assert names(2, keys | {"private:x"}) == [("hidden", "hidden"), ("b", "b")]
+    assert ledger.replaced_since(ORG, clock(), visibility=keys, limit=9) == []
+
+
 def test_entities_are_counted_by_type_and_visibility(ledger: Ledger) -> None:
     create(ledger, draft("a"), draft("b"), draft("c", entity_type="task", visibility="private:x"))
     assert ledger.entity_counts(ORG) == {"episode": 2, "task": 1}

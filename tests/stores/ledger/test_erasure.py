@@ -46,9 +46,22 @@ def test_a_stored_answer_does_not_outlive_the_record_that_it_repeats(ledger: Led
     ledger.idempotency.finish(claim, 201, {"content": SECRET})
     with ledger.transaction(ORG, ANN) as tx:
         tx.delete_entity("e1")
-    with pytest.raises(Conflict, match="entity:e1") as refused:
+    with pytest.raises(Conflict, match=r"not there any more, and its answer went with it.*entity:e1") as refused:
         ledger.idempotency.claim(request, "process-1")
     assert SECRET not in str(refused.value)
+
+
+def test_an_answer_that_comes_after_the_deletion_of_its_record_is_not_stored(ledger: Ledger) -> None:
+    request = KeyedRequest(ORG, ANN, "POST", "/api/entities", "key", "hash")
+    claim = ledger.idempotency.claim(request, "process-1")
+    assert isinstance(claim, Claim)
+    with ledger.transaction(ORG, ANN, claim) as tx:
+        tx.create_entity(draft("e1"))
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.delete_entity("e1")
+    ledger.idempotency.finish(claim, 201, {"content": SECRET})
+    with pytest.raises(Conflict, match="not there any more"):
+        ledger.idempotency.claim(request, "process-1")
 
 
 def test_deleted_text_is_in_no_file_after_a_checkpoint(tmp_path: Path) -> None:
@@ -68,3 +81,18 @@ def test_deleted_text_is_in_no_file_after_a_checkpoint(tmp_path: Path) -> None:
 
     assert [file.name for file in tmp_path.iterdir() if SECRET.encode() in file.read_bytes()] == []
     ledger.close()
+
+
+def test_a_lost_answer_names_no_relation_that_was_erased_with_a_record(ledger: Ledger) -> None:
+    create(ledger, draft("e1"), draft("e2", visibility="private:x"))
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.add_relation(RelationDraft(name="ABOUT", source_id="e2", target_id="e1", visibility="private:x", id="r1"))
+    request = KeyedRequest(ORG, ANN, "DELETE", "/api/entities/e1", "key", "hash")
+    claim = ledger.idempotency.claim(request, "process-1")
+    assert isinstance(claim, Claim)
+    with ledger.transaction(ORG, ANN, claim) as tx:
+        tx.delete_entity("e1")
+    ledger.idempotency.release(claim)
+    with pytest.raises(Conflict) as refused:
+        ledger.idempotency.claim(request, "process-1")
+    assert refused.value.details == {"records": ["entity:e1"]}

@@ -29,7 +29,7 @@ def test_a_repeated_request_gets_the_answer_of_the_first(ledger: Ledger) -> None
     carry_out(ledger, claim)
     body: JsonObject = {"z": "ü", "a": [1, 2.5, None]}
     ledger.idempotency.finish(claim, 201, body)
-    assert ledger.idempotency.claim(REQUEST, "process-2") == Replay(201, body)
+    assert ledger.idempotency.claim(REQUEST, "process-2") == Replay(201, body, ("entity:e1",))
 
 
 def test_an_answer_that_is_not_to_be_kept_is_not_given_again(ledger: Ledger) -> None:
@@ -83,8 +83,20 @@ def test_a_request_whose_answer_was_lost_names_what_it_wrote(ledger: Ledger) -> 
         tx.create_entity(draft("e1"))
         tx.create_entity(draft("e2"))
         tx.update_entity("e1", lambda entity: replace(entity, name="x"))
-    with pytest.raises(Conflict, match="entity:e1, entity:e2"):
+    ledger.idempotency.release_dead_claims(HOLDER)
+    with pytest.raises(Conflict, match=r"answer is gone.*entity:e1, entity:e2"):
         ledger.idempotency.claim(REQUEST, HOLDER)
+
+
+def test_a_request_that_waits_after_its_commit_is_still_running(ledger: Ledger) -> None:
+    claim = claimed(ledger)
+    carry_out(ledger, claim)
+    ledger.idempotency.release_dead_claims("process-2")
+    with pytest.raises(Conflict, match=r"still running.*entity:e1") as refused:
+        ledger.idempotency.claim(REQUEST, "process-2")
+    assert "gone" not in refused.value.message
+    ledger.idempotency.finish(claim, 201, {})
+    assert ledger.idempotency.claim(REQUEST, HOLDER) == Replay(201, {}, ("entity:e1",))
 
 
 def test_a_claim_that_was_released_may_be_taken_again(ledger: Ledger) -> None:
@@ -92,7 +104,7 @@ def test_a_claim_that_was_released_may_be_taken_again(ledger: Ledger) -> None:
     second = claimed(ledger)
     carry_out(ledger, second)
     ledger.idempotency.release(second)
-    with pytest.raises(Conflict, match="carried out"):
+    with pytest.raises(Conflict, match="carried out, but its answer is gone"):
         ledger.idempotency.claim(REQUEST, HOLDER)
 
 
@@ -146,5 +158,5 @@ def test_claims_of_a_dead_process_are_dropped_unless_they_were_carried_out(ledge
     assert ledger.idempotency.release_dead_claims("process-2") == 0
     assert ledger.idempotency.release_dead_claims(HOLDER) == 1
     claimed(ledger, replace(REQUEST, key="running"))
-    with pytest.raises(Conflict, match="carried out"):
+    with pytest.raises(Conflict, match="carried out, but its answer is gone"):
         ledger.idempotency.claim(replace(REQUEST, key="applied"), HOLDER)

@@ -1,14 +1,15 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from stores.errors import Conflict, NotFound, ValidationFailed
-from stores.ledger import Ledger, RelationDraft
-from stores.records import Relation
+from stores.ledger import STATED, Ledger, RelationDraft
+from stores.records import ORGANIZATION, Relation
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft
 
+EVERYBODY = frozenset({ORGANIZATION})
 LINK = RelationDraft(name="RELATED_TO", source_id="a", target_id="b", fact="a goes with b", id="r1")
 
 
@@ -120,22 +121,106 @@ def test_the_latest_relations_come_first_up_to_a_limit(ledger: Ledger) -> None:
     assert [relation.id for relation in ledger.relations_of(ORG, "a", limit=2)] == ["r2", "r1"]
 
 
+def superseded(ledger: Ledger, *ids: str, as_of: datetime | None = None, keys: frozenset[str] = EVERYBODY) -> set[str]:
+    return ledger.superseded(ORG, ids, visibility=keys, as_of=as_of)
+
+
+def move(ledger: Ledger, entity_id: str, visibility: str, *, left: tuple[str, ...] = ()) -> None:
+    """Change who may read an entity, and let what is stated of it follow."""
+    with ledger.transaction(ORG, ANN) as tx:
+        before = tx.entity(entity_id)
+        assert before is not None
+        after = tx.update_entity(entity_id, lambda entity: replace(entity, visibility=visibility))
+        tx.follow_visibility(before, after, left=left)
+
+
+def shown(ledger: Ledger) -> dict[str, str]:
+    found = ledger.relations(ORG, ledger.relation_ids(ORG))
+    return {each.id: each.visibility for each in found.values()}
+
+
+def test_what_a_record_states_follows_who_may_read_its_ends(ledger: Ledger) -> None:
+    add(ledger, replace(LINK, provenance=STATED))
+    add(ledger, replace(LINK, id="r2", name="ABOUT", provenance=STATED))
+    add(ledger, replace(LINK, id="own", name="OWNS", visibility="private:x"))
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.end_relation("r2")
+    before = ledger.relations(ORG, ["r1", "r2"])
+    steps = [
+        ("a", "private:x", "private:x"),
+        ("b", "project:p", "private:x"),
+        ("a", "organization", "project:p"),
+        ("b", "private:y", "private:y"),
+        ("b", "organization", "organization"),
+    ]
+    for entity_id, visibility, expected in steps:
+        head = ledger.head(ORG).sequence
+        move(ledger, entity_id, visibility)
+        assert shown(ledger) == {"r1": expected, "r2": expected, "own": "private:x"}
+        told = [change for change in ledger.changes(ORG, head, 10) if change.kind == "relation"]
+        changed = {each.record_id for each in told}
+        assert changed == (set() if (entity_id, visibility) == ("b", "project:p") else {"r1", "r2"})
+        assert {(each.operation, each.visibility) for each in told} <= {("update", expected)}
+    assert ledger.relations(ORG, ["r1", "r2"]) == before
+
+
+def test_a_relation_that_was_left_does_not_follow_its_target_later(ledger: Ledger) -> None:
+    move(ledger, "a", "private:x")
+    add(ledger, replace(LINK, visibility="private:x", provenance=STATED))
+    move(ledger, "b", "private:y")
+    move(ledger, "a", "organization", left=("r1",))
+    move(ledger, "b", "organization")
+    assert shown(ledger) == {"r1": "private:x"}
+    move(ledger, "a", "private:x")
+    move(ledger, "a", "organization")
+    assert shown(ledger) == {"r1": "organization"}
+
+
+def test_a_supersession_needs_a_source_that_is_readable_now_and_was_then(ledger: Ledger, clock: SteppingClock) -> None:
+    add(ledger, replace(LINK, name="SUPERSEDES"))
+    mine = EVERYBODY | {"private:x"}
+    early = clock()
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.update_entity("a", lambda entity: replace(entity, visibility="private:x"))
+    hidden = clock()
+    assert superseded(ledger, "b") == superseded(ledger, "b", as_of=early) == set()
+    assert superseded(ledger, "b", keys=mine) == superseded(ledger, "b", keys=mine, as_of=early) == {"b"}
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.update_entity("a", lambda entity: replace(entity, visibility="organization"))
+    assert superseded(ledger, "b") == superseded(ledger, "b", as_of=early) == {"b"}
+    assert superseded(ledger, "b", as_of=hidden) == set()
+    assert superseded(ledger, "b", keys=mine, as_of=hidden) == {"b"}
+
+
+def test_what_is_hidden_takes_no_place_among_the_readable_relations(ledger: Ledger) -> None:
+    add(ledger, LINK)
+    add(ledger, replace(LINK, id="r2", name="ABOUT", visibility="private:x"))
+    create(ledger, draft("hidden", visibility="private:x"))
+    add(ledger, RelationDraft(name="ABOUT", source_id="hidden", target_id="b", id="r3"))
+
+    def ids(keys: frozenset[str], limit: int) -> list[str]:
+        return [each.id for each in ledger.readable_relations_of(ORG, "b", visibility=keys, limit=limit)]
+
+    assert ids(EVERYBODY, 1) == ids(EVERYBODY, 9) == ["r1"]
+    assert ids(EVERYBODY | {"private:x"}, 9) == ["r3", "r2", "r1"]
+
+
 def test_what_another_entity_supersedes_is_known_at_each_time(ledger: Ledger, clock: SteppingClock) -> None:
     added = add(ledger, replace(LINK, name="SUPERSEDES"))
     add(ledger, replace(LINK, name="ABOUT", target_id="c", id="r2"))
-    assert ledger.superseded(ORG, ["a", "b", "c"]) == {"b"}
-    assert ledger.superseded(ORG, ["a", "b", "c"], added.created_at - timedelta(seconds=1)) == set()
+    assert superseded(ledger, "a", "b", "c") == {"b"}
+    assert superseded(ledger, "a", "b", "c", as_of=added.created_at - timedelta(seconds=1)) == set()
     with ledger.transaction(ORG, ANN) as tx:
         tx.end_relation("r1")
-    assert ledger.superseded(ORG, ["b"]) == set()
-    assert ledger.superseded(ORG, ["b"], added.created_at) == {"b"}
-    assert ledger.superseded(ORG, []) == set()
+    assert superseded(ledger, "b") == set()
+    assert superseded(ledger, "b", as_of=added.created_at) == {"b"}
+    assert superseded(ledger) == set()
 
 
 def test_a_supersession_that_will_end_still_holds(ledger: Ledger, clock: SteppingClock) -> None:
     add(ledger, replace(LINK, name="SUPERSEDES", invalid_at=clock.now + timedelta(days=1)))
-    assert ledger.superseded(ORG, ["b"]) == {"b"}
-    assert ledger.superseded(ORG, ["b"], clock.now + timedelta(days=2)) == set()
+    assert superseded(ledger, "b") == {"b"}
+    assert superseded(ledger, "b", as_of=clock.now + timedelta(days=2)) == set()
 
 
 def test_linked_names_the_entities_that_any_relation_touches(ledger: Ledger) -> None:

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from stores.index import IndexBatch
 from stores.lexical import LexicalIndex, LexicalResult, analyse
+from stores.lexical.analysis import prepare
 from stores.lexical.schema import FORMAT
 from stores.records import ORGANIZATION, Entity, IndexFilter, JsonObject, Position
+from stores.wording import comparable
 from tests.stores.disk import on_disk
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -251,6 +253,40 @@ def test_facets_and_times_filter_case_insensitively(index: LexicalIndex) -> None
     assert matching(entity_type=set()) == []
     since = IndexFilter(frozenset({ORGANIZATION}), updated_since=NOW + timedelta(days=1))
     assert find(index, "tea", since) == ["b"]
+    until = IndexFilter(frozenset({ORGANIZATION}), updated_until=NOW)
+    assert find(index, "tea", until) == ["a"]
+    for ids in (frozenset({"b", "unknown"}), frozenset[str]()):
+        assert find(index, "tea", IndexFilter(frozenset({ORGANIZATION}), ids=ids)) == sorted(ids - {"unknown"})
+
+
+def test_a_whole_name_covers_the_question_and_comes_first(index: LexicalIndex) -> None:
+    names = {"a": "It is what it is", "b": "It", "c": "🇩🇪", "d": "İstanbul  Office", "e": "???"}
+    index.apply(batch(1, *(record(each, "it is office 🇩🇪 ??? it", name=name) for each, name in names.items())))
+    asked = {"a": '"it is WHAT it is"', "b": "IT", "c": " 🇩🇪 ", "d": "istanbul office", "e": "???"}
+    for record_id, question in asked.items():
+        found = index.search(question, filter=EVERYONE, limit=3)
+        assert (found.hits[0].record_id, found.hits[0].coverage) == (record_id, 1.0), question
+        assert found.named == {record_id}
+    assert find(index, "it is", limit=3) == []
+
+
+@given(st.text(max_size=40))
+def test_preparing_and_comparing_twice_changes_nothing(text: str) -> None:
+    assert comparable(comparable(text)) == comparable(text)
+    assert prepare(prepare(text)) == prepare(text)
+
+
+def test_a_text_that_is_not_held_is_weighed_as_if_it_were(index: LexicalIndex) -> None:
+    held = [record(f"h{number}", "tea with milk", name=f"Cup {number}") for number in range(9)]
+    then = [record("x", "coffee with milk and FooBar.baz()", name="The Who"), record("y", "tea tea", name="Pot")]
+    index.apply(batch(1, *held, *then))
+    for question in ("milk", "coffee tea", "the who", '"with milk"', '"milk with"', "foobar.baz", "nothing"):
+        weighed = index.weigh(question, then, limit=9)
+        whole = index.search(question, filter=IndexFilter(frozenset({ORGANIZATION}), ids=frozenset("xy")), limit=9)
+        assert ids(weighed) == ids(whole), question
+        assert weighed.named == whole.named
+        assert [hit.coverage for hit in weighed.hits] == pytest.approx([hit.coverage for hit in whole.hits], abs=1e-4)
+        assert all(0 <= hit.score <= weighed.ceiling for hit in weighed.hits)
 
 
 def test_equal_scores_are_ordered_by_id_whatever_the_order_of_writing(index: LexicalIndex) -> None:

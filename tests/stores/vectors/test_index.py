@@ -92,6 +92,8 @@ def test_a_record_is_found_by_its_best_passage(either: VectorIndex) -> None:
     best = either.search(unit(2), filter=EVERYONE, limit=1)
     assert best == [DenseHit("a", 1.0, 10, 19)]
     assert sorted(find(either, 2)) == ["a", "b"]
+    assert either.spans("a") == [(0, 9), (10, 19), (20, 29)]
+    assert either.spans("unknown") == []
 
 
 def test_replacing_a_record_removes_all_its_passages(either: VectorIndex) -> None:
@@ -152,6 +154,10 @@ def test_facets_and_times_filter(either: VectorIndex) -> None:
     assert matching(entity_type=set()) == []
     since = IndexFilter(frozenset({ORGANIZATION}), updated_since=NOW + timedelta(days=1))
     assert find(either, 1, since) == ["b"]
+    until = IndexFilter(frozenset({ORGANIZATION}), updated_until=NOW)
+    assert find(either, 1, until) == ["a"]
+    for ids in (frozenset({"b", "unknown"}), frozenset[str]()):
+        assert find(either, 1, IndexFilter(frozenset({ORGANIZATION}), ids=ids)) == sorted(ids - {"unknown"})
 
 
 def test_another_model_or_dimension_asks_for_a_new_index(tmp_path: Path) -> None:

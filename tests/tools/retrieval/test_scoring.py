@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.people import Person
 from tools.retrieval.ranking import Candidate
-from tools.retrieval.scoring import CALIBRATION, Scores, calibrated, fuse, lifted, ranked, recency
+from tools.retrieval.scoring import CALIBRATION, NAMED, Scores, calibrated, fuse, lifted, ranked, recency, set_apart
 
 CEILING = 20.0
 shares = st.floats(0, 1)
@@ -87,6 +87,19 @@ def test_the_ranking_falls_and_ties_go_to_the_smaller_id(scored: list[tuple[str,
 def test_a_bonus_keeps_the_order_and_the_range(one: float, other: float, share: float) -> None:
     low, high = sorted((one, other))
     assert low <= lifted(low, share) <= lifted(high, share) <= 1
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=2, max_size=8))
+def test_exact_names_stand_above_all_others_and_the_order_among_either_stays(scored: list[tuple[float, bool]]) -> None:
+    scores, named = column(*(score for score, _ in scored)), np.array([is_named for _, is_named in scored])
+    apart = set_apart(scores, named)
+    assert all(NAMED <= score <= 1 for score in apart[named])
+    assert all(0 <= score <= NAMED for score in apart[~named])
+    for group in (named, ~named):
+        order = np.argsort(scores[group], kind="stable")
+        assert (np.diff(apart[group][order]) >= 0).all()
+    low = ~named & (scores <= 0.9)
+    assert apart[low].tolist() == pytest.approx(scores[low].tolist())
 
 
 def test_evidence_maps_to_the_stated_points_and_straight_in_between() -> None:

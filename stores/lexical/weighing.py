@@ -1,0 +1,75 @@
+"""Scores for texts that the index does not hold, such as what a record said before: by its dictionary, in memory."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from stores.lexical.analysis import identifiers, positions
+from stores.lexical.queries import K1, Plan
+from stores.lexical.results import LexicalHit
+from stores.lexical.schema import names, text_parts
+from stores.records import Entity
+
+B = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A record's terms, as the index would hold them."""
+
+    record_id: str
+    is_named: bool
+    parts: Sequence[dict[int, str]]
+    """The term at each place."""
+    counts: Counter[tuple[str, str]]
+    """How often each field holds each term."""
+
+    @property
+    def length(self) -> int:
+        return sum(map(len, self.parts))
+
+
+def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit], frozenset[str]]:
+    """Return the records that hold some term and every phrase, best first, ties by id; and those named as the question.
+
+    BM25 takes the rarity of terms from the index and the usual length of a text from the records that are given.
+    """
+    texts = [_read(entity, question.name) for entity in entities]
+    usual = sum(text.length for text in texts) / len(texts) if texts else 0.0
+    hits = [hit for text in texts if (hit := _hit(question, text, usual)) is not None]
+    named = frozenset(text.record_id for text in texts if text.is_named)
+    return sorted(hits, key=lambda hit: (hit.record_id not in named, -hit.score, hit.record_id)), named
+
+
+def _read(entity: Entity, name: str) -> _Text:
+    written = text_parts(entity)
+    parts = [dict(positions(part)) for part in written]
+    counts = Counter(("text", term) for part in parts for term in part.values())
+    counts.update(("exact", token) for token in identifiers("\n".join(written)))
+    return _Text(entity.id, name in names(entity), parts, counts)
+
+
+def _hit(question: Plan, text: _Text, usual: float) -> LexicalHit | None:
+    held = [term for term in question.terms if text.counts[term.field, term.value]]
+    norm = K1 * (1 - B + B * text.length / usual) if usual else K1
+    score = 0.0
+    for term in held:
+        count = text.counts[term.field, term.value]
+        score += term.idf * (K1 + 1) * count / (count + norm)
+    if text.is_named:
+        return LexicalHit(text.record_id, score, 1.0)
+    if not held or not all(_holds(text, phrase) for phrase in question.phrases):
+        return None
+    return LexicalHit(text.record_id, score, min(sum(term.idf for term in held) / question.mass, 1.0))
+
+
+def _holds(text: _Text, phrase: Sequence[tuple[int, str]]) -> bool:
+    first, word = phrase[0]
+    if len(phrase) == 1:
+        return bool(text.counts["text", word] or text.counts["exact", word])
+    return any(
+        all(part.get(start + place - first) == term for place, term in phrase)
+        for part in text.parts
+        for start, found in part.items()
+        if found == word
+    )

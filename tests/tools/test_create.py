@@ -1,0 +1,38 @@
+"""Projects among what is created: always synchronous, and with the words of the interface."""
+
+import pytest
+
+from tests.people import Person
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_technologies_are_kept_under_the_word_of_their_type(owner: Person) -> None:
+    for entity_type, key, other in (
+        ("project", "tech_stack", "technologies"),
+        ("task", "technologies", "tech_stack"),
+    ):
+        added = await owner.call("add", title="t", content="t", entity_type=entity_type, technologies=["python", "c"])
+        assert added["entity"]["metadata"][key] == ["python", "c"]
+        assert other not in added["entity"]["metadata"]
+    added = await owner.call("add", title="t", content="t", entity_type="project")
+    assert "tech_stack" not in added["entity"]["metadata"]
+
+
+async def test_a_bulk_with_a_project_is_synchronous(owner: Person) -> None:
+    head = owner.app.ledger.head(owner.organization_id).sequence
+    entities = [{"name": "P", "entity_type": "project"}, {"name": "walrus"}]
+    created = await owner.call("bulk_create_entities", entities=entities)
+    assert created["background_jobs"] == {"pending_indexes": []}
+    assert all(entity["created_at"] and entity["updated_at"] for entity in created["entities"])
+    assert created["entities"][0]["metadata"]["status"] == "active"
+    told = owner.app.ledger.changes(owner.organization_id, head, 10)
+    assert {change.fields["mode"] for change in told if change.kind == "entity"} == {"sync"}
+    found = await owner.call("search", query="walrus")
+    assert created["entities"][1]["id"] in {hit["id"] for hit in found["results"]}
+
+
+async def test_a_bulk_without_a_project_answers_at_once(owner: Person) -> None:
+    created = await owner.call("bulk_create_entities", entities=[{"name": "a"}, {"name": "b"}])
+    assert created["background_jobs"] is None
+    assert {entity["created_at"] for entity in created["entities"]} == {None}

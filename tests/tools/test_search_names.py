@@ -1,0 +1,71 @@
+"""Search by a record's whole name: the record comes first, whatever the name is made of and whatever else holds it."""
+
+import pytest
+
+from tests.people import Person
+from tests.tools.test_search import names
+
+pytestmark = pytest.mark.anyio
+
+ODD = ["The Who", "To be or not to be", "It is what it is", "AND", "IT", "🚀", "😀😀", "🇩🇪", "☃", "???", "C++", "No. 1"]
+
+
+async def store(owner: Person, *pairs: tuple[str, str]) -> None:
+    entities = [{"name": name, "content": content} for name, content in pairs]
+    await owner.call("bulk_create_entities", entities=entities, sync=True)
+
+
+async def test_a_name_of_stop_words_emoji_or_punctuation_is_an_exact_answer(owner: Person) -> None:
+    fillers = [(f"Item {number}", "What is it and who are they? It is the 🚀 team ??? 😀") for number in range(20)]
+    await store(owner, *fillers, *((name, "x") for name in ODD))
+    for name in ODD:
+        for query in (name, name.lower(), f'"{name}"', f"  {name} "):
+            hit = (await owner.call("search", query=query))["results"][0]
+            assert (hit["name"], hit["score"] >= 0.95) == (name, True), query
+
+
+async def test_the_exact_name_comes_before_whatever_repeats_its_words(owner: Person) -> None:
+    repeated = "process release process release"
+    await store(
+        owner,
+        ("Build release", repeated),
+        ("Release", f"Release process. {repeated}"),
+        ("Release process", "Bump the version, then tag and push."),
+        ("Process release", repeated),
+    )
+    found = (await owner.call("search", query="Release process"))["results"]
+    assert found[0]["name"] == "Release process"
+    assert found[0]["score"] >= 0.98 > found[1]["score"]
+
+
+async def test_a_name_is_not_found_by_those_who_may_not_see_it_nor_past_a_filter(owner: Person, member: Person) -> None:
+    hidden = {"memory_scope": "private"}
+    await member.call("create_entity", name="The Who", category="band", metadata=hidden, sync=True)
+    assert await names(owner, "The Who") == []
+    assert await names(member, "The Who", category="film") == []
+    assert await names(member, "The Who", category="Band") == ["The Who"]
+
+
+async def test_words_are_compared_without_case_in_every_alphabet(owner: Person) -> None:
+    pairs = (("İstanbul office", "istanbul OFFICE"), ("ΟΔΟΣ", "οδος"), ("Straße", "STRASSE"))
+    await store(owner, *((stored, "x") for stored, _ in pairs))
+    for stored, asked in pairs:
+        for query in (asked, f"{asked} somewhere", stored.upper()):
+            assert (await names(owner, query))[0] == stored, query
+        listed = await owner.call("list_entities", search=asked)
+        assert [entity["name"] for entity in listed["entities"]] == [stored]
+
+
+async def test_a_heading_is_the_name_of_what_stands_under_it(owner: Person) -> None:
+    repeated = "Running the server, running the tests, running it all, and release after release."
+    text = f"# Guide\n\nStart here.\n\n## `Release` process\n\nTag and push.\n\n## Running\n\n{repeated}\n\n## It\n\nx"
+    page = [{"url": "guide.md", "content": text}]
+    await owner.call("ingest_documents", source_name="Docs", documents=page, sync=True)
+    await store(owner, ("Release", "process release process release"))
+    for query, path in (
+        ("release process", ["Guide", "`Release` process"]),
+        ("It", ["Guide", "It"]),
+        ("Guide > Running", ["Guide", "Running"]),
+    ):
+        hit = (await owner.call("search", query=query))["results"][0]
+        assert (hit["metadata"].get("heading_path"), hit["score"] >= 0.98) == (path, True), query

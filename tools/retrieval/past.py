@@ -1,0 +1,83 @@
+"""What an `as_of` search takes from the ledger: the records that the indexes know only as they became later."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from stores.lexical import LexicalHit, LexicalIndex, LexicalResult
+from stores.records import Entity, IndexFilter, matches, searchable_text
+from stores.vectors import DenseHit, Vector, VectorIndex
+from tools.app import App
+from tools.retrieval.plan import LANE_DEPTH, Plan
+
+MOST_REPLACED = 5_000
+"""Records changed since `as_of` that are read back; of more, those that changed last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The records that existed then and have changed since."""
+
+    replaced: frozenset[str]
+    """All of them: what an index says of one that is not in `same_words` counts for nothing."""
+    entities: Mapping[str, Entity]
+    """Those that the filter admits, as they were."""
+    same_words: frozenset[str]
+    """Those of `entities` whose searched text is the same today, so that the indexes can speak of them."""
+    is_whole: bool
+    """Whether none was left out for being too many."""
+
+    @property
+    def other_words(self) -> list[Entity]:
+        """Those of `entities` whose text reads otherwise today."""
+        return [entity for record_id, entity in self.entities.items() if record_id not in self.same_words]
+
+    def now(self, accepted: IndexFilter) -> IndexFilter:
+        """How to ask an index for those with the same words: the filter was applied to what they were."""
+        return IndexFilter(accepted.visibility, ids=self.same_words)
+
+
+def read_past(app: App, plan: Plan) -> Past | None:
+    """Read what has changed since; None when the question is about the present."""
+    if plan.as_of is None:
+        return None
+    visible = plan.filter.visibility
+    read = app.ledger.replaced_since(plan.organization_id, plan.as_of, visibility=visible, limit=MOST_REPLACED + 1)
+    then = {entity.id: entity for entity in read[:MOST_REPLACED] if matches(entity, plan.filter)}
+    today = app.ledger.entities(plan.organization_id, then)
+    same = {each for each, entity in today.items() if searchable_text(entity) == searchable_text(then[each])}
+    replaced = frozenset(entity.id for entity in read)
+    return Past(replaced, then, frozenset(same), len(read) <= MOST_REPLACED)
+
+
+def words_then(index: LexicalIndex, plan: Plan, past: Past) -> LexicalResult:
+    """Find words in what was said then."""
+    parts = [_without(index.search(plan.query, filter=plan.prefilter, limit=LANE_DEPTH), past)]
+    if past.same_words:
+        parts.append(index.search(plan.query, filter=past.now(plan.filter), limit=LANE_DEPTH))
+    if other := past.other_words:
+        parts.append(index.weigh(plan.query, other, limit=LANE_DEPTH))
+    named = frozenset[str]().union(*(part.named for part in parts))
+    hits = sorted(
+        (hit for part in parts for hit in part.hits),
+        key=lambda hit: (hit.record_id not in named, -hit.score, hit.record_id),
+    )
+    ceiling = max(part.ceiling for part in parts)
+    return replace(parts[0], hits=tuple(hits[:LANE_DEPTH]), ceiling=ceiling, named=named)
+
+
+def meaning_then(index: VectorIndex, vector: Vector, plan: Plan, past: Past) -> Sequence[DenseHit]:
+    """Find meaning in what was said then; a record whose text has changed since has no vector of what it said."""
+    found = _kept(index.search(vector, filter=plan.prefilter, limit=LANE_DEPTH), past)
+    if past.same_words:
+        found += index.search(vector, filter=past.now(plan.filter), limit=LANE_DEPTH)
+    return sorted(found, key=lambda hit: (-hit.score, hit.record_id))[:LANE_DEPTH]
+
+
+def _without(result: LexicalResult, past: Past) -> LexicalResult:
+    kept: list[LexicalHit] = [hit for hit in result.hits if hit.record_id not in past.replaced]
+    return replace(result, hits=tuple(kept), named=result.named - past.replaced)
+
+
+def _kept(hits: Iterable[DenseHit], past: Past) -> list[DenseHit]:
+    # An index that lags behind still holds what was current then, and will not for long.
+    return [hit for hit in hits if hit.record_id not in past.replaced]

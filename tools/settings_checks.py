@@ -1,0 +1,55 @@
+"""Settings that are more than a word: what cannot work is refused when the server starts."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from auth.external.addresses import is_web_address
+
+SECRET_LENGTH = 32
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/?#@,\\]+")
+_HOST = re.compile(r"\*|(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::(?:[0-9]{1,5}|\*))?")
+_MAILBOX = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
+
+
+def _secret(text: str) -> str:
+    if len(text.strip()) < SECRET_LENGTH:
+        raise ValueError(
+            f"it has fewer than {SECRET_LENGTH} characters, blanks at its ends aside:"
+            " set a random one, for example from `openssl rand -hex 32`"
+        )
+    return text
+
+
+def _public_address(text: str) -> str:
+    if not is_web_address(text) or "?" in text:
+        raise ValueError("it must be an http or https URL without a query, such as https://engrain.example")
+    return text
+
+
+def _origin(text: str) -> str:
+    if text != "*" and not _ORIGIN.fullmatch(text):
+        raise ValueError("an origin is a scheme, a host and maybe a port, such as https://app.example, and * is any")
+    return text
+
+
+def _host(text: str) -> str:
+    if not _HOST.fullmatch(text):
+        raise ValueError("a host is a name or an address, maybe with a port, such as engrain.example:8420; * is any")
+    return text
+
+
+def _sender(text: str) -> str:
+    from email.utils import parseaddr  # noqa: PLC0415 - few servers send mail, and all of them start
+
+    if not _MAILBOX.fullmatch(parseaddr(text)[1]) or not text.isprintable():
+        raise ValueError("it must hold an e-mail address, such as Engrain <engrain@example.org>")
+    return text
+
+
+SigningSecret = Annotated[str, AfterValidator(_secret)]
+PublicAddress = Annotated[str, AfterValidator(_public_address)]
+Origin = Annotated[str, AfterValidator(_origin)]
+HostHeader = Annotated[str, AfterValidator(_host)]
+Sender = Annotated[str, AfterValidator(_sender)]
