@@ -17,7 +17,7 @@ import anyio
 
 from auth.accounts import Accounts
 from auth.external.providers import Providers
-from auth.passwords import Passwords
+from auth.passwords import WORKERS, Passwords
 from auth.tokens import Tokens
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
@@ -50,6 +50,8 @@ class App:
     beside: Executor
     """Threads for what a search does beside its own."""
     accounts: Accounts
+    password_turns: anyio.CapacityLimiter
+    """Whoever checks or hashes a password waits for one of these."""
     providers: Providers
     mailer: Mailer
     warming: Warming
@@ -177,6 +179,7 @@ def _opened(
             embedder=stores.embedder,
             beside=beside,
             accounts=accounts,
+            password_turns=anyio.CapacityLimiter(WORKERS),
             providers=providers,
             mailer=mailer,
             warming=warming,
