@@ -14,11 +14,13 @@ from auth.passwords import Passwords
 from rest_bridge.envelope import LimitReached
 from rest_bridge.rate_limits import FixedWindow
 from rest_bridge.server import Server, configuration
+from stores.errors import InvalidSetting
 from tests.people import PASSWORD, Person
 from tests.rest_bridge.harness import Person as Somebody
 from tests.rest_bridge.harness import listening, opened, serving, settings_at, sign_up
 from tests.security.harness import SOON, CountingHasher, World, world_of
 from tools.catalogue import OPERATIONS
+from tools.settings import read_settings
 from tools.threads import in_thread
 
 pytestmark = pytest.mark.anyio
@@ -332,6 +334,12 @@ async def test_a_forwarded_address_counts_from_a_trusted_proxy_only(
                 for number in range(11)
             ]
             assert 429 in {answer.status_code for answer in forged}, "what the proxy itself saw comes last"
+
+
+@pytest.mark.parametrize("proxies", ["proxy.example", "10.0.0.0/33", "10.0.0.1/8", "*", "10.0.0.1,somewhere"])
+def test_a_proxy_that_is_no_address_stops_the_start(proxies: str) -> None:
+    with pytest.raises(InvalidSetting, match="ENGRAIN_TRUSTED_PROXIES"):
+        read_settings({"ENGRAIN_TRUSTED_PROXIES": proxies})
 
 
 class HeldHasher(CountingHasher):
