@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from auth.accounts import Accounts
-from auth.grants import CODE_LIFETIME, AuthorizationRequest, CodeExchange, Issued, RefreshExchange
+from auth.grants import CODE_LIFETIME, GRANT_LIFETIME, AuthorizationRequest, CodeExchange, Issued, RefreshExchange
 from auth.grants_clients import RegisteredClient, check_redirect_uri, checked_metadata
 from auth.grants_errors import ClientUnknown, OAuthRefused
 from auth.passwords import Passwords
@@ -173,6 +173,20 @@ def test_a_refresh_leaves_only_the_new_pair(place: Place) -> None:
     assert not place.holds(second.access_token)
     with refused("invalid_grant"):
         place.refresh(second.refresh_token)
+
+
+def test_a_grant_ends_for_good_however_often_its_client_comes_back(place: Place) -> None:
+    issued = place.redeem(place.code())
+    ends = place.now + GRANT_LIFETIME
+    while place.now + 29 * DAY < ends:
+        place.now += 29 * DAY
+        issued = place.refresh(issued.refresh_token)
+    assert issued.grant.expires_at == ends
+    assert place.holds(issued.access_token)
+    place.now = ends
+    assert not place.holds(issued.access_token)
+    with refused("invalid_grant"):
+        place.refresh(issued.refresh_token)
 
 
 @pytest.mark.parametrize(
