@@ -59,8 +59,7 @@ def _too_little(role: Role, what: str, needed: str) -> Forbidden:
 
 def may_manage_project(principal: Principal, project_id: str) -> bool:
     """Tell whether the caller gives and takes roles in a project: its maintainers and owners do."""
-    role = principal.project_roles.get(project_id)
-    return role in ("project_maintainer", "project_owner") and principal.may_write_in(project_id)
+    return principal.may_write_in(project_id, "project_maintainer")
 
 
 def require_project_manager(principal: Principal, project_id: str) -> None:

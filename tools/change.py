@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 from auth.policy import (
     Visibility,
     may_read,
+    require_deletable,
     require_scope_change,
     require_writable,
     without_stamped,
@@ -62,7 +63,7 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
         raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(CHANGEABLE)}.")
 
     def change(current: Entity) -> Entity:
-        _require_changeable(call.caller, current)
+        require_writable(call.caller, _present(call.caller, current))
         plain = {name: getattr(request, name) for name in given if name != "metadata"}
         lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
         changed = replace(current, **{**plain, **lists})
@@ -100,10 +101,10 @@ def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonVal
     return [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
 
 
-def _require_changeable(caller: Principal, entity: Entity | None) -> None:
+def _present(caller: Principal, entity: Entity | None) -> Entity:
     if entity is None or not may_read(caller, entity.visibility):
         raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
-    require_writable(caller, entity)
+    return entity
 
 
 def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
@@ -172,9 +173,9 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
     def write() -> None:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            entity = tx.entity(request.entity_id)
-            _require_changeable(caller, entity)
-            if entity is not None and entity.source_id is not None:
+            entity = _present(caller, tx.entity(request.entity_id))
+            require_deletable(caller, entity)
+            if entity.source_id is not None:
                 tx.outdate_document(entity.id)
             deleted = tx.delete_entity(request.entity_id, expected_revision=request.expected_revision)
             remember_project(tx, call, "project.delete", deleted, None)
