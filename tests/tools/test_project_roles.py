@@ -81,5 +81,29 @@ async def test_the_creator_of_a_project_deletes_it_also_as_a_member(member: Pers
     await member.call("delete_entity", entity_id=project)
 
 
+async def test_roles_in_a_deleted_project_are_taken_away_and_no_new_ones_come(owner: Person, member: Person) -> None:
+    project = (await owner.call("create_entity", name="P", entity_type="project", metadata={"visibility": "private"}))[
+        "id"
+    ]
+    task = await owner.call("create_entity", name="T", entity_type="task", metadata={"project_id": project})
+    whose = {"project_id": project, "user_id": member.user_id}
+    await owner.call("add_project_member", **whose)
+    await owner.call("delete_entity", entity_id=project)
+    assert (await member.call("update_entity", entity_id=task["id"], name="U"))["name"] == "U"
+    listed = await owner.call("list_project_members", project_id=project)
+    assert [each["role"] for each in listed["members"]] == ["project_owner", "project_contributor"]
+    assert listed["can_manage"]
+    with pytest.raises(NotFound):
+        await owner.call("change_project_member", **whose, role="project_maintainer")
+    with pytest.raises(Forbidden):
+        await member.call("remove_project_member", **whose)
+    await owner.call("remove_project_member", **whose)
+    for operation, fields in (("get_entity", {"entity_id": task["id"]}), ("list_project_members", whose)):
+        with pytest.raises(NotFound):
+            await member.call(operation, **{key: fields[key] for key in fields if key != "user_id"})
+    with pytest.raises(NotFound):
+        await owner.call("add_project_member", **whose)
+
+
 def page(url: str) -> dict[str, str]:
     return {"url": url, "content": f"# About {url}"}
