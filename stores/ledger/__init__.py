@@ -4,6 +4,7 @@ from stores.ledger.account_rows import SLUG_LENGTH, check_slug
 from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
 from stores.ledger.documents import ChunkPlace
+from stores.ledger.encoding import address_key
 from stores.ledger.feed import Snapshot
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
@@ -51,6 +52,7 @@ __all__ = [
     "Standing",
     "TokenPair",
     "Transaction",
+    "address_key",
     "check_slug",
     "greater_role",
 ]

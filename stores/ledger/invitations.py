@@ -9,7 +9,7 @@ from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.encoding import check_id, check_keys, check_text, fold, from_micros, to_micros
+from stores.ledger.encoding import address_key, check_id, check_keys, check_text, from_micros, to_micros
 from stores.ledger.members import Permit, ask_permit
 from stores.ledger.organizations import insert_membership, lock_organization
 from stores.ledger.store import TAKEN, Store, clashing
@@ -63,13 +63,13 @@ class Invitations(Store):
         with self._database.write() as connection:
             lock_organization(connection, invitation.organization_id)
             ask_permit(connection, invitation.organization_id, permit, None)
-            wanted = {"email": fold(invitation.email), "organization": invitation.organization_id}
+            wanted = {"email": address_key(invitation.email), "organization": invitation.organization_id}
             if connection.execute(_member_of_email, wanted).first() is not None:
                 raise Conflict(f"{invitation.email} is a member of the organization already.", remediation=TAKEN)
             now = self._clock()
             earlier = update(_invitations).where(
                 _invitations.c.organization_id == invitation.organization_id,
-                _invitations.c.email_key == fold(invitation.email),
+                _invitations.c.email_key == address_key(invitation.email),
                 _invitations.c.accepted_at.is_(None),
                 _invitations.c.revoked_at.is_(None),
             )
@@ -119,7 +119,7 @@ class Invitations(Store):
             found = connection.execute(email).scalar()
             if found is None:
                 raise NotFound(f"User {user_id} does not exist.")
-            if found != fold(invitation.email):
+            if found != address_key(invitation.email):
                 raise InvalidRequest(
                     "The invitation is for another e-mail address.",
                     remediation="Log in with the address that the invitation was sent to.",
@@ -145,14 +145,14 @@ def _spend(connection: Connection, now: int, token_hash: str) -> Invitation:
 def _values(invitation: Invitation, token_hash: str) -> dict[str, Any]:
     check_id(invitation.id)
     check_id(token_hash)
-    check_keys((fold(invitation.email), invitation.invited_by))
+    check_keys((address_key(invitation.email), invitation.invited_by))
     check_text((invitation.email,))
     return {
         "id": invitation.id,
         "organization_id": invitation.organization_id,
         "token_hash": token_hash,
         "email": invitation.email,
-        "email_key": fold(invitation.email),
+        "email_key": address_key(invitation.email),
         "role": invitation.role,
         "invited_by": invitation.invited_by,
         "created_at": to_micros(invitation.created_at),
