@@ -12,8 +12,8 @@ from stores.ledger.identities import greater_role
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
 from stores.ledger.listing import EntityQuery, SortKey
-from stores.ledger.members import Permit
 from stores.ledger.organizations import DeletionListener
+from stores.ledger.permits import Permit
 from stores.ledger.relations import RelationDraft
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Standing
