@@ -20,6 +20,8 @@ from stores.errors import AuthenticationRequired
 from stores.ledger import AuditDraft, AuthorizationCode, Grant, Ledger, TokenPair
 
 CODE_LIFETIME = timedelta(minutes=2)
+GRANT_LIFETIME = timedelta(days=365)
+"""After that the person is asked again, however often the client came back."""
 SCOPE: Scope = "mcp"
 """The only scope that is granted: `/mcp`, with the rights that the person has there."""
 
@@ -145,7 +147,7 @@ class ClientGrants:
             raise OAuthRefused("invalid_scope", f"The scopes of the grant are: {' '.join(grant.scopes)}.")
         _require_resource(given.resource, grant.resource)
         self._require_member(grant.user_id, grant.organization_id)
-        pair, texts = self._pair(client)
+        pair, texts = self._pair(client, grant.created_at)
         rotated = self.ledger.grants.rotate(hashed, client.id, pair, request=origin.described())
         return self._issued(client, rotated, texts)
 
@@ -176,10 +178,11 @@ class ClientGrants:
         if self.ledger.identity(user_id, organization_id, None) is None:
             raise OAuthRefused(_INVALID, "The person who allowed this is no member of the organization any more.")
 
-    def _pair(self, client: RegisteredClient) -> tuple[TokenPair, tuple[str, str]]:
+    def _pair(self, client: RegisteredClient, allowed_at: datetime | None = None) -> tuple[TokenPair, tuple[str, str]]:
         access, refresh = _ACCESS + secrets.token_urlsafe(32), _REFRESH + secrets.token_urlsafe(32)
         now = self.clock()
         until = now + (self.refresh_lifetime if "refresh_token" in client.grant_types else self.access_lifetime)
+        until = min(until, (allowed_at or now) + GRANT_LIFETIME)
         pair = TokenPair(token_hash(access), now + self.access_lifetime, token_hash(refresh), until, (SCOPE,))
         return pair, (access, refresh)
 

@@ -4,7 +4,7 @@ from auth.accounts import Accounts, SignedIn
 from auth.one_time import token_hash
 from auth.origin import Origin
 from stores.errors import InvalidRequest
-from stores.ledger import AuditDraft
+from stores.ledger import AuditDraft, address_key
 from stores.records import Invitation
 
 
@@ -19,7 +19,7 @@ def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation
         raise InvalidRequest(
             "The invitation is not valid, was used or revoked, or has expired.", remediation="Ask for a new invitation."
         )
-    if invitation.email.casefold() != email.strip().casefold():
+    if address_key(invitation.email) != address_key(email.strip()):
         raise InvalidRequest(
             "The invitation is for another e-mail address.",
             remediation="Use the account of the address that was invited.",

@@ -108,16 +108,42 @@ def require_project(principal: Principal, project_id: str) -> None:
 def require_writable(principal: Principal, entity: Entity) -> None:
     """Refuse that a viewer of a project changes what belongs to it. One's own private records stay one's own.
 
+    The project itself is changed by its maintainers and owners.
+
     Raises:
-        Forbidden: The entity is in a project in which the caller may not write.
+        Forbidden: The entity is in a project in which the caller may not write, or is a project that it does not run.
     """
-    project_id = entity.id if entity.entity_type == "project" else entity.project_id
+    if entity.entity_type == "project":
+        _require_role_in(principal, entity.id, "project_maintainer", "change")
+        return
+    project_id = entity.project_id
     if project_id is None or entity.visibility == private_key(principal.user_id):
         return
     if not principal.may_write_in(project_id):
         raise Forbidden(
             f"You may read {entity.id} but not change it: it belongs to project {project_id}.",
             remediation="Ask an owner or a maintainer of the project to make you a contributor.",
+        )
+
+
+def require_deletable(principal: Principal, entity: Entity) -> None:
+    """Refuse that anybody but its owners deletes a project; everything else is deleted by whoever may change it.
+
+    Raises:
+        Forbidden: The caller's role in the project is not enough.
+    """
+    if entity.entity_type == "project":
+        _require_role_in(principal, entity.id, "project_owner", "delete")
+    else:
+        require_writable(principal, entity)
+
+
+def _require_role_in(principal: Principal, project_id: str, least: ProjectRole, deed: str) -> None:
+    if not principal.may_write_in(project_id, least):
+        raise Forbidden(
+            f"You may read project {project_id} but not {deed} it: that needs the role {least}.",
+            remediation="Ask its creator, or an owner or admin of the organization.",
+            details={"actual": principal.project_roles.get(project_id, "project_viewer"), "expected": least},
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from stores.records import Identity, Organization, ProjectRole, Role, User
+from stores.records import PROJECT_ROLES, Identity, Organization, ProjectRole, Role, User
 
 Scope = Literal["mcp", "api:read", "api:write"]
 SESSION_SCOPES: frozenset[Scope] = frozenset({"mcp", "api:read", "api:write"})
@@ -42,9 +42,10 @@ class Principal:
         """The tenant of this call."""
         return self.organization.id
 
-    def may_write_in(self, project_id: str) -> bool:
-        """Tell whether the caller is a contributor or more in a project, and no viewer of the organization."""
-        return self.role != "viewer" and self.project_roles.get(project_id, "project_viewer") != "project_viewer"
+    def may_write_in(self, project_id: str, least: ProjectRole = "project_contributor") -> bool:
+        """Tell whether the caller has this role or a greater one in a project, and is no viewer of the organization."""
+        role = self.project_roles.get(project_id, "project_viewer")
+        return self.role != "viewer" and PROJECT_ROLES.index(role) >= PROJECT_ROLES.index(least)
 
     @classmethod
     def of(

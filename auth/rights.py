@@ -3,7 +3,7 @@
 from auth.policy import ADMINS, no_project
 from auth.principal import Principal
 from stores.errors import Forbidden
-from stores.records import Role
+from stores.records import GIVEN_BY, Role
 
 
 def require_session(principal: Principal) -> str:
@@ -46,7 +46,7 @@ def require_may_give(role: Role, *touched: Role) -> None:
         Forbidden: The caller's role is not enough for the roles before and after.
     """
     require_admin(role, "Managing members")
-    if "owner" in touched:
+    if not GIVEN_BY[role].issuperset(touched):
         require_owner(role, "Giving or taking the role of an owner")
 
 
@@ -59,8 +59,7 @@ def _too_little(role: Role, what: str, needed: str) -> Forbidden:
 
 def may_manage_project(principal: Principal, project_id: str) -> bool:
     """Tell whether the caller gives and takes roles in a project: its maintainers and owners do."""
-    role = principal.project_roles.get(project_id)
-    return role in ("project_maintainer", "project_owner") and principal.may_write_in(project_id)
+    return principal.may_write_in(project_id, "project_maintainer")
 
 
 def require_project_manager(principal: Principal, project_id: str) -> None:

@@ -15,6 +15,11 @@ ORGANIZATION = "organization"
 Kind = Literal["entity", "relation"]
 ChangeOperation = Literal["create", "update", "delete"]
 Role = Literal["owner", "admin", "member", "viewer"]
+GIVEN_BY: Mapping[Role, frozenset[Role]] = {
+    "owner": frozenset({"owner", "admin", "member", "viewer"}),
+    "admin": frozenset({"admin", "member", "viewer"}),
+}
+"""Which roles the holder of a role may give and take; whoever is not named gives none."""
 ProjectRole = Literal["project_viewer", "project_contributor", "project_maintainer", "project_owner"]
 PROJECT_ROLES: tuple[ProjectRole, ...] = get_args(ProjectRole)
 """From the least to the most."""

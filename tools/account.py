@@ -16,7 +16,7 @@ from tools.announcements import announce_member
 from tools.app import App
 from tools.deeds import deed
 from tools.operation import Call, Operation, Request, Result, Route
-from tools.threads import in_thread
+from tools.threads import in_thread, in_turn
 
 Email = Annotated[str, StringConstraints(min_length=3, max_length=254)]
 Secret = Annotated[str, StringConstraints(min_length=1, max_length=1024)]
@@ -158,7 +158,7 @@ async def _enter(
 ) -> SignedIn:
     """Sign in, and accept the invitation where one came along; one that does not hold is refused before."""
     if (token := request.invite_token) is None:
-        return await in_thread(enter)
+        return await in_turn(app.password_turns, enter)
 
     def accept() -> SignedIn:
         invitation = require_invitation(app.accounts, token, request.email)
@@ -168,7 +168,7 @@ async def _enter(
         audit = replace(audit, actor_id=user_id)
         return accept_invitation(app.accounts, signed.session_id, user_id, token, audit, call.origin)
 
-    signed = await in_thread(accept)
+    signed = await in_turn(app.password_turns, accept)
     identity = signed.identity
     await announce_member(app, identity.organization.id, identity.user.id, "org_member_added", identity.role)
     return signed

@@ -17,7 +17,7 @@ import anyio
 
 from auth.accounts import Accounts
 from auth.external.providers import Providers
-from auth.passwords import Passwords
+from auth.passwords import WORKERS, Passwords
 from auth.tokens import Tokens
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
@@ -53,6 +53,8 @@ class App:
     beside: Executor
     """Threads for what a search does beside its own."""
     accounts: Accounts
+    password_turns: anyio.CapacityLimiter
+    """Whoever checks or hashes a password waits for one of these."""
     providers: Providers
     mailer: Mailer
     warming: Warming
@@ -184,6 +186,7 @@ def _opened(
             embedder=stores.embedder,
             beside=beside,
             accounts=accounts,
+            password_turns=anyio.CapacityLimiter(WORKERS),
             providers=providers,
             mailer=mailer,
             warming=warming,

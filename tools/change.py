@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 from auth.policy import (
     Visibility,
     may_read,
+    require_deletable,
     require_scope_change,
     require_writable,
     without_stamped,
@@ -72,7 +73,8 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
     def write() -> Entity:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            before = _changeable(tx, caller, request.entity_id)
+            before = _present(tx, caller, request.entity_id)
+            require_writable(caller, before)
             updated = tx.update_entity(
                 request.entity_id,
                 change,
@@ -100,17 +102,15 @@ def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonVal
     return [*given, *(f"metadata.{key}" for key in WORKFLOW_KEYS if key in (request.metadata or {}))]
 
 
-def _changeable(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
+def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
     """Read what is to be changed. Called before anything else is said of it, its revision least of all.
 
     Raises:
         NotFound: It does not exist, or not for this caller.
-        Forbidden: The caller may only read it.
     """
     entity = tx.entity(entity_id)
     if entity is None or not may_read(caller, entity.visibility):
         raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
-    require_writable(caller, entity)
     return entity
 
 
@@ -171,7 +171,8 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
     def write() -> None:
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            entity = _changeable(tx, caller, request.entity_id)
+            entity = _present(tx, caller, request.entity_id)
+            require_deletable(caller, entity)
             if entity.source_id is not None:
                 tx.outdate_document(entity.id)
             deleted = tx.delete_entity(request.entity_id, expected_revision=request.expected_revision)

@@ -14,7 +14,7 @@ from tools.app import App
 from tools.deeds import deed
 from tools.mail import Letter
 from tools.operation import Call, Nothing, Operation, Request, Result, Route
-from tools.threads import in_thread
+from tools.threads import in_turn
 
 LIFETIME = timedelta(minutes=60)
 ANSWER = "If the address belongs to an account, a mail with further instructions is on its way."
@@ -87,7 +87,7 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
         audit = deed(call, "user.password_reset", app.accounts.home_of(user.id), user.id)
         return app.ledger.reset_password(stored, password_hash, replace(audit, actor_id=user.id))
 
-    user = await in_thread(reset)
+    user = await in_turn(app.password_turns, reset)
     await app.events.renew_user(user.id)
     return Nothing()
 

@@ -78,8 +78,9 @@ def _give(
     app: App, call: Call, request: AddProjectMemberRequest | ChangeProjectMemberRequest, action: str, give: Give
 ) -> ProjectMember:
     """Give a role in a project by one of the ledger's ways, and return the member as it is then. Blocks."""
-    _require_manager(app, call, request.project_id)
     organization_id = call.caller.organization_id
+    require_project_manager(call.caller, request.project_id)
+    require_live_project(app, organization_id, request.project_id)
     details: JsonObject = {"user_id": request.user_id, "role": request.role}
     audit = deed(call, action, organization_id, request.project_id, details)
     give(organization_id, request.project_id, request.user_id, request.role, audit)
@@ -91,18 +92,15 @@ def _found(app: App, call: Call, request: ProjectMemberRequest) -> ProjectMember
     return next(member for member in members if member.user.id == request.user_id)
 
 
-def _require_manager(app: App, call: Call, project_id: str) -> None:
-    require_project_manager(call.caller, project_id)
-    require_live_project(app, call.caller.organization_id, project_id)
-
-
 async def list_project_members(app: App, call: Call, request: ProjectRequest) -> ProjectMembersView:
-    """List who has a role of its own in a project: its owner, then the members in the order of joining."""
+    """List who has a role of its own in a project: its owner, then the members in the order of joining.
+
+    Roles outlive the project, as its records do: those in a deleted one are listed and taken away, too.
+    """
 
     def read() -> list[ProjectMember]:
         if request.project_id not in call.caller.project_roles:
             raise no_project(request.project_id)
-        require_live_project(app, call.caller.organization_id, request.project_id)
         return app.ledger.project_members.of_project(call.caller.organization_id, request.project_id)
 
     members = [_view(member) for member in await in_thread(read)]
@@ -128,7 +126,7 @@ async def remove_project_member(app: App, call: Call, request: ProjectMemberRequ
     """Take a member's role in a project away; its maintainers and owners may. Its creator stays its owner."""
 
     def write() -> ProjectRole:
-        _require_manager(app, call, request.project_id)
+        require_project_manager(call.caller, request.project_id)
         organization_id = call.caller.organization_id
         audit = deed(call, "project_member.remove", organization_id, request.project_id, {"user_id": request.user_id})
         return app.ledger.project_members.remove(organization_id, request.project_id, request.user_id, audit)

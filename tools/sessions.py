@@ -15,7 +15,7 @@ from tools.account import MeRequest, NewSecret, Secret, require_local_auth
 from tools.app import App
 from tools.deeds import deed
 from tools.operation import Call, Nothing, Operation, Request, Result, Route
-from tools.threads import in_thread
+from tools.threads import in_thread, in_turn
 
 
 class LogOutRequest(Request):
@@ -101,7 +101,7 @@ async def change_password(app: App, call: Call, request: PasswordRequest) -> Not
         audit = deed(call, "user.password_change", app.accounts.home_of(user_id), user_id)
         replace_password(app.accounts, call.caller, request.current_password, request.new_password, audit)
 
-    await in_thread(replace)
+    await in_turn(app.password_turns, replace)
     await app.events.renew_user(call.caller.user_id)
     return Nothing()
 

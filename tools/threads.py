@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+import anyio
 import anyio.to_thread
 
 P = ParamSpec("P")
@@ -13,3 +14,11 @@ T = TypeVar("T")
 async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a blocking function in a worker thread and await its answer."""
     return await anyio.to_thread.run_sync(partial(function, *args, **kwargs))
+
+
+async def in_turn(turns: anyio.CapacityLimiter, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function that takes long in a worker thread, as many at once as there are turns.
+
+    Whoever waits for a turn keeps no thread from what is quick.
+    """
+    return await anyio.to_thread.run_sync(partial(function, *args, **kwargs), limiter=turns)

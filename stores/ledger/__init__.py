@@ -4,6 +4,7 @@ from stores.ledger.account_rows import SLUG_LENGTH, check_slug
 from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
 from stores.ledger.documents import ChunkPlace
+from stores.ledger.encoding import address_key
 from stores.ledger.feed import Snapshot
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
@@ -11,8 +12,8 @@ from stores.ledger.identities import greater_role
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
 from stores.ledger.listing import EntityQuery, SortKey
-from stores.ledger.members import Permit
 from stores.ledger.organizations import DeletionListener
+from stores.ledger.permits import Permit
 from stores.ledger.relations import STATED, SUPERSEDES, RelationDraft, between
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Standing
@@ -53,6 +54,7 @@ __all__ = [
     "Standing",
     "TokenPair",
     "Transaction",
+    "address_key",
     "between",
     "check_slug",
     "greater_role",

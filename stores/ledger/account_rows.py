@@ -7,10 +7,10 @@ from typing import Any
 from stores.errors import ValidationFailed
 from stores.ledger.account_tables import organizations, sessions, users
 from stores.ledger.encoding import (
+    address_key,
     check_id,
     check_keys,
     check_text,
-    fold,
     from_micros,
     optional_instant,
     optional_micros,
@@ -78,12 +78,12 @@ def user_values(user: User) -> Values:
         ValidationFailed: A text cannot be stored.
     """
     check_id(user.id)
-    check_keys((fold(user.email),))
+    check_keys((address_key(user.email),))
     check_text((user.email, user.name, user.avatar_url, user.bio))
     return {
         "id": user.id,
         "email": user.email,
-        "email_key": fold(user.email),
+        "email_key": address_key(user.email),
         "name": user.name,
         "password_hash": user.password_hash,
         "is_admin": user.is_admin,

@@ -11,7 +11,7 @@ from stores.ledger import schema
 from stores.ledger.account_rows import USER_COLUMNS, organization_values, to_user, user_values
 from stores.ledger.account_tables import password_resets
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.encoding import dump_json, fold, load_object, to_micros
+from stores.ledger.encoding import address_key, dump_json, load_object, to_micros
 from stores.ledger.links import insert_link
 from stores.ledger.sessions import end_sign_ins
 from stores.ledger.store import Store, clashing
@@ -55,7 +55,7 @@ class Accounts(Store):
         """
         with self._database.write() as connection:
             connection.execute(lock_accounts)
-            if connection.execute(_by_email, {"email": fold(user.email)}).first() is not None:
+            if connection.execute(_by_email, {"email": address_key(user.email)}).first() is not None:
                 raise _email_taken()
             is_first = connection.execute(_some_user).first() is None
             values = user_values(user) | {"is_admin": user.is_admin or is_first}
@@ -79,7 +79,7 @@ class Accounts(Store):
 
     def user_by_email(self, email: str) -> User | None:
         """Return the user of an e-mail address, in whatever case it is written."""
-        row = self._first(_by_email, {"email": fold(email)})
+        row = self._first(_by_email, {"email": address_key(email)})
         return None if row is None else to_user(row)
 
     def user_by_codehost(self, codehost_id: int) -> User | None:
@@ -110,8 +110,8 @@ class Accounts(Store):
         with self._database.write() as connection:
             before = _locked_user(connection, user_id)
             after = _edited(before, edit(before))
-            if fold(after.email) != fold(before.email):
-                if connection.execute(_by_email, {"email": fold(after.email)}).first() is not None:
+            if address_key(after.email) != address_key(before.email):
+                if connection.execute(_by_email, {"email": address_key(after.email)}).first() is not None:
                     raise _email_taken()
                 connection.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
             with clashing("The e-mail or the code-host account belongs to another user."):
@@ -213,7 +213,7 @@ def _locked_user(connection: Connection, user_id: str) -> User:
 
 
 def _edited(before: User, after: User) -> User:
-    moved = fold(after.email) != fold(before.email)
+    moved = address_key(after.email) != address_key(before.email)
     verified_at = after.email_verified_at
     return replace(
         after,

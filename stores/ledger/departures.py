@@ -7,7 +7,8 @@ from stores.ledger import schema
 from stores.ledger.accounts import lock_accounts, require_other_admin
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import to_micros
-from stores.ledger.members import is_last_owner
+from stores.ledger.lapsing import revoke_unvouched
+from stores.ledger.members import is_home, is_last_owner
 from stores.ledger.organizations import Organizations, close_organization, lock_organization
 from stores.records import Organization
 
@@ -17,10 +18,9 @@ _of_user = (
     .where(_memberships.c.user_id == bindparam("user"))
     .order_by(_memberships.c.organization_id)
 )
-_oldest = (
+_other_member = (
     select(_memberships.c.user_id)
-    .where(_memberships.c.organization_id == bindparam("organization"))
-    .order_by(_memberships.c.created_at, _memberships.c.user_id)
+    .where(_memberships.c.organization_id == bindparam("organization"), _memberships.c.user_id != bindparam("user"))
     .limit(1)
 )
 _lock_user = select(schema.users.c.id).where(schema.users.c.id == bindparam("user")).with_for_update()
@@ -30,31 +30,37 @@ class Departures(Organizations):
     """Deletions of users."""
 
     def delete_user(self, user_id: str, audit: AuditDraft | None = None) -> list[str]:
-        """Delete a user; return the ids of the organizations that went along: the user's personal one.
+        """Delete a user; return the ids of the organizations that went along: those without another member.
+
+        Nobody could enter these any more, and whoever was made the last owner of one without being asked is not held.
 
         Sessions, keys, links, grants and memberships end at once. What the user wrote elsewhere stays, under the
         same principal id.
 
         Raises:
             NotFound: There is no such user.
-            Conflict: The user is the last owner of another organization, or the last admin of other users' server;
-                or was made a member of one more organization at this moment.
+            Conflict: The user's personal organization has other members, the user is the last owner of another one
+                that has, or the last admin of other users' server; or was made a member of one more organization at
+                this moment.
         """
         with self._database.write() as connection:
             connection.execute(lock_accounts)
             owned = self._lock_memberships(connection, user_id)
             require_other_admin(connection, user_id)
-            personal = [each.id for each in owned if each.is_personal and _is_of(connection, each, user_id)]
-            _require_successors(connection, [each for each in owned if each.id not in personal])
+            alone = [each.id for each in owned if _is_alone(connection, each, user_id)]
+            shared = [each for each in owned if each.id not in alone]
+            _require_empty_home(connection, shared, user_id)
+            _require_successors(connection, shared)
             now = self._clock()
-            for organization_id in personal:
+            for organization_id in alone:
                 close_organization(connection, to_micros(now), organization_id)
             for table in (schema.sessions, _memberships):
                 connection.execute(delete(table).where(table.c.user_id == user_id))
             connection.execute(delete(schema.users).where(schema.users.c.id == user_id))
+            revoke_unvouched(connection, to_micros(now), user_id)
             append_audit(connection, now, audit)
-        self._erase(personal)
-        return personal
+        self._erase(alone)
+        return alone
 
     def _lock_memberships(self, connection: Connection, user_id: str) -> list[Organization]:
         """Lock a user and the user's organizations; return those of which the user is an owner."""
@@ -69,9 +75,18 @@ class Departures(Organizations):
         return [locked[row.organization_id] for row in now_there if row.role == "owner"]
 
 
-def _is_of(connection: Connection, organization: Organization, user_id: str) -> bool:
-    """Tell whose personal organization it is: that of its first member, who may have made others its owners too."""
-    return connection.execute(_oldest, {"organization": organization.id}).scalar() == user_id
+def _is_alone(connection: Connection, organization: Organization, user_id: str) -> bool:
+    values = {"organization": organization.id, "user": user_id}
+    return connection.execute(_other_member, values).first() is None
+
+
+def _require_empty_home(connection: Connection, shared: list[Organization], user_id: str) -> None:
+    for each in shared:
+        if is_home(connection, each, user_id):
+            raise Conflict(
+                f"Your personal organization {each.name} has other members, and would go with your account.",
+                remediation="Remove its other members first: DELETE /api/orgs/{slug}/members/{user_id}.",
+            )
 
 
 def _require_successors(connection: Connection, owned: list[Organization]) -> None:
@@ -79,5 +94,5 @@ def _require_successors(connection: Connection, owned: list[Organization]) -> No
     if alone:
         raise Conflict(
             f"You are the last owner of {', '.join(alone)}.",
-            remediation="Make another member an owner, or delete the organization first.",
+            remediation="Make another member an owner, remove the other members, or delete the organization first.",
         )

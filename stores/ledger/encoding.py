@@ -5,6 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from string import ascii_lowercase, ascii_uppercase
 from typing import cast
 
 from pydantic import JsonValue
@@ -20,6 +21,7 @@ ID_BYTES = 400
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -113,6 +115,16 @@ def load_strings(text: str) -> tuple[str, ...]:
 def fold(text: str) -> str:
     """Return the text without case, so that equal-looking texts are equal."""
     return text.casefold() if text.isascii() else unicodedata.normalize("NFC", text.casefold())
+
+
+def address_key(email: str) -> str:
+    """Return what an e-mail address is compared by: itself, with ASCII letters in lower case.
+
+    Any wider rule makes two mailboxes one, and whoever reads one of them owns the other's account. Case folding takes
+    the long s for `s`, and `straße.de` for `strasse.de`, which belong to different people; NFC takes the Kelvin sign
+    for `K`.
+    """
+    return email.translate(_LOWER)
 
 
 def key_of(text: str | None) -> str:

@@ -9,11 +9,12 @@ from stores.errors import Conflict, InvalidRequest, NotFound
 from stores.ledger import schema
 from stores.ledger.account_tables import invitations
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.encoding import check_id, check_keys, check_text, fold, from_micros, to_micros
-from stores.ledger.members import Permit, ask_permit
+from stores.ledger.encoding import address_key, check_id, check_keys, check_text, from_micros, to_micros
+from stores.ledger.lapsing import vouched
 from stores.ledger.organizations import insert_membership, lock_organization
+from stores.ledger.permits import Permit, ask_permit
 from stores.ledger.store import TAKEN, Store, clashing
-from stores.records import Invitation
+from stores.records import Invitation, Role
 
 _invitations = invitations
 _columns = [
@@ -24,6 +25,7 @@ _pending = (
     _invitations.c.accepted_at.is_(None),
     _invitations.c.revoked_at.is_(None),
     _invitations.c.expires_at > bindparam("now"),
+    vouched,
 )
 _pending_of = (
     select(*_columns)
@@ -62,14 +64,14 @@ class Invitations(Store):
         values = _values(invitation, token_hash)
         with self._database.write() as connection:
             lock_organization(connection, invitation.organization_id)
-            ask_permit(connection, invitation.organization_id, permit, None)
-            wanted = {"email": fold(invitation.email), "organization": invitation.organization_id}
+            ask_permit(connection, invitation.organization_id, permit)
+            wanted = {"email": address_key(invitation.email), "organization": invitation.organization_id}
             if connection.execute(_member_of_email, wanted).first() is not None:
                 raise Conflict(f"{invitation.email} is a member of the organization already.", remediation=TAKEN)
             now = self._clock()
             earlier = update(_invitations).where(
                 _invitations.c.organization_id == invitation.organization_id,
-                _invitations.c.email_key == fold(invitation.email),
+                _invitations.c.email_key == address_key(invitation.email),
                 _invitations.c.accepted_at.is_(None),
                 _invitations.c.revoked_at.is_(None),
             )
@@ -79,7 +81,7 @@ class Invitations(Store):
             append_audit(connection, now, audit)
 
     def pending(self, organization_id: str) -> list[Invitation]:
-        """Return what was neither accepted nor revoked and has not expired, the newest first."""
+        """Return what still holds, the newest first: not accepted, revoked or expired, and its role may be given."""
         values = {"organization": organization_id, "now": to_micros(self._clock())}
         return [_to_invitation(row) for row in self._all(_pending_of, values)]
 
@@ -88,27 +90,41 @@ class Invitations(Store):
         row = self._first(_by_token, {"token": token_hash, "now": to_micros(self._clock())})
         return None if row is None else _to_invitation(row)
 
-    def revoke(self, organization_id: str, invitation_id: str, audit: AuditDraft | None = None) -> None:
+    def revoke(
+        self,
+        organization_id: str,
+        invitation_id: str,
+        audit: AuditDraft | None = None,
+        *,
+        permit: Permit | None = None,
+    ) -> None:
         """Withdraw an invitation.
 
         Raises:
             NotFound: The organization has no such pending invitation.
+            EngrainError: What `permit` refuses with.
         """
         with self._database.write() as connection:
+            lock_organization(connection, organization_id)
             now = self._clock()
-            statement = update(_invitations).where(
-                _invitations.c.organization_id == organization_id, _invitations.c.id == invitation_id, *_pending
-            )
-            values = {"now": to_micros(now)}
-            if connection.execute(statement.values(revoked_at=to_micros(now)), values).rowcount == 0:
-                raise NotFound("There is no such pending invitation.")
+            which = (_invitations.c.organization_id == organization_id, _invitations.c.id == invitation_id)
+            found = select(_invitations.c.role).where(*which, *_pending)
+            role: Role | None = connection.execute(found, {"now": to_micros(now)}).scalar()
+            if role is None:
+                raise NotFound(
+                    "There is no such pending invitation.",
+                    remediation="List them with GET /api/orgs/{slug}/invitations and use an id.",
+                )
+            ask_permit(connection, organization_id, permit, role)
+            connection.execute(update(_invitations).where(*which).values(revoked_at=to_micros(now)))
             append_audit(connection, now, audit)
 
     def accept(self, token_hash: str, user_id: str, audit: AuditDraft | None = None) -> Invitation:
         """Spend an invitation: make the user a member. Of two that try at once, one succeeds.
 
         Raises:
-            InvalidRequest: The token is unknown, spent, revoked or expired, or the invitation is for another address.
+            InvalidRequest: The token is unknown, spent, revoked or expired, the invitation is for another address, or
+                whoever made it may not give its role any more.
             NotFound: There is no such user.
             Conflict: The user is a member already; the invitation stays.
         """
@@ -119,7 +135,7 @@ class Invitations(Store):
             found = connection.execute(email).scalar()
             if found is None:
                 raise NotFound(f"User {user_id} does not exist.")
-            if found != fold(invitation.email):
+            if found != address_key(invitation.email):
                 raise InvalidRequest(
                     "The invitation is for another e-mail address.",
                     remediation="Log in with the address that the invitation was sent to.",
@@ -145,14 +161,14 @@ def _spend(connection: Connection, now: int, token_hash: str) -> Invitation:
 def _values(invitation: Invitation, token_hash: str) -> dict[str, Any]:
     check_id(invitation.id)
     check_id(token_hash)
-    check_keys((fold(invitation.email), invitation.invited_by))
+    check_keys((address_key(invitation.email), invitation.invited_by))
     check_text((invitation.email,))
     return {
         "id": invitation.id,
         "organization_id": invitation.organization_id,
         "token_hash": token_hash,
         "email": invitation.email,
-        "email_key": fold(invitation.email),
+        "email_key": address_key(invitation.email),
         "role": invitation.role,
         "invited_by": invitation.invited_by,
         "created_at": to_micros(invitation.created_at),

@@ -9,7 +9,7 @@ from stores.errors import Conflict, NotFound
 from stores.ledger.account_rows import USER_COLUMNS, to_user
 from stores.ledger.account_tables import api_keys, external_identities, password_resets, users
 from stores.ledger.audit import AuditDraft, append_audit
-from stores.ledger.encoding import check_id, check_text, fold, from_micros, to_micros
+from stores.ledger.encoding import address_key, check_id, check_text, from_micros, to_micros
 from stores.ledger.sessions import end_sign_ins
 from stores.ledger.store import Store, clashing
 from stores.records import ExternalIdentity, User
@@ -102,7 +102,7 @@ def insert_link(connection: Connection, link: ExternalIdentity) -> None:
 
 
 def _reclaim(connection: Connection, now: int, user: User, link: ExternalIdentity) -> None:
-    if fold(user.email) != fold(link.email or ""):
+    if address_key(user.email) != address_key(link.email or ""):
         # Changed since the caller looked the user up by it: the provider vouches for another address.
         raise Conflict("The account has another e-mail address now.", remediation="Sign in again.")
     if user.email_verified_at is not None:

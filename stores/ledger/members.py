@@ -1,8 +1,5 @@
 """Members: who belongs to an organization in which role. An organization never loses its last owner by a person."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
 from stores.errors import Conflict, NotFound
@@ -11,17 +8,18 @@ from stores.ledger.account_rows import USER_COLUMNS, USER_WIDTH, to_user
 from stores.ledger.account_tables import api_keys
 from stores.ledger.audit import AuditDraft, append_audit, detailed
 from stores.ledger.encoding import from_micros, to_micros
+from stores.ledger.lapsing import revoke_invitations_to, revoke_unvouched
 from stores.ledger.organizations import insert_membership, lock_organization
+from stores.ledger.permits import Permit, ask_permit, role_in
 from stores.ledger.sessions import end_sign_ins
 from stores.ledger.store import Cells, Store
-from stores.records import Member, Role
+from stores.records import Member, Organization, Role
 
 _memberships = schema.memberships
 _membership = (
     _memberships.c.organization_id == bindparam("of_organization"),
     _memberships.c.user_id == bindparam("of_user"),
 )
-_role = select(_memberships.c.role).where(*_membership)
 _owners = (
     select(func.count())
     .select_from(_memberships)
@@ -33,16 +31,13 @@ _members = (
     .where(_memberships.c.organization_id == bindparam("of_organization"))
     .order_by(_memberships.c.created_at, _memberships.c.user_id)
 )
+_oldest = (
+    select(_memberships.c.user_id)
+    .where(_memberships.c.organization_id == bindparam("of_organization"))
+    .order_by(_memberships.c.created_at, _memberships.c.user_id)
+    .limit(1)
+)
 _member = _members.where(_memberships.c.user_id == bindparam("of_user"))
-
-
-@dataclass(frozen=True, slots=True)
-class Permit:
-    """Whether somebody may do a deed to a member: asked in its transaction, where no role changes any more."""
-
-    actor_id: str
-    check: Callable[[Role | None, Role | None], None]
-    """Called with the roles of the actor and of the member as they are; raises to refuse, and nothing is written."""
 
 
 class Members(Store):
@@ -75,7 +70,7 @@ class Members(Store):
         """
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
-            ask_permit(connection, organization_id, permit, None)
+            ask_permit(connection, organization_id, permit)
             now = self._clock()
             insert_membership(connection, to_micros(now), user_id, organization_id, role)
             append_audit(connection, now, audit)
@@ -95,17 +90,18 @@ class Members(Store):
 
         Raises:
             NotFound: There is no such organization or member.
-            Conflict: It is the last owner.
+            Conflict: It is the last owner, or whose personal organization it is.
             EngrainError: What `permit` refuses with.
         """
         with self._database.write() as connection:
-            lock_organization(connection, organization_id)
+            organization = lock_organization(connection, organization_id)
             before = _locked_role(connection, organization_id, user_id)
             ask_permit(connection, organization_id, permit, before)
             if before == "owner" and role != "owner":
-                _require_other_owner(connection, organization_id)
-            _update_role(connection, organization_id, user_id, role)
-            append_audit(connection, self._clock(), detailed(audit, {"from": before}))
+                _require_dispensable(connection, organization, user_id)
+            now = self._clock()
+            _update_role(connection, to_micros(now), organization_id, user_id, role)
+            append_audit(connection, now, detailed(audit, {"from": before}))
             return before
 
     def put_member(
@@ -122,13 +118,13 @@ class Members(Store):
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
             now = self._clock()
-            before: Role | None = connection.execute(_role, _values(organization_id, user_id)).scalar()
+            before = role_in(connection, organization_id, user_id)
             if before == role:
                 return before
             if before is None:
                 insert_membership(connection, to_micros(now), user_id, organization_id, role)
             else:
-                _update_role(connection, organization_id, user_id, role)
+                _update_role(connection, to_micros(now), organization_id, user_id, role)
             append_audit(connection, now, audit)
             return before
 
@@ -137,19 +133,23 @@ class Members(Store):
     ) -> Role:
         """End a membership and return its role: project roles, teams, sign-ins and API keys of it end at once.
 
+        So do pending invitations, both those that the member made and those to the member's address.
+
         Raises:
             NotFound: There is no such organization or member.
-            Conflict: It is the last owner.
+            Conflict: It is the last owner, or whose personal organization it is.
             EngrainError: What `permit` refuses with.
         """
         with self._database.write() as connection:
-            lock_organization(connection, organization_id)
+            organization = lock_organization(connection, organization_id)
             before = _locked_role(connection, organization_id, user_id)
             ask_permit(connection, organization_id, permit, before)
             if before == "owner":
-                _require_other_owner(connection, organization_id)
+                _require_dispensable(connection, organization, user_id)
             now = self._clock()
             connection.execute(delete(_memberships).where(*_membership), _values(organization_id, user_id))
+            revoke_invitations_to(connection, to_micros(now), organization_id, user_id)
+            revoke_unvouched(connection, to_micros(now), user_id)
             end_sign_ins(connection, to_micros(now), user_id, organization_id=organization_id)
             keys = update(api_keys).where(
                 api_keys.c.organization_id == organization_id,
@@ -166,26 +166,36 @@ def is_last_owner(connection: Connection, organization_id: str) -> bool:
     return connection.execute(_owners, {"of_organization": organization_id}).scalar_one() < 2
 
 
-def ask_permit(connection: Connection, organization_id: str, permit: Permit | None, before: Role | None) -> None:
-    """Let a permit refuse, in the transaction of a locked organization; None refuses nothing."""
-    if permit is not None:
-        permit.check(connection.execute(_role, _values(organization_id, permit.actor_id)).scalar(), before)
+def is_home(connection: Connection, organization: Organization, user_id: str) -> bool:
+    """Tell whether a locked organization is a user's personal one: its first member's, who never leaves it."""
+    values = {"of_organization": organization.id}
+    return organization.is_personal and connection.execute(_oldest, values).scalar() == user_id
 
 
-def _require_other_owner(connection: Connection, organization_id: str) -> None:
-    if is_last_owner(connection, organization_id):
-        raise Conflict("The last owner of an organization stays.", remediation="Make another member an owner first.")
+def _require_dispensable(connection: Connection, organization: Organization, user_id: str) -> None:
+    if is_home(connection, organization, user_id):
+        # It is where the user signs in when every other organization has gone.
+        raise Conflict(
+            "Whose personal organization it is stays its owner.",
+            remediation="Make another organization to share; this one lasts as long as its user's account.",
+        )
+    if is_last_owner(connection, organization.id):
+        raise Conflict(
+            "The last owner of an organization stays.",
+            remediation="Make another member an owner first, or delete the organization.",
+        )
 
 
 def _locked_role(connection: Connection, organization_id: str, user_id: str) -> Role:
-    role: Role | None = connection.execute(_role, _values(organization_id, user_id)).scalar()
+    role = role_in(connection, organization_id, user_id)
     if role is None:
         raise NotFound("There is no such member.")
     return role
 
 
-def _update_role(connection: Connection, organization_id: str, user_id: str, role: Role) -> None:
+def _update_role(connection: Connection, now: int, organization_id: str, user_id: str, role: Role) -> None:
     connection.execute(update(_memberships).where(*_membership).values(role=role), _values(organization_id, user_id))
+    revoke_unvouched(connection, now, user_id)
 
 
 def _values(organization_id: str, user_id: str) -> dict[str, str]:

@@ -11,6 +11,8 @@ from stores.ledger.account_rows import ORGANIZATION_COLUMNS, check_slug, organiz
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import check_text, to_micros
 from stores.ledger.engine import IN_CHUNK, Database
+from stores.ledger.lapsing import revoke_invitations_to
+from stores.ledger.permits import Permit, ask_permit
 from stores.ledger.rows import Values
 from stores.ledger.store import Store, clashing
 from stores.records import Organization, Role
@@ -91,6 +93,7 @@ class Organizations(Store):
         name: str | None = None,
         slug: str | None = None,
         audit: AuditDraft | None = None,
+        permit: Permit | None = None,
     ) -> Organization:
         """Give an organization another name, another slug, or both; return it.
 
@@ -98,6 +101,7 @@ class Organizations(Store):
             ValidationFailed: The slug has another shape than `check_slug` wants, or the name cannot be stored.
             NotFound: There is no such organization.
             Conflict: The slug is taken.
+            EngrainError: What `permit` refuses with.
         """
         changes: Values = {} if name is None else {"name": name}
         check_text((name,))
@@ -106,6 +110,7 @@ class Organizations(Store):
             changes["slug"] = slug
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
+            ask_permit(connection, organization_id, permit)
             if changes:
                 statement = update(_organizations).where(_organizations.c.id == organization_id).values(changes)
                 with clashing(f"The slug {slug} is taken."):
@@ -113,7 +118,9 @@ class Organizations(Store):
             append_audit(connection, self._clock(), audit)
             return to_organization(connection.execute(_organization, {"organization": organization_id}).one())
 
-    def delete_organization(self, organization_id: str, audit: AuditDraft | None = None) -> None:
+    def delete_organization(
+        self, organization_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
+    ) -> None:
         """Delete an organization: at once for everybody, then its content, in pages, so that others go on writing.
 
         Its own audit entries go along: what is to be remembered of it belongs to the server. An erasure that is
@@ -122,9 +129,12 @@ class Organizations(Store):
         Raises:
             NotFound: There is no such organization.
             Conflict: It is somebody's personal one.
+            EngrainError: What `permit` refuses with.
         """
         with self._database.write() as connection:
-            if lock_organization(connection, organization_id).is_personal:
+            organization = lock_organization(connection, organization_id)
+            ask_permit(connection, organization_id, permit)
+            if organization.is_personal:
                 raise Conflict(
                     "A personal organization lasts as long as its user.", remediation="Delete the account instead."
                 )
@@ -194,7 +204,7 @@ def close_organization(connection: Connection, now: int, organization_id: str) -
 
 
 def insert_membership(connection: Connection, now: int, user_id: str, organization_id: str, role: Role) -> None:
-    """Make a user a member of a locked or new organization.
+    """Make a user a member of a locked or new organization; what else invites the user's address there ends.
 
     Raises:
         NotFound: The user does not exist.
@@ -203,6 +213,7 @@ def insert_membership(connection: Connection, now: int, user_id: str, organizati
     values = {"user_id": user_id, "organization_id": organization_id, "role": role, "created_at": now}
     with clashing("The user is a member of the organization already.", "The user or the organization does not exist."):
         connection.execute(insert(schema.memberships), values)
+    revoke_invitations_to(connection, now, organization_id, user_id)
 
 
 def _delete_people(connection: Connection, organization_id: str) -> None:

@@ -1,10 +1,12 @@
 """Guessing passwords, accounts and names: it is slowed down, and wrong guesses tell nothing."""
 
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 
@@ -12,11 +14,13 @@ from auth.passwords import Passwords
 from rest_bridge.envelope import LimitReached
 from rest_bridge.rate_limits import FixedWindow
 from rest_bridge.server import Server, configuration
+from stores.errors import InvalidSetting
 from tests.people import PASSWORD, Person
 from tests.rest_bridge.harness import Person as Somebody
-from tests.rest_bridge.harness import listening, opened, settings_at, sign_up
-from tests.security.harness import CountingHasher, World, world_of
+from tests.rest_bridge.harness import listening, opened, serving, settings_at, sign_up
+from tests.security.harness import SOON, CountingHasher, World, world_of
 from tools.catalogue import OPERATIONS
+from tools.settings import read_settings
 from tools.threads import in_thread
 
 pytestmark = pytest.mark.anyio
@@ -330,3 +334,44 @@ async def test_a_forwarded_address_counts_from_a_trusted_proxy_only(
                 for number in range(11)
             ]
             assert 429 in {answer.status_code for answer in forged}, "what the proxy itself saw comes last"
+
+
+@pytest.mark.parametrize("proxies", ["proxy.example", "10.0.0.0/33", "10.0.0.1/8", "*", "10.0.0.1,somewhere"])
+def test_a_proxy_that_is_no_address_stops_the_start(proxies: str) -> None:
+    with pytest.raises(InvalidSetting, match="ENGRAIN_TRUSTED_PROXIES"):
+        read_settings({"ENGRAIN_TRUSTED_PROXIES": proxies})
+
+
+class HeldHasher(CountingHasher):
+    """Takes as long as a test wants."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = threading.Event()
+
+    def verify(self, hash: str | bytes, password: str | bytes) -> Any:
+        self.released.wait(SOON)
+        return super().verify(hash, password)
+
+
+async def test_guesses_that_wait_for_their_turn_hold_up_nobody_else(world: World, ada: Person) -> None:
+    hasher = HeldHasher()
+    accounts = replace(world.app.accounts, passwords=Passwords(hasher))
+    statuses = []
+
+    async def guess(port: int) -> None:
+        async with httpx2.AsyncClient(trust_env=False, timeout=2 * SOON) as http:
+            url, body = f"http://127.0.0.1:{port}{LOGIN}", {"email": NOBODY, "password": "wrong password"}
+            statuses.append((await http.post(url, json=body)).status_code)
+
+    async with serving(replace(world.app, accounts=accounts), OPERATIONS) as port, anyio.create_task_group() as tasks:
+        for _ in range(60):
+            tasks.start_soon(guess, port)
+        async with httpx2.AsyncClient(trust_env=False, timeout=SOON) as http:
+            headers = {"Authorization": f"Bearer {ada.token}"}
+            with anyio.fail_after(SOON):
+                for _ in range(10):
+                    answer = await http.get(f"http://127.0.0.1:{port}/api/entities", headers=headers)
+                    assert answer.status_code == 200
+        hasher.released.set()
+    assert statuses == [401] * 60

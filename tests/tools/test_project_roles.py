@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stores.errors import Forbidden, NotFound
-from stores.records import Team
+from stores.records import ProjectRole, Team
 from tests.people import Person
 from tools.threads import in_thread
 
@@ -23,7 +23,6 @@ async def test_members_read_an_open_project_and_its_contributors_write(owner: Pe
         ("add", {"title": "T", "content": "c", "project": project}),
         ("create_entity", {"name": "newer", "related_to": [f"supersedes:{made}"]}),
         ("update_entity", {"entity_id": made, "content": "changed"}),
-        ("update_entity", {"entity_id": project, "content": "changed"}),
         ("ingest_documents", {"source_id": source["source_id"], "documents": [page("b.md")]}),
         ("delete_entity", {"entity_id": made}),
     )
@@ -53,6 +52,57 @@ async def test_a_role_in_a_private_project_lets_its_holder_in(owner: Person, mem
     await in_thread(ledger.teams.add_member, owner.organization_id, "t1", member.user_id)
     await in_thread(ledger.teams.put_project, owner.organization_id, "t1", project, "project_contributor")
     assert (await member.call("create_entity", name="T", entity_type="task", metadata={"project_id": project}))["id"]
+
+
+@pytest.mark.parametrize("role", ["project_contributor", "project_maintainer"])
+async def test_a_project_is_changed_by_maintainers_and_deleted_by_owners(
+    owner: Person, member: Person, role: ProjectRole
+) -> None:
+    project = (await owner.call("create_entity", name="P", entity_type="project"))["id"]
+    add = owner.app.ledger.project_members.add
+    await in_thread(add, owner.organization_id, project, member.user_id, role)
+    fields: dict[str, Any] = {"entity_id": project, "name": "Q", "metadata": {"status": "archived"}}
+    if role == "project_contributor":
+        with pytest.raises(Forbidden, match="needs the role project_maintainer"):
+            await member.call("update_entity", **fields)
+        with pytest.raises(Forbidden, match="needs the role project_maintainer"):
+            await member.call("create_entity", name="newer", related_to=[f"supersedes:{project}"])
+    else:
+        assert (await member.call("update_entity", **fields))["name"] == "Q"
+    with pytest.raises(Forbidden, match="needs the role project_owner"):
+        await member.call("delete_entity", entity_id=project)
+    assert (await owner.call("get_entity", entity_id=project))["id"] == project
+    await owner.call("delete_entity", entity_id=project)
+
+
+async def test_the_creator_of_a_project_deletes_it_also_as_a_member(member: Person) -> None:
+    project = (await member.call("create_entity", name="P", entity_type="project"))["id"]
+    await member.call("update_entity", entity_id=project, name="Q")
+    await member.call("delete_entity", entity_id=project)
+
+
+async def test_roles_in_a_deleted_project_are_taken_away_and_no_new_ones_come(owner: Person, member: Person) -> None:
+    project = (await owner.call("create_entity", name="P", entity_type="project", metadata={"visibility": "private"}))[
+        "id"
+    ]
+    task = await owner.call("create_entity", name="T", entity_type="task", metadata={"project_id": project})
+    whose = {"project_id": project, "user_id": member.user_id}
+    await owner.call("add_project_member", **whose)
+    await owner.call("delete_entity", entity_id=project)
+    assert (await member.call("update_entity", entity_id=task["id"], name="U"))["name"] == "U"
+    listed = await owner.call("list_project_members", project_id=project)
+    assert [each["role"] for each in listed["members"]] == ["project_owner", "project_contributor"]
+    assert listed["can_manage"]
+    with pytest.raises(NotFound):
+        await owner.call("change_project_member", **whose, role="project_maintainer")
+    with pytest.raises(Forbidden):
+        await member.call("remove_project_member", **whose)
+    await owner.call("remove_project_member", **whose)
+    for operation, fields in (("get_entity", {"entity_id": task["id"]}), ("list_project_members", whose)):
+        with pytest.raises(NotFound):
+            await member.call(operation, **{key: fields[key] for key in fields if key != "user_id"})
+    with pytest.raises(NotFound):
+        await owner.call("add_project_member", **whose)
 
 
 def page(url: str) -> dict[str, str]:

@@ -5,10 +5,11 @@ import pytest
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import Ledger
-from stores.records import ApiKey, ExternalIdentity
+from stores.records import ApiKey, ExternalIdentity, Role
 from tests.stores.ledger.samples import (
     ANN,
     BOB,
+    DAYS_30,
     ORG,
     OTHER,
     SteppingClock,
@@ -49,10 +50,32 @@ def test_a_user_goes_with_the_personal_organization_and_leaves_what_others_share
 
 def test_the_last_owner_of_a_shared_organization_does_not_go(ledger: Ledger) -> None:
     ledger.create_organization(organization("shared", is_personal=False), BOB)
+    ledger.add_membership(ANN, "shared", "admin")
     with pytest.raises(Conflict, match="last owner of shared"):
         ledger.delete_user(BOB)
     assert ledger.identity(BOB, OTHER, None) is not None
-    ledger.add_membership(ANN, "shared", "owner")
+    ledger.put_member(ANN, "shared", "owner")
+    assert ledger.delete_user(BOB) == [OTHER]
+
+
+def test_what_a_user_is_alone_in_goes_along_and_holds_nobody(ledger: Ledger) -> None:
+    ledger.create_organization(organization("trap", is_personal=False), ANN)
+    ledger.add_membership(BOB, "trap", "owner")
+    ledger.remove_member("trap", ANN)
+    assert sorted(ledger.delete_user(BOB)) == [OTHER, "trap"]
+    assert [ledger.organization("trap"), ledger.organization(OTHER)] == [None, None]
+
+
+@pytest.mark.parametrize("role", ["owner", "viewer"])
+def test_a_personal_organization_is_not_taken_from_others_who_are_in_it(
+    ledger: Ledger, clock: SteppingClock, role: Role
+) -> None:
+    clock.now += DAYS_30
+    ledger.add_membership(ANN, OTHER, role)
+    with pytest.raises(Conflict, match="has other members"):
+        ledger.delete_user(BOB)
+    assert ledger.identity(ANN, OTHER, None) is not None
+    ledger.remove_member(OTHER, ANN)
     assert ledger.delete_user(BOB) == [OTHER]
 
 
@@ -79,6 +102,7 @@ def test_of_owners_who_delete_themselves_at_once_one_stays(ledger: Ledger, secon
     ledger.create_organization(organization("shared", is_personal=False), "u0")
     for number in (1, 2):
         ledger.add_membership(f"u{number}", "shared", "owner")
+    ledger.add_membership(ANN, "shared", "viewer")
 
     def go(number: int) -> bool:
         try:
@@ -89,7 +113,7 @@ def test_of_owners_who_delete_themselves_at_once_one_stays(ledger: Ledger, secon
 
     with ThreadPoolExecutor(3) as pool:
         assert sorted(pool.map(go, range(3))) == [False, True, True]
-    assert len(ledger.members("shared")) == 1
+    assert [each.role for each in ledger.members("shared")].count("owner") == 1
 
 
 def test_nothing_is_signed_in_for_a_user_who_is_gone(ledger: Ledger, clock: SteppingClock) -> None:

@@ -21,6 +21,7 @@ from tests.stores.ledger.samples import (
 )
 
 CAT = "user-cat"
+SHARED = "shared"
 
 
 @pytest.fixture
@@ -29,8 +30,16 @@ def bob(ledger: Ledger) -> str:
     return BOB
 
 
-def owners(ledger: Ledger) -> list[str]:
-    return [each.user.id for each in ledger.members(ORG) if each.role == "owner"]
+@pytest.fixture
+def shared(ledger: Ledger) -> str:
+    """An organization of Ann's that is nobody's personal one, with Bob as another owner."""
+    ledger.create_organization(organization(SHARED, is_personal=False), ANN)
+    ledger.add_membership(BOB, SHARED, "owner")
+    return SHARED
+
+
+def owners(ledger: Ledger, organization_id: str = ORG) -> list[str]:
+    return [each.user.id for each in ledger.members(organization_id) if each.role == "owner"]
 
 
 def test_a_membership_needs_both_sides_and_exists_once(ledger: Ledger) -> None:
@@ -65,28 +74,38 @@ def test_a_role_changes_at_once(ledger: Ledger, bob: str) -> None:
         ledger.set_member_role("nowhere", BOB, "admin")
 
 
-def test_the_last_owner_stays(ledger: Ledger, bob: str) -> None:
+def test_the_last_owner_stays(ledger: Ledger, shared: str) -> None:
+    ledger.set_member_role(shared, BOB, "admin")
     with pytest.raises(Conflict, match="last owner"):
-        ledger.set_member_role(ORG, ANN, "admin")
+        ledger.set_member_role(shared, ANN, "admin")
     with pytest.raises(Conflict, match="last owner"):
-        ledger.remove_member(ORG, ANN)
-    assert ledger.set_member_role(ORG, ANN, "owner") == "owner"
-    assert owners(ledger) == [ANN]
+        ledger.remove_member(shared, ANN)
+    assert ledger.set_member_role(shared, ANN, "owner") == "owner"
+    assert owners(ledger, shared) == [ANN]
+
+
+def test_nobody_is_put_out_of_the_own_personal_organization(ledger: Ledger) -> None:
+    ledger.add_membership(BOB, ORG, "owner")
+    with pytest.raises(Conflict, match="personal"):
+        ledger.set_member_role(ORG, ANN, "member", deed("x"))
+    with pytest.raises(Conflict, match="personal"):
+        ledger.remove_member(ORG, ANN, deed("x"))
+    home = ledger.default_organization(ANN)
+    assert (owners(ledger), home and home.id, actions(ledger)) == ([ANN, BOB], ORG, [])
+    assert ledger.remove_member(ORG, BOB) == "owner"
 
 
 @pytest.mark.parametrize(
     "leave",
     [
-        lambda ledger, user_id: ledger.set_member_role(ORG, user_id, "member"),
-        lambda ledger, user_id: ledger.remove_member(ORG, user_id),
+        lambda ledger, user_id: ledger.set_member_role(SHARED, user_id, "member"),
+        lambda ledger, user_id: ledger.remove_member(SHARED, user_id),
     ],
     ids=["stepping down", "leaving"],
 )
 def test_of_owners_who_go_at_once_one_stays(
-    ledger: Ledger, second: Ledger, leave: Callable[[Ledger, str], object]
+    ledger: Ledger, second: Ledger, shared: str, leave: Callable[[Ledger, str], object]
 ) -> None:
-    ledger.add_membership(BOB, ORG, "owner")
-
     def go(place: int) -> bool:
         try:
             leave((ledger, second)[place], (ANN, BOB)[place])
@@ -97,9 +116,9 @@ def test_of_owners_who_go_at_once_one_stays(
     for _ in range(5):
         with ThreadPoolExecutor(2) as pool:
             assert sorted(pool.map(go, (0, 1))) == [False, True]
-        assert len(owners(ledger)) == 1
+        assert len(owners(ledger, shared)) == 1
         for user_id in (ANN, BOB):
-            ledger.put_member(user_id, ORG, "owner")
+            ledger.put_member(user_id, SHARED, "owner")
 
 
 def owners_only(actor: Role | None, before: Role | None) -> None:
@@ -133,13 +152,11 @@ def test_a_permit_is_asked_with_the_roles_of_the_moment_and_its_refusal_writes_n
     assert asked == [(None, before), ("member", before), ("owner", before)]
 
 
-def test_of_two_owners_who_demote_each_other_one_does(ledger: Ledger, second: Ledger) -> None:
-    ledger.add_membership(BOB, ORG, "owner")
-
+def test_of_two_owners_who_demote_each_other_one_does(ledger: Ledger, second: Ledger, shared: str) -> None:
     def demote(place: int) -> bool:
         actor, other = ((ANN, BOB), (BOB, ANN))[place]
         try:
-            (ledger, second)[place].set_member_role(ORG, other, "member", permit=Permit(actor, owners_only))
+            (ledger, second)[place].set_member_role(SHARED, other, "member", permit=Permit(actor, owners_only))
         except Forbidden:
             return False
         return True
@@ -147,9 +164,9 @@ def test_of_two_owners_who_demote_each_other_one_does(ledger: Ledger, second: Le
     for _ in range(5):
         with ThreadPoolExecutor(2) as pool:
             assert sorted(pool.map(demote, (0, 1))) == [False, True]
-        assert len(owners(ledger)) == 1
+        assert len(owners(ledger, shared)) == 1
         for user_id in (ANN, BOB):
-            ledger.put_member(user_id, ORG, "owner")
+            ledger.put_member(user_id, SHARED, "owner")
 
 
 def test_a_provider_has_the_last_word_on_roles(ledger: Ledger) -> None:

@@ -11,7 +11,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
 
-from stores.errors import InvalidSetting
+from stores.errors import InvalidRequest, InvalidSetting
 from stores.ledger import Ledger, schema
 from stores.ledger.engine import connect
 from stores.ledger.migrating import HEAD, SCRIPTS
@@ -33,12 +33,12 @@ INSERT INTO changes VALUES ('org-1', 1, 'entity', 'e1', 'create', 1, 'note', 'or
 """
 
 
-def build_first_version(connection: Connection) -> None:
+def build_version(connection: Connection, version: str, content: str) -> None:
     config = Config()
     config.set_main_option("script_location", str(SCRIPTS))
     config.attributes["connection"] = connection
-    command.upgrade(config, "0001")
-    for statement in FIRST_CONTENT.split(";"):
+    command.upgrade(config, version)
+    for statement in content.split(";"):
         connection.execute(text(statement))
 
 
@@ -73,7 +73,7 @@ def test_a_ledger_keeps_its_epoch_and_content_when_it_is_opened_again(url: str) 
 def test_a_ledger_of_the_first_version_is_upgraded_with_all_that_it_holds(url: str) -> None:
     database = connect(url)
     with database.write() as connection:
-        build_first_version(connection)
+        build_version(connection, "0001", FIRST_CONTENT)
     database.close()
 
     ledger = Ledger.open(url)
@@ -85,6 +85,42 @@ def test_a_ledger_of_the_first_version_is_upgraded_with_all_that_it_holds(url: s
     assert [access.project_id for access in ledger.access(ANN, ORG).projects] == ["p1"]
     create(ledger, draft("e2"))
     assert ledger.revisions(ORG) == {"e1": 1, "e2": 1}
+    ledger.close()
+
+
+SECOND_CONTENT = """
+INSERT INTO organizations VALUES ('org-1', 'Org', 'slug-1', TRUE, 1000000, 0, '', NULL);
+INSERT INTO users (id, email, email_key, name, is_admin, created_at) VALUES
+  ('user-long', '\u017fAM@ex.org', 'sam@ex.org', 'L', FALSE, 1000000),
+  ('user-sharp', 'Sam@stra\u00dfe.de', 'sam@strasse.de', 'S', FALSE, 1000000),
+  ('user-plain', 'Plain@Ex.org', 'plain@ex.org', 'P', FALSE, 1000000);
+INSERT INTO memberships VALUES ('user-plain', 'org-1', 'owner', 1000000);
+INSERT INTO invitations VALUES ('i1', 'org-1', 'token-1', 'mar\u212a@Ex.org', 'mark@ex.org', 'member', 'user-plain',
+  1000000, 9000000000000000, NULL, NULL);
+INSERT INTO invitations VALUES ('i2', 'org-1', 'token-2', 'Mark@Ex.org', 'mark@ex.org', 'member', 'user-plain',
+  1000000, 9000000000000000, NULL, NULL)
+"""
+
+
+def test_addresses_that_were_folded_are_compared_to_the_letter_after_an_upgrade(url: str) -> None:
+    database = connect(url)
+    with database.write() as connection:
+        build_version(connection, "0002", SECOND_CONTENT)
+    database.close()
+
+    ledger = Ledger.open(url)
+
+    found = {
+        email: user and user.id
+        for email in ("\u017fam@EX.org", "sam@ex.org", "sam@stra\u00dfe.de", "sam@strasse.de", "PLAIN@ex.org")
+        for user in [ledger.user_by_email(email)]
+    }
+    assert list(found.values()) == ["user-long", None, "user-sharp", None, "user-plain"]
+    for number, email in enumerate(["sam@ex.org", "sam@strasse.de", "mark@ex.org"]):
+        ledger.create_account(person(f"user-{number}", email=email), organization(f"org-of-{number}"))
+    with pytest.raises(InvalidRequest, match="another e-mail address"):
+        ledger.invitations.accept("token-1", "user-2")
+    assert ledger.invitations.accept("token-2", "user-2").id == "i2"
     ledger.close()
 
 
