@@ -84,7 +84,12 @@ def test_all_that_decides_about_a_caller_is_counted(ledger: Ledger, tmp_path: Pa
         for column in table.columns
         if (table.name, column.name) not in {("organizations", name) for name in HEAD_OF_FEED}
     }
-    assert {("memberships", "role"), ("sessions", "revoked_at"), ("api_keys", "key_hash"), ("oauth_tokens", "token_hash")} <= read
+    assert {
+        ("memberships", "role"),
+        ("sessions", "revoked_at"),
+        ("api_keys", "key_hash"),
+        ("oauth_tokens", "token_hash"),
+    } <= read
     assert read <= counted
     for table, column in sorted(read):
         assert _fires(tmp_path / "ledger.sqlite", table, column), (table, column)
