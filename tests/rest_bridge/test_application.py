@@ -96,14 +96,19 @@ def test_every_parameter_of_the_catalogue_is_described() -> None:
     assert not silent
 
 
-ENDING = ("create_organization", "log_out", "delete_me")
+ENDING = ("create_organization", "log_out", "delete_me", "end_session", "refresh")
 """What these do to the session that they are called with is their purpose: each call of them needs one of its own."""
+
+
+REFUSED = [400, 401, 403, 404, 409, 413, 415, 422, 431]
+"""By what a request that violates the document may be refused; 431 where an address does not fit into a head."""
 
 
 def fuzz(server: ServerProcess, folder: Path, *options: str, hooks: str = "") -> None:
     """Call the operations of a server with what fits its document and what does not, and compare the answers."""
     environ = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
     environ |= {"SCHEMATHESIS_HOOKS": hooks, "FUZZED_SERVER": server.address} if hooks else {}
+    (folder / "schemathesis.toml").write_text(f"checks.negative_data_rejection.expected-statuses = {REFUSED}\n")
     found = subprocess.run(
         [
             *(str(Path(sys.executable).with_name("schemathesis")), "run", f"{server.address}/api/openapi.json"),
@@ -137,10 +142,13 @@ def test_schemathesis_finds_no_difference_between_the_document_and_the_server(
     fuzzed: ServerProcess, tmp_path: Path
 ) -> None:
     signed_up = httpx2.post(f"{fuzzed.address}/api/auth/local/signup", json=ACCOUNT, trust_env=False)
+    bearer = f"Bearer {signed_up.json()['access_token']}"
     fuzz(
-        *(fuzzed, tmp_path, "--header", f"Authorization: Bearer {signed_up.json()['access_token']}"),
+        *(fuzzed, tmp_path, "--header", f"Authorization: {bearer}"),
         *("--exclude-operation-id-regex", f"^({'|'.join(ENDING)})$", "--max-examples", "10"),
     )
+    still = httpx2.get(f"{fuzzed.address}/api/auth/me", headers={"Authorization": bearer}, trust_env=False)
+    assert still.status_code == 200, "a call ended the session, and the rest was fuzzed without one"
 
 
 @pytest.mark.slow
