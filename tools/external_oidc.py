@@ -18,7 +18,7 @@ from auth.sign_out import end_session
 from stores.errors import AuthenticationRequired, Forbidden, NotFound
 from stores.ledger import AuditDraft
 from stores.records import JsonObject, Role
-from tools.announcements import MemberChange, announce_member
+from tools.announcements import MemberChange, announce_member, renew_account
 from tools.app import App
 from tools.external import (
     BACK_TO_LOG_IN,
@@ -147,7 +147,7 @@ async def _announce(app: App, signed: SignedIn, before: Role | None) -> None:
     if before != identity.role:
         change: MemberChange = "org_member_added" if before is None else "org_role_changed"
         await announce_member(app, identity.organization.id, identity.user.id, change, identity.role)
-    await app.events.renew_user(identity.user.id)
+    await renew_account(app, identity.user.id)
 
 
 async def _leave(app: App, call: Call, client: OidcClient, attempt: Attempt) -> Redirect:

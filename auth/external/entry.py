@@ -93,7 +93,7 @@ class Entrance:
             )
         link = ExternalIdentity(person.link_provider, person.subject, user.id, person.email, now)
         home = self.accounts.home_of(user.id)
-        return ledger.link_user(link, reclaim=True, audit=self._deed("user.link", home, user.id, user.id, details))
+        return ledger.link_user(link, vouched=True, audit=self._deed("user.link", home, user.id, user.id, details))
 
     def _create(self, person: Vouched, email: str, now: datetime) -> User:
         user_id, name = str(uuid.uuid4()), person.name or email.partition("@")[0]
