@@ -127,6 +127,7 @@ def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
 
 
 def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObject) -> Entity:
+    team_id = update.get("scope_key", entity.scope_key if entity.memory_scope == "team" else None)
     update = without_stamped(update)
     scope = update.pop("memory_scope", None)
     if entity.entity_type == "project":
@@ -141,7 +142,7 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
     if scope is None and project_id == entity.project_id:
         return changed
     require_scope_change(caller, entity)
-    visibility = _moved(caller, entity, scope, project_id)
+    visibility = _moved(caller, entity, scope, project_id, team_id)
     if project_id is not None and project_id != entity.project_id:
         require_live_project(app, caller.organization_id, project_id)
     return replace(
@@ -153,11 +154,13 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
     )
 
 
-def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None) -> Visibility:
-    """Where an entity is readable after a move: a private one stays its author's, any other follows its project."""
-    if scope is None and entity.memory_scope == "private":
-        scope = "private"
-    return writable_visibility(caller, scope, project_id, author_id=entity.principal_id)
+def _moved(
+    caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None, team_id: JsonValue
+) -> Visibility:
+    """Where an entity is readable after a move: what is its author's or a team's stays so, the rest follows."""
+    if scope is None and entity.memory_scope in ("private", "team"):
+        scope, team_id = entity.memory_scope, entity.scope_key
+    return writable_visibility(caller, scope, project_id, author_id=entity.principal_id, team_id=team_id)
 
 
 class DeleteEntityRequest(Request):

@@ -6,6 +6,7 @@ from pydantic import JsonValue
 
 from auth.policy import no_project, writable_visibility
 from auth.principal import Principal
+from stores.errors import InvalidRequest
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, ProjectAccess
 from tools.app import App
@@ -59,10 +60,17 @@ def project_scope(caller: Principal, scope: JsonValue, metadata: JsonObject) -> 
     """Take a memory scope for a project as what it means there: `private` hides it, the open ones show it.
 
     Raises:
+        InvalidRequest: The scope is a team's.
         Forbidden: The scope is not enabled, or the caller is no verified member of it.
         ValidationFailed: It is no memory scope.
     """
     if scope is None or scope == "project":
         return metadata
+    if scope == "team":
+        raise InvalidRequest(
+            "A project itself is in no team's scope.",
+            remediation="Make it `private` and give the team a role in it with POST /api/teams/{team_id}/projects.",
+            details={"field": "body.metadata.memory_scope"},
+        )
     writable_visibility(caller, scope, None)
     return {**metadata, "visibility": "private" if scope == "private" else "org"}

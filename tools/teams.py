@@ -9,9 +9,10 @@ from pydantic import Field, StringConstraints
 
 from auth.policy import ADMINS, require_whole, team_key
 from auth.principal import Principal
-from auth.rights import require_session
-from stores.errors import InvalidRequest, NotFound
-from stores.records import ProjectRole, Team
+from auth.rights import require_admin, require_session
+from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
+from stores.ledger import Permit
+from stores.records import ProjectRole, Role, Team
 from tools.account import MeRequest
 from tools.announcements import ProjectNews, announce_project_members
 from tools.app import App
@@ -82,6 +83,17 @@ def present_team(app: App, caller: Principal, team_id: str) -> Team:
             f"There is no team {team_id}.", remediation="List the teams with GET /api/teams and use one of their ids."
         )
     return team
+
+
+def permit_to_manage(call: Call) -> Permit:
+    """Ask again where no role changes any more: who was an admin a moment ago may not be one now."""
+
+    def check(actor: Role | None, _before: Role | None) -> None:
+        if actor is None:
+            raise AuthenticationRequired("The session has ended.")
+        require_admin(actor, "Managing teams")
+
+    return Permit(call.caller.user_id, check)
 
 
 def _view(caller: Principal, team: Team) -> TeamView:
@@ -156,7 +168,10 @@ async def update_team(app: App, call: Call, request: UpdateTeamRequest) -> TeamV
 
 
 async def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
-    """Delete a team; the roles in projects that its members had through it end at once. Admins may."""
+    """Delete a team; the roles in projects that its members had through it end at once. Admins may.
+
+    Records in the team's scope stay, and nobody can read them any more: move what is still needed before.
+    """
 
     def write() -> list[ProjectNews]:
         require_session(call.caller)
