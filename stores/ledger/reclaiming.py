@@ -17,7 +17,7 @@ from stores.ledger.account_tables import (
 )
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import to_micros
-from stores.ledger.leaving import end_membership, is_home_of
+from stores.ledger.members import end_membership, is_home
 from stores.ledger.organizations import lock_organization
 from stores.ledger.sessions import end_sign_ins
 from stores.records import User
@@ -48,7 +48,7 @@ def lock_account(connection: Connection, user_id: str) -> tuple[User, list[str]]
     row = connection.execute(_lock_user, {"user": user_id}).first()
     if row is None:
         return None
-    return to_user(row), [each.id for each in locked if is_home_of(connection, each, user_id)]
+    return to_user(row), [each.id for each in locked if is_home(connection, each, user_id)]
 
 
 def reclaim(
