@@ -21,7 +21,6 @@ from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 from rest_bridge.bodies import read_body
 from rest_bridge.mcp_discovery import challenge
 from rest_bridge.mcp_refusals import enveloping
-from stores.errors import Forbidden
 from tools.settings import Settings
 from tools.threads import in_thread
 
@@ -86,17 +85,10 @@ class McpMount:
         if credential is not None and credential.source == "cookie":
             # A page of another site can make a browser send the cookie, never the header.
             principal = credential = None
-        if principal is not None and "mcp" not in principal.scopes:
-            raise Forbidden(
-                "insufficient_api_scope: /mcp needs the scope mcp.",
-                remediation="Use a credential with the scope mcp.",
-                details={"actual": " ".join(sorted(principal.scopes)), "expected": "mcp"},
-            )
         if credential is None and self.settings.mcp_auth_mode == "off":
             principal = await in_thread(self.local_principal)
-        if principal is None:
-            refusal = credential.refusal if credential else None
-            await challenge(scope, self.settings, refusal.message if refusal else NO_TOKEN)(scope, receive, send)
+        if principal is None or "mcp" not in principal.scopes:
+            await challenge(scope, self.settings, _reason(principal, credential))(scope, receive, send)
             return
         scope[PRINCIPAL] = as_agent(principal)
         scope["user"] = session_owner(principal)
@@ -119,6 +111,12 @@ class McpMount:
             manager = self.managers.plain
             scope = _accepting_json(scope)
         await manager.handle_request(scope, _replaying(body, receive), send)
+
+
+def _reason(principal: Principal | None, credential: Credential | None) -> str:
+    if principal is not None:
+        return f"insufficient_api_scope: /mcp needs the scope mcp, not {' '.join(sorted(principal.scopes))}."
+    return credential.refusal.message if credential and credential.refusal else NO_TOKEN
 
 
 def as_agent(principal: Principal) -> Principal:
