@@ -88,7 +88,7 @@ async def oidc_callback(app: App, call: Call, request: OidcCallbackRequest) -> R
     """End the sign-in by an OpenID Connect provider: the account gets the role that the provider claims.
 
     The account is found by the provider's subject, linked by its verified address, or made. The session is one in the
-    provider's organization, and has no refresh token.
+    provider's organization, and has no refresh token. Whom the provider gives no role any more is no member any more.
     """
     client = _client(app, request.provider)
     attempt, held = await return_of(app, call, _name(client), request.state)
@@ -113,8 +113,22 @@ async def _admit(
     app: App, call: Call, client: OidcClient, attempt: Attempt, code: str
 ) -> tuple[SignedIn, Role | None] | None:
     claims = await client.claims(attempt, code, frozenset({"email", client.provider.role_claim}))
-    person, role = vouched(client.provider, claims), role_of(client.provider, claims)
+    person = vouched(client.provider, claims)
+    try:
+        role = role_of(client.provider, claims)
+    except Forbidden:
+        await _dismiss(app, call, client.provider, person)
+        raise
     return await in_thread(_enter, app, call, client, attempt, (person, role))
+
+
+async def _dismiss(app: App, call: Call, provider: OidcProvider, person: Vouched) -> None:
+    """End the membership that the provider gives no role in any more, and tell the organization."""
+    entrance = Entrance(app.accounts, provider.name, call.origin)
+    ended = await in_thread(entrance.dismiss, provider, person)
+    if ended is not None:
+        member, organization = ended
+        await announce_member(app, organization.id, member.user.id, "org_member_removed", member.role)
 
 
 def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> None:
