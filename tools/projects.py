@@ -20,7 +20,8 @@ def grant_project(tx: Transaction, entity: Entity) -> None:
     """Keep who may read a project beside its entity, because its tasks outlive it."""
     if entity.entity_type == "project":
         private = _is_private(entity)
-        tx.set_project_access(ProjectAccess(entity.id, "private" if private else "org", entity.principal_id))
+        access = ProjectAccess(entity.id, "private" if private else "org", entity.principal_id)
+        tx.set_project_access(access, keep_creator=entity.revision > 1)
 
 
 def remember_project(tx: Transaction, call: Call, action: ProjectDeed, entity: Entity, more: JsonObject | None) -> None:

@@ -16,6 +16,7 @@ from stores.ledger.store import Cells, Store
 from stores.records import Member, Organization, Role
 
 _memberships = schema.memberships
+_projects = schema.project_access
 _membership = (
     _memberships.c.organization_id == bindparam("of_organization"),
     _memberships.c.user_id == bindparam("of_user"),
@@ -133,7 +134,8 @@ class Members(Store):
     ) -> Role:
         """End a membership and return its role: project roles, teams, sign-ins and API keys of it end at once.
 
-        So do pending invitations, both those that the member made and those to the member's address.
+        So do pending invitations, both those that the member made and those to the member's address, and the
+        ownership of created projects: the organization's owners and admins have them from then on.
 
         Raises:
             NotFound: There is no such organization or member.
@@ -174,6 +176,8 @@ class Members(Store):
 def end_membership(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
     """End a membership of a locked organization with all that came of it."""
     connection.execute(delete(_memberships).where(*_membership), _values(organization_id, user_id))
+    created = (_projects.c.organization_id == organization_id, _projects.c.creator_id == user_id)
+    connection.execute(update(_projects).where(*created).values(creator_id=""))
     revoke_invitations_to(connection, now, organization_id, user_id)
     revoke_unvouched(connection, now, user_id)
     end_sign_ins(connection, now, user_id, organization_id=organization_id)
