@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -19,6 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 from auth.principal import SESSION_SCOPES, Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 from rest_bridge.bodies import read_body
+from rest_bridge.hosts import own_hosts, require_own_host
 from rest_bridge.mcp_discovery import challenge
 from rest_bridge.mcp_refusals import enveloping
 from tools.settings import Settings
@@ -27,7 +27,6 @@ from tools.threads import in_thread
 BODY_LIMIT = 8 * 1024 * 1024
 NO_TOKEN = "Send an access token or an API key as a bearer token."  # noqa: S105 - a sentence about one
 
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _SESSION_HEADER = "mcp-session-id"
 _VERSION_HEADER = "mcp-protocol-version"
 
@@ -80,6 +79,7 @@ class McpMount:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request of an MCP client."""
+        require_own_host(scope, self.settings)
         principal: Principal | None = scope.get(PRINCIPAL)
         credential: Credential | None = scope.get(CREDENTIAL)
         if credential is not None and credential.source == "cookie":
@@ -162,12 +162,9 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
 
 def transport_security(settings: Settings) -> TransportSecuritySettings:
     """Say which Host and Origin headers are ours, against DNS rebinding. `*` among the allowed hosts accepts any."""
-    if "*" in settings.allowed_hosts:
+    names = own_hosts(settings)
+    if names is None:
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    public = urlsplit(settings.base_url).netloc if settings.base_url else None
-    names = [*_LOOPBACK, *settings.allowed_hosts, *([public] if public else [])]
-    if settings.host not in ("0.0.0.0", "::"):  # noqa: S104  (compared with, not listened on)
-        names.append(f"[{settings.host}]" if ":" in settings.host else settings.host)
     hosts = [pattern for name in names for pattern in (name, f"{name}:*")]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[*origins, *settings.cors_origins])
