@@ -13,7 +13,7 @@ from stores.records import ORGANIZATION, Access, Entity, Identity, ProjectRole, 
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
 STAMPED = ("principal_id", "organization_id", "scope_key")
-"""Metadata keys that only the server writes."""
+"""Metadata keys that only the server writes. `scope_key` is read where `memory_scope` needs one."""
 
 ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
 
@@ -156,22 +156,31 @@ def no_project(project_id: str) -> NotFound:
 
 
 def writable_visibility(
-    principal: Principal, scope: JsonValue, project_id: str | None, *, author_id: str | None = None
+    principal: Principal,
+    scope: JsonValue,
+    project_id: str | None,
+    *,
+    author_id: str | None = None,
+    team_id: JsonValue = None,
 ) -> Visibility:
     """Resolve the scope that a write asks for; without one, the project's, else the organization's.
 
-    `private` is its author's, whoever asks for it; without an `author_id` the caller is the author.
+    `private` is its author's, whoever asks for it; without an `author_id` the caller is the author. `team` is of the
+    team with `team_id`, and only for those who are in it: owners and admins of the organization are not by their role.
 
     Raises:
         ValidationFailed: The scope is not one of the memory scopes.
-        InvalidRequest: `missing_scope_key`, scope `project` without a project.
+        InvalidRequest: `missing_scope_key`, scope `project` without a project, or `team` without a team.
         Forbidden: The scope is not enabled, or the caller is no verified member of it, or its API key is narrowed to
             projects and the record would not belong to one of them.
         NotFound: The project does not exist for this caller.
     """
     if project_id is not None:
         require_project(principal, project_id)
-    found = _asked_visibility(principal, scope, project_id, author_id or principal.user_id)
+    if scope == "team":
+        found = _team_visibility(principal, team_id)
+    else:
+        found = _asked_visibility(scope, project_id, author_id or principal.user_id)
     if principal.is_narrowed and found.key not in principal.visible:
         raise Forbidden(
             "This API key writes only records of the projects to which it is narrowed.",
@@ -180,7 +189,18 @@ def writable_visibility(
     return found
 
 
-def _asked_visibility(principal: Principal, scope: JsonValue, project_id: str | None, author_id: str) -> Visibility:
+def _team_visibility(principal: Principal, team_id: JsonValue) -> Visibility:
+    if not isinstance(team_id, str) or not team_id:
+        raise _no_scope_key()
+    if not may_read(principal, team_key(team_id)):
+        raise Forbidden(
+            f"unverified_membership: you are not in the team {team_id}.",
+            remediation="List the teams with GET /api/teams and name one whose is_member is true.",
+        )
+    return Visibility(team_key(team_id), "team", team_id)
+
+
+def _asked_visibility(scope: JsonValue, project_id: str | None, author_id: str) -> Visibility:
     if scope is None:
         scope = "organization" if project_id is None else "project"
     if scope == "organization":
@@ -189,9 +209,7 @@ def _asked_visibility(principal: Principal, scope: JsonValue, project_id: str | 
         return Visibility(private_key(author_id), "private", author_id)
     if scope == "project":
         if project_id is None:
-            raise InvalidRequest(
-                "missing_scope_key", code="missing_scope_key", remediation="Name the project in metadata.project_id."
-            )
+            raise _no_scope_key()
         return Visibility(project_key(project_id), "project", project_id)
     if scope not in MEMORY_SCOPES:
         raise ValidationFailed(
@@ -203,7 +221,15 @@ def _asked_visibility(principal: Principal, scope: JsonValue, project_id: str | 
     raise Forbidden(f"unverified_membership: you are no verified member of a {scope} scope.", remediation=_OTHER_SCOPE)
 
 
-_OTHER_SCOPE = "Use the scope `private`, `project` or `organization`."
+def _no_scope_key() -> InvalidRequest:
+    return InvalidRequest(
+        "missing_scope_key",
+        code="missing_scope_key",
+        remediation="Name the project in metadata.project_id, or the team in metadata.scope_key.",
+    )
+
+
+_OTHER_SCOPE = "Use the scope `private`, `team`, `project` or `organization`."
 
 
 def require_scope_change(principal: Principal, entity: Entity) -> None:

@@ -44,14 +44,14 @@ def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origi
 
 
 def change_password(accounts: Accounts, principal: Principal, current: str, new: str, audit: AuditDraft) -> None:
-    """Replace the caller's password and end every other sign-in of its account. Blocks.
+    """Replace the caller's password and end every sign-in of its account, this one too. Blocks.
 
     Raises:
         Forbidden: The caller did not sign in.
         InvalidRequest: `invalid_current_password`.
         ValidationFailed: The new password has another length than is accepted.
     """
-    session_id = require_session(principal)
+    require_session(principal)
     user = accounts.ledger.user(principal.user_id)
     if not accounts.passwords.verify(user.password_hash if user else None, current):
         accounts.ledger.audit.append(replace(audit, action="user.password_refuse"))
@@ -61,6 +61,4 @@ def change_password(accounts: Accounts, principal: Principal, current: str, new:
             remediation="Send the password that you log in with, or reset it by mail.",
             details={"field": "body.current_password"},
         )
-    accounts.ledger.set_password_hash(
-        principal.user_id, accounts.passwords.hash(new), keep_session=session_id, audit=audit
-    )
+    accounts.ledger.set_password_hash(principal.user_id, accounts.passwords.hash(new), audit)

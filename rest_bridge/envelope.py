@@ -48,6 +48,13 @@ class HeadTooLarge(EngrainError):
     default_remediation = "Send fewer or shorter headers; long text belongs in the body."
 
 
+class Misdirected(EngrainError):
+    """421: the request is for a host that this server is not."""
+
+    code = "api_error"
+    default_remediation = "Add the name to ENGRAIN_ALLOWED_HOSTS, or set ENGRAIN_BASE_URL to the public address."
+
+
 class LimitReached(RateLimited):
     """429 that knows when the next try is welcome."""
 
@@ -65,6 +72,7 @@ STATUSES: Mapping[type[EngrainError], int] = {
     Conflict: 409,
     PayloadTooLarge: 413,
     UnsupportedMediaType: 415,
+    Misdirected: 421,
     ValidationFailed: 422,
     RateLimited: 429,
     HeadTooLarge: 431,

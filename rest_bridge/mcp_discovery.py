@@ -8,6 +8,7 @@ from starlette.datastructures import URL
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from rest_bridge.hosts import require_own_host
 from stores.errors import AuthenticationRequired
 from tools.settings import Settings
 
@@ -50,6 +51,7 @@ class ResourceMetadata:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the document."""
+        require_own_host(scope, self.settings)
         address = base_url(scope, self.settings)
         document: Mapping[str, Any] = {
             "resource": address + MCP_PATH,

@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -19,16 +18,15 @@ from starlette.types import Message, Receive, Scope, Send
 from auth.principal import SESSION_SCOPES, Principal
 from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
 from rest_bridge.bodies import read_body
+from rest_bridge.hosts import own_hosts, require_own_host
 from rest_bridge.mcp_discovery import challenge
 from rest_bridge.mcp_refusals import enveloping
-from stores.errors import Forbidden
 from tools.settings import Settings
 from tools.threads import in_thread
 
 BODY_LIMIT = 8 * 1024 * 1024
 NO_TOKEN = "Send an access token or an API key as a bearer token."  # noqa: S105 - a sentence about one
 
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _SESSION_HEADER = "mcp-session-id"
 _VERSION_HEADER = "mcp-protocol-version"
 
@@ -81,22 +79,16 @@ class McpMount:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one HTTP request of an MCP client."""
+        require_own_host(scope, self.settings)
         principal: Principal | None = scope.get(PRINCIPAL)
         credential: Credential | None = scope.get(CREDENTIAL)
         if credential is not None and credential.source == "cookie":
             # A page of another site can make a browser send the cookie, never the header.
             principal = credential = None
-        if principal is not None and "mcp" not in principal.scopes:
-            raise Forbidden(
-                "insufficient_api_scope: /mcp needs the scope mcp.",
-                remediation="Use a credential with the scope mcp.",
-                details={"actual": " ".join(sorted(principal.scopes)), "expected": "mcp"},
-            )
         if credential is None and self.settings.mcp_auth_mode == "off":
             principal = await in_thread(self.local_principal)
-        if principal is None:
-            refusal = credential.refusal if credential else None
-            await challenge(scope, self.settings, refusal.message if refusal else NO_TOKEN)(scope, receive, send)
+        if principal is None or "mcp" not in principal.scopes:
+            await challenge(scope, self.settings, _reason(principal, credential))(scope, receive, send)
             return
         scope[PRINCIPAL] = as_agent(principal)
         scope["user"] = session_owner(principal)
@@ -119,6 +111,12 @@ class McpMount:
             manager = self.managers.plain
             scope = _accepting_json(scope)
         await manager.handle_request(scope, _replaying(body, receive), send)
+
+
+def _reason(principal: Principal | None, credential: Credential | None) -> str:
+    if principal is not None:
+        return f"insufficient_api_scope: /mcp needs the scope mcp, not {' '.join(sorted(principal.scopes))}."
+    return credential.refusal.message if credential and credential.refusal else NO_TOKEN
 
 
 def as_agent(principal: Principal) -> Principal:
@@ -164,12 +162,9 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
 
 def transport_security(settings: Settings) -> TransportSecuritySettings:
     """Say which Host and Origin headers are ours, against DNS rebinding. `*` among the allowed hosts accepts any."""
-    if "*" in settings.allowed_hosts:
+    names = own_hosts(settings)
+    if names is None:
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    public = urlsplit(settings.base_url).netloc if settings.base_url else None
-    names = [*_LOOPBACK, *settings.allowed_hosts, *([public] if public else [])]
-    if settings.host not in ("0.0.0.0", "::"):  # noqa: S104  (compared with, not listened on)
-        names.append(f"[{settings.host}]" if ":" in settings.host else settings.host)
     hosts = [pattern for name in names for pattern in (name, f"{name}:*")]
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[*origins, *settings.cors_origins])

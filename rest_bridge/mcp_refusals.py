@@ -6,6 +6,7 @@ from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
 from rest_bridge.envelope import refusal
+from rest_bridge.hosts import misdirected
 from stores.errors import EngrainError, Forbidden, InvalidRequest, MethodNotAllowed, PayloadTooLarge
 
 _SHOWN = 100
@@ -60,10 +61,6 @@ _REASONS: Mapping[int, Callable[[Scope], EngrainError]] = {
         remediation="Send `Accept: application/json, text/event-stream`.",
     ),
     413: lambda scope: PayloadTooLarge("The message is larger than what /mcp takes."),
-    421: lambda scope: EngrainError(
-        f"The Host header is {_shown(scope, 'host')}, which is no name of this server.",
-        code="api_error",
-        remediation="Add the name to ENGRAIN_ALLOWED_HOSTS, or set ENGRAIN_BASE_URL to the public address.",
-    ),
+    421: misdirected,
 }
 """The library's own refusals outside JSON-RPC, by status."""

@@ -229,6 +229,7 @@ class ProjectAccess:
     project_id: str
     visibility: Literal["org", "private"]
     creator_id: str
+    """Owns the project without a row; empty once the creator has left the organization."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,12 @@ class World:
     colleague: Person
     admin: Person
     stranger: Person
+    outsider: Person
+    """A member who is in no team."""
+    narrowed: Person
+    """The author, with an API key for one project."""
+    team_id: str
+    """Of the author and the colleague."""
 
     def run(self, function: Callable[..., Awaitable[Any]], *args: Any, **fields: Any) -> Any:
         async def call() -> Any:
@@ -107,12 +113,26 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
         async def other(name: str, role: Any) -> Person:
             return await person(app, name, of=author, role=role)
 
+        colleague = portal.call(other, "colleague", "member")
+
+        async def prepare() -> tuple[str, str]:
+            team_id = (await author.call("create_team", name="Core"))["id"]
+            for each in (author, colleague):
+                await author.call("add_team_member", team_id=team_id, user_id=each.user_id)
+            project = await author.call("create_entity", name="P", entity_type="project")
+            made = await author.call("create_api_key", name="k", scopes=["api:write"], project_ids=[project["id"]])
+            return team_id, made["api_key"]
+
+        team_id, key = portal.call(prepare)
         yield World(
             portal,
             author,
-            portal.call(other, "colleague", "member"),
+            colleague,
             portal.call(other, "admin", "admin"),
             portal.call(person, app, "stranger"),
+            portal.call(other, "outsider", "member"),
+            replace(author, signed=replace(author.signed, access_token=key)),
+            team_id,
         )
 
 
@@ -155,9 +175,33 @@ records = st.tuples(st.sampled_from(TYPES), st.lists(st.sampled_from(WORDS), min
 def test_a_private_record_shows_to_its_author_alone(
     world: World, record: tuple[str, list[str]], linked: bool, serial: int
 ) -> None:
-    kind, words = record
-    secret = f"secret{serial}x"
     readers = (world.colleague, world.admin, world.stranger)
+    query, hidden = hide(world, {"memory_scope": "private"}, readers, (*record, linked, serial))
+    assert hidden in hits(world, world.author, query)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(record=records, linked=st.booleans(), serial=st.integers(0, 10**9))
+def test_a_record_of_a_team_shows_to_its_members_alone(
+    world: World, record: tuple[str, list[str]], linked: bool, serial: int
+) -> None:
+    readers = (world.outsider, world.admin, world.stranger, world.narrowed)
+    scope = {"memory_scope": "team", "scope_key": world.team_id}
+    query, hidden = hide(world, scope, readers, (*record, linked, serial))
+    for member in (world.author, world.colleague):
+        assert hidden in hits(world, member, query)
+
+
+def hits(world: World, reader: Person, query: str) -> set[str]:
+    return {hit["id"] for hit in world.run(reader.call, "search", query=query, limit=50)["results"]}
+
+
+def hide(
+    world: World, scope: dict[str, str], readers: tuple[Person, ...], record: tuple[str, list[str], bool, int]
+) -> tuple[str, str]:
+    """Let the author store a record that these readers learn nothing of; gives the words that find it, and its id."""
+    kind, words, linked, serial = record
+    secret = f"secret{serial}x"
     public = world.run(world.author.call, "create_entity", name=" ".join(words), entity_type=kind, sync=True)
     query = f"{secret} {' '.join(words)}"
     before = [answers(world, reader, query, "entity_000000000000") for reader in readers]
@@ -167,7 +211,7 @@ def test_a_private_record_shows_to_its_author_alone(
         name=f"{secret} {' '.join(words)}",
         content=f"{secret} content",
         entity_type=kind,
-        metadata={"memory_scope": "private", "note": secret},
+        metadata={**scope, "note": secret},
         related_to=[public["id"]] if linked else None,
         sync=True,
     )
@@ -183,6 +227,7 @@ def test_a_private_record_shows_to_its_author_alone(
         assert refusals(world, reader, hidden["id"]) == refusals(world, reader, NOBODYS)
     found = world.run(world.author.call, "search", query=query, limit=50)
     assert hidden["id"] in {hit["id"] for hit in found["results"]}
+    return query, hidden["id"]
 
 
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

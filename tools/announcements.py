@@ -8,6 +8,7 @@ from auth.policy import project_key
 from stores.records import ORGANIZATION, JsonObject, ProjectRole, Role
 from tools.app import App
 from tools.events import Event
+from tools.threads import in_thread
 
 MemberChange = Literal["org_member_added", "org_role_changed", "org_member_removed"]
 ProjectChange = Literal["project_member_added", "project_role_changed", "project_member_removed"]
@@ -28,6 +29,14 @@ async def announce_member(app: App, organization_id: str, user_id: str, change: 
     """Tell everybody in an organization of a change of its members."""
     data: JsonObject = {"user_id": user_id, "change_type": change, "org_role": role}
     await app.events.announce(organization_id, [(Event("permission_changed", data, app.clock()), ORGANIZATION)])
+
+
+async def renew_account(app: App, user_id: str) -> None:
+    """Let what linking or a reset may have ended end for open subscriptions: the user's, and guests' at its home."""
+    await app.events.renew_user(user_id)
+    home = await in_thread(app.accounts.home_of, user_id)
+    if home is not None:
+        await app.events.renew(home)
 
 
 async def announce_project_members(app: App, organization_id: str, news: Iterable[ProjectNews]) -> None:

@@ -115,6 +115,7 @@ def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
 
 
 def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObject) -> Entity:
+    team_id = update.get("scope_key", entity.scope_key if entity.memory_scope == "team" else None)
     update = without_stamped(update)
     scope = update.pop("memory_scope", None)
     if entity.entity_type == "project":
@@ -129,7 +130,7 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
     if scope is None and project_id == entity.project_id:
         return changed
     require_scope_change(caller, entity)
-    visibility = _moved(caller, entity, scope, project_id)
+    visibility = _moved(caller, entity, scope, project_id, team_id)
     if project_id is not None and project_id != entity.project_id:
         require_live_project(app, caller.organization_id, project_id)
     return replace(
@@ -141,21 +142,23 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
     )
 
 
-def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None) -> Visibility:
-    """Where an entity is readable after a move: a private one stays its author's, any other follows its project.
+def _moved(
+    caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None, team_id: JsonValue
+) -> Visibility:
+    """Where an entity is readable after a move: what is its author's or a team's stays so, the rest follows.
 
     Raises:
         ValidationFailed: It leaves the project whose readers are its own, and nobody says who may read it then.
     """
-    if scope is None and entity.memory_scope == "private":
-        scope = "private"
+    if scope is None and entity.memory_scope in ("private", "team"):
+        scope, team_id = entity.memory_scope, entity.scope_key
     if scope is None and project_id is None and entity.memory_scope == "project":
         raise ValidationFailed(
             f"{entity.id} is readable as its project is; outside of it, memory_scope must say who may read it.",
             remediation="Send metadata.memory_scope, `private` or `organization`, together with the null.",
             details={"field": "body.metadata.memory_scope", "expected": "private or organization"},
         )
-    return writable_visibility(caller, scope, project_id, author_id=entity.principal_id)
+    return writable_visibility(caller, scope, project_id, author_id=entity.principal_id, team_id=team_id)
 
 
 class DeleteEntityRequest(Request):

@@ -64,7 +64,8 @@ class EntityFields(Request):
     tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
     metadata: JsonObject | None = Field(
         None,
-        description="Structured data. `project_id` puts it into a project, `memory_scope` sets who may read it.",
+        description="Structured data. `project_id` puts it into a project, `memory_scope` sets who may read it; "
+        "with `team`, `scope_key` is the id of a team that you are in.",
     )
     related_to: RelatedTo | None = Field(
         None, description="Ids to link to, each plain or with a relationship in front: `supersedes:<id>`."

@@ -13,6 +13,7 @@ from auth.external.entry import Entrance
 from auth.one_time import new_token
 from stores.errors import InvalidRequest, NotFound
 from stores.ledger.links import CODEHOST
+from tools.announcements import renew_account
 from tools.app import App
 from tools.operation import ACCESS_COOKIE, REFRESH_COOKIE, Call, Cookie, Operation, Redirect, Request, Route
 from tools.threads import in_thread
@@ -69,7 +70,7 @@ async def codehost_callback(app: App, call: Call, request: CallbackRequest) -> R
     enter = partial(entrance.by_codehost, person, signup_enabled=app.settings.signup_enabled)
     signed = await in_thread(enter)
     # Linking may have ended what somebody else had signed in.
-    await app.events.renew_user(signed.identity.user.id)
+    await renew_account(app, signed.identity.user.id)
     days = app.settings.refresh_token_expire_days
     refresh = Cookie(name=REFRESH_COOKIE, value=signed.refresh_token, lifetime_s=days * 86_400)
     return arrive(attempt, held, signed, refresh)

@@ -18,7 +18,7 @@ from auth.sign_out import end_session
 from stores.errors import AuthenticationRequired, Forbidden, NotFound
 from stores.ledger import AuditDraft
 from stores.records import JsonObject, Role
-from tools.announcements import MemberChange, announce_member
+from tools.announcements import MemberChange, announce_member, renew_account
 from tools.app import App
 from tools.external import (
     BACK_TO_LOG_IN,
@@ -88,7 +88,7 @@ async def oidc_callback(app: App, call: Call, request: OidcCallbackRequest) -> R
     """End the sign-in by an OpenID Connect provider: the account gets the role that the provider claims.
 
     The account is found by the provider's subject, linked by its verified address, or made. The session is one in the
-    provider's organization, and has no refresh token.
+    provider's organization, and has no refresh token. Whom the provider gives no role any more is no member any more.
     """
     client = _client(app, request.provider)
     attempt, held = await return_of(app, call, _name(client), request.state)
@@ -113,8 +113,22 @@ async def _admit(
     app: App, call: Call, client: OidcClient, attempt: Attempt, code: str
 ) -> tuple[SignedIn, Role | None] | None:
     claims = await client.claims(attempt, code, frozenset({"email", client.provider.role_claim}))
-    person, role = vouched(client.provider, claims), role_of(client.provider, claims)
+    person = vouched(client.provider, claims)
+    try:
+        role = role_of(client.provider, claims)
+    except Forbidden:
+        await _dismiss(app, call, client.provider, person)
+        raise
     return await in_thread(_enter, app, call, client, attempt, (person, role))
+
+
+async def _dismiss(app: App, call: Call, provider: OidcProvider, person: Vouched) -> None:
+    """End the membership that the provider gives no role in any more, and tell the organization."""
+    entrance = Entrance(app.accounts, provider.name, call.origin)
+    ended = await in_thread(entrance.dismiss, provider, person)
+    if ended is not None:
+        member, organization = ended
+        await announce_member(app, organization.id, member.user.id, "org_member_removed", member.role)
 
 
 def _note_refusal(app: App, call: Call, provider: OidcProvider, reason: str) -> None:
@@ -147,7 +161,7 @@ async def _announce(app: App, signed: SignedIn, before: Role | None) -> None:
     if before != identity.role:
         change: MemberChange = "org_member_added" if before is None else "org_role_changed"
         await announce_member(app, identity.organization.id, identity.user.id, change, identity.role)
-    await app.events.renew_user(identity.user.id)
+    await renew_account(app, identity.user.id)
 
 
 async def _leave(app: App, call: Call, client: OidcClient, attempt: Attempt) -> Redirect:

@@ -10,7 +10,6 @@ from auth.accounts import SignedIn, checked_email
 from auth.invitations import accept, require_invitation
 from auth.one_time import new_token
 from auth.rights import require_may_give, require_session
-from stores.errors import NotFound
 from stores.records import Invitation, JsonObject, Organization, Role
 from tools.account import Email, TokensView
 from tools.announcements import announce_member
@@ -178,15 +177,9 @@ async def revoke_invitation(app: App, call: Call, request: InvitationRequest) ->
     def write() -> None:
         organization, role = membership(app, call.caller, request.org_slug)
         require_may_give(role)
-        pending = {each.id: each for each in app.ledger.invitations.pending(organization.id)}
-        if (found := pending.get(request.invitation_id)) is None:
-            raise NotFound(
-                "There is no such pending invitation.",
-                remediation="List them with GET /api/orgs/{slug}/invitations and use an id.",
-            )
-        require_may_give(role, found.role)
-        audit = deed(call, "invitation.revoke", organization.id, found.id)
-        app.ledger.invitations.revoke(organization.id, found.id, audit)
+        audit = deed(call, "invitation.revoke", organization.id, request.invitation_id)
+        permit = permit_to_give(call, request)
+        app.ledger.invitations.revoke(organization.id, request.invitation_id, audit, permit=permit)
 
     await in_thread(write)
     return DoneView()

@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
@@ -111,6 +112,17 @@ def permit_to_give(call: Call, request: OrganizationRequest, *given: Role) -> Pe
     return Permit(call.caller.user_id, check)
 
 
+def permit_to(call: Call, request: OrganizationRequest, require: Callable[[Role, str], None], what: str) -> Permit:
+    """Ask again, as `permit_to_give` does, whether the caller's role is enough for a deed that concerns no member."""
+
+    def check(actor: Role | None, _before: Role | None) -> None:
+        if actor is None:
+            raise no_organization(request.org_slug)
+        require(actor, what)
+
+    return Permit(call.caller.user_id, check)
+
+
 def organization_view(organization: Organization) -> OrganizationView:
     """Show an organization as sign-in does."""
     return OrganizationView(id=organization.id, name=organization.name, slug=organization.slug)
@@ -215,6 +227,7 @@ async def update_organization(app: App, call: Call, request: UpdateOrganizationR
             name=request.name.strip() if request.name else None,
             slug=request.slug,
             audit=deed(call, "organization.update", organization.id, organization.id, {"changed": given}),
+            permit=permit_to(call, request, require_admin, "Changing it"),
         )
         return _membership_view(edited, role)
 
@@ -230,7 +243,9 @@ async def delete_organization(app: App, call: Call, request: OrganizationRequest
     def delete() -> str:
         organization, role = membership(app, call.caller, request.org_slug)
         require_owner(role, "Deleting it")
-        app.ledger.delete_organization(organization.id, deed(call, "organization.delete", None, organization.id))
+        audit = deed(call, "organization.delete", None, organization.id)
+        permit = permit_to(call, request, require_owner, "Deleting it")
+        app.ledger.delete_organization(organization.id, audit, permit=permit)
         return organization.id
 
     await app.events.renew(await in_thread(delete))

@@ -10,6 +10,7 @@ from auth.one_time import new_token, token_hash
 from stores.errors import InvalidRequest
 from stores.records import User
 from tools.account import Email, NewSecret, require_local_auth
+from tools.announcements import renew_account
 from tools.app import App
 from tools.deeds import deed
 from tools.mail import Letter
@@ -70,7 +71,11 @@ async def ask_for_reset(app: App, _call: Call, request: ResetRequest) -> ResetVi
 
 
 async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> Nothing:
-    """Set a new password by a mailed token; everything that was signed in to the account ends."""
+    """Set a new password by a mailed token; everything that was signed in to the account ends.
+
+    Where it proves the address for the first time, API keys and links end too, and nobody else stays in the personal
+    organization: whoever signed up may have been somebody else.
+    """
     require_local_auth(app)
 
     def reset() -> User:
@@ -88,7 +93,7 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
         return app.ledger.reset_password(stored, password_hash, replace(audit, actor_id=user.id))
 
     user = await in_turn(app.password_turns, reset)
-    await app.events.renew_user(user.id)
+    await renew_account(app, user.id)
     return Nothing()
 
 

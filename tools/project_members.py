@@ -1,15 +1,16 @@
 """Members of a project: the roles that they get, change and lose."""
 
-from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, StringConstraints
 
-from auth.policy import no_project
+from auth.policy import no_project, principal_of
 from auth.rights import may_manage_project, require_project_manager
-from stores.ledger import AuditDraft
-from stores.records import JsonObject, ProjectMember, ProjectRole
+from stores.errors import AuthenticationRequired
+from stores.ledger import AuditDraft, ProjectPermit
+from stores.records import Access, Identity, JsonObject, ProjectMember, ProjectRole
 from tools.announcements import ProjectChange, ProjectNews, announce_project_members
 from tools.app import App
 from tools.deeds import deed
@@ -19,8 +20,24 @@ from tools.projects import require_live_project
 from tools.sessions import DoneView
 from tools.threads import in_thread
 
-Give = Callable[[str, str, str, ProjectRole, AuditDraft], object]
-"""A write of the ledger: organization, project, user, role and what the audit log remembers."""
+
+class Give(Protocol):
+    """A write of the ledger: organization, project, user, role and what the audit log remembers."""
+
+    def __call__(
+        self,
+        organization: str,
+        project: str,
+        user: str,
+        role: ProjectRole,
+        audit: AuditDraft,
+        /,
+        *,
+        permit: ProjectPermit,
+    ) -> object:
+        """Give the role, if the permit does not refuse."""
+
+
 GivenRole = Literal["project_viewer", "project_contributor", "project_maintainer"]
 
 
@@ -83,8 +100,20 @@ def _give(
     require_live_project(app, organization_id, request.project_id)
     details: JsonObject = {"user_id": request.user_id, "role": request.role}
     audit = deed(call, action, organization_id, request.project_id, details)
-    give(organization_id, request.project_id, request.user_id, request.role, audit)
+    give(organization_id, request.project_id, request.user_id, request.role, audit, permit=_permit(call, request))
     return _found(app, call, request)
+
+
+def _permit(call: Call, request: ProjectRequest) -> ProjectPermit:
+    """Ask again where no role changes any more: who managed the project a moment ago may not do so now."""
+
+    def check(identity: Identity | None, access: Access) -> None:
+        if identity is None:
+            raise AuthenticationRequired("The session has ended.")
+        live = replace(principal_of(identity, access), session_id=call.caller.session_id)
+        require_project_manager(live, request.project_id)
+
+    return ProjectPermit(call.caller.user_id, check)
 
 
 def _found(app: App, call: Call, request: ProjectMemberRequest) -> ProjectMember:
@@ -129,7 +158,8 @@ async def remove_project_member(app: App, call: Call, request: ProjectMemberRequ
         require_project_manager(call.caller, request.project_id)
         organization_id = call.caller.organization_id
         audit = deed(call, "project_member.remove", organization_id, request.project_id, {"user_id": request.user_id})
-        return app.ledger.project_members.remove(organization_id, request.project_id, request.user_id, audit)
+        which = (organization_id, request.project_id, request.user_id)
+        return app.ledger.project_members.remove(*which, audit, permit=_permit(call, request))
 
     before = await in_thread(write)
     await _announce(app, call, request, "project_member_removed", before)

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from auth.policy import no_project, writable_visibility
 from auth.principal import Principal
-from stores.errors import ValidationFailed
+from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, ProjectAccess
 from tools.app import App
@@ -22,7 +22,8 @@ def grant_project(tx: Transaction, entity: Entity) -> None:
     """Keep who may read a project beside its entity, because its tasks outlive it."""
     if entity.entity_type == "project":
         private = _is_private(entity)
-        tx.set_project_access(ProjectAccess(entity.id, "private" if private else "org", entity.principal_id))
+        access = ProjectAccess(entity.id, "private" if private else "org", entity.principal_id)
+        tx.set_project_access(access, keep_creator=entity.revision > 1)
 
 
 def remember_project(tx: Transaction, call: Call, action: ProjectDeed, entity: Entity, more: JsonObject | None) -> None:
@@ -73,10 +74,17 @@ def project_scope(caller: Principal, scope: JsonValue, metadata: JsonObject) -> 
     """Take a memory scope for a project as what it means there: `private` hides it, the open ones show it.
 
     Raises:
+        InvalidRequest: The scope is a team's.
         Forbidden: The scope is not enabled, or the caller is no verified member of it.
         ValidationFailed: It is no memory scope.
     """
     if scope is None or scope == "project":
         return metadata
+    if scope == "team":
+        raise InvalidRequest(
+            "A project itself is in no team's scope.",
+            remediation="Make it `private` and give the team a role in it with POST /api/teams/{team_id}/projects.",
+            details={"field": "body.metadata.memory_scope"},
+        )
     writable_visibility(caller, scope, None)
     return {**metadata, "visibility": "private" if scope == "private" else "org"}

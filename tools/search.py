@@ -1,12 +1,12 @@
 """Search over the graph, documents and (with the memory loop) raw memories: one pipeline for REST and agents."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from auth.policy import MemoryScope, may_read, project_key
+from auth.policy import MemoryScope, may_read, project_key, team_key
 from auth.principal import Principal
 from stores.errors import Forbidden, InvalidRequest
 from stores.records import Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
@@ -23,7 +23,13 @@ from tools.threads import in_thread
 
 SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
-KEYED_SCOPES = ("project", "team", "shared", "delegated")
+KEYED_SCOPES: Mapping[str, Callable[[str], str] | None] = {
+    "project": project_key,
+    "team": team_key,
+    "shared": None,
+    "delegated": None,
+}
+"""Scopes that need a scope_key, with what makes its visibility key; None where nobody is a member of any."""
 
 
 class SearchRequest(Request):
@@ -140,7 +146,8 @@ def _require_scope(caller: Principal, request: SearchRequest) -> None:
             code="missing_scope_key",
             remediation=f"Name the {scope} in scope_key, or leave memory_scope out.",
         )
-    if scope != "project" or not may_read(caller, project_key(key)):
+    visibility = KEYED_SCOPES[scope]
+    if visibility is None or not may_read(caller, visibility(key)):
         raise Forbidden(f"unverified_membership: you are no verified member of {key}.", remediation=_OTHER_SCOPE)
 
 

@@ -93,7 +93,10 @@ async def log_out(app: App, call: Call, request: LogOutRequest) -> Nothing:
 
 
 async def change_password(app: App, call: Call, request: PasswordRequest) -> Nothing:
-    """Change the caller's password; every other session ends, and so does what MCP clients were granted."""
+    """Change the caller's password, and log out everywhere, here too: all sessions, and what MCP clients were granted.
+
+    Log in again with the new one. API keys stay.
+    """
     require_local_auth(app)
 
     def replace() -> None:
@@ -175,6 +178,7 @@ OPERATIONS = (
             "/api/users/me/password",
             status=204,
             tag="account",
+            cookies="clear",
             rate="5/minute",
             errors=frozenset({400, 429}),
         ),

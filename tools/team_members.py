@@ -16,7 +16,7 @@ from tools.operation import Call, Operation, Result, Route
 from tools.project_members import GivenRole, ProjectRequest
 from tools.projects import require_live_project
 from tools.sessions import DoneView
-from tools.teams import TeamRequest, present_team, with_news
+from tools.teams import TeamRequest, permit_to_manage, present_team, with_news
 from tools.threads import in_thread
 
 
@@ -85,7 +85,8 @@ async def add_team_member(app: App, call: Call, request: TeamMemberRequest) -> T
         audit = deed(call, "team_member.add", organization_id, request.team_id, {"user_id": request.user_id})
 
         def add() -> Member:
-            app.ledger.teams.add_member(organization_id, request.team_id, request.user_id, audit)
+            permit = permit_to_manage(call)
+            app.ledger.teams.add_member(organization_id, request.team_id, request.user_id, audit, permit=permit)
             members = app.ledger.teams.members(organization_id, request.team_id)
             found = next((member for member in members if member.user.id == request.user_id), None)
             if found is None:
@@ -107,7 +108,8 @@ async def remove_team_member(app: App, call: Call, request: TeamMemberRequest) -
         audit = deed(call, "team_member.remove", organization_id, request.team_id, {"user_id": request.user_id})
 
         def remove() -> None:
-            app.ledger.teams.remove_member(organization_id, request.team_id, request.user_id, audit)
+            permit = permit_to_manage(call)
+            app.ledger.teams.remove_member(organization_id, request.team_id, request.user_id, audit, permit=permit)
 
         return with_news(app, organization_id, concerned, remove)[1]
 
@@ -150,7 +152,8 @@ async def give_team_project(app: App, call: Call, request: GiveTeamProjectReques
         audit = deed(call, "team_project.give", organization_id, request.team_id, {**details})
 
         def give() -> None:
-            app.ledger.teams.put_project(organization_id, request.team_id, request.project_id, request.role, audit)
+            which = (organization_id, request.team_id, request.project_id)
+            app.ledger.teams.put_project(*which, request.role, audit, permit=permit_to_manage(call))
 
         return with_news(app, organization_id, concerned, give)[1]
 
@@ -166,7 +169,8 @@ async def remove_team_project(app: App, call: Call, request: TeamProjectRequest)
         audit = deed(call, "team_project.remove", organization_id, request.team_id, {"project_id": request.project_id})
 
         def remove() -> None:
-            app.ledger.teams.remove_project(organization_id, request.team_id, request.project_id, audit)
+            permit = permit_to_manage(call)
+            app.ledger.teams.remove_project(organization_id, request.team_id, request.project_id, audit, permit=permit)
 
         return with_news(app, organization_id, concerned, remove)[1]
 

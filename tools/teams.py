@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, TypeVar
 
@@ -9,9 +10,10 @@ from pydantic import Field, StringConstraints
 
 from auth.policy import ADMINS, require_whole, team_key
 from auth.principal import Principal
-from auth.rights import require_session
-from stores.errors import InvalidRequest, NotFound
-from stores.records import ProjectRole, Team
+from auth.rights import require_admin, require_session
+from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
+from stores.ledger import Permit
+from stores.records import ProjectRole, Role, Team
 from tools.account import MeRequest
 from tools.announcements import ProjectNews, announce_project_members
 from tools.app import App
@@ -84,6 +86,17 @@ def present_team(app: App, caller: Principal, team_id: str) -> Team:
     return team
 
 
+def permit_to_manage(call: Call) -> Permit:
+    """Ask again where no role changes any more: who was an admin a moment ago may not be one now."""
+
+    def check(actor: Role | None, _before: Role | None) -> None:
+        if actor is None:
+            raise AuthenticationRequired("The session has ended.")
+        require_admin(actor, "Managing teams")
+
+    return Permit(call.caller.user_id, check)
+
+
 def _view(caller: Principal, team: Team) -> TeamView:
     return TeamView(
         id=team.id,
@@ -121,7 +134,8 @@ async def create_team(app: App, call: Call, request: CreateTeamRequest) -> TeamV
             description=request.description.strip(),
             created_at=app.clock(),
         )
-        app.ledger.teams.create(team, deed(call, "team.create", organization_id, team.id, {"slug": team.slug}))
+        audit = deed(call, "team.create", organization_id, team.id, {"slug": team.slug})
+        app.ledger.teams.create(team, audit, permit=permit_to_manage(call))
         return team
 
     return _view(call.caller, await in_thread(write))
@@ -137,6 +151,14 @@ def _free_slug(app: App, organization_id: str, name: str) -> str:
 async def update_team(app: App, call: Call, request: UpdateTeamRequest) -> TeamView:
     """Change a team's name, slug or description; admins may."""
 
+    def edit(team: Team) -> Team:
+        return replace(
+            team,
+            name=team.name if request.name is None else request.name.strip(),
+            slug=team.slug if request.slug is None else request.slug,
+            description=team.description if request.description is None else request.description.strip(),
+        )
+
     def write() -> Team:
         require_session(call.caller)
         given = [name for name in ("name", "slug", "description") if getattr(request, name) is not None]
@@ -146,17 +168,19 @@ async def update_team(app: App, call: Call, request: UpdateTeamRequest) -> TeamV
         return app.ledger.teams.edit(
             organization_id,
             request.team_id,
-            name=None if request.name is None else request.name.strip(),
-            slug=request.slug,
-            description=None if request.description is None else request.description.strip(),
-            audit=deed(call, "team.update", organization_id, request.team_id, {"changed": list(given)}),
+            edit,
+            deed(call, "team.update", organization_id, request.team_id, {"changed": list(given)}),
+            permit=permit_to_manage(call),
         )
 
     return _view(call.caller, await in_thread(write))
 
 
 async def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
-    """Delete a team; the roles in projects that its members had through it end at once. Admins may."""
+    """Delete a team; the roles in projects that its members had through it end at once. Admins may.
+
+    Records in the team's scope stay, and nobody can read them any more: move what is still needed before.
+    """
 
     def write() -> list[ProjectNews]:
         require_session(call.caller)
@@ -167,7 +191,7 @@ async def delete_team(app: App, call: Call, request: TeamRequest) -> Nothing:
         projects = set(app.ledger.teams.projects(organization_id, request.team_id))
 
         def delete() -> None:
-            app.ledger.teams.delete(organization_id, request.team_id, audit)
+            app.ledger.teams.delete(organization_id, request.team_id, audit, permit=permit_to_manage(call))
 
         return with_news(app, organization_id, (users, projects), delete)[1]
 

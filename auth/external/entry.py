@@ -10,7 +10,7 @@ from auth.external.vouched import Vouched
 from auth.origin import Origin
 from stores.errors import AuthenticationRequired, Conflict, Forbidden, Unavailable
 from stores.ledger import AuditDraft
-from stores.records import ExternalIdentity, Identity, JsonObject, Organization, Role, Session, User
+from stores.records import ExternalIdentity, Identity, JsonObject, Member, Organization, Role, Session, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,23 @@ class Entrance:
         token = self.accounts.tokens.access(user.id, organization.id, session.id, lifetime)
         return replace(signed, access_token=token, expires_in=int(lifetime.total_seconds())), before
 
+    def dismiss(self, provider: OidcProvider, person: Vouched) -> tuple[Member, Organization] | None:
+        """End the membership of somebody to whom the provider's verified claims give no role any more.
+
+        Returns the member as it was, and where; None where there was none: nobody is known by the provider's account,
+        or is no member, or the organization does not exist.
+        """
+        ledger = self.accounts.ledger
+        organization = ledger.organization_by_slug(provider.organization_slug)
+        user = ledger.user_by_link(person.link_provider, person.subject)
+        member = ledger.member(organization.id, user.id) if organization and user else None
+        if organization is None or member is None:
+            return None
+        details: JsonObject = {"provider": provider.name}
+        audit = self._deed("member.lose_role", organization.id, member.user.id, member.user.id, details)
+        ended = ledger.drop_member(member.user.id, organization.id, audit)
+        return None if ended is None else (member, organization)
+
     def _user(self, person: Vouched, *, may_create: bool) -> User:
         """Find the user of an account at a provider; link or create it where nobody is known by it yet."""
         ledger = self.accounts.ledger
@@ -93,7 +110,7 @@ class Entrance:
             )
         link = ExternalIdentity(person.link_provider, person.subject, user.id, person.email, now)
         home = self.accounts.home_of(user.id)
-        return ledger.link_user(link, reclaim=True, audit=self._deed("user.link", home, user.id, user.id, details))
+        return ledger.link_user(link, vouched=True, audit=self._deed("user.link", home, user.id, user.id, details))
 
     def _create(self, person: Vouched, email: str, now: datetime) -> User:
         user_id, name = str(uuid.uuid4()), person.name or email.partition("@")[0]

@@ -72,7 +72,7 @@ def described() -> list[Described]:
 
 MEANINGS = {
     "internal_error": "Something went wrong on our side; it is logged under the request id.",
-    "api_error": "The HTTP layer refused the request; the answer's status says what it is about.",
+    "api_error": "The request is for a host that this server is not; with another status, the HTTP layer refused it.",
     "cross_origin_refused": "The request comes from the page of another site.",
     "invalid_token": "`/mcp` needs a token that holds; `error_description` repeats the message for OAuth clients.",
     "missing_scope_key": "The scope needs a key that says which project, team or space is meant.",

@@ -14,6 +14,7 @@ from auth.grants_errors import OAuthRefused
 from auth.one_time import new_token, token_hash
 from auth.origin import client_of, user_agent_of
 from auth.principal import Principal
+from rest_bridge.hosts import require_own_host
 from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from rest_bridge.oauth.authorize import Destination, checked_request, destination, only
 from rest_bridge.oauth.metadata import AUTHORIZE_PATH
@@ -36,6 +37,11 @@ TIME_TO_DECIDE = timedelta(minutes=10)
 
 class ConsentPage(Page):
     """Asks a signed-in person, and sends the answer to the program."""
+
+    async def answer(self, scope: Scope, receive: Receive) -> Response:
+        """Show the page or take the decision, under a name of this server only."""
+        require_own_host(scope, self.app.settings)
+        return await super().answer(scope, receive)
 
     async def show(self, scope: Scope) -> Response:
         """Check what the client asks for; then ask the person, after signing in."""

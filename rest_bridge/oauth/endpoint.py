@@ -8,7 +8,8 @@ from starlette.types import Receive, Scope, Send
 
 from auth.grants_errors import ClientUnknown, OAuthRefused
 from auth.origin import client_of
-from rest_bridge.envelope import UnsupportedMediaType, status_of
+from rest_bridge.envelope import Misdirected, UnsupportedMediaType, status_of
+from rest_bridge.hosts import require_own_host
 from rest_bridge.rate_limits import FixedWindow
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import EngrainError, InvalidRequest, PayloadTooLarge, RateLimited, ValidationFailed
@@ -16,7 +17,7 @@ from stores.records import JsonObject
 from tools.app import App
 
 UNCACHED = {"Cache-Control": "no-store", "Pragma": "no-cache"}
-_MALFORMED = (InvalidRequest, ValidationFailed, UnsupportedMediaType, PayloadTooLarge)
+_MALFORMED = (InvalidRequest, ValidationFailed, UnsupportedMediaType, PayloadTooLarge, Misdirected)
 
 
 class ClientEndpoint:
@@ -32,6 +33,7 @@ class ClientEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         try:
+            require_own_host(scope, self.app.settings)
             if self.limit is not None:
                 self.limit.take(client_of(scope))
             response = await self.answer(scope, receive)

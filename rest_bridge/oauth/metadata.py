@@ -6,6 +6,7 @@ from starlette.types import Receive, Scope, Send
 
 from auth.grants import SCOPE
 from auth.grants_clients import AUTH_METHODS, GRANT_TYPES
+from rest_bridge.hosts import require_own_host
 from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from stores.records import JsonObject
 from tools.settings import Settings
@@ -27,6 +28,7 @@ class ServerMetadata:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the document."""
+        require_own_host(scope, self.settings)
         document = describe(base_url(scope, self.settings))
         headers = {"Cache-Control": "no-store"}
         await Response(to_json(document), 200, headers, "application/json")(scope, receive, send)

@@ -14,6 +14,7 @@ from stores.ledger.ledger import CommitListener, Ledger
 from stores.ledger.listing import EntityQuery, SortKey
 from stores.ledger.organizations import DeletionListener
 from stores.ledger.permits import Permit
+from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import STATED, SUPERSEDES, RelationDraft, between
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Standing
@@ -46,6 +47,7 @@ __all__ = [
     "Ledger",
     "OAuthClient",
     "Permit",
+    "ProjectPermit",
     "RelationDraft",
     "Replay",
     "RotationRefusal",

@@ -134,17 +134,10 @@ class Accounts(Store):
                 raise _no_user(user_id)
             append_audit(connection, self._clock(), audit)
 
-    def set_password_hash(
-        self,
-        user_id: str,
-        password_hash: str | None,
-        *,
-        keep_session: str | None = None,
-        audit: AuditDraft | None = None,
-    ) -> int:
+    def set_password_hash(self, user_id: str, password_hash: str | None, audit: AuditDraft | None = None) -> int:
         """Replace a user's password, and end what was signed in by the old one; return how many sessions ended.
 
-        Ended are all sessions but the one to keep, what MCP clients were granted, and mailed password resets. API
+        Ended are all sessions, what MCP clients were granted, and mailed password resets. API
         keys stay.
 
         Raises:
@@ -153,7 +146,7 @@ class Accounts(Store):
         with self._database.write() as connection:
             _locked_user(connection, user_id)
             now = self._clock()
-            ended = replace_password(connection, to_micros(now), user_id, password_hash, keep_session)
+            ended = replace_password(connection, to_micros(now), user_id, password_hash)
             append_audit(connection, now, audit)
             return ended
 
@@ -185,13 +178,11 @@ class Accounts(Store):
             return merged
 
 
-def replace_password(
-    connection: Connection, now: int, user_id: str, password_hash: str | None, keep_session: str | None = None
-) -> int:
+def replace_password(connection: Connection, now: int, user_id: str, password_hash: str | None) -> int:
     """Do the work of `Accounts.set_password_hash` in a transaction; the user is locked."""
     connection.execute(update(_users).where(_users.c.id == user_id).values(password_hash=password_hash))
     connection.execute(delete(password_resets).where(password_resets.c.user_id == user_id))
-    return end_sign_ins(connection, now, user_id, keep=keep_session)
+    return end_sign_ins(connection, now, user_id)
 
 
 def require_other_admin(connection: Connection, user_id: str) -> None:

@@ -94,13 +94,13 @@ class Identities(Store):
     def access(self, user_id: str, organization_id: str) -> Access:
         """Return the projects of an organization, and the project roles and teams of one of its members; one query."""
         with self._database.read() as connection:
-            return _access_of(connection, user_id, organization_id)
+            return access_of(connection, user_id, organization_id)
 
     def caller(self, user_id: str, organization_id: str, session_id: str | None) -> tuple[Identity, Access] | None:
         """Return `identity` and `access`, in one query each on one connection: what every request needs."""
         with self._database.read() as connection:
             identity = self._identity(connection, user_id, organization_id, session_id)
-            return None if identity is None else (identity, _access_of(connection, user_id, organization_id))
+            return None if identity is None else (identity, access_of(connection, user_id, organization_id))
 
     def memberships(self, user_id: str) -> list[tuple[Organization, Role]]:
         """Return a user's organizations, the personal one first, then the oldest membership."""
@@ -121,11 +121,16 @@ class Identities(Store):
     ) -> Identity | None:
         values: Values = {"user": user_id, "organization": organization_id}
         if session_id is None:
-            row = connection.execute(_identity, values).first()
-            return None if row is None else to_identity(row, None)
+            return identity_of(connection, user_id, organization_id)
         values |= {"session": session_id, "now": to_micros(self._clock())}
         row = connection.execute(_identity_in_session, values).first()
         return None if row is None else to_identity(row, to_session(row[IDENTITY_WIDTH:]))
+
+
+def identity_of(connection: Connection, user_id: str, organization_id: str) -> Identity | None:
+    """Return what `Identities.identity` does without a session, in a transaction."""
+    row = connection.execute(_identity, {"user": user_id, "organization": organization_id}).first()
+    return None if row is None else to_identity(row, None)
 
 
 def to_identity(row: Cells, session: Session | None) -> Identity:
@@ -139,7 +144,8 @@ def greater_role(role: ProjectRole | None, other: ProjectRole) -> ProjectRole:
     return other if role is None or _RANK[other] > _RANK[role] else role
 
 
-def _access_of(connection: Connection, user_id: str, organization_id: str) -> Access:
+def access_of(connection: Connection, user_id: str, organization_id: str) -> Access:
+    """Return what `Identities.access` does, in a transaction."""
     projects: list[ProjectAccess] = []
     roles: dict[str, ProjectRole] = {}
     teams: list[str] = []

@@ -7,10 +7,10 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger.account_rows import USER_COLUMNS, to_user
-from stores.ledger.account_tables import api_keys, external_identities, password_resets, users
+from stores.ledger.account_tables import external_identities, users
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import address_key, check_id, check_text, from_micros, to_micros
-from stores.ledger.sessions import end_sign_ins
+from stores.ledger.reclaiming import lock_account, reclaim
 from stores.ledger.store import Store, clashing
 from stores.records import ExternalIdentity, User
 
@@ -25,7 +25,7 @@ _by_link = (
     .where(_links.c.provider == bindparam("provider"), _links.c.subject == bindparam("subject"))
 )
 _links_of = select(*_columns).where(_links.c.user_id == bindparam("user")).order_by(_links.c.created_at, *_columns[:2])
-_lock_user = select(*USER_COLUMNS).where(users.c.id == bindparam("user")).with_for_update()
+_by_id = select(*USER_COLUMNS).where(users.c.id == bindparam("user"))
 
 
 class Links(Store):
@@ -40,32 +40,32 @@ class Links(Store):
         """Return a user's accounts at providers, the oldest link first."""
         return [_to_link(row) for row in self._all(_links_of, {"user": user_id})]
 
-    def link_user(self, link: ExternalIdentity, *, reclaim: bool = False, audit: AuditDraft | None = None) -> User:
+    def link_user(self, link: ExternalIdentity, *, vouched: bool = False, audit: AuditDraft | None = None) -> User:
         """Let a provider's account stand for an existing user from now on; return the user.
 
-        With `reclaim` the provider vouches for the user's address. If nobody ever proved it to be the user's, whoever
-        signed up with it may be somebody else: the password is cleared, other links are undone, API keys are revoked
-        and everything signed in ends. Either way the address is verified now.
+        With `vouched` the provider vouches for the user's address: if nobody ever proved it to be the user's, the
+        account is reclaimed (`stores/ledger/reclaiming.py`). Either way the address is verified now.
 
         A link to the code host, whose subject is a number, also becomes the user's `codehost_id`.
 
         Raises:
             NotFound: There is no such user.
             Conflict: The provider's account stands for a user already, or the user for another one of the code host;
-                with `reclaim`, the user's address is not that of the link.
+                with `vouched`, the user's address is not that of the link.
         """
         with self._database.write() as connection:
-            row = connection.execute(_lock_user, {"user": link.user_id}).first()
-            if row is None:
+            account = lock_account(connection, link.user_id)
+            if account is None:
                 raise NotFound(f"User {link.user_id} does not exist.")
             now = self._clock()
-            if reclaim:
-                _reclaim(connection, to_micros(now), to_user(row), link)
+            if vouched:
+                _require_address(account[0], link)
+                reclaim(connection, now, account, audit)
             insert_link(connection, link)
             if link.provider == CODEHOST:
                 _set_codehost(connection, link)
             append_audit(connection, now, audit)
-            return to_user(connection.execute(_lock_user, {"user": link.user_id}).one())
+            return to_user(connection.execute(_by_id, {"user": link.user_id}).one())
 
     def unlink_user(self, user_id: str, provider: str, subject: str, audit: AuditDraft | None = None) -> None:
         """Let a provider's account stand for nobody.
@@ -101,19 +101,10 @@ def insert_link(connection: Connection, link: ExternalIdentity) -> None:
         connection.execute(insert(_links), values)
 
 
-def _reclaim(connection: Connection, now: int, user: User, link: ExternalIdentity) -> None:
+def _require_address(user: User, link: ExternalIdentity) -> None:
     if address_key(user.email) != address_key(link.email or ""):
         # Changed since the caller looked the user up by it: the provider vouches for another address.
         raise Conflict("The account has another e-mail address now.", remediation="Sign in again.")
-    if user.email_verified_at is not None:
-        return
-    cleared = {"password_hash": None, "codehost_id": None, "email_verified_at": now}
-    connection.execute(update(users).where(users.c.id == user.id).values(cleared))
-    for table in (password_resets, _links):
-        connection.execute(delete(table).where(table.c.user_id == user.id))
-    keys = update(api_keys).where(api_keys.c.user_id == user.id, api_keys.c.revoked_at.is_(None))
-    connection.execute(keys.values(revoked_at=now))
-    end_sign_ins(connection, now, user.id)
 
 
 def _set_codehost(connection: Connection, link: ExternalIdentity) -> None:

@@ -16,6 +16,7 @@ from stores.ledger.store import Cells, Store
 from stores.records import Member, Organization, Role
 
 _memberships = schema.memberships
+_projects = schema.project_access
 _membership = (
     _memberships.c.organization_id == bindparam("of_organization"),
     _memberships.c.user_id == bindparam("of_user"),
@@ -133,7 +134,8 @@ class Members(Store):
     ) -> Role:
         """End a membership and return its role: project roles, teams, sign-ins and API keys of it end at once.
 
-        So do pending invitations, both those that the member made and those to the member's address.
+        So do pending invitations, both those that the member made and those to the member's address, and the
+        ownership of created projects: the organization's owners and admins have them from then on.
 
         Raises:
             NotFound: There is no such organization or member.
@@ -147,18 +149,42 @@ class Members(Store):
             if before == "owner":
                 _require_dispensable(connection, organization, user_id)
             now = self._clock()
-            connection.execute(delete(_memberships).where(*_membership), _values(organization_id, user_id))
-            revoke_invitations_to(connection, to_micros(now), organization_id, user_id)
-            revoke_unvouched(connection, to_micros(now), user_id)
-            end_sign_ins(connection, to_micros(now), user_id, organization_id=organization_id)
-            keys = update(api_keys).where(
-                api_keys.c.organization_id == organization_id,
-                api_keys.c.user_id == user_id,
-                api_keys.c.revoked_at.is_(None),
-            )
-            connection.execute(keys.values(revoked_at=to_micros(now)))
+            end_membership(connection, to_micros(now), organization_id, user_id)
             append_audit(connection, now, detailed(audit, {"from": before}))
             return before
+
+    def drop_member(self, user_id: str, organization_id: str, audit: AuditDraft | None = None) -> Role | None:
+        """End the membership of somebody to whom the organization's own sign-in provider claims no role any more.
+
+        What `remove_member` ends, ends. The provider's word is final: it may be the last owner. Only whose personal
+        organization it is stays. Returns the role before; None, and nothing is written, where no membership ends.
+
+        Raises:
+            NotFound: There is no such organization.
+        """
+        with self._database.write() as connection:
+            organization = lock_organization(connection, organization_id)
+            before = role_in(connection, organization_id, user_id)
+            if before is None or is_home(connection, organization, user_id):
+                return None
+            now = self._clock()
+            end_membership(connection, to_micros(now), organization_id, user_id)
+            append_audit(connection, now, detailed(audit, {"from": before}))
+            return before
+
+
+def end_membership(connection: Connection, now: int, organization_id: str, user_id: str) -> None:
+    """End a membership of a locked organization with all that came of it."""
+    connection.execute(delete(_memberships).where(*_membership), _values(organization_id, user_id))
+    created = (_projects.c.organization_id == organization_id, _projects.c.creator_id == user_id)
+    connection.execute(update(_projects).where(*created).values(creator_id=""))
+    revoke_invitations_to(connection, now, organization_id, user_id)
+    revoke_unvouched(connection, now, user_id)
+    end_sign_ins(connection, now, user_id, organization_id=organization_id)
+    keys = update(api_keys).where(
+        api_keys.c.organization_id == organization_id, api_keys.c.user_id == user_id, api_keys.c.revoked_at.is_(None)
+    )
+    connection.execute(keys.values(revoked_at=now))
 
 
 def is_last_owner(connection: Connection, organization_id: str) -> bool:

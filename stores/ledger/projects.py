@@ -1,6 +1,7 @@
 """Project members: roles in one project besides those of the organization. A project belongs to its creator."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from itertools import product
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, literal, select, union_all, update
@@ -12,10 +13,10 @@ from stores.ledger.account_tables import project_members, team_members, team_pro
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.identities import greater_role
+from stores.ledger.identities import access_of, greater_role, identity_of
 from stores.ledger.organizations import lock_organization
 from stores.ledger.store import TAKEN, Store, clashing
-from stores.records import ProjectMember, ProjectRole
+from stores.records import Access, Identity, ProjectMember, ProjectRole
 
 _grants = project_members
 _memberships = schema.memberships
@@ -77,8 +78,20 @@ _granted_to = union_all(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ProjectPermit:
+    """Whether somebody may do a deed in a project, asked in its transaction."""
+
+    actor_id: str
+    check: Callable[[Identity | None, Access], None]
+    """Called with who the actor is in the organization and what the actor was given, as it is; raises to refuse."""
+
+
 class ProjectMembers(Store):
-    """Members of the projects of every organization."""
+    """Members of the projects of every organization.
+
+    Every change takes a permit, asked first in its transaction; what it refuses with is raised.
+    """
 
     def of_project(self, organization_id: str, project_id: str) -> list[ProjectMember]:
         """Return a project's creator, if still a member of the organization, then whoever was given a role.
@@ -111,7 +124,14 @@ class ProjectMembers(Store):
         return found
 
     def add(
-        self, organization_id: str, project_id: str, user_id: str, role: ProjectRole, audit: AuditDraft | None = None
+        self,
+        organization_id: str,
+        project_id: str,
+        user_id: str,
+        role: ProjectRole,
+        audit: AuditDraft | None = None,
+        *,
+        permit: ProjectPermit | None = None,
     ) -> None:
         """Give a member of the organization a role in a project.
 
@@ -123,6 +143,7 @@ class ProjectMembers(Store):
         values = {"of_organization": organization_id, "of_user": user_id}
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
+            _ask(connection, organization_id, permit)
             if _require_project(connection, organization_id, project_id) == user_id:
                 raise Conflict("The user owns the project already.", remediation=TAKEN)
             if connection.execute(_is_member, values).first() is None:
@@ -136,7 +157,14 @@ class ProjectMembers(Store):
             append_audit(connection, now, audit)
 
     def set_role(
-        self, organization_id: str, project_id: str, user_id: str, role: ProjectRole, audit: AuditDraft | None = None
+        self,
+        organization_id: str,
+        project_id: str,
+        user_id: str,
+        role: ProjectRole,
+        audit: AuditDraft | None = None,
+        *,
+        permit: ProjectPermit | None = None,
     ) -> ProjectRole:
         """Change a member's role in a project and return the one before.
 
@@ -145,13 +173,21 @@ class ProjectMembers(Store):
             InvalidRequest: The user created the project.
         """
         with self._database.write() as connection:
+            lock_organization(connection, organization_id)
+            _ask(connection, organization_id, permit)
             values, before = _granted(connection, organization_id, project_id, user_id)
             connection.execute(update(_grants).where(*_one).values(role=role), values)
             append_audit(connection, self._clock(), audit)
             return before
 
     def remove(
-        self, organization_id: str, project_id: str, user_id: str, audit: AuditDraft | None = None
+        self,
+        organization_id: str,
+        project_id: str,
+        user_id: str,
+        audit: AuditDraft | None = None,
+        *,
+        permit: ProjectPermit | None = None,
     ) -> ProjectRole:
         """Take a member's role in a project away and return it.
 
@@ -160,10 +196,18 @@ class ProjectMembers(Store):
             InvalidRequest: The user created the project.
         """
         with self._database.write() as connection:
+            lock_organization(connection, organization_id)
+            _ask(connection, organization_id, permit)
             values, before = _granted(connection, organization_id, project_id, user_id)
             connection.execute(delete(_grants).where(*_one), values)
             append_audit(connection, self._clock(), audit)
             return before
+
+
+def _ask(connection: Connection, organization_id: str, permit: ProjectPermit | None) -> None:
+    if permit is not None:
+        identity = identity_of(connection, permit.actor_id, organization_id)
+        permit.check(identity, access_of(connection, permit.actor_id, organization_id))
 
 
 def _require_project(connection: Connection, organization_id: str, project_id: str) -> str:

@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import delete, func, insert, select
 
 from stores.errors import InvalidRequest
 from stores.ledger.account_rows import USER_COLUMNS, to_user
@@ -10,6 +10,7 @@ from stores.ledger.account_tables import password_resets, users
 from stores.ledger.accounts import replace_password
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import check_id, to_micros
+from stores.ledger.reclaiming import lock_account, reclaim
 from stores.ledger.store import Store, clashing
 from stores.records import User
 
@@ -64,7 +65,8 @@ class Resets(Store):
     def reset_password(self, token_hash: str, password_hash: str, audit: AuditDraft | None = None) -> User:
         """Spend a token: replace the password, end everything signed in and all other resets; return the user.
 
-        Whoever holds the token reads the user's mail: the address is verified.
+        Whoever holds the token reads the user's mail: the address is verified, and if it was not before, the account
+        is reclaimed (`stores/ledger/reclaiming.py`).
 
         Raises:
             InvalidRequest: `invalid_reset_token`: the token is unknown, spent or expired.
@@ -72,16 +74,17 @@ class Resets(Store):
         with self._database.write() as connection:
             now = self._clock()
             micros = to_micros(now)
-            spend = delete(_resets).where(_resets.c.token_hash == token_hash, _resets.c.expires_at > micros)
-            user_id = connection.execute(spend.returning(_resets.c.user_id)).scalar()
-            if user_id is None:
+            of_token = (_resets.c.token_hash == token_hash, _resets.c.expires_at > micros)
+            user_id = connection.execute(select(_resets.c.user_id).where(*of_token)).scalar()
+            account = None if user_id is None else lock_account(connection, user_id)
+            # Spent only now: whoever deletes the account locks it first, too.
+            if account is None or connection.execute(delete(_resets).where(*of_token)).rowcount == 0:
                 raise InvalidRequest(
                     "The reset token is not valid, was used, or has expired.",
                     code="invalid_reset_token",
                     remediation="Ask for a new password reset and use the newest mail.",
                 )
-            prove = update(users).where(users.c.id == user_id, users.c.email_verified_at.is_(None))
-            connection.execute(prove.values(email_verified_at=micros))
-            replace_password(connection, micros, user_id, password_hash)
+            reclaim(connection, now, account, audit)
+            replace_password(connection, micros, account[0].id, password_hash)
             append_audit(connection, now, audit)
             return to_user(connection.execute(select(*USER_COLUMNS).where(users.c.id == user_id)).one())

@@ -1,5 +1,7 @@
 """Teams: members of an organization who get roles in projects together."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, insert, select, update
@@ -12,6 +14,7 @@ from stores.ledger.audit import AuditDraft, append_audit, detailed
 from stores.ledger.encoding import check_id, check_text, from_micros, to_micros
 from stores.ledger.engine import upsert
 from stores.ledger.organizations import lock_organization
+from stores.ledger.permits import Permit, ask_permit
 from stores.ledger.rows import Values
 from stores.ledger.store import Cells, Store, clashing
 from stores.records import Member, ProjectRole, Team
@@ -46,9 +49,12 @@ _projects_of = (
 
 
 class Teams(Store):
-    """Teams of every organization. What is in a team's memory scope stays when the team goes."""
+    """Teams of every organization. What is in a team's memory scope stays when the team goes.
 
-    def create(self, team: Team, audit: AuditDraft | None = None) -> None:
+    Every change takes a permit, asked first in its transaction; what it refuses with is raised.
+    """
+
+    def create(self, team: Team, audit: AuditDraft | None = None, *, permit: Permit | None = None) -> None:
         """Store a team without members.
 
         Raises:
@@ -62,6 +68,7 @@ class Teams(Store):
         values = {column.name: getattr(team, column.name) for column in _columns}
         with self._database.write() as connection:
             lock_organization(connection, team.organization_id)
+            ask_permit(connection, team.organization_id, permit)
             with clashing(f"A team {team.slug} exists already."):
                 connection.execute(insert(_teams), values | {"created_at": to_micros(team.created_at)})
             append_audit(connection, self._clock(), audit)
@@ -79,41 +86,39 @@ class Teams(Store):
         self,
         organization_id: str,
         team_id: str,
-        *,
-        name: str | None = None,
-        slug: str | None = None,
-        description: str | None = None,
+        edit: Callable[[Team], Team],
         audit: AuditDraft | None = None,
+        *,
+        permit: Permit | None = None,
     ) -> Team:
-        """Change what is given of a team, and return it.
+        """Change name, slug and description of a team, and return it; what else `edit` changes is ignored.
 
         Raises:
             ValidationFailed: The slug has another shape than `check_slug` wants, or a text cannot be stored.
             NotFound: There is no such team.
             Conflict: The slug is taken in the organization.
         """
-        if slug is not None:
-            check_slug(slug)
-        check_text((name, description))
-        given = {"name": name, "slug": slug, "description": description}
-        changes = {key: value for key, value in given.items() if value is not None}
         with self._database.write() as connection:
-            _lock_team(connection, organization_id, team_id)
-            if changes:
-                with clashing(f"A team {slug} exists already."):
-                    statement = update(_teams).where(*_one).values(changes)
-                    connection.execute(statement, _values(organization_id, team_id))
+            before = _lock_team(connection, organization_id, team_id, permit)
+            after = replace(edit(before), organization_id=before.organization_id, id=before.id)
+            check_slug(after.slug)
+            check_text((after.name, after.description))
+            changes = {"name": after.name, "slug": after.slug, "description": after.description}
+            with clashing(f"A team {after.slug} exists already."):
+                connection.execute(update(_teams).where(*_one).values(changes), _values(organization_id, team_id))
             append_audit(connection, self._clock(), audit)
-            return _to_team(connection.execute(_team, _values(organization_id, team_id)).one())
+            return replace(after, created_at=before.created_at)
 
-    def delete(self, organization_id: str, team_id: str, audit: AuditDraft | None = None) -> None:
+    def delete(
+        self, organization_id: str, team_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
+    ) -> None:
         """Delete a team; what its members had through it ends at once.
 
         Raises:
             NotFound: There is no such team.
         """
         with self._database.write() as connection:
-            _lock_team(connection, organization_id, team_id)
+            _lock_team(connection, organization_id, team_id, permit)
             connection.execute(delete(_teams).where(*_one), _values(organization_id, team_id))
             append_audit(connection, self._clock(), audit)
 
@@ -122,7 +127,15 @@ class Teams(Store):
         rows = self._all(_members_of, _values(organization_id, team_id))
         return [Member(to_user(row[:USER_WIDTH]), row[-2], from_micros(row[-1])) for row in rows]
 
-    def add_member(self, organization_id: str, team_id: str, user_id: str, audit: AuditDraft | None = None) -> None:
+    def add_member(
+        self,
+        organization_id: str,
+        team_id: str,
+        user_id: str,
+        audit: AuditDraft | None = None,
+        *,
+        permit: Permit | None = None,
+    ) -> None:
         """Add a member of the organization to a team.
 
         Raises:
@@ -131,7 +144,7 @@ class Teams(Store):
             Conflict: The user is in the team already.
         """
         with self._database.write() as connection:
-            _lock_team(connection, organization_id, team_id)
+            _lock_team(connection, organization_id, team_id, permit)
             member = select(_memberships.c.role).where(
                 _memberships.c.user_id == user_id, _memberships.c.organization_id == organization_id
             )
@@ -145,7 +158,15 @@ class Teams(Store):
                 connection.execute(insert(_members), values | {"created_at": to_micros(now)})
             append_audit(connection, now, audit)
 
-    def remove_member(self, organization_id: str, team_id: str, user_id: str, audit: AuditDraft | None = None) -> None:
+    def remove_member(
+        self,
+        organization_id: str,
+        team_id: str,
+        user_id: str,
+        audit: AuditDraft | None = None,
+        *,
+        permit: Permit | None = None,
+    ) -> None:
         """Take a user out of a team.
 
         Raises:
@@ -157,6 +178,7 @@ class Teams(Store):
             _members.c.user_id == user_id,
         )
         with self._database.write() as connection:
+            _lock_team(connection, organization_id, team_id, permit)
             if connection.execute(statement).rowcount == 0:
                 raise NotFound("The user is not in the team.")
             append_audit(connection, self._clock(), audit)
@@ -166,7 +188,14 @@ class Teams(Store):
         return {row[0]: row[1] for row in self._all(_projects_of, _values(organization_id, team_id))}
 
     def put_project(
-        self, organization_id: str, team_id: str, project_id: str, role: ProjectRole, audit: AuditDraft | None = None
+        self,
+        organization_id: str,
+        team_id: str,
+        project_id: str,
+        role: ProjectRole,
+        audit: AuditDraft | None = None,
+        *,
+        permit: Permit | None = None,
     ) -> ProjectRole | None:
         """Give the members of a team a role in a project, in place of the one before, which is returned and audited.
 
@@ -175,7 +204,7 @@ class Teams(Store):
         """
         values = {"organization_id": organization_id, "team_id": team_id, "project_id": project_id, "role": role}
         with self._database.write() as connection:
-            _lock_team(connection, organization_id, team_id)
+            _lock_team(connection, organization_id, team_id, permit)
             now = self._clock()
             before = _role_in(connection, organization_id, team_id, project_id)
             insertion = upsert(connection.dialect.name, _projects)
@@ -187,7 +216,13 @@ class Teams(Store):
             return before
 
     def remove_project(
-        self, organization_id: str, team_id: str, project_id: str, audit: AuditDraft | None = None
+        self,
+        organization_id: str,
+        team_id: str,
+        project_id: str,
+        audit: AuditDraft | None = None,
+        *,
+        permit: Permit | None = None,
     ) -> ProjectRole:
         """Take a team's role in a project away and return it; it is audited too.
 
@@ -196,6 +231,7 @@ class Teams(Store):
         """
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
+            ask_permit(connection, organization_id, permit)
             before = _role_in(connection, organization_id, team_id, project_id)
             if before is None:
                 raise NotFound("The team has no role in the project.")
@@ -204,10 +240,13 @@ class Teams(Store):
             return before
 
 
-def _lock_team(connection: Connection, organization_id: str, team_id: str) -> None:
+def _lock_team(connection: Connection, organization_id: str, team_id: str, permit: Permit | None) -> Team:
     lock_organization(connection, organization_id)
-    if connection.execute(_team, _values(organization_id, team_id)).first() is None:
+    ask_permit(connection, organization_id, permit)
+    row = connection.execute(_team, _values(organization_id, team_id)).first()
+    if row is None:
         raise NotFound(f"There is no team {team_id}.")
+    return _to_team(row)
 
 
 def _grant(organization_id: str, team_id: str, project_id: str) -> list[ColumnElement[bool]]:

@@ -17,8 +17,11 @@ _access = schema.project_access
 class Transaction(Erasure, RelationWrites, ClaimedWrites, FencedWrites):
     """All of it is committed, or none. Opened by `Ledger.transaction`."""
 
-    def set_project_access(self, access: ProjectAccess) -> None:
-        """Store who may read a project; the row outlives the project entity."""
+    def set_project_access(self, access: ProjectAccess, *, keep_creator: bool = False) -> None:
+        """Store who may read a project; the row outlives the project entity.
+
+        With `keep_creator` a project that is known keeps its own, or none where that one has left the organization.
+        """
         check_id(access.project_id)
         check_text((access.creator_id,))
         identity = {"organization_id": self.organization_id, "project_id": access.project_id}
@@ -27,7 +30,8 @@ class Transaction(Erasure, RelationWrites, ClaimedWrites, FencedWrites):
             statement = update(_access).where(
                 _access.c.organization_id == self.organization_id, _access.c.project_id == access.project_id
             )
-            self._run(statement.values(values), {})
+            changes = {"visibility": access.visibility} if keep_creator else values
+            self._run(statement.values(changes), {})
 
     def audit(self, draft: AuditDraft) -> None:
         """Remember the deed that this transaction is.

@@ -6,6 +6,7 @@ import pytest
 
 from auth.policy import (
     may_read,
+    narrowed_to,
     principal_of,
     require_scope_change,
     require_writable,
@@ -129,7 +130,7 @@ def test_a_project_that_one_may_not_see_does_not_exist() -> None:
     [
         ("project", InvalidRequest, "missing_scope_key"),
         ("public", Forbidden, "scope_not_enabled"),
-        ("team", Forbidden, "unverified_membership"),
+        ("team", InvalidRequest, "missing_scope_key"),
         ("shared", Forbidden, "unverified_membership"),
         ("delegated", Forbidden, "unverified_membership"),
         ("everyone", ValidationFailed, "not a memory scope"),
@@ -139,6 +140,18 @@ def test_a_project_that_one_may_not_see_does_not_exist() -> None:
 def test_a_scope_that_does_not_hold_is_refused(scope: object, error: type[Exception], word: str) -> None:
     with pytest.raises(error, match=word):
         writable_visibility(principal(), scope, None)  # type: ignore[arg-type]  # what a client may send
+
+
+def test_a_teams_scope_is_for_those_who_are_in_it() -> None:
+    ann = principal("ann", teams=("t1",))
+    assert writable_visibility(ann, "team", None, team_id="t1").key == "team:t1"
+    assert writable_visibility(ann, "team", "open", team_id="t1").scope_key == "t1"
+    for who, team in ((ann, "t2"), (principal("bob", "owner"), "t1"), (narrowed_to(ann, ["open"]), "t1")):
+        with pytest.raises(Forbidden, match="unverified_membership"):
+            writable_visibility(who, "team", "open", team_id=team)
+    for nothing in (None, "", 5, ["t1"]):
+        with pytest.raises(InvalidRequest, match="missing_scope_key"):
+            writable_visibility(ann, "team", None, team_id=nothing)
 
 
 def test_stamped_metadata_is_dropped() -> None:

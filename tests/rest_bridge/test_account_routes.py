@@ -76,15 +76,24 @@ async def test_the_refresh_cookie_alone_ends_its_session_unless_another_site_sen
     assert (await client.get("/api/auth/me", headers=bearer(grace))).status_code == 401
 
 
-async def test_a_new_password_ends_all_other_sessions(client: httpx2.AsyncClient, grace: dict[str, Any]) -> None:
+async def test_a_new_password_ends_all_sessions_and_leaves_api_keys(
+    client: httpx2.AsyncClient, grace: dict[str, Any]
+) -> None:
     email = grace["user"]["email"]
     other = (await log_in(client, email, PASSWORD)).json()
     body = {"current_password": PASSWORD, "new_password": NEW}
-    assert (await client.post("/api/users/me/password", json=body, headers=bearer(grace))).status_code == 204
-    assert (await client.get("/api/auth/me", headers=bearer(grace))).status_code == 200
-    assert (await client.get("/api/auth/me", headers=bearer(other))).status_code == 401
-    spent = await client.post("/api/auth/refresh", json={"refresh_token": other["refresh_token"]})
-    assert_envelope(spent, 401, "authentication_required")
+    made = {"name": "k", "scopes": ["api:read"]}
+    key = (await client.post("/api/auth/api-keys", json=made, headers=bearer(grace))).json()["api_key"]
+    changed = await client.post("/api/users/me/password", json=body, headers=bearer(grace))
+    assert changed.status_code == 204
+    assert changed.headers.get_list("set-cookie") == [
+        f'engrain_{name}_token=""; HttpOnly; Max-Age=0; Path=/; SameSite=Lax' for name in ("access", "refresh")
+    ]
+    for each in (grace, other):
+        assert (await client.get("/api/auth/me", headers=bearer(each))).status_code == 401
+        spent = await client.post("/api/auth/refresh", json={"refresh_token": each["refresh_token"]})
+        assert_envelope(spent, 401, "authentication_required")
+    assert (await client.get("/api/entities", headers={"Authorization": f"Bearer {key}"})).status_code == 200
     assert (await log_in(client, email, PASSWORD)).status_code == 401
     assert (await log_in(client, email, NEW)).status_code == 200
 

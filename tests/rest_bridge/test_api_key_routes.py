@@ -129,8 +129,8 @@ async def test_only_admins_make_keys_and_only_they_revoke_those_of_others(
     ("scopes", "read", "write", "agents"),
     [
         (["mcp"], 403, 403, 200),
-        (["api:read"], 200, 403, 403),
-        (["api:write"], 200, 201, 403),
+        (["api:read"], 200, 403, 401),
+        (["api:write"], 200, 201, 401),
         (["mcp", "api:read"], 200, 403, 200),
         (["mcp", "api:read", "api:write"], 200, 201, 200),
     ],
@@ -146,7 +146,10 @@ async def test_each_scope_opens_what_it_names(
     assert stored.status_code == write
     opened = await client.post("/mcp", json=INITIALIZE, headers={**BOTH, **bearer(key)})
     assert opened.status_code == agents, opened.text
-    for refused in (found, searched, stored, opened):
+    if agents == 401:
+        assert "insufficient_api_scope" in opened.json()["error_description"]
+        assert "resource_metadata=" in opened.headers["www-authenticate"]
+    for refused in (found, searched, stored):
         if refused.status_code == 403:
             assert "insufficient_api_scope" in assert_envelope(refused, 403, "forbidden")["message"]
     if agents == 200:

@@ -15,7 +15,9 @@ from mcp_types import TextContent
 
 from auth.principal import Principal
 from rest_bridge.application import build_asgi
+from rest_bridge.mcp_discovery import RESOURCE_METADATA_PATHS
 from rest_bridge.mcp_mount import as_agent
+from rest_bridge.oauth.metadata import SERVER_METADATA_PATHS
 from tests.rest_bridge.harness import BASE, Person, assert_envelope, client_of, opened, serving, settings_at, sign_up
 from tests.rest_bridge.notes import Notes
 from tools.app import App
@@ -178,6 +180,28 @@ async def test_a_host_or_a_page_that_is_not_ours_is_told_so(client: httpx2.Async
     assert "evil.example" in assert_envelope(answer, 403, "cross_origin_refused")["message"]
 
 
+@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "localhost:1@evil.example", "127.0.0.1:x"])
+@pytest.mark.parametrize("path", ["/mcp", *RESOURCE_METADATA_PATHS, *SERVER_METADATA_PATHS])
+async def test_no_address_is_told_under_a_name_that_is_not_ours(
+    client: httpx2.AsyncClient, path: str, host: str
+) -> None:
+    refused = await client.get(path, headers={"Host": host})
+    assert "ENGRAIN_ALLOWED_HOSTS" in assert_envelope(refused, 421, "api_error")["remediation"]
+    assert "evil" not in str(refused.headers)
+
+
+async def test_the_authorization_server_answers_under_its_own_names_only(client: httpx2.AsyncClient) -> None:
+    elsewhere = {"Host": "evil.example"}
+    for path in ("/register", "/token", "/revoke"):
+        refused = await client.post(path, json={}, headers=elsewhere)
+        assert (refused.status_code, refused.json()["error"]) == (421, "invalid_request")
+        assert "evil.example" in refused.json()["error_description"]
+        assert (await client.post(path, json={})).status_code in (400, 401)
+    page = await client.get("/authorize", headers=elsewhere)
+    assert page.status_code == 421
+    assert page.headers["content-type"].startswith("text/html")
+
+
 MODERN = {"Mcp-Protocol-Version": "2026-07-28"}
 
 
@@ -251,6 +275,13 @@ async def test_hosts_are_accepted_by_setting(tmp_path: Path, settings: dict[str,
 async def test_the_public_address_is_named_in_the_metadata(tmp_path: Path) -> None:
     async with configured(tmp_path, base_url="https://public.example/") as (client, _):
         assert (await client.get(METADATA)).json()["resource"] == "https://public.example/mcp"
+
+
+@pytest.mark.parametrize("allowed", ["memory.example", "*"])
+async def test_the_metadata_is_told_under_a_name_that_was_allowed(tmp_path: Path, allowed: str) -> None:
+    async with configured(tmp_path, allowed_hosts=(allowed,)) as (client, _):
+        told = await client.get(METADATA, headers={"Host": "memory.example:8420"})
+        assert told.json()["resource"] == "http://memory.example:8420/mcp"
 
 
 async def test_switched_off_authentication_acts_for_the_first_admin_on_mcp_alone(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.anyio
 
 NEW = "a password to remember"
 EMAIL = "Grace@example.org"
+EVE = {"email": "eve@example.org", "name": "Eve"}
 
 
 class Clock:
@@ -96,6 +98,33 @@ async def test_the_mailed_token_resets_the_password_once_and_ends_all_sessions(
     for password, status in ((PASSWORD, 401), (NEW, 200)):
         entry = await client.post("/api/auth/local/login", json={"email": EMAIL, "password": password})
         assert entry.status_code == status
+
+
+async def test_whoever_signed_up_with_the_address_of_somebody_else_keeps_nothing_after_the_first_reset(
+    client: httpx2.AsyncClient, app: App, grace: dict[str, Any]
+) -> None:
+    bearer = {"Authorization": f"Bearer {grace['access_token']}"}
+    made = await client.post("/api/auth/api-keys", json={"name": "k"}, headers=bearer)
+    key = {"Authorization": f"Bearer {made.json()['api_key']}"}
+    eve = (await client.post("/api/auth/local/signup", json={**EVE, "password": PASSWORD})).json()
+    home = f"/api/orgs/{grace['organization']['slug']}"
+    guest = {"user_id": eve["user"]["id"], "role": "owner"}
+    client.cookies.clear()
+    assert (await client.post(f"{home}/members", json=guest, headers=bearer)).status_code == 200
+    eves = {"Authorization": f"Bearer {eve['access_token']}"}
+    inside = (await client.post(f"{home}/switch", headers=eves)).json()
+    client.cookies.clear()
+    watching = app.accounts.authenticate(inside["access_token"])
+    async with app.events.subscribe(watching) as events:
+        await ask(client, app, EMAIL)
+        assert (await confirm(client, tokens(app)[0])).status_code == 204
+        with anyio.fail_after(10):
+            assert [event async for event in events] == []
+    for held in (bearer, key, {"Authorization": f"Bearer {inside['access_token']}"}):
+        assert_envelope(await client.get("/api/auth/me", headers=held), 401, "authentication_required")
+    entered = await client.post("/api/auth/local/login", json={"email": EMAIL, "password": NEW})
+    members = (await client.get(f"{home}/members")).json()["members"]
+    assert [each["user"]["id"] for each in members] == [entered.json()["user"]["id"]]
 
 
 async def test_the_answer_never_tells_whether_there_is_an_account(

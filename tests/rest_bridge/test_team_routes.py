@@ -295,3 +295,59 @@ async def test_a_repeated_request_is_carried_out_once(client: httpx2.AsyncClient
     first, second = [await client.post(TEAMS, json={"name": "Core"}, headers=headers) for _ in range(2)]
     assert first.json() == second.json()
     assert len((await client.get(TEAMS, headers=ada.bearer)).json()["teams"]) == 1
+
+
+async def test_a_record_of_a_team_is_its_members_as_long_as_they_are_in_it(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    author, mate, outside = (joined(app, ada, "member") for _ in range(3))
+    path = await team(client, ada, "Core", author, mate)
+    scope = {"memory_scope": "team", "scope_key": path.rpartition("/")[2]}
+    made = await client.post("/api/entities", json={"name": "n", "metadata": scope}, headers=author.bearer)
+    assert made.status_code == 201, made.text
+    assert {key: made.json()["metadata"][key] for key in scope} == scope
+    one = f"/api/entities/{made.json()['id']}"
+
+    async def statuses() -> list[int]:
+        return [(await client.get(one, headers=who.bearer)).status_code for who in (author, mate, outside, ada)]
+
+    assert await statuses() == [200, 200, 404, 404]
+    asked = [await client.post("/api/search", json={"query": "n", **scope}, headers=who.bearer) for who in (mate, ada)]
+    assert [each.status_code for each in asked] == [200, 403]
+    for who in (outside, ada):
+        refused = await client.post("/api/entities", json={"name": "n", "metadata": scope}, headers=who.bearer)
+        assert "unverified_membership" in assert_envelope(refused, 403, "forbidden")["message"]
+    changed = await client.patch(one, json={"name": "m", "metadata": {"k": 1}}, headers=mate.bearer)
+    assert (changed.status_code, changed.json()["metadata"]["memory_scope"]) == (200, "team")
+    widened = {"metadata": {"memory_scope": "organization"}}
+    assert_envelope(await client.patch(one, json=widened, headers=mate.bearer), 403, "forbidden")
+    principal = await in_thread(app.accounts.authenticate, mate.token)
+    async with app.events.subscribe(principal) as heard:
+        gone = await client.delete(f"{path}/members/{mate.user_id}", headers=ada.bearer)
+        assert gone.status_code == 200
+        assert await statuses() == [200, 404, 404, 404]
+        assert heard.principal.visible.isdisjoint({f"team:{scope['scope_key']}"})
+    await client.delete(path, headers=ada.bearer)
+    await team(client, ada, "Core", author)
+    assert await statuses() == [404, 404, 404, 404]
+
+
+async def test_the_author_moves_a_record_into_a_team_and_a_project_is_in_none(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    member, project_id = joined(app, ada, "member"), await project(client, ada)
+    team_id = (await team(client, ada, "Core", ada, member)).rpartition("/")[2]
+    scope = {"metadata": {"memory_scope": "team", "scope_key": team_id}}
+    made = await client.post("/api/entities", json={"name": "n"}, headers=ada.bearer)
+    one = f"/api/entities/{made.json()['id']}"
+    nameless = await client.patch(one, json={"metadata": {"memory_scope": "team"}}, headers=ada.bearer)
+    assert_envelope(nameless, 400, "missing_scope_key")
+    assert (await client.patch(one, json=scope, headers=ada.bearer)).json()["metadata"]["scope_key"] == team_id
+    placed = await client.patch(one, json={"metadata": {"project_id": project_id}}, headers=ada.bearer)
+    assert placed.json()["metadata"]["memory_scope"] == "team"
+    assert (await client.get(one, headers=member.bearer)).status_code == 200
+    back = await client.patch(one, json={"metadata": {"memory_scope": "project"}}, headers=ada.bearer)
+    assert back.json()["metadata"]["scope_key"] == project_id
+    assert (await client.get(one, headers=member.bearer)).status_code == 404
+    refused = await client.patch(f"/api/entities/{project_id}", json=scope, headers=ada.bearer)
+    assert "give the team a role" in assert_envelope(refused, 400, "invalid_request")["remediation"]

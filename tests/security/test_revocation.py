@@ -41,6 +41,11 @@ async def change_the_password_elsewhere(world: World, _owner: Person, bob: Perso
     assert (await world.post("/api/users/me/password", body, other)).status_code == 204
 
 
+async def change_the_password(world: World, _owner: Person, bob: Person) -> None:
+    body = {"current_password": PASSWORD, "new_password": NEW}
+    assert (await world.post("/api/users/me/password", body, bob.token)).status_code == 204
+
+
 async def reset_the_password(world: World, _owner: Person, bob: Person) -> None:
     await world.post("/api/users/password/reset", {"email": bob.email})
     await in_thread(world.app.mailer.wait)
@@ -91,6 +96,7 @@ async def end_it_as_the_operator(world: World, _owner: Person, bob: Person) -> N
 ENDINGS: tuple[Ending, ...] = (
     log_out,
     log_out_by_the_refresh_token,
+    change_the_password,
     change_the_password_elsewhere,
     reset_the_password,
     end_the_session_elsewhere,

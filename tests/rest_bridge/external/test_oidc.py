@@ -117,6 +117,56 @@ async def test_nobody_comes_in_without_a_role_and_nothing_is_stored(
     assert (await browser.me()).status_code == 401
 
 
+@pytest.mark.parametrize("roles", [None, [], ["Engrain.God"]], ids=str)
+async def test_whoever_loses_every_role_at_the_provider_is_no_member_any_more(
+    browser: Browser, provider: ProviderProcess, app: App, roles: Any
+) -> None:
+    claims = somebody()
+    provider.behave(claims={**claims, "roles": ["owner"]})
+    await browser.sign_in()
+    me = (await browser.me()).json()
+    held = [browser.client.cookies["engrain_access_token"]]
+    made = {"name": "k", "scopes": ["api:read"]}
+    key = await browser.client.post(
+        f"{browser.base}/api/auth/api-keys", json=made, headers={"Authorization": f"Bearer {held[0]}"}
+    )
+    held.append(key.json()["api_key"])
+    watcher = sign_up(app)
+    app.ledger.put_member(watcher.user_id, "acme-id", "member")
+    session = app.accounts.new_session(watcher.user_id, "acme-id")
+    app.ledger.create_session(session)
+    token = app.accounts.tokens.access(watcher.user_id, "acme-id", session.id)
+    async with app.events.subscribe(app.accounts.authenticate(token)) as events:
+        provider.behave(claims={**claims, "roles": roles})
+        for _ in range(2):
+            assert_envelope(await browser.sign_in(), 403, "oidc_missing_role")
+        with anyio.fail_after(10):
+            heard = (await anext(aiter(events))).data
+    assert (heard["user_id"], heard["change_type"]) == (me["user"]["id"], "org_member_removed")
+    for credential in held:
+        answer = await httpx2_get(browser, {"Authorization": f"Bearer {credential}"})
+        assert_envelope(answer, 401, "authentication_required")
+    assert app.ledger.member("acme-id", me["user"]["id"]) is None
+    assert [each.slug for each, _ in app.ledger.memberships(me["user"]["id"])] == [f"u-{me['user']['id']}"]
+    (lost,) = app.ledger.audit.entries(AuditQuery("acme-id", action="member.lose_role", actor_id=me["user"]["id"]))
+    assert lost.draft.details == {"provider": "acme", "from": "owner"}
+    provider.behave(claims={**claims, "roles": ["viewer"]})
+    await browser.sign_in()
+    assert (await browser.me()).json()["org_role"] == "viewer"
+
+
+async def test_whom_the_provider_does_not_know_yet_loses_nothing_by_its_silence(
+    browser: Browser, provider: ProviderProcess, app: App
+) -> None:
+    local = sign_up(app)
+    app.ledger.put_member(local.user_id, "acme-id", "member")
+    user = app.ledger.user(local.user_id)
+    assert user is not None
+    provider.behave(claims=somebody(email=user.email, roles=[]))
+    assert_envelope(await browser.sign_in(), 403, "oidc_missing_role")
+    assert app.ledger.member("acme-id", local.user_id) is not None
+
+
 async def test_another_claim_may_hold_the_role(browser: Browser, provider: ProviderProcess) -> None:
     provider.behave(claims=somebody(groups=["admin"], roles=["owner"]))
     await browser.sign_in("/api/auth/oidc/quiet/login")

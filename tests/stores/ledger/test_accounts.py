@@ -79,8 +79,8 @@ def test_a_new_password_ends_what_was_signed_in_by_the_old_one(ledger: Ledger, c
     for name in ("here", "there"):
         ledger.create_session(session(name))
     ledger.create_password_reset(ANN, "mailed", clock.now + DAYS_30)
-    assert ledger.set_password_hash(ANN, "new", keep_session="here", audit=deed("password.change")) == 1
-    assert [each.id for each in ledger.sessions(ANN)] == ["here"]
+    assert ledger.set_password_hash(ANN, "new", audit=deed("password.change")) == 2
+    assert ledger.sessions(ANN) == []
     assert ledger.password_reset_user("mailed") is None
     assert actions(ledger) == ["password.change"]
 

@@ -43,6 +43,16 @@ def test_whoever_may_not_invite_at_that_moment_is_refused_and_ends_no_earlier_in
     ledger.invitations.create(again, "token-2", permit=Permit(ANN, check))
     assert ledger.invitations.pending(ORG) == [again]
 
+    def withdraws(actor: Role | None, before: Role | None) -> None:
+        if (actor, before) != ("owner", "admin"):
+            raise Forbidden(f"{actor}, {before}")
+
+    with pytest.raises(Forbidden, match="None, admin"):
+        ledger.invitations.revoke(ORG, "i2", permit=Permit(BOB, withdraws))
+    assert ledger.invitations.pending(ORG) == [again]
+    ledger.invitations.revoke(ORG, "i2", permit=Permit(ANN, withdraws))
+    assert ledger.invitations.pending(ORG) == []
+
 
 def test_an_invitation_is_accepted_once_by_whom_it_is_for(ledger: Ledger, invitation: Invitation) -> None:
     assert ledger.invitations.pending(ORG) == [invitation]

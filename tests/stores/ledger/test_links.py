@@ -53,7 +53,7 @@ def test_reclaiming_an_address_that_was_never_proved_ends_what_its_user_had(
     ledger.link_user(replace(link, provider=CODEHOST, subject="7"))
     ledger.api_keys.create(ApiKey("k1", ORG, BOB, "k", "sk_1", (), (), (), True, clock.now), "hash")
 
-    bob = ledger.link_user(link, reclaim=True)
+    bob = ledger.link_user(link, vouched=True)
 
     assert bob.password_hash is None
     assert bob.email_verified_at == clock.now
@@ -66,7 +66,7 @@ def test_reclaiming_an_address_that_was_never_proved_ends_what_its_user_had(
 
 def test_an_address_is_reclaimed_only_while_the_account_has_it(ledger: Ledger, link: ExternalIdentity) -> None:
     with pytest.raises(Conflict, match="another e-mail address"):
-        ledger.link_user(replace(link, email="somebody@example.org"), reclaim=True)
+        ledger.link_user(replace(link, email="somebody@example.org"), vouched=True)
     assert ledger.links(BOB) == []
 
 
@@ -85,7 +85,7 @@ def test_reclaiming_an_address_that_was_proved_changes_nothing(
     proved_at = clock()
     before = ledger.edit_user(BOB, lambda user: replace(user, email_verified_at=proved_at))
     ledger.create_session(session("s1", BOB))
-    assert ledger.link_user(link, reclaim=True) == before
+    assert ledger.link_user(link, vouched=True) == before
     assert [each.id for each in ledger.sessions(BOB)] == ["s1"]
 
 

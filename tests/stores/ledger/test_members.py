@@ -181,6 +181,22 @@ def test_a_provider_has_the_last_word_on_roles(ledger: Ledger) -> None:
         ledger.put_member(BOB, "nowhere", "viewer")
 
 
+def test_a_provider_has_the_last_word_on_memberships(ledger: Ledger, clock: SteppingClock) -> None:
+    ledger.create_organization(organization("shared", is_personal=False), ANN)
+    ledger.create_session(session("s1", ANN, "shared"))
+    ledger.api_keys.create(ApiKey("k1", "shared", ANN, "k", "sk_1", (), (), (), True, clock.now), "hash")
+    assert ledger.drop_member(ANN, "shared", deed("member.lose_role", "shared")) == "owner"
+    assert (ledger.members("shared"), ledger.sessions(ANN), ledger.api_keys.find("sk_1")) == ([], [], None)
+    for organization_id in ("shared", ORG):
+        assert ledger.drop_member(ANN, organization_id, deed("member.lose_role", organization_id)) is None
+    assert [each.user.id for each in ledger.members(ORG)] == [ANN]
+    assert actions(ledger) == []
+    (entry,) = ledger.audit.entries(AuditQuery("shared"))
+    assert (entry.draft.action, entry.draft.details) == ("member.lose_role", {"from": "owner"})
+    with pytest.raises(NotFound):
+        ledger.drop_member(ANN, "nowhere")
+
+
 def test_whoever_is_removed_loses_everything_in_the_organization_and_nothing_elsewhere(
     ledger: Ledger, clock: SteppingClock, bob: str
 ) -> None:

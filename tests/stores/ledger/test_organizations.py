@@ -6,11 +6,11 @@ from threading import Event
 import pytest
 from sqlalchemy import func, select
 
-from stores.errors import Conflict, NotFound, ValidationFailed
-from stores.ledger import Ledger, RelationDraft, schema
+from stores.errors import Conflict, Forbidden, NotFound, ValidationFailed
+from stores.ledger import Ledger, Permit, RelationDraft, schema
 from stores.ledger.engine import Database, connect
 from stores.ledger.organizations import CONTENT, PEOPLE
-from stores.records import Chunk, Document, Invitation, Organization, ProjectAccess, Team
+from stores.records import Chunk, Document, Invitation, Organization, ProjectAccess, Role, Team
 from tests.stores.ledger.samples import (
     ANN,
     BOB,
@@ -207,3 +207,26 @@ def test_project_access_is_stored_changed_and_outlives_its_project(ledger: Ledge
     assert found == [ProjectAccess("p1", "private", ANN), ProjectAccess("p2", "private", BOB)]
     assert ledger.access(ANN, OTHER).projects == ()
     assert ledger.head(ORG).sequence == 0
+
+
+@pytest.mark.parametrize("loss", ["demoted", "removed"])
+def test_whoever_owned_an_organization_a_moment_ago_neither_edits_nor_deletes_it(ledger: Ledger, loss: str) -> None:
+    def check(actor: Role | None, _before: Role | None) -> None:
+        if actor != "owner":
+            raise Forbidden(str(actor))
+
+    ledger.create_organization(organization("shared", is_personal=False), ANN)
+    ledger.add_membership(BOB, "shared", "owner")
+    if loss == "demoted":
+        ledger.set_member_role("shared", BOB, "viewer")
+    else:
+        ledger.remove_member("shared", BOB)
+    before = ledger.organization("shared")
+    permit = Permit(BOB, check)
+    with pytest.raises(Forbidden):
+        ledger.edit_organization("shared", name="Mine", audit=deed("x"), permit=permit)
+    with pytest.raises(Forbidden):
+        ledger.delete_organization("shared", deed("x"), permit=permit)
+    assert (ledger.organization("shared"), actions(ledger)) == (before, [])
+    ledger.delete_organization("shared", permit=Permit(ANN, check))
+    assert ledger.organization("shared") is None

@@ -1,9 +1,22 @@
+from collections.abc import Callable
+
 import pytest
 
-from stores.errors import Conflict, InvalidRequest, NotFound
-from stores.ledger import Ledger
-from stores.records import Team
-from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, add_project, deed
+from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from stores.ledger import Ledger, ProjectPermit
+from stores.records import Access, Identity, ProjectAccess, Team
+from tests.stores.ledger.samples import (
+    ANN,
+    BOB,
+    ORG,
+    OTHER,
+    SteppingClock,
+    actions,
+    add_project,
+    deed,
+    organization,
+    person,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -18,9 +31,26 @@ def roles(ledger: Ledger) -> list[tuple[str, str]]:
 
 def test_a_project_begins_with_its_creator(ledger: Ledger) -> None:
     assert roles(ledger) == [(ANN, "project_owner")]
-    ledger.put_member(BOB, ORG, "owner")
-    ledger.remove_member(ORG, ANN)
-    assert roles(ledger) == []
+
+
+def test_whoever_created_a_project_and_was_removed_does_not_own_it_again(ledger: Ledger) -> None:
+    add_project(ledger, "p2", creator=BOB)
+    ledger.remove_member(ORG, BOB)
+    ledger.add_membership(BOB, ORG, "member")
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.set_project_access(ProjectAccess("p2", "org", BOB), keep_creator=True)
+    access = ledger.access(BOB, ORG)
+    assert sorted(access.projects, key=lambda each: each.project_id) == [
+        ProjectAccess("p1", "private", ANN),
+        ProjectAccess("p2", "org", ""),
+    ]
+    assert access.roles == {}
+    assert ledger.project_members.of_project(ORG, "p2") == []
+    ledger.project_members.add(ORG, "p2", BOB, "project_viewer")
+    assert ledger.access(BOB, ORG).roles == {"p2": "project_viewer"}
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.set_project_access(ProjectAccess("p2", "org", ANN))
+    assert ledger.access(ANN, ORG).roles["p2"] == "project_owner", "made anew"
 
 
 def test_a_role_in_a_project_is_given_changed_and_taken(ledger: Ledger) -> None:
@@ -92,3 +122,24 @@ def test_what_users_were_granted_is_read_at_once_and_says_what_is_said_of_each(
     many = [f"u{number}" for number in range(700)]
     assert granted(ORG, [*many, BOB], [*many, "p2"]) == {(BOB, "p2"): "project_owner"}
     assert granted(ORG, [], ["p1"]) == granted(ORG, [ANN], []) == {}
+
+
+@pytest.mark.parametrize("deed_name", ["add", "change", "remove"])
+def test_a_permit_is_asked_with_what_holds_at_the_moment_before_a_role_changes(ledger: Ledger, deed_name: str) -> None:
+    def check(identity: Identity | None, access: Access) -> None:
+        if access.roles.get("p1") != "project_maintainer":
+            raise Forbidden(f"{identity and identity.role} {access.roles}")
+
+    writes: dict[str, Callable[[ProjectPermit], object]] = {
+        "add": lambda permit: ledger.project_members.add(ORG, "p1", "eve", "project_viewer", permit=permit),
+        "change": lambda permit: ledger.project_members.set_role(ORG, "p1", BOB, "project_viewer", permit=permit),
+        "remove": lambda permit: ledger.project_members.remove(ORG, "p1", BOB, permit=permit),
+    }
+    ledger.create_account(person("eve"), organization("org-eve"))
+    ledger.add_membership("eve", ORG, "member")
+    ledger.project_members.add(ORG, "p1", BOB, "project_contributor")
+    for actor in (BOB, "nobody"):
+        with pytest.raises(Forbidden):
+            writes[deed_name](ProjectPermit(actor, check))
+    ledger.project_members.set_role(ORG, "p1", BOB, "project_maintainer")
+    writes[deed_name](ProjectPermit(BOB, check))

@@ -1,10 +1,12 @@
+from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
-from stores.errors import Conflict, InvalidRequest, NotFound, ValidationFailed
-from stores.ledger import AuditQuery, Ledger
-from stores.records import Team
+from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
+from stores.ledger import AuditQuery, Ledger, Permit
+from stores.records import Role, Team
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, actions, add_project, deed
 
 
@@ -15,16 +17,57 @@ def team(ledger: Ledger, clock: SteppingClock) -> Team:
     return made
 
 
+def described(text: str) -> Callable[[Team], Team]:
+    return lambda each: replace(each, description=text)
+
+
+DEEDS: dict[str, Callable[[Ledger, Permit], object]] = {
+    "create": lambda ledger, permit: ledger.teams.create(
+        Team(ORG, "t2", "New", "new", "", datetime(2026, 1, 1, tzinfo=UTC)), permit=permit
+    ),
+    "edit": lambda ledger, permit: ledger.teams.edit(ORG, "t1", described("x"), permit=permit),
+    "add member": lambda ledger, permit: ledger.teams.add_member(ORG, "t1", BOB, permit=permit),
+    "remove member": lambda ledger, permit: ledger.teams.remove_member(ORG, "t1", ANN, permit=permit),
+    "put project": lambda ledger, permit: ledger.teams.put_project(ORG, "t1", "p2", "project_viewer", permit=permit),
+    "remove project": lambda ledger, permit: ledger.teams.remove_project(ORG, "t1", "p1", permit=permit),
+    "delete": lambda ledger, permit: ledger.teams.delete(ORG, "t1", permit=permit),
+}
+
+
+@pytest.mark.parametrize("name", DEEDS)
+def test_a_permit_is_asked_with_the_role_of_the_moment_before_a_team_changes(
+    ledger: Ledger, team: Team, name: str
+) -> None:
+    def check(actor: Role | None, _before: Role | None) -> None:
+        if actor != "owner":
+            raise Forbidden(str(actor))
+
+    for project_id in ("p1", "p2"):
+        add_project(ledger, project_id)
+    ledger.add_membership(BOB, ORG, "member")
+    ledger.teams.add_member(ORG, "t1", ANN)
+    ledger.teams.put_project(ORG, "t1", "p1", "project_viewer")
+    with pytest.raises(Forbidden, match="member"):
+        DEEDS[name](ledger, Permit(BOB, check))
+    assert ledger.teams.of_organization(ORG) == [team]
+    assert [each.user.id for each in ledger.teams.members(ORG, "t1")] == [ANN]
+    assert ledger.teams.projects(ORG, "t1") == {"p1": "project_viewer"}
+    DEEDS[name](ledger, Permit(ANN, check))
+
+
 def test_a_team_is_stored_renamed_and_deleted(ledger: Ledger, team: Team, clock: SteppingClock) -> None:
     later = Team(ORG, "t2", "Web", "web", "", clock.now)
     ledger.teams.create(later)
     ledger.teams.create(replace(team, organization_id=OTHER))
     assert ledger.teams.of_organization(ORG) == [team, later]
     assert ledger.teams.team(ORG, "t1") == team
-    renamed = ledger.teams.edit(ORG, "t1", name="Kernel", slug="kernel", audit=deed("team.update"))
+    renamed = ledger.teams.edit(
+        ORG, "t1", lambda each: replace(each, name="Kernel", slug="kernel", id="t9"), deed("team.update")
+    )
     assert renamed == replace(team, name="Kernel", slug="kernel") == ledger.teams.team(ORG, "t1")
-    assert ledger.teams.edit(ORG, "t1", description="") == replace(renamed, description="")
-    assert ledger.teams.edit(ORG, "t1").name == "Kernel"
+    assert (
+        ledger.teams.edit(ORG, "t1", described("")) == replace(renamed, description="") == ledger.teams.team(ORG, "t1")
+    )
     ledger.teams.delete(ORG, "t1", deed("team.delete"))
     assert ledger.teams.of_organization(ORG) == [later]
     assert ledger.teams.team(OTHER, "t1") is not None
@@ -40,11 +83,11 @@ def test_a_taken_or_bad_slug_and_an_unknown_team_are_refused(ledger: Ledger, tea
         ledger.teams.create(replace(team, organization_id="nowhere"))
     ledger.teams.create(replace(team, id="t2", slug="web"))
     with pytest.raises(Conflict):
-        ledger.teams.edit(ORG, "t2", slug="core")
+        ledger.teams.edit(ORG, "t2", lambda each: replace(each, slug="core"))
     with pytest.raises(ValidationFailed):
-        ledger.teams.edit(ORG, "t2", slug="-")
+        ledger.teams.edit(ORG, "t2", lambda each: replace(each, slug="-"))
     for refused in (
-        lambda: ledger.teams.edit(OTHER, "t1", name="x"),
+        lambda: ledger.teams.edit(OTHER, "t1", described("x")),
         lambda: ledger.teams.delete(OTHER, "t1"),
         lambda: ledger.teams.add_member(OTHER, "t1", BOB),
         lambda: ledger.teams.put_project(OTHER, "t1", "p1", "project_viewer"),

@@ -1,0 +1,96 @@
+"""Reclaiming: an account whose address nobody had proved goes to whoever proves it, without those who were there."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import Connection, bindparam, delete, select, update
+
+from stores.ledger.account_rows import USER_COLUMNS, to_user
+from stores.ledger.account_tables import (
+    api_keys,
+    external_identities,
+    invitations,
+    memberships,
+    organizations,
+    password_resets,
+    users,
+)
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import to_micros
+from stores.ledger.members import end_membership, is_home
+from stores.ledger.organizations import lock_organization
+from stores.ledger.sessions import end_sign_ins
+from stores.records import User
+
+_lock_user = select(*USER_COLUMNS).where(users.c.id == bindparam("user")).with_for_update()
+_personal_of = (
+    select(organizations.c.id)
+    .join(memberships, memberships.c.organization_id == organizations.c.id)
+    .where(
+        memberships.c.user_id == bindparam("user"), organizations.c.is_personal, organizations.c.deleted_at.is_(None)
+    )
+    .order_by(organizations.c.id)
+)
+_others_in = (
+    select(memberships.c.user_id)
+    .where(memberships.c.organization_id == bindparam("organization"), memberships.c.user_id != bindparam("user"))
+    .order_by(memberships.c.user_id)
+)
+
+
+def lock_account(connection: Connection, user_id: str) -> tuple[User, list[str]] | None:
+    """Lock a user and its personal organization; return both, the organization as a list of at most one id.
+
+    The organization comes first, as wherever both are locked. None when there is no such user.
+    """
+    found = connection.execute(_personal_of, {"user": user_id}).scalars().all()
+    locked = [lock_organization(connection, each) for each in found]
+    row = connection.execute(_lock_user, {"user": user_id}).first()
+    if row is None:
+        return None
+    return to_user(row), [each.id for each in locked if is_home(connection, each, user_id)]
+
+
+def reclaim(
+    connection: Connection, now: datetime, account: tuple[User, list[str]], audit: AuditDraft | None = None
+) -> None:
+    """Give a locked account to whoever has just proved that its address is theirs.
+
+    Nothing happens where the address was proved before. Otherwise whoever signed up may be somebody else: the password
+    and the links are cleared, API keys are revoked, and everything signed in ends. The personal organization loses
+    all other members, with what they had there, and its pending invitations. Records stay.
+
+    The other members' removals are audited as of whoever the draft names.
+    """
+    user, homes = account
+    if user.email_verified_at is not None:
+        return
+    micros = to_micros(now)
+    cleared = {"password_hash": None, "codehost_id": None, "email_verified_at": micros}
+    connection.execute(update(users).where(users.c.id == user.id).values(cleared))
+    for table in (password_resets, external_identities):
+        connection.execute(delete(table).where(table.c.user_id == user.id))
+    keys = update(api_keys).where(api_keys.c.user_id == user.id, api_keys.c.revoked_at.is_(None))
+    connection.execute(keys.values(revoked_at=micros))
+    end_sign_ins(connection, micros, user.id)
+    for organization_id in homes:
+        _empty(connection, now, organization_id, user.id, audit)
+
+
+def _empty(connection: Connection, now: datetime, organization_id: str, user_id: str, audit: AuditDraft | None) -> None:
+    """Leave nobody in a personal organization but its user, who owns it."""
+    micros = to_micros(now)
+    of_organization = {"organization": organization_id, "user": user_id}
+    for other in connection.execute(_others_in, of_organization).scalars().all():
+        end_membership(connection, micros, organization_id, other)
+        if audit is not None:
+            removal = replace(audit, action="member.remove", organization_id=organization_id, resource=other)
+            append_audit(connection, now, replace(removal, details={"reason": "address_proved"}))
+    pending = update(invitations).where(
+        invitations.c.organization_id == organization_id,
+        invitations.c.accepted_at.is_(None),
+        invitations.c.revoked_at.is_(None),
+    )
+    connection.execute(pending.values(revoked_at=micros))
+    own = update(memberships).where(memberships.c.organization_id == organization_id, memberships.c.user_id == user_id)
+    connection.execute(own.values(role="owner"))
