@@ -103,7 +103,7 @@ class SearchResponse(Result):
 async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
     """Search the shared memory by meaning, words and relations; best hits first, scores comparable between queries.
 
-    `total` counts the permitted candidates of a pool of at most 648, not everything that matches.
+    `total` counts the permitted candidates of a pool of at most 1,000, not everything that matches.
     """
     return await in_thread(_search, app, call, request)
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from stores.records import IndexFilter
 
-LANE_DEPTH = 300
+LANE_DEPTH = 476
 """Candidates that the lexical and the dense lane each contribute."""
 DECAY_DAYS = 30.0
 """Days in which the bonus for recency halves."""
