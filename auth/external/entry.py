@@ -52,7 +52,7 @@ class Entrance:
         lifetime = timedelta(minutes=provider.session_minutes)
         session = self._start(user, organization, lifetime)
         signed = self.accounts.signed_in(Identity(user, organization, role, session), session)
-        token = self.accounts.tokens.access(user.id, organization.id, session.id, lifetime)
+        token = self.accounts.tokens.access(user.id, organization.id, session.id, lifetime, session.expires_at)
         return replace(signed, access_token=token, expires_in=int(lifetime.total_seconds())), before
 
     def dismiss(self, provider: OidcProvider, person: Vouched) -> tuple[Member, Organization] | None:
