@@ -89,7 +89,7 @@ class Entrance:
         ledger, now = self.accounts.ledger, self.accounts.clock()
         if person.email is None:
             raise AuthenticationRequired(
-                "The provider does not say what your e-mail address is.",
+                "The provider names no e-mail address of yours that mail can be sent to.",
                 code="oidc_claim_missing",
                 remediation="Ask the operator to let the provider release the claim email.",
                 details={"expected": "email"},

@@ -88,6 +88,21 @@ async def test_a_local_account_is_linked_by_its_address(browser: Browser, provid
     assert user.password_hash is None
 
 
+async def test_an_address_that_folds_to_that_of_an_account_does_not_open_it(
+    browser: Browser, provider: ProviderProcess, app: App
+) -> None:
+    account = somebody()
+    local = {"email": f"sam{address_of(account)}", "password": PASSWORD, "name": "Sam"}
+    signed = (await browser.client.post(f"{browser.base}/api/auth/local/signup", json=local)).json()
+    browser.client.cookies.clear()
+    app.ledger.edit_user(signed["user"]["id"], lambda user: replace(user, email_verified_at=app.clock()))
+    vouched = {"email": f"\u017fam{address_of(account)}", "primary": True, "verified": True}
+    provider.behave(**{**account, "emails": [vouched]})
+    assert_envelope(await browser.sign_in(LOGIN), 403, "codehost_email_unverified")
+    assert (await browser.me()).status_code == 401
+    assert app.ledger.links(signed["user"]["id"]) == []
+
+
 async def test_an_account_belongs_to_one_account_of_the_code_host(
     browser: Browser, provider: ProviderProcess, app: App
 ) -> None:
