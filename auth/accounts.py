@@ -19,7 +19,10 @@ from stores.errors import AuthenticationRequired, Conflict, Forbidden, Validatio
 from stores.ledger import AuditDraft, Ledger
 from stores.records import Identity, JsonObject, Organization, Role, Session, User
 
-_EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(?:\.[^@\s.]+)*")
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+# A dot-atom (RFC 5322, 3.2.3) that nobody decodes as an encoded word (RFC 2047), at a host name.
+_EMAIL = re.compile(rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
 _NAME_LENGTH = 200
 
 
@@ -63,6 +66,14 @@ class Accounts:
         """Create a user with a personal organization and sign it in.
 
         Raises:
+            EngrainError: As `create` says.
+        """
+        return self.start(self.create(email, password, name, origin), origin)
+
+    def create(self, email: str, password: str, name: str, origin: Origin = NOWHERE) -> User:
+        """Create a user with a personal organization.
+
+        Raises:
             ValidationFailed: The e-mail address, the name or the password has a shape that is not accepted.
             Conflict: The e-mail address is in use.
         """
@@ -83,11 +94,19 @@ class Accounts:
             str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now
         )
         audit = AuditDraft("user.create", organization.id, user_id, user_id, {}, origin.described())
-        user = self.ledger.create_account(user, organization, audit=audit)
-        return self._start_session(user, (organization, "owner"), origin)
+        return self.ledger.create_account(user, organization, audit=audit)
 
     def sign_in(self, email: str, password: str, origin: Origin = NOWHERE) -> SignedIn:
         """Check a password and start a session in the user's default organization.
+
+        Raises:
+            AuthenticationRequired: "Invalid credentials", whatever was wrong.
+            Forbidden: The user has no organization.
+        """
+        return self.start(self.check(email, password, origin), origin)
+
+    def check(self, email: str, password: str, origin: Origin = NOWHERE) -> User:
+        """Return the user of an e-mail address and a password.
 
         Raises:
             AuthenticationRequired: "Invalid credentials", whatever was wrong.
@@ -99,10 +118,19 @@ class Accounts:
             raise AuthenticationRequired(
                 "Invalid credentials", remediation="Check the e-mail address and the password."
             )
-        memberships = self.ledger.memberships(user.id)
-        if not memberships:
+        return user
+
+    def start(self, user: User, origin: Origin = NOWHERE, *, organization_id: str | None = None) -> SignedIn:
+        """Start a session of somebody whose password was checked, in the default organization or in another one.
+
+        Raises:
+            Forbidden: The user has no organization, or is not in that one.
+        """
+        joined = self.ledger.memberships(user.id)
+        where = next((each for each in joined if organization_id in (None, each[0].id)), None)
+        if where is None:
             raise Forbidden("Your account belongs to no organization.", remediation="Ask for an invitation to one.")
-        return self._start_session(user, memberships[0], origin)
+        return self._start_session(user, where, origin)
 
     def home_of(self, user_id: str) -> str | None:
         """Return the organization in whose log stands what concerns an account alone: the user's personal one.
@@ -120,6 +148,8 @@ class Accounts:
 
     def refresh(self, refresh_token: str, origin: Origin = NOWHERE) -> SignedIn:
         """Rotate both tokens. A refresh token works once; using a spent one ends its session.
+
+        The session is not prolonged by it, and no token outlives the session.
 
         Raises:
             AuthenticationRequired: The token does not hold.
@@ -277,25 +307,31 @@ class Accounts:
         )
 
     def signed_in(self, identity: Identity, session: Session) -> SignedIn:
-        """Make both tokens of a session that is stored."""
-        whose = (session.user_id, session.organization_id, session.id)
+        """Make both tokens of a session that is stored; neither outlives it."""
+        whose, ends = (session.user_id, session.organization_id, session.id), session.expires_at
+        lifetime = min(self.tokens.access_lifetime, ends - self.clock())
         return SignedIn(
             identity=identity,
-            access_token=self.tokens.access(*whose),
-            refresh_token=self.tokens.refresh(*whose, session.refresh_id),
-            expires_in=int(self.tokens.access_lifetime.total_seconds()),
+            access_token=self.tokens.access(*whose, until=ends),
+            refresh_token=self.tokens.refresh(*whose, session.refresh_id, ends),
+            expires_in=max(0, int(lifetime.total_seconds())),
         )
 
 
 def checked_email(email: str) -> str:
     """Return an e-mail address without the blanks around it.
 
+    Only such as every mail server takes: an account whose mail cannot be sent could never reset its password, and
+    many servers do not speak SMTPUTF8, which other letters before the `@` would need. After it, `xn--` does for them.
+
     Raises:
-        ValidationFailed: It has not the shape of one.
+        ValidationFailed: It is none.
     """
     email = email.strip()
     if len(email) > 254 or not _EMAIL.fullmatch(email):
         raise ValidationFailed(
-            "That is not an e-mail address.", details={"field": "body.email", "expected": "e-mail address"}
+            "That is not an e-mail address.",
+            remediation="Use ASCII letters, digits and . + - _ before the @; write other domains as xn--…",
+            details={"field": "body.email", "expected": "e-mail address"},
         )
     return email

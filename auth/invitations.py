@@ -5,7 +5,7 @@ from auth.one_time import token_hash
 from auth.origin import Origin
 from stores.errors import InvalidRequest
 from stores.ledger import AuditDraft, address_key
-from stores.records import Invitation
+from stores.records import Invitation, User
 
 
 def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation:
@@ -25,6 +25,17 @@ def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation
             remediation="Use the account of the address that was invited.",
         )
     return invitation
+
+
+def enter(accounts: Accounts, user: User, token: str, audit: AuditDraft, origin: Origin) -> SignedIn:
+    """Make somebody whose password was checked a member, and start a session there; none where it is refused. Blocks.
+
+    Raises:
+        InvalidRequest: The invitation does not hold any more, or is for another address.
+        Conflict: The user is a member already.
+    """
+    invitation = accounts.ledger.invitations.accept(token_hash(token), user.id, audit)
+    return accounts.start(user, origin, organization_id=invitation.organization_id)
 
 
 def accept(

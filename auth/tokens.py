@@ -41,26 +41,56 @@ class Tokens:
         """Load the library ahead of the first token."""
         import jwt  # noqa: F401, PLC0415 - see below
 
-    def access(self, user_id: str, organization_id: str, session_id: str, lifetime: timedelta | None = None) -> str:
-        """Make a short-lived access token; without a lifetime of its own it has the one of the settings."""
-        subject = (user_id, organization_id, session_id)
-        return self._sign("access", subject, lifetime or self.access_lifetime, {})
+    def access(
+        self,
+        user_id: str,
+        organization_id: str,
+        session_id: str,
+        lifetime: timedelta | None = None,
+        until: datetime | None = None,
+    ) -> str:
+        """Make a short-lived access token.
 
-    def refresh(self, user_id: str, organization_id: str, session_id: str, token_id: str) -> str:
-        """Make a refresh token; `token_id` becomes its `jti`."""
+        It lasts as long as the settings say, or for a lifetime of its own; never beyond `until`, the session's end.
+        """
         subject = (user_id, organization_id, session_id)
-        return self._sign("refresh", subject, self.refresh_lifetime, {"jti": token_id})
+        return self._sign("access", subject, lifetime or self.access_lifetime, until, {})
 
-    def _sign(self, kind: TokenType, subject: tuple[str, str, str], lifetime: timedelta, more: dict[str, str]) -> str:
-        now = int(self.clock().timestamp())
+    def refresh(
+        self, user_id: str, organization_id: str, session_id: str, token_id: str, until: datetime | None = None
+    ) -> str:
+        """Make a refresh token that ends with the settings' lifetime, or at `until` if that is sooner.
+
+        `token_id` becomes its `jti`.
+        """
+        subject = (user_id, organization_id, session_id)
+        return self._sign("refresh", subject, self.refresh_lifetime, until, {"jti": token_id})
+
+    def seconds_left(self, token: str) -> int:
+        """Return for how long a token that was just made here holds; its signature is not checked."""
+        import jwt  # noqa: PLC0415 - as below
+
+        ends = jwt.decode(token, options={"verify_signature": False})["exp"]
+        return max(0, int(ends) - int(self.clock().timestamp()))
+
+    def _sign(
+        self,
+        kind: TokenType,
+        subject: tuple[str, str, str],
+        lifetime: timedelta,
+        until: datetime | None,
+        more: dict[str, str],
+    ) -> str:
+        now = self.clock()
+        ends = now + lifetime if until is None else min(now + lifetime, until)
         user_id, organization_id, session_id = subject
         claims: dict[str, object] = {
             "sub": user_id,
             "org": organization_id,
             "sid": session_id,
             "typ": kind,
-            "iat": now,
-            "exp": now + int(lifetime.total_seconds()),
+            "iat": int(now.timestamp()),
+            "exp": int(ends.timestamp()),
             **more,
         }
         import jwt  # noqa: PLC0415 - it brings in cryptography, which takes longer than opening a ledger

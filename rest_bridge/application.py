@@ -46,7 +46,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
         known = app.accounts.recall(token)
         return await in_thread(app.accounts.authenticate, token) if known is None else known
 
-    mcp = LateMcp(app, operations)
+    mcp = LateMcp(app, operations, authenticate)
     api = build_routes(app, operations)
 
     @cache

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 from starlette.types import Receive, Scope, Send
 
+from rest_bridge.authentication import Authenticate
 from tools.app import App
 from tools.operation import Operation
 from tools.threads import in_thread
@@ -22,8 +23,9 @@ HEAD_START_S = 0.25
 class LateMcp:
     """The ASGI endpoint at `/mcp`. Requests that come before it is made wait for it."""
 
-    def __init__(self, app: App, operations: Iterable[Operation]) -> None:
+    def __init__(self, app: App, operations: Iterable[Operation], authenticate: Authenticate) -> None:
         self.app = app
+        self.authenticate = authenticate
         self.operations = tuple(operations)
         self.asked = anyio.Event()
         self.made = anyio.Event()
@@ -60,4 +62,9 @@ class LateMcp:
         from tools.mcp_server import build_mcp_server  # noqa: PLC0415 - late on purpose
 
         server = build_mcp_server(self.app, self.operations)
-        return McpMount(server, self.app.settings, self.app.accounts.local_principal)
+        return McpMount(
+            server,
+            self.app.settings,
+            authenticate=self.authenticate,
+            local_principal=self.app.accounts.local_principal,
+        )

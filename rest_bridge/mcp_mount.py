@@ -13,14 +13,15 @@ from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 from starlette.datastructures import Headers
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from auth.principal import SESSION_SCOPES, Principal
-from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Credential
+from rest_bridge.authentication import CREDENTIAL, PRINCIPAL, Authenticate, Credential
 from rest_bridge.bodies import read_body
 from rest_bridge.hosts import own_hosts, require_own_host
 from rest_bridge.mcp_discovery import challenge
 from rest_bridge.mcp_refusals import enveloping
+from rest_bridge.mcp_streams import Revocable, holding
 from tools.settings import Settings
 from tools.threads import in_thread
 
@@ -65,8 +66,16 @@ class Managers:
 class McpMount:
     """The ASGI endpoint at `/mcp`."""
 
-    def __init__(self, server: Server[Any], settings: Settings, local_principal: Callable[[], Principal]) -> None:
+    def __init__(
+        self,
+        server: Server[Any],
+        settings: Settings,
+        *,
+        authenticate: Authenticate,
+        local_principal: Callable[[], Principal],
+    ) -> None:
         self.settings = settings
+        self.authenticate = authenticate
         self.local_principal = local_principal
         self.managers = Managers.of(server, transport_security(settings))
 
@@ -92,7 +101,10 @@ class McpMount:
             return
         scope[PRINCIPAL] = as_agent(principal)
         scope["user"] = session_owner(principal)
-        await self.serve(scope, receive, enveloping(scope, receive, send))
+        serve: ASGIApp = self.serve
+        if scope["method"] == "GET" and credential is not None:
+            serve = Revocable(serve, holding(self.authenticate, credential.token))
+        await serve(scope, receive, enveloping(scope, receive, send))
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Hand a request to the transport that fits it."""

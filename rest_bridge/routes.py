@@ -240,14 +240,10 @@ class Endpoint:
         return response
 
     def session_cookies(self, scope: Scope, outcome: Outcome) -> list[tuple[bytes, bytes]]:
-        """Make the cookies from the tokens in the answer."""
-        settings = self.app.settings
-        body = outcome.body()
-        tokens = [
-            (ACCESS_COOKIE, body.get("access_token"), settings.access_token_expire_minutes * 60),
-            (REFRESH_COOKIE, body.get("refresh_token"), settings.refresh_token_expire_days * 86_400),
-        ]
-        held = [(name, token, lifetime) for name, token, lifetime in tokens if isinstance(token, str)]
+        """Make the cookies from the tokens in the answer; each ends with its token."""
+        left, body = self.app.accounts.tokens.seconds_left, outcome.body()
+        tokens = [(ACCESS_COOKIE, body.get("access_token")), (REFRESH_COOKIE, body.get("refresh_token"))]
+        held = [(name, token, left(token)) for name, token in tokens if isinstance(token, str)]
         return setting_headers(held, secure=self.is_secure(scope))
 
     def redirect(self, scope: Scope, result: Redirect) -> Response:

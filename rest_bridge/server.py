@@ -44,6 +44,8 @@ def serve(settings: Settings, on_listening: Listening | None = None) -> None:
     """
     limit_arenas()
     listener = bind(settings.host, settings.port)
+    # 0 was a wish: invitations say under which port they are accepted.
+    settings = settings.model_copy(update={"port": listener.getsockname()[1]})
     with listener, asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(_serve(settings, listener, on_listening))
 

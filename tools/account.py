@@ -8,10 +8,10 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from auth.accounts import SignedIn, TokenReplayed
-from auth.invitations import accept as accept_invitation
+from auth.invitations import enter as enter_invited
 from auth.invitations import require_invitation
 from stores.errors import AuthenticationRequired, Forbidden
-from stores.records import Role
+from stores.records import Role, User
 from tools.announcements import announce_member
 from tools.app import App
 from tools.deeds import deed
@@ -142,31 +142,27 @@ async def sign_up(app: App, call: Call, request: SignUpRequest) -> SignedInView:
     require_local_auth(app)
     if not app.settings.signup_enabled:
         raise Forbidden("signup_disabled", code="signup_disabled", remediation="Ask the operator for an account.")
-    enter = partial(app.accounts.sign_up, request.email, request.password, request.name, call.origin)
-    return signed_in_view(await _enter(app, call, request, enter))
+    find = partial(app.accounts.create, request.email, request.password, request.name, call.origin)
+    return signed_in_view(await _enter(app, call, request, find))
 
 
 async def log_in(app: App, call: Call, request: LogInRequest) -> SignedInView:
     """Sign in with e-mail and password."""
     require_local_auth(app)
-    enter = partial(app.accounts.sign_in, request.email, request.password, call.origin)
-    return signed_in_view(await _enter(app, call, request, enter))
+    find = partial(app.accounts.check, request.email, request.password, call.origin)
+    return signed_in_view(await _enter(app, call, request, find))
 
 
-async def _enter(
-    app: App, call: Call, request: SignUpRequest | LogInRequest, enter: Callable[[], SignedIn]
-) -> SignedIn:
+async def _enter(app: App, call: Call, request: SignUpRequest | LogInRequest, find: Callable[[], User]) -> SignedIn:
     """Sign in, and accept the invitation where one came along; one that does not hold is refused before."""
     if (token := request.invite_token) is None:
-        return await in_turn(app.password_turns, enter)
+        return await in_turn(app.password_turns, lambda: app.accounts.start(find(), call.origin))
 
     def accept() -> SignedIn:
         invitation = require_invitation(app.accounts, token, request.email)
-        signed = enter()
+        user = find()
         audit = deed(call, "invitation.accept", invitation.organization_id, invitation.id)
-        user_id = signed.identity.user.id
-        audit = replace(audit, actor_id=user_id)
-        return accept_invitation(app.accounts, signed.session_id, user_id, token, audit, call.origin)
+        return enter_invited(app.accounts, user, token, replace(audit, actor_id=user.id), call.origin)
 
     signed = await in_turn(app.password_turns, accept)
     identity = signed.identity

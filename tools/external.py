@@ -71,8 +71,8 @@ async def codehost_callback(app: App, call: Call, request: CallbackRequest) -> R
     signed = await in_thread(enter)
     # Linking may have ended what somebody else had signed in.
     await renew_account(app, signed.identity.user.id)
-    days = app.settings.refresh_token_expire_days
-    refresh = Cookie(name=REFRESH_COOKIE, value=signed.refresh_token, lifetime_s=days * 86_400)
+    left = app.accounts.tokens.seconds_left(signed.refresh_token)
+    refresh = Cookie(name=REFRESH_COOKIE, value=signed.refresh_token, lifetime_s=left)
     return arrive(attempt, held, signed, refresh)
 
 

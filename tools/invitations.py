@@ -93,7 +93,8 @@ def accept_url(app: App, token: str) -> str:
     settings = app.settings
     if settings.frontend_url:
         return f"{settings.frontend_url.rstrip('/')}/invitations/{token}"
-    base = settings.base_url or f"http://{settings.host}:{settings.port}"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    base = settings.base_url or f"http://{host}:{settings.port}"
     return f"{base.rstrip('/')}/api/invitations/{token}/accept"
 
 

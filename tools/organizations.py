@@ -3,15 +3,15 @@
 import re
 import uuid
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, JsonValue, StringConstraints
 
 from auth.accounts import SignedIn
 from auth.principal import Principal
 from auth.rights import require_admin, require_may_give, require_owner, require_session
-from stores.errors import Forbidden, InvalidRequest, NotFound
-from stores.ledger import Permit
+from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from stores.ledger import PERSONAL_SLUG, Permit
 from stores.records import Organization, Role
 from tools.account import MeRequest, OrganizationView, TokensView
 from tools.app import App
@@ -21,6 +21,8 @@ from tools.threads import in_thread
 
 Slug = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 OrganizationName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
+
+Done = TypeVar("Done")
 
 _OTHERS = re.compile(r"[^a-z0-9]+")
 
@@ -165,11 +167,15 @@ async def create_organization(app: App, call: Call, request: CreateOrganizationR
         name = request.name.strip()
         if request.slug:
             _require_unbound(app, call.caller, request.slug)
-        slug = request.slug or _free_slug(app, name)
-        organization = Organization(str(uuid.uuid4()), name, slug, is_personal=False, created_at=app.clock())
-        audit = deed(call, "organization.create", organization.id, organization.id)
-        app.ledger.create_organization(organization, call.caller.user_id, audit)
-        return app.accounts.switch(session_id, organization.id, origin=call.origin)
+        organization_id, now = str(uuid.uuid4()), app.clock()
+        audit = deed(call, "organization.create", organization_id, organization_id)
+
+        def store(slug: str) -> None:
+            organization = Organization(organization_id, name, slug, is_personal=False, created_at=now)
+            app.ledger.create_organization(organization, call.caller.user_id, audit)
+
+        store_under(request.slug, _slug_made_of(app, name), store)
+        return app.accounts.switch(session_id, organization_id, origin=call.origin)
 
     signed = await in_thread(create)
     await app.events.renew_user(call.caller.user_id)
@@ -181,12 +187,29 @@ def slug_of(name: str, otherwise: str) -> str:
     return _OTHERS.sub("-", name.lower()).strip("-")[:50].rstrip("-") or otherwise
 
 
-def _free_slug(app: App, name: str) -> str:
-    """Make a slug of a name; one that is taken, or reads like that of a personal organization, gets a unique end."""
+def store_under(asked: str | None, made: str, store: Callable[[str], Done]) -> Done:
+    """Store under the slug that was asked for; without one, under one made of a name, if taken with a unique end.
+
+    Whether it is taken is asked by storing: between a look and a write, others write too.
+    """
+    if asked is not None:
+        return store(asked)
+    try:
+        return store(made)
+    except Conflict:
+        return store(unique_slug(made))
+
+
+def unique_slug(slug: str) -> str:
+    """Give a slug of `slug_of` a unique end."""
+    return f"{slug}-{uuid.uuid4().hex[:8]}"
+
+
+def _slug_made_of(app: App, name: str) -> str:
+    """Make a slug of a name; another one where it is a provider's, or reads like that of a personal organization."""
     slug = slug_of(name, "org")
-    if slug.startswith("u-") or slug in _bound_slugs(app) or app.ledger.organization_by_slug(slug) is not None:
-        slug = f"org-{slug}-{uuid.uuid4().hex[:8]}"
-    return slug
+    reserved = slug.startswith(PERSONAL_SLUG) or slug in _bound_slugs(app)
+    return f"org-{unique_slug(slug)}" if reserved else slug
 
 
 def _bound_slugs(app: App) -> frozenset[str]:

@@ -132,9 +132,10 @@ async def update_preferences(app: App, call: Call, request: UpdatePreferencesReq
 
 
 async def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:
-    """Delete the caller's account and personal organization; what it wrote in others stays there.
+    """Delete the caller's account, and the organizations in which nobody else is; what it wrote in others stays there.
 
-    The last owner of a shared organization is refused, and so is the server's last admin while there are other users.
+    Refused are the last owner of an organization that has other members, whoever has others in the personal one, and
+    the server's last admin while there are other users.
     """
 
     def delete() -> None:

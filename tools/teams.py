@@ -19,7 +19,7 @@ from tools.announcements import ProjectNews, announce_project_members
 from tools.app import App
 from tools.deeds import deed
 from tools.operation import Call, Nothing, Operation, Request, Result, Route
-from tools.organizations import Slug, slug_of
+from tools.organizations import Slug, slug_of, store_under
 from tools.threads import in_thread
 
 TeamName = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"\S")]
@@ -126,26 +126,17 @@ async def create_team(app: App, call: Call, request: CreateTeamRequest) -> TeamV
     def write() -> Team:
         require_session(call.caller)
         organization_id, name = call.caller.organization_id, request.name.strip()
-        team = Team(
-            organization_id=organization_id,
-            id=str(uuid.uuid4()),
-            name=name,
-            slug=request.slug or _free_slug(app, organization_id, name),
-            description=request.description.strip(),
-            created_at=app.clock(),
-        )
-        audit = deed(call, "team.create", organization_id, team.id, {"slug": team.slug})
-        app.ledger.teams.create(team, audit, permit=permit_to_manage(call))
-        return team
+        team_id, now = str(uuid.uuid4()), app.clock()
+
+        def store(slug: str) -> Team:
+            team = Team(organization_id, team_id, name, slug, request.description.strip(), now)
+            audit = deed(call, "team.create", organization_id, team.id, {"slug": team.slug})
+            app.ledger.teams.create(team, audit, permit=permit_to_manage(call))
+            return team
+
+        return store_under(request.slug, slug_of(name, "team"), store)
 
     return _view(call.caller, await in_thread(write))
-
-
-def _free_slug(app: App, organization_id: str, name: str) -> str:
-    """Make a slug of a name; one that is taken in the organization gets a unique end."""
-    slug = slug_of(name, "team")
-    taken = {team.slug for team in app.ledger.teams.of_organization(organization_id)}
-    return f"{slug}-{uuid.uuid4().hex[:8]}" if slug in taken else slug
 
 
 async def update_team(app: App, call: Call, request: UpdateTeamRequest) -> TeamView:

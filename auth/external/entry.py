@@ -52,7 +52,7 @@ class Entrance:
         lifetime = timedelta(minutes=provider.session_minutes)
         session = self._start(user, organization, lifetime)
         signed = self.accounts.signed_in(Identity(user, organization, role, session), session)
-        token = self.accounts.tokens.access(user.id, organization.id, session.id, lifetime)
+        token = self.accounts.tokens.access(user.id, organization.id, session.id, lifetime, session.expires_at)
         return replace(signed, access_token=token, expires_in=int(lifetime.total_seconds())), before
 
     def dismiss(self, provider: OidcProvider, person: Vouched) -> tuple[Member, Organization] | None:
@@ -89,7 +89,7 @@ class Entrance:
         ledger, now = self.accounts.ledger, self.accounts.clock()
         if person.email is None:
             raise AuthenticationRequired(
-                "The provider does not say what your e-mail address is.",
+                "The provider names no e-mail address of yours that mail can be sent to.",
                 code="oidc_claim_missing",
                 remediation="Ask the operator to let the provider release the claim email.",
                 details={"expected": "email"},

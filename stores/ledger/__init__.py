@@ -12,7 +12,7 @@ from stores.ledger.identities import greater_role
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
 from stores.ledger.listing import EntityQuery, SortKey
-from stores.ledger.organizations import DeletionListener
+from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import STATED, SUPERSEDES, RelationDraft, between
@@ -22,6 +22,7 @@ from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
 
 __all__ = [
+    "PERSONAL_SLUG",
     "SLUG_LENGTH",
     "STATED",
     "SUPERSEDES",

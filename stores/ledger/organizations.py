@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
 
 from stores.clock import Clock
-from stores.errors import Conflict, NotFound
+from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import account_tables, schema
 from stores.ledger.account_rows import ORGANIZATION_COLUMNS, check_slug, organization_values, to_organization
 from stores.ledger.audit import AuditDraft, append_audit
@@ -56,6 +56,9 @@ CONTENT: tuple[tuple[Table, str], ...] = (
 )
 """Each table after those that refer to it, with the column by which it is erased in pages."""
 
+PERSONAL_SLUG = "u-"
+"""How the slugs of personal organizations begin, and no others."""
+
 DeletionListener = Callable[[str], None]
 
 
@@ -73,11 +76,13 @@ class Organizations(Store):
         """Store an organization, with its owner where one is named.
 
         Raises:
-            ValidationFailed: The slug has another shape than `check_slug` wants.
+            ValidationFailed: The slug has another shape than `check_slug` wants, or that of personal ones.
             Conflict: The id or the slug is taken.
             NotFound: The owner does not exist.
         """
         check_slug(organization.slug)
+        if not organization.is_personal:
+            _check_shared(organization.slug)
         with self._database.write() as connection:
             now = self._clock()
             with clashing(f"An organization {organization.slug} exists already."):
@@ -98,7 +103,8 @@ class Organizations(Store):
         """Give an organization another name, another slug, or both; return it.
 
         Raises:
-            ValidationFailed: The slug has another shape than `check_slug` wants, or the name cannot be stored.
+            ValidationFailed: The slug has another shape than `check_slug` wants or becomes that of personal
+                organizations, or the name cannot be stored.
             NotFound: There is no such organization.
             Conflict: The slug is taken.
             EngrainError: What `permit` refuses with.
@@ -109,8 +115,10 @@ class Organizations(Store):
             check_slug(slug)
             changes["slug"] = slug
         with self._database.write() as connection:
-            lock_organization(connection, organization_id)
+            before = lock_organization(connection, organization_id)
             ask_permit(connection, organization_id, permit)
+            if slug is not None and slug != before.slug:
+                _check_shared(slug)
             if changes:
                 statement = update(_organizations).where(_organizations.c.id == organization_id).values(changes)
                 with clashing(f"The slug {slug} is taken."):
@@ -182,6 +190,15 @@ class Organizations(Store):
             if found:
                 connection.execute(delete(table).where(of_organization, key.in_(found)))
             return bool(found)
+
+
+def _check_shared(slug: str) -> None:
+    if slug.startswith(PERSONAL_SLUG):
+        raise ValidationFailed(
+            f"Slugs that begin with {PERSONAL_SLUG} are those of personal organizations.",
+            remediation="Choose another slug.",
+            details={"field": "body.slug", "expected": f"slug that does not begin with {PERSONAL_SLUG}"},
+        )
 
 
 def lock_organization(connection: Connection, organization_id: str) -> Organization:

@@ -1,9 +1,11 @@
 """A tiny catalogue for tests: notes in a dictionary, with one operation for each thing that the bridge does."""
 
+import time
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
 
+import jwt
 from pydantic import Field, StringConstraints
 
 from stores.errors import NotFound, RateLimited, Unavailable
@@ -157,7 +159,7 @@ class Notes:
             raise (
                 NotFound("no", code="authentication_required") if request.refresh_token == "odd" else _unauthenticated()
             )
-        return Tokens(access_token="fresh-access", refresh_token="fresh-refresh")
+        return Tokens(access_token=token_for(600), refresh_token=token_for(6_000))
 
     async def leave(self, _app: App, _call: Call, _request: Request) -> Nothing:
         """Forget the cookies."""
@@ -278,3 +280,8 @@ def _unauthenticated() -> Exception:
     from stores.errors import AuthenticationRequired
 
     return AuthenticationRequired("The refresh token does not hold.")
+
+
+def token_for(seconds: int) -> str:
+    """A token that ends so many seconds from now."""
+    return jwt.encode({"exp": int(time.time()) + seconds}, "s" * 32)

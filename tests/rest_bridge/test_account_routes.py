@@ -175,9 +175,31 @@ async def test_a_deleted_account_cannot_sign_in_and_its_personal_organization_is
 
 
 async def test_the_last_owner_of_a_shared_organization_stays(client: httpx2.AsyncClient, app: App) -> None:
-    alone = sign_up(app)
-    assert_envelope(await client.delete("/api/users/me", headers=alone.bearer), 409, "conflict")
-    assert (await client.get("/api/auth/me", headers=alone.bearer)).status_code == 200
+    owner, member = sign_up(app), sign_up(app)
+    app.ledger.add_membership(member.user_id, owner.organization_id, "member")
+    assert_envelope(await client.delete("/api/users/me", headers=owner.bearer), 409, "conflict")
+    assert (await client.get("/api/auth/me", headers=owner.bearer)).status_code == 200
+    app.ledger.remove_member(owner.organization_id, member.user_id)
+    assert (await client.delete("/api/users/me", headers=owner.bearer)).status_code == 202
+    client.cookies.clear()
+    assert app.ledger.organization(owner.organization_id) is None
+
+
+async def test_a_personal_organization_with_others_in_it_keeps_its_account(
+    client: httpx2.AsyncClient, app: App, grace: dict[str, Any]
+) -> None:
+    home, other = grace["organization"], sign_up(app)
+    app.ledger.add_membership(other.user_id, home["id"], "owner")
+    refused = await client.delete("/api/users/me", headers=bearer(grace))
+    assert "Remove its other members first" in assert_envelope(refused, 409, "conflict")["remediation"]
+    members = f"/api/orgs/{home['slug']}/members"
+    for method, body in (("DELETE", None), ("PATCH", {"role": "viewer"})):
+        path = f"{members}/{grace['user']['id']}"
+        put_out = await client.request(method, path, json=body, headers=other.bearer)
+        assert_envelope(put_out, 409, "conflict")
+    assert (await client.delete(f"{members}/{other.user_id}", headers=bearer(grace))).status_code == 200
+    assert (await client.delete("/api/users/me", headers=bearer(grace))).status_code == 202
+    client.cookies.clear()
 
 
 async def test_everybody_may_ask_how_to_sign_in(client: httpx2.AsyncClient) -> None:

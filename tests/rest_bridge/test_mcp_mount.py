@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from mcp.client.client import Client
@@ -17,10 +18,12 @@ from auth.principal import Principal
 from rest_bridge.application import build_asgi
 from rest_bridge.mcp_discovery import RESOURCE_METADATA_PATHS
 from rest_bridge.mcp_mount import as_agent
+from rest_bridge.mcp_streams import RECHECK_S
 from rest_bridge.oauth.metadata import SERVER_METADATA_PATHS
 from tests.rest_bridge.harness import BASE, Person, assert_envelope, client_of, opened, serving, settings_at, sign_up
 from tests.rest_bridge.notes import Notes
 from tools.app import App
+from tools.catalogue import OPERATIONS
 
 pytestmark = pytest.mark.anyio
 
@@ -142,6 +145,30 @@ async def test_a_session_serves_nobody_once_its_owner_is_signed_out(
     app.ledger.revoke_session(ada.session_id)
     response = await client.post("/mcp", json=call("own"), headers={**session, **ada.bearer})
     assert response.status_code == 401
+
+
+@pytest.mark.parametrize("ending", ["logout", "key"])
+async def test_an_open_stream_ends_soon_after_the_right_to_it(app: App, ada: Person, ending: str) -> None:
+    async with (
+        serving(app, OPERATIONS) as port,
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=30) as http,
+    ):
+        token, end = ada.token, "/api/auth/logout"
+        if ending == "key":
+            made = (await http.post("/api/auth/api-keys", json={"name": "k"}, headers=ada.bearer)).json()
+            token, end = made["api_key"], f"/api/auth/api-keys/{made['id']}/revoke"
+        headers = {**await open_session(http, replace(ada, token=token)), "Authorization": f"Bearer {token}"}
+        async with http.stream("GET", "/mcp", headers=headers) as stream:
+            assert stream.status_code == 200
+            pieces = stream.aiter_bytes()
+            with anyio.move_on_after(RECHECK_S + 1) as waiting:
+                await anext(pieces, None)
+            assert waiting.cancelled_caught, "as long as the right holds it stays open"
+        async with http.stream("GET", "/mcp", headers=headers) as stream:
+            assert (await http.post(end, headers=ada.bearer)).status_code in (200, 204)
+            with anyio.fail_after(RECHECK_S + 3):
+                assert b"".join([piece async for piece in stream.aiter_bytes()]) == b""
+        assert (await http.get("/mcp", headers=headers)).status_code == 401
 
 
 async def test_the_role_is_checked_on_each_call_of_a_session(client: httpx2.AsyncClient, app: App) -> None:

@@ -54,7 +54,38 @@ async def test_a_new_organization_takes_the_session_with_it(client: httpx2.Async
     again = await client.post("/api/orgs", json={"name": "x", "slug": "analytical-engines-ltd"}, headers=fresh)
     assert_envelope(again, 409, "conflict")
     named_alike = await client.post("/api/orgs", json={"name": "Analytical Engines, Ltd."}, headers=fresh)
-    assert named_alike.json()["organization"]["slug"].startswith("org-analytical-engines-ltd-")
+    assert named_alike.json()["organization"]["slug"].startswith("analytical-engines-ltd-")
+
+
+async def test_of_organizations_that_are_named_alike_at_once_each_gets_a_slug(
+    client: httpx2.AsyncClient, app: App
+) -> None:
+    name, made = f"Twins {app.new_id('n')}", []
+
+    async def make(person: Person) -> None:
+        made.append(await client.post("/api/orgs", json={"name": name}, headers=person.bearer))
+
+    async with anyio.create_task_group() as tasks:
+        for person in [sign_up(app) for _ in range(4)]:
+            tasks.start_soon(make, person)
+    client.cookies.clear()
+    assert [each.status_code for each in made] == [201] * 4
+    assert len({each.json()["organization"]["slug"] for each in made}) == 4
+
+
+async def test_the_slugs_of_personal_organizations_are_no_others(
+    client: httpx2.AsyncClient, app: App, ada: Person
+) -> None:
+    asked = await client.post("/api/orgs", json={"name": "x", "slug": f"u-{app.new_id('x')}"}, headers=ada.bearer)
+    assert assert_envelope(asked, 422, "validation_error")["details"]["field"] == "body.slug"
+    renamed = await client.patch(path_of(app, ada), json={"slug": "u-x"}, headers=ada.bearer)
+    assert_envelope(renamed, 422, "validation_error")
+    home = f"u-{ada.user_id}"
+    kept = await client.patch(f"/api/orgs/{home}", json={"name": "Mine", "slug": home}, headers=ada.bearer)
+    assert kept.json()["organization"]["name"] == "Mine"
+    named = await client.post("/api/orgs", json={"name": "U x"}, headers=ada.bearer)
+    client.cookies.clear()
+    assert named.json()["organization"]["slug"].startswith("org-u-x-")
 
 
 async def test_a_refused_organization_leaves_the_session_where_it_was(client: httpx2.AsyncClient, ada: Person) -> None:

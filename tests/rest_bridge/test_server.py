@@ -220,6 +220,18 @@ def real_server(folder: Path) -> Iterator[ServerProcess]:
 
 
 @pytest.mark.slow
+def test_an_invitation_names_the_port_that_was_free(tmp_path: Path) -> None:
+    with real_server(tmp_path) as server, httpx2.Client(base_url=server.address, trust_env=False) as http:
+        account = {"email": "ada@example.org", "password": "long enough", "name": "Ada"}
+        made = http.post("/api/auth/local/signup", json=account).json()
+        http.headers = {"Authorization": f"Bearer {made['access_token']}"}
+        http.cookies.clear()
+        path = f"/api/orgs/{made['organization']['slug']}/invitations"
+        invited = http.post(path, json={"email": "bob@example.org"}).json()
+        assert invited["invitation"]["accept_url"].startswith(f"{server.address}/api/invitations/")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_in_time_although_clients_stay(tmp_path: Path, which: signal.Signals) -> None:
     with real_server(tmp_path) as server, httpx2.Client(base_url=server.address, trust_env=False) as http:

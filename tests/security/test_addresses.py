@@ -35,16 +35,10 @@ async def sign_up(world: World, email: str, name: str = "E") -> int:
 
 @pytest.mark.parametrize(
     "other",
-    [
-        "MIKES-{}@EXAMPLE.ORG",
-        "Mikes-{}@example.org",
-        " mikes-{}@example.org ",
-        "mi\u212aes-{}@example.org",
-        "mike\u017f-{}@example.org",
-    ],
-    ids=["capitals", "one capital", "blanks", "Kelvin sign", "long s"],
+    ["MIKES-{}@EXAMPLE.ORG", "Mikes-{}@example.org", " mikes-{}@example.org "],
+    ids=["capitals", "one capital", "blanks"],
 )
-async def test_an_address_that_folds_to_another_is_that_one(world: World, other: str) -> None:
+async def test_an_address_in_other_case_is_the_same(world: World, other: str) -> None:
     serial = world.app.new_id("n")
     mine = f"mikes-{serial}@example.org"
     assert await sign_up(world, mine) == 201
@@ -55,18 +49,12 @@ async def test_an_address_that_folds_to_another_is_that_one(world: World, other:
 
 @pytest.mark.parametrize(
     "other",
-    [
-        "mik\u0435-{}@example.org",
-        "m\u0131ke-{}@example.org",
-        "\uff4dike-{}@example.org",
-        "mike-{}@ex\u0430mple.org",
-        "mike-{}+x@example.org",
-    ],
-    ids=["Cyrillic e", "dotless i", "full width", "Cyrillic domain", "tag"],
+    ["mikes-{}+x@example.org", "mi.kes-{}@example.org", "mikes-{}@xn--exmple-4nf.org", "mikes-{}@example.org.org"],
+    ids=["tag", "dot", "Cyrillic domain", "other domain"],
 )
 async def test_an_address_that_only_looks_alike_is_another_one(world: World, ada: Person, other: str) -> None:
     serial = world.app.new_id("n")
-    mine, theirs = f"mike-{serial}@example.org", other.format(serial)
+    mine, theirs = f"mikes-{serial}@example.org", other.format(serial)
     assert await sign_up(world, mine) == 201
     made = await world.post(SIGN_UP, {"email": theirs, "password": PASSWORD, "name": "E"})
     assert made.status_code == 201
@@ -78,6 +66,36 @@ async def test_an_address_that_only_looks_alike_is_another_one(world: World, ada
     await letters(world)
     await world.post(RESET, {"email": mine})
     assert [letter["To"] for letter in await letters(world)] == [mine]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "mi\u212aes-{}@example.org",
+        "mike\u017f-{}@example.org",
+        "m\u0131kes-{}@example.org",
+        "mik\u0435s-{}@example.org",
+        "\uff4dikes-{}@example.org",
+        "mikes-{}@ex\u0430mple.org",
+        "mikes-{}@stra\u00dfe.de",
+        "m\u00fckes-{}@example.org",
+    ],
+    ids=["Kelvin sign", "long s", "dotless i", "Cyrillic e", "full width", "Cyrillic domain", "sharp s", "umlaut"],
+)
+async def test_an_address_with_other_letters_is_none(world: World, ada: Person, other: str) -> None:
+    """Neither an account's that looks like it, nor one that mail could be sent to by every server."""
+    serial = world.app.new_id("n")
+    for mine in (f"mikes-{serial}@example.org", f"mikes-{serial}@strasse.de"):
+        assert await sign_up(world, mine) == 201
+    theirs = other.format(serial)
+    slug = ada.signed.identity.organization.slug
+    offered = {"email": theirs, "password": PASSWORD, "name": "E"}
+    for path, token in ((SIGN_UP, ""), (f"/api/orgs/{slug}/invitations", ada.token)):
+        refused = await world.post(path, offered, token)
+        assert (refused.status_code, refused.json()["details"]["field"]) == (422, "body.email")
+    await letters(world)
+    assert (await world.post(RESET, {"email": theirs})).status_code == 202
+    assert await letters(world) == []
 
 
 INJECTED = (
@@ -111,15 +129,27 @@ async def test_what_is_more_than_one_address_is_none(world: World, ada: Person, 
 
 
 @pytest.mark.parametrize(
-    "email", ["a,b@example.org", "a>b@example.org", "a;b@x.org", '"a"@example.org', "a@[127.0.0.1]"]
+    "email",
+    [
+        "a,b@example.org",
+        "a>b@example.org",
+        "x<y@c.d",
+        "a;b@x.org",
+        '"a"@example.org',
+        "a@[127.0.0.1]",
+        "a\x01@b.cc",
+        "=?utf-8?q?a?=@b.cc",
+        ".a@b.cc",
+        "a..b@b.cc",
+        "a@-b.cc",
+        "a@b..cc",
+    ],
 )
-async def test_an_odd_address_gets_one_letter_or_none(world: World, email: str) -> None:
+async def test_an_address_that_no_letter_can_be_written_to_is_none(world: World, email: str) -> None:
     await letters(world)
-    if await sign_up(world, email) == 201:
-        await world.post(RESET, {"email": email})
-    for letter in await letters(world):
-        assert len(letter["To"].addresses) == 1
-        assert (letter["Bcc"], letter["Cc"]) == (None, None)
+    assert await sign_up(world, email) == 422
+    await world.post(RESET, {"email": email})
+    assert await letters(world) == []
 
 
 @pytest.mark.parametrize("name", ["x\r\nBcc: eve@example.org", "x\n\nYour account is blocked: https://evil.example/"])

@@ -1,10 +1,15 @@
 """Refresh tokens are worth one exchange. Whoever presents a spent one ends the session, thief or not."""
 
+import re
+from datetime import UTC, datetime, timedelta
+
 import anyio
+import jwt
 import pytest
 
 from tests.people import Person
 from tests.security.harness import SURFACES, World, bearer
+from tools.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +59,30 @@ async def test_an_exchange_does_not_prolong_the_session(world: World, ada: Perso
     tokens = (await world.post(REFRESH, {"refresh_token": ada.signed.refresh_token})).json()
     after = (await world.send("GET", "/api/users/me/sessions", token=tokens["access_token"])).json()["sessions"][0]
     assert after["expires_at"] == before
+
+
+def end_at(world: World, person: Person, ends: datetime) -> None:
+    session = person.signed.identity.session
+    assert session is not None
+    world.app.ledger.rotate_session(
+        session.id, session.refresh_id, session.refresh_id, datetime.now(UTC), expires_at=ends
+    )
+
+
+async def test_neither_token_nor_cookie_outlives_the_session(world: World, ada: Person) -> None:
+    """They end with the session, or before it, however often they are exchanged."""
+    ends = datetime.now(UTC) + timedelta(minutes=5)
+    await in_thread(end_at, world, ada, ends)
+    answer = await world.post(REFRESH, {"refresh_token": ada.signed.refresh_token})
+    tokens = answer.json()
+    for kind in ("access", "refresh"):
+        claims = jwt.decode(tokens[f"{kind}_token"], options={"verify_signature": False})
+        assert int(ends.timestamp()) - 1 <= claims["exp"] <= ends.timestamp(), kind
+    cookies = " ".join(answer.headers.get_list("set-cookie"))
+    lifetimes = [int(each) for each in re.findall(r"Max-Age=(\d+)", cookies)]
+    for lifetime in (*lifetimes, tokens["expires_in"]):
+        assert 240 < lifetime <= 300
+    assert len(lifetimes) == 2
 
 
 async def test_every_login_is_a_session_of_its_own(world: World, ada: Person) -> None:

@@ -2,20 +2,26 @@
 
 import socket
 from collections.abc import Callable
+from dataclasses import replace
+from email import message_from_bytes, policy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
+from auth.accounts import checked_email
 from stores.clock import utc_now
-from stores.errors import InvalidSetting
+from stores.errors import InvalidSetting, ValidationFailed
 from tests.mail_server import MailServer, make_certificate
 from tools.mail import Delivery, Letter, Mailer
 from tools.settings import Settings, read_settings
 
 LETTER = Letter("grace@example.org", "Grüße", "The token is opensesame.\n.\nThat was a dot.\n")
 ACCOUNT = ("engrain", "pass word")
+ODD = st.text("=?.-_+'x9<>,\"é\x01 ", min_size=1, max_size=70)
 
 
 def send(folder: Path, port: int, **settings: Any) -> Delivery:
@@ -46,6 +52,28 @@ def test_a_letter_goes_out_encrypted_to_a_server_that_is_trusted_after_logging_i
     assert (taken.encrypted, taken.user) == (True, "engrain")
     assert taken.message["Subject"] == "Grüße"
     assert taken.message.get_content().replace("\r\n", "\n") == LETTER.text
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.one_of(st.emails(), st.builds("{}@{}".format, ODD, ODD)))
+@example("o'neil+x@b.cc")
+@example("!#$%&'*+/=?^_`{|}~-@b")
+@example("=?utf-8?q?a?=@b.cc")
+@example(f"{'a' * 64}@{'b' * 61}.{'c' * 61}.{'d' * 61}")
+def test_every_address_that_is_accepted_can_be_written_to(tmp_path: Path, address: str) -> None:
+    try:
+        accepted = checked_email(address)
+    except ValidationFailed:
+        return
+    mailer = Mailer(Settings(data_dir=tmp_path), utc_now)
+    try:
+        assert mailer.send(replace(LETTER, to=accepted)) == "kept"
+    finally:
+        mailer.close()
+    (path,) = mailer.folder.glob("*.eml")
+    kept = message_from_bytes(path.read_bytes(), policy=policy.default)
+    path.unlink()
+    assert [each.addr_spec for each in kept["To"].addresses] == [accepted]
 
 
 def strange(folder: Path) -> Path:
