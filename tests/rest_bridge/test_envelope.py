@@ -131,9 +131,9 @@ async def test_details_are_left_out_when_there_are_none(client: httpx2.AsyncClie
 MISHOSTED = [
     ("GET", "/nope", 404),
     ("PUT", "/api/notes", 405),
-    ("POST", "/mcp", 401),
+    ("POST", "/mcp", 421),
     ("GET", "/api", 307),
-    ("GET", "/.well-known/oauth-protected-resource/mcp", 200),
+    ("GET", "/.well-known/oauth-protected-resource/mcp", 421),
 ]
 
 
