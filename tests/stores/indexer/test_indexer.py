@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from stores.index import IndexBatch
 from stores.indexer import IndexStatus
+from stores.indexer.remembered import LONGEST
 from stores.records import ORGANIZATION, IndexFilter, Position
 from stores.vectors import VectorState
 from tests.stores.indexer.samples import EVERYONE, ORG, PATIENCE_S, HashEmbedder, World, draft, until
@@ -315,7 +316,10 @@ def test_a_rebuild_on_request_mends_what_the_check_found(world: World) -> None:
 
 def test_what_a_rebuild_has_still_to_embed_is_pending_and_no_difference(world: World) -> None:
     assert world.embedder is not None
-    world.write(*[draft(f"e{at}", f"kestrel {at}") for at in range(20)])
+    # Too long for its vectors to be remembered.
+    text = "the kestrel hovers " * 200
+    assert len(world.embedder.split(text)) > LONGEST
+    world.write(*[draft(f"e{at}", text) for at in range(20)])
     world.settle()
     with world.indexer.indexes(ORG) as open_:
         assert open_.vectors is not None
@@ -325,7 +329,8 @@ def test_what_a_rebuild_has_still_to_embed_is_pending_and_no_difference(world: W
     world.embedder.gate.clear()
     rebuilding = threading.Thread(target=world.indexer.reindex, args=[ORG, ["vectors"]])
     rebuilding.start()
-    until(lambda: states(world.indexer.status())["vectors"] == "rebuilding")
+    until(lambda: any(each.pending > 15 for each in world.indexer.status()))
+    assert states(world.indexer.status())["vectors"] == "rebuilding"
     found = {each.index: each for each in world.indexer.examine(ORG)}
     assert [each.differences for each in found.values()] == [[], [], []]
     assert found["vectors"].pending > 15
