@@ -8,7 +8,7 @@ import pytest
 from stores.errors import Conflict, NotFound
 from stores.ledger import AuditDraft, AuditQuery, AuthorizationCode, Grant, Ledger, OAuthClient, TokenPair
 from stores.records import JsonObject
-from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock, actions, deed
+from tests.stores.ledger.samples import ANN, BOB, ORG, SteppingClock, actions, deed, organization
 
 HOUR = timedelta(hours=1)
 AGES = timedelta(days=36_500)
@@ -147,13 +147,19 @@ def test_a_grant_is_ended_with_its_tokens(
     assert ledger.grants.rotate("refresh-1", "client", pair(clock, 2)) == "ended"
 
 
-def test_a_grant_is_ended_by_its_user_only_and_holds_while_the_user_is_a_member(ledger: Ledger, grant: Grant) -> None:
+def test_a_grant_is_ended_by_its_user_only_and_holds_while_the_user_is_a_member(
+    ledger: Ledger, code: AuthorizationCode, clock: SteppingClock
+) -> None:
+    ledger.create_organization(organization("shared", is_personal=False), BOB)
+    ledger.add_membership(ANN, "shared", "member")
+    ledger.grants.add_code("shared", replace(code, organization_id="shared"))
+    assert isinstance(ledger.grants.redeem_code("shared", "g1", pair(clock, 1)), Grant)
     with pytest.raises(NotFound):
         ledger.grants.revoke(BOB, "g1")
-    ledger.add_membership(BOB, ORG, "owner")
-    ledger.remove_member(ORG, ANN)
+    assert ledger.grants.identity("access-1") is not None
+    ledger.remove_member("shared", ANN)
     assert ledger.grants.identity("access-1") is None
-    ledger.add_membership(ANN, ORG, "member")
+    ledger.add_membership(ANN, "shared", "member")
     assert ledger.grants.identity("access-1") is None
 
 
