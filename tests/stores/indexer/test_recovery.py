@@ -132,7 +132,9 @@ def test_what_the_vector_lane_had_not_done_is_resumed_and_nothing_twice(world: W
     world.write(draft("first"))
     world.settle()
     world.embedder.gate.clear()
+    begun = world.embedder.begun
     world.write(*[draft(f"bulk{at}", "bulk") for at in range(20)], deferred=True)
+    until(lambda: world.embedder.begun > begun)
     urgent = world.write(draft("urgent"))
     until(lambda: world.queued(interactive=True) == 1)
     world.embedder.gate.set()
