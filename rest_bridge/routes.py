@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -111,7 +111,7 @@ class Endpoint:
             request_id=scope[REQUEST_ID],
             client=client,
             user_agent=user_agent_of(scope),
-            server=base_url(scope, self.app.settings),
+            server=partial(base_url, scope, self.app.settings),
             cookies=read_cookies(Headers(scope=scope)) if self.redirects else {},
         )
         try:

@@ -106,7 +106,7 @@ async def start_device(app: App, call: Call, request: StartDeviceRequest) -> Sta
             details={"field": "body.client_name", "expected": "visible characters"},
         )
     started = await in_thread(Devices(app.accounts).start, AskingDevice(name, call.client, call.user_agent))
-    page = f"{call.server}{PAGE}"
+    page = f"{call.server()}{PAGE}"
     return StartedDeviceView(
         device_code=started.device_code,
         user_code=started.user_code,

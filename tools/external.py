@@ -52,7 +52,7 @@ async def codehost_login(app: App, call: Call, request: CodehostRequest) -> Redi
     """Begin to sign in by the code host: the browser goes there."""
     codehost = require_codehost(app)
     goes_to = app.providers.destinations.checked(request.redirect_uri, "query.redirect_uri")
-    attempt = Attempt(CODEHOST, goes_to, f"{call.server}/api/auth/codehost/callback")
+    attempt = Attempt(CODEHOST, goes_to, f"{call.server()}/api/auth/codehost/callback")
     state, _ = new_token()
     return await leave(app, call, attempt, state, await codehost.authorize_url(attempt, state))
 

@@ -192,7 +192,7 @@ def _name(client: OidcClient) -> str:
 
 def _callback_url(app: App, call: Call, client: OidcClient) -> str:
     base = app.settings.oidc.redirect_uri_base if app.settings.oidc else ""
-    return f"{(base or call.server).rstrip('/')}/api/auth/oidc/{client.provider.name}/callback"
+    return f"{(base or call.server()).rstrip('/')}/api/auth/oidc/{client.provider.name}/callback"
 
 
 def _destination(app: App, request: OidcRequest) -> str:

@@ -75,8 +75,8 @@ class Call:
     """The peer's address, for limits and audit."""
     user_agent: str = ""
     """The User-Agent header, for the list of sign-ins and audit."""
-    server: str = ""
-    """The address under which the caller reaches this server, without a slash at its end."""
+    server: Callable[[], str] = str
+    """Tells the address under which the caller reaches this server, without a slash at its end; few ask."""
     cookies: Mapping[str, str] = field(default_factory=dict)
     """The browser's cookies by name; only for operations that answer with a `Redirect`."""
 
