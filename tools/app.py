@@ -90,7 +90,9 @@ async def open_app(
         app = await anyio.to_thread.run_sync(lambda: stack.enter_context(_opened(settings, logs, clock, embedder)))
         loop = asyncio.get_running_loop()
 
-        def ring(_organization_id: str, _sequence: int) -> None:
+        def ring(organization_id: str, _sequence: int) -> None:
+            if not app.events.follows(organization_id):
+                return
             with suppress(RuntimeError):  # The loop has ended; nobody listens any more.
                 loop.call_soon_threadsafe(app.events.ring)
 

@@ -120,6 +120,8 @@ class EventHub:
         if organization_id not in self._channels:
             head = await in_thread(self._feed.head, organization_id)
             self._channels.setdefault(organization_id, _Channel(head.sequence))
+            # What was committed since the head was read rang for nobody.
+            self.ring()
         channel = self._channels[organization_id]
         channel.subscribers.append(subscription)
         try:
@@ -156,6 +158,10 @@ class EventHub:
         """Look up anew what a user's own subscriptions may see, and cut off those whose session has ended."""
         for channel in list(self._channels.values()):
             await self._renew(channel, user_id)
+
+    def follows(self, organization_id: str) -> bool:
+        """Whether somebody listens to an organization; may be asked from any thread."""
+        return organization_id in self._channels
 
     def ring(self) -> None:
         """Say that a feed has grown; call it on the event loop."""

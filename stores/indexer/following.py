@@ -217,15 +217,20 @@ class FollowingLane(Lane, Generic[T]):
 
     def _patience(self, track: Track[T]) -> float:
         """Let writes gather: for a moment, or longer where nobody waits for them. 0 when there are enough, or none."""
-        options, urgency = self._around.options, self._around.feed.urgency(track.position)
-        interactive_s = options.gather_s if self._around.hurried() else options.gather_unhurried_s
-        gather_s = {"interactive": interactive_s, "deferred": options.gather_deferred_s}.get(urgency, 0.0)
-        if self._next is track or not gather_s:
+        if self._next is track:
             return 0.0
-        now = time.monotonic()
+        hurried, now = self._around.hurried(), time.monotonic()
+        if not hurried and now < self._deaf_until:
+            return self._deaf_until - now
+        options, urgency = self._around.options, self._around.feed.urgency(track.position)
+        interactive_s = options.gather_s if hurried else options.gather_unhurried_s
+        gather_s = {"interactive": interactive_s, "deferred": options.gather_deferred_s}.get(urgency, 0.0)
+        if not gather_s:
+            return 0.0
         if self._first_seen is None:
             self._first_seen = now
-        return max(0.0, self._first_seen + gather_s - now)
+        self._deaf_until = self._first_seen + gather_s
+        return max(0.0, self._deaf_until - now)
 
     def _catch_up(self, track: Track[T]) -> float:
         """Bring the successor to where the serving index is, then let it serve."""

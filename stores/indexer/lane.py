@@ -59,6 +59,7 @@ class Lane(ABC):
         self._around = around
         self._lock = threading.Lock()
         self._signal = threading.Event()
+        self._deaf_until = 0.0
         self._closing = threading.Event()
         self._settled = threading.Event()
         self._state: State = "catching_up"
@@ -81,8 +82,10 @@ class Lane(ABC):
         self._thread.start()
 
     def wake(self) -> None:
-        """Look at the feed soon."""
-        self._signal.set()
+        """Look at the feed soon: at once where somebody waits for a write, else when those at hand have gathered."""
+        # Looking at every single write would cost the requests that make them more than the write itself.
+        if time.monotonic() >= self._deaf_until or self._around.hurried():
+            self._signal.set()
 
     def stop(self) -> None:
         """Finish what is running and begin nothing more; `join` waits for it."""

@@ -86,7 +86,9 @@ class VectorLane(Lane):
         self._prepare()
         self._collect()
         self._note_outage()
-        return self._commit_when_due(handle)
+        delay = self._commit_when_due(handle)
+        deaf_s = self._deaf_until - time.monotonic()
+        return min(delay, deaf_s) if deaf_s > 0 else delay
 
     def _open(self) -> Handle[VectorIndex]:
         if self._leaving is not None and not self._leaving.wait_closed(WAIT_FOR_READERS_S):
@@ -154,12 +156,14 @@ class VectorLane(Lane):
 
     def _scan(self) -> None:
         feed, backlog = self._around.feed, self._backlog
-        before = backlog.prefix
+        before, scanned = backlog.prefix, backlog.scanned
         while changes := feed.changes(Position(self._epoch, backlog.scanned, ""), READ_CHANGES):
             with self._lock:
                 backlog.scan(changes)
             if len(changes) < READ_CHANGES:
                 break
+        if backlog.scanned > scanned:
+            self._deaf_until = time.monotonic() + self._around.options.gather_scans_s
         while backlog.wants_more:
             changes = feed.changes(Position(self._epoch, backlog.reached, ""), READ_CHANGES)
             with self._lock:

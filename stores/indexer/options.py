@@ -21,6 +21,8 @@ class IndexerOptions:
     """The same where nobody waits for the write to show: what is written meanwhile shares the commit."""
     gather_deferred_s: float = 0.2
     """The same for what is written in bulk, where nobody waits."""
+    gather_scans_s: float = 0.05
+    """How long the vector lane leaves new writes in the feed that nobody waits for, after it looked there."""
     batch_changes: int = 500
     batch_characters: int = 8_000_000
     passages_per_turn: int = 8
