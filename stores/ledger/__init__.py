@@ -9,6 +9,7 @@ from stores.ledger.feed import Snapshot
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.identities import greater_role
+from stores.ledger.known import Standing
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
 from stores.ledger.listing import EntityQuery, SortKey
@@ -17,7 +18,6 @@ from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import STATED, SUPERSEDES, RelationDraft, between
 from stores.ledger.sessions import RotationRefusal
-from stores.ledger.standings import Standing
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
 

@@ -13,23 +13,27 @@ MOST_RECORDS = 50_000
 """Records of one organization; above that all of them are read again."""
 
 
-class Row(NamedTuple):
-    """The columns of a standing that only a change of the record changes."""
+class Standing(NamedTuple):
+    """Whether a record is there, who may read it, and whether another one, visible to the caller, retired it."""
 
+    id: str
     entity_type: str
     visibility: str
     updated_us: int
+    """Microseconds since 1970: a ranking compares hundreds of these, and shows none."""
     created_us: int
+    superseded: bool = False
+    """What depends on the caller: never known beforehand."""
 
 
 @dataclass(slots=True)
 class _Known:
     position: Position
-    rows: dict[str, Row] = field(default_factory=dict)
+    rows: dict[str, Standing] = field(default_factory=dict)
 
 
 class KnownRows:
-    """Rows by organization and id, each as fresh as a position of the feed. Safe to use from any thread."""
+    """Standings by organization and id, each as fresh as a position of the feed. Safe to use from any thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -56,7 +60,7 @@ class KnownRows:
             if len(self._known) > MOST_ORGANIZATIONS:
                 self._known.popitem(last=False)
 
-    def get(self, organization_id: str, position: Position, ids: Iterable[str]) -> dict[str, Row]:
+    def get(self, organization_id: str, position: Position, ids: Iterable[str]) -> dict[str, Standing]:
         """The rows that are known at a position."""
         with self._lock:
             known = self._known.get(organization_id)
@@ -65,7 +69,7 @@ class KnownRows:
             rows = known.rows
             return {record_id: rows[record_id] for record_id in ids if record_id in rows}
 
-    def keep(self, organization_id: str, position: Position, rows: Mapping[str, Row]) -> None:
+    def keep(self, organization_id: str, position: Position, rows: Mapping[str, Standing]) -> None:
         """Remember rows that were read at a position or after it."""
         with self._lock:
             known = self._known.get(organization_id)

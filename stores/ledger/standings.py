@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import JSON, ColumnElement, Select, Text, bindparam, cast, column, exists, func, select
 
@@ -13,7 +13,7 @@ from stores.ledger import schema
 from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
-from stores.ledger.known import KnownRows, Row
+from stores.ledger.known import KnownRows, Standing
 from stores.ledger.relations import SUPERSEDES, holds
 from stores.records import Change, Position
 
@@ -22,17 +22,6 @@ MOST_CHANGES = 500
 
 _table = schema.entities
 _relations = schema.relations
-
-
-class Standing(NamedTuple):
-    """Whether a record is there, who may read it, and whether another one, visible to the caller, retired it."""
-
-    id: str
-    entity_type: str
-    visibility: str
-    updated_us: int
-    """Microseconds since 1970: a ranking compares hundreds of these, and shows none."""
-    superseded: bool
 
 
 @cache
@@ -100,17 +89,15 @@ class StandingReads(EntityReads, FeedReads):
         Only relations with one of the visibility keys retire a record: what a caller may not see has no effect on it.
         There are none in an organization that does not exist.
         """
-        ids = sorted(set(entity_ids))
+        ids = list(dict.fromkeys(entity_ids))
         if not ids:
             return {}
-        rows = self._rows(organization_id, ids, self._database.writer.dialect.name)
-        retired = self.superseded(organization_id, ids, visibility=visibility, as_of=as_of)
-        at = to_micros(self._clock() if as_of is None else as_of)
-        return {
-            each: Standing(each, row.entity_type, row.visibility, row.updated_us, each in retired)
-            for each, row in rows.items()
-            if row.created_us <= at
-        }
+        found = self._rows(organization_id, ids, self._database.writer.dialect.name)
+        if as_of is not None:
+            at = to_micros(as_of)
+            found = {each: standing for each, standing in found.items() if standing.created_us <= at}
+        retired = self.superseded(organization_id, found, visibility=visibility, as_of=as_of)
+        return found | {each: found[each]._replace(superseded=True) for each in retired}
 
     def superseded(
         self,
@@ -125,7 +112,7 @@ class StandingReads(EntityReads, FeedReads):
         Only what has one of the visibility keys has an effect: the relation, and the record that states it. At a time,
         that record must have been readable then, too.
         """
-        ids = sorted(set(entity_ids))
+        ids = list(dict.fromkeys(entity_ids))
         if not ids:
             return set()
         values = {
@@ -141,7 +128,7 @@ class StandingReads(EntityReads, FeedReads):
         readable = {each for each, entity in then.items() if entity.visibility in visibility}
         return {row.target_id for row in found if row.source_id in readable}
 
-    def _rows(self, organization_id: str, ids: Sequence[str], dialect: str) -> dict[str, Row]:
+    def _rows(self, organization_id: str, ids: Sequence[str], dialect: str) -> dict[str, Standing]:
         try:
             position = self._followed(organization_id)
         except NotFound:
@@ -150,7 +137,7 @@ class StandingReads(EntityReads, FeedReads):
         if missing := [each for each in ids if each not in rows]:
             values = {"organization": organization_id, "ids": dump_json(list[Any](missing))}
             found = self._first(_standings(dialect), values)
-            read = {row[0]: Row(*row[1:]) for row in json.loads((found and found[0]) or "[]")}
+            read = {row[0]: Standing(*row) for row in json.loads((found and found[0]) or "[]")}
             self._known.keep(organization_id, position, read)
             rows |= read
         return rows

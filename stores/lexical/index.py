@@ -9,7 +9,7 @@ from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 from stores.index import IndexBatch
 from stores.lexical import analysis
 from stores.lexical.generations import Generations
-from stores.lexical.queries import Plan, covering, named, plan, scored
+from stores.lexical.queries import Plan, any_of, covering, filters, named, plan, scored
 from stores.lexical.results import LexicalHit, LexicalResult
 from stores.lexical.schema import (
     FORMAT,
@@ -30,6 +30,8 @@ _HEAP_BYTES = 30_000_000
 _DEEPEST_TIE = 4_096
 # Ids that are kept in memory, by their key; above that all are forgotten and read again as they are found.
 _MOST_NAMES = 200_000
+# Records whose share of a question is read before those hits that are not among them are asked for by id.
+_COVERED_AT_ONCE = 2_000
 
 
 class LexicalIndex:
@@ -106,11 +108,11 @@ class LexicalIndex:
         others = self._holding(searcher, question, filter, limit) if question.present else []
         chosen = {hit.record_id for hit in named}
         hits = [*named, *(hit for hit in others if hit.record_id not in chosen)][:limit]
-        coverage = self._coverage(searcher, question, others)
+        coverage = self._coverage(searcher, question, filter, others)
         return _result(
             question,
             tuple(
-                LexicalHit(hit.record_id, hit.score, 1.0 if hit.record_id in chosen else coverage.get(hit.place, 0.0))
+                LexicalHit(hit.record_id, hit.score, 1.0 if hit.record_id in chosen else coverage.get(hit.key, 0.0))
                 for hit in hits
             ),
             frozenset(chosen),
@@ -181,40 +183,56 @@ class LexicalIndex:
                 break
             depth = min(4 * depth + 64, limit + _DEEPEST_TIE)
         last = found[limit - 1][0] if len(found) >= limit else 0.0
-        kept = [(score, address) for score, address in found if score >= last]
-        names = self._named(searcher, [address for _, address in kept])
-        hits = [_Scored(name, score, _place(address)) for name, (score, address) in zip(names, kept, strict=True)]
+        kept = [hit for hit in found if hit[0] >= last]
+        keys = _keys(searcher, kept)
+        hits = map(_Scored, self._ids(searcher, keys, kept), (score for score, _ in kept), keys)
         return sorted(hits, key=lambda hit: (-hit.score, hit.record_id))[:limit]
 
-    def _named(self, searcher: Searcher, addresses: list[DocAddress]) -> list[str]:
+    def _ids(self, searcher: Searcher, keys: Sequence[int], hits: Sequence[tuple[float, DocAddress]]) -> list[str]:
         """The ids of records, from memory where they are known."""
-        names = []
-        for value, address in zip(searcher.fast_field_values("key", addresses), addresses, strict=True):
-            key = int(value or 0)
-            name = self._names.get(key)
-            if name is None:
-                name = searcher.doc(address)["id"][0]
-                self._remember(key, name)
-            names.append(name)
-        return names
+        ids: list[str] = []
+        for key, (_, address) in zip(keys, hits, strict=True):
+            known = self._names.get(key)
+            if known is None:
+                known = searcher.doc(address)["id"][0]
+                self._remember(key, known)
+            ids.append(known)
+        return ids
 
     def _remember(self, key: int, record_id: str) -> None:
         if len(self._names) >= _MOST_NAMES:
             self._names.clear()
         self._names[key] = record_id
 
-    def _coverage(self, searcher: Searcher, question: Plan, hits: Sequence["_Scored"]) -> dict[tuple[int, int], float]:
+    def _coverage(
+        self, searcher: Searcher, question: Plan, accepted: IndexFilter, hits: Sequence["_Scored"]
+    ) -> dict[int, float]:
+        """The share of the question's idf that each hit holds, by its key."""
         if not hits:
             return {}
-        query, mass = covering(self._schema, question, [hit.record_id for hit in hits]), question.mass
-        held = searcher.search(query, limit=len(hits), count=False).hits
-        return {_place(address): min(score / mass, 1.0) for score, address in held}
+        # Nearly every hit is among those that hold most of the question; asking for all by id takes thrice as long.
+        held = self._held(searcher, covering(self._schema, question, filters(self._schema, accepted)), _COVERED_AT_ONCE)
+        if others := [hit.record_id for hit in hits if hit.key not in held]:
+            held |= self._held(
+                searcher, covering(self._schema, question, [any_of(self._schema, "id", others)]), len(others)
+            )
+        mass = question.mass
+        return {hit.key: min(held.get(hit.key, 0.0) / mass, 1.0) for hit in hits}
+
+    def _held(self, searcher: Searcher, query: Query, limit: int) -> dict[int, float]:
+        found = searcher.search(query, limit=limit, count=False).hits
+        return dict(zip(_keys(searcher, found), [score for score, _ in found], strict=True))
 
 
 class _Scored(NamedTuple):
     record_id: str
     score: float
-    place: tuple[int, int]
+    key: int
+
+
+def _keys(searcher: Searcher, hits: Sequence[tuple[float, DocAddress]]) -> list[int]:
+    """The keys of records, from a column."""
+    return [int(value or 0) for value in searcher.fast_field_values("key", [address for _, address in hits])]
 
 
 def _result(question: Plan, hits: tuple[LexicalHit, ...], named: frozenset[str]) -> LexicalResult:
@@ -226,10 +244,6 @@ def _result(question: Plan, hits: tuple[LexicalHit, ...], named: frozenset[str])
         {term.value: term.idf for term in question.terms},
         named,
     )
-
-
-def _place(address: DocAddress) -> tuple[int, int]:
-    return address.segment_ord, address.doc
 
 
 def _position_of(searcher: Searcher, index: Index) -> tuple[Position | None, int]:

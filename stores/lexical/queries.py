@@ -139,20 +139,22 @@ def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
     )
 
 
-def covering(schema: Schema, question: Plan, record_ids: Iterable[str]) -> Query:
-    """The query whose score is the summed idf of the terms that each of the given records holds."""
-    ids = union([Query.term_query(schema, "id", record_id, "basic") for record_id in record_ids])
+def covering(schema: Schema, question: Plan, required: Iterable[Query]) -> Query:
+    """The query whose score is the summed idf of the terms that a record holds."""
     held = [
         (Occur.Should, Query.const_score_query(Query.term_query(schema, term.field, term.value), term.idf))
         for term in question.present
     ]
-    return Query.boolean_query([(Occur.Must, _unscored(ids)), *held])
+    return Query.boolean_query([
+        (Occur.Must, Query.boolean_query(held)),
+        *((Occur.Must, _unscored(query)) for query in required),
+    ])  # fmt: skip
 
 
 def filters(schema: Schema, accepted: IndexFilter) -> list[Query]:
     """What a record must match before it competes."""
-    found = [_any_of(schema, "visibility", accepted.visibility)]
-    found += [_any_of(schema, facet, {value.lower() for value in values}) for facet, values in accepted.any_of.items()]
+    found = [any_of(schema, "visibility", accepted.visibility)]
+    found += [any_of(schema, facet, {value.lower() for value in values}) for facet, values in accepted.any_of.items()]
     if accepted.updated_since is not None:
         since = microseconds(accepted.updated_since)
         found.append(Query.range_query(schema, "updated_at", FieldType.Integer, lower_bound=since))
@@ -160,7 +162,7 @@ def filters(schema: Schema, accepted: IndexFilter) -> list[Query]:
         until = microseconds(accepted.updated_until)
         found.append(Query.range_query(schema, "updated_at", FieldType.Integer, upper_bound=until))
     if accepted.ids is not None:
-        found.append(_any_of(schema, "id", accepted.ids))
+        found.append(any_of(schema, "id", accepted.ids))
     return found
 
 
@@ -169,7 +171,8 @@ def union(queries: list[Query]) -> Query:
     return Query.boolean_query([(Occur.Should, query) for query in queries]) if queries else Query.empty_query()
 
 
-def _any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
+def any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
+    """Records that have one of the values in a field."""
     accepted = sorted(values)
     if len(accepted) <= _FEW:
         return union([Query.term_query(schema, field, value, "basic") for value in accepted])

@@ -33,8 +33,10 @@ def test_a_standing_tells_who_may_read_a_record_and_whether_it_was_retired(ledge
     assert old is not None
 
     assert ledger.standings(ORG, ["old", "new", "absent"], visibility=ALL) == {
-        "old": Standing("old", "rule", "private:x", to_micros(old.updated_at), superseded=True),
-        "new": Standing("new", "episode", "organization", to_micros(changed.updated_at), superseded=False),
+        "old": Standing(
+            "old", "rule", "private:x", to_micros(old.updated_at), to_micros(old.created_at), superseded=True
+        ),
+        "new": Standing("new", "episode", "organization", to_micros(changed.updated_at), to_micros(changed.created_at)),
     }
     before = ledger.standings(ORG, ["old"], visibility=ALL, as_of=relation.created_at - timedelta(microseconds=1))
     assert not before["old"].superseded
@@ -56,6 +58,7 @@ def test_a_supersession_that_ended_retires_nothing(ledger: Ledger) -> None:
 def test_records_are_found_by_id_and_not_by_reading_all_of_an_organization(tmp_path: Path) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=utc_now)
     ledger.create_organization(organization(ORG, is_personal=False))
+    create(ledger, draft("old"))
     reader = ledger._database.reader
     asked: list[tuple[str, Any]] = []
     event.listen(
