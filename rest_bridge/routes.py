@@ -27,6 +27,8 @@ from rest_bridge.cookies import (
 )
 from rest_bridge.envelope import CLEAR_COOKIES
 from rest_bridge.mcp_discovery import base_url
+from rest_bridge.pages.refusals import error_page, wants_page
+from rest_bridge.pages.visitors import LOGIN_PATH
 from rest_bridge.query_strings import Coercion, read_query
 from rest_bridge.rate_limits import FixedWindow
 from rest_bridge.request_ids import REQUEST_ID
@@ -40,6 +42,8 @@ from tools.threads import in_thread
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024
+BACK = (LOGIN_PATH, "Back to signing in")
+"""Where a browser goes on from a way of signing in that failed."""
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _TAG = re.compile(r'(?:W/)?("?)([1-9][0-9]{0,17})\1')
 
@@ -269,7 +273,13 @@ class PathEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the operation of the request's method; the router has refused all others."""
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
-        response = await self.endpoints[method].answer(scope, receive)
+        endpoint = self.endpoints[method]
+        try:
+            response = await endpoint.answer(scope, receive)
+        except EngrainError as error:
+            if not (endpoint.redirects and wants_page(scope)):
+                raise
+            response = error_page(error, scope, title="Signing in did not work", elsewhere=BACK)
         await response(scope, receive, send)
 
 

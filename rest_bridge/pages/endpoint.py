@@ -4,11 +4,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from rest_bridge.cookies import require_same_origin
-from rest_bridge.envelope import status_of
-from rest_bridge.pages.layout import render, text
 from rest_bridge.pages.operations import Operations
-from rest_bridge.request_ids import REQUEST_ID
-from stores.errors import EngrainError, RateLimited
+from rest_bridge.pages.refusals import error_page
+from stores.errors import EngrainError
 from tools.app import App
 
 
@@ -47,20 +45,3 @@ class Page:
     async def submit(self, scope: Scope, receive: Receive) -> Response:
         """Answer POST; it comes from this server's own page, or from no browser."""
         raise NotImplementedError
-
-
-def error_page(error: EngrainError, scope: Scope, *, title: str = "That did not work") -> Response:
-    """Say what went wrong and what to do, in the words of every other refusal."""
-    body = (
-        f"<p>{text(error.remediation, at_most=500)}</p>"
-        f'<p class="soft">Reference for the operator: {text(scope.get(REQUEST_ID, ""))}</p>'
-    )
-    response = render(title, body, status=status_of(error), alert=error.message)
-    if isinstance(error, RateLimited):
-        response.headers["Retry-After"] = retry_after(error)
-    return response
-
-
-def retry_after(error: RateLimited) -> str:
-    """Return after how many seconds the next try is welcome."""
-    return str(getattr(error, "retry_after_s", 1))

@@ -279,3 +279,16 @@ async def test_no_sign_in_leads_to_another_site(
         body = assert_envelope(answer, 400, "invalid_redirect")
         assert body["details"]["field"] == f"query.{name}"
         assert "set-cookie" not in answer.headers
+
+
+async def test_a_person_reads_a_page_where_a_program_reads_the_envelope(
+    browser: Browser, provider: ProviderProcess
+) -> None:
+    provider.behave(claims=newcomer(iss="https://evil.example"))
+    callback = await browser.to_provider(LOGIN)
+    shown = await browser.client.get(callback, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+    assert (shown.status_code, shown.headers["content-type"]) == (401, "text/html; charset=utf-8")
+    assert "default-src 'none'" in shown.headers["content-security-policy"]
+    assert 'role="alert"' in shown.text
+    assert 'href="/login"' in shown.text
+    assert set_cookies(shown).get("engrain_access_token") is None
