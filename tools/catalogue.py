@@ -4,6 +4,7 @@ from types import MappingProxyType
 
 from tools import (
     account,
+    admin,
     api_keys,
     audit,
     change,
@@ -23,6 +24,7 @@ from tools import (
     password_reset,
     profile,
     project_members,
+    resolve,
     search,
     sessions,
     slices,
@@ -48,6 +50,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *teams.OPERATIONS,
     *team_members.OPERATIONS,
     *audit.OPERATIONS,
+    *admin.OPERATIONS,
     *search.OPERATIONS,
     *create.OPERATIONS,
     *entities.OPERATIONS,
@@ -55,6 +58,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *explore.OPERATIONS,
     *neighbors.OPERATIONS,
     *slices.OPERATIONS,
+    *resolve.OPERATIONS,
     *ingest.OPERATIONS,
     *logs.OPERATIONS,
 )

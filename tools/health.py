@@ -78,6 +78,12 @@ def _indexes(lines: list[IndexStatus], otherwise: str) -> list[dict[str, Any]]:
 
 
 def stats(app: App, organization_id: str, visible: frozenset[str]) -> dict[str, Any]:
-    """Count what a caller may see, by type. Blocks."""
+    """Count the records that a caller may see by type, and the relations between them by name. Blocks."""
     counts = app.ledger.entity_counts(organization_id, visible)
-    return {"entity_counts": counts, "total_entities": sum(counts.values())}
+    relations = app.ledger.relation_counts(organization_id, visible)
+    return {
+        "entity_counts": counts,
+        "total_entities": sum(counts.values()),
+        "relationship_counts": relations,
+        "total_relationships": sum(relations.values()),
+    }

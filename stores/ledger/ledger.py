@@ -32,6 +32,7 @@ from stores.ledger.relations import RelationReads
 from stores.ledger.resets import Resets
 from stores.ledger.sessions import Sessions
 from stores.ledger.standings import StandingReads
+from stores.ledger.tallies import TallyReads
 from stores.ledger.teams import Teams
 from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
@@ -42,7 +43,7 @@ CommitListener = Callable[[str, int], None]
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class _Records(StandingReads, RelationReads, DocumentReads, Listing, FeedReads):
+class _Records(StandingReads, RelationReads, DocumentReads, Listing, TallyReads, FeedReads):
     """What is known."""
 
 
