@@ -63,6 +63,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "list_team_projects": lambda _, hidden: [{"team_id": hidden}],
     "read_audit": lambda *_: [{"limit": 200}, {"log": "server"}],
     "logs": lambda *_: [{"limit": 500}],
+    "project_metrics": lambda _, hidden: [{"project_id": hidden}],
     "admin_stats": lambda *_: [{}],
     "admin_health": lambda *_: [{}],
     "resolve": lambda _, hidden: [{"prefix": hidden}, {"prefix": hidden[:-2]}],

@@ -24,6 +24,7 @@ from tools import (
     password_reset,
     profile,
     project_members,
+    project_metrics,
     resolve,
     search,
     sessions,
@@ -59,6 +60,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *neighbors.OPERATIONS,
     *slices.OPERATIONS,
     *resolve.OPERATIONS,
+    *project_metrics.OPERATIONS,
     *ingest.OPERATIONS,
     *logs.OPERATIONS,
 )

@@ -108,7 +108,7 @@ class TallyReads(Store):
                 by_priority[priority] = by_priority.get(priority, 0) + count
             for label, status, count, entity_id in connection.execute(_assigned, values):
                 found.setdefault(label, {})[status] = count
-                shown_by.setdefault(label, entity_id)
+                shown_by[label] = min(entity_id, shown_by.get(label, entity_id))
             labels = sorted(found, key=lambda label: (-sum(found[label].values()), label))[:MOST_ASSIGNEES]
             ids = sorted({shown_by[label] for label in labels})
             rows = connection.execute(_by_ids, {"organization": organization_id, "ids": ids}).all() if ids else []
