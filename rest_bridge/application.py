@@ -18,6 +18,7 @@ from rest_bridge.browser_rules import standing_rules
 from rest_bridge.docs_page import POLICY, render_page
 from rest_bridge.envelope import HANDLERS, Faults
 from rest_bridge.late_mcp import LateMcp
+from rest_bridge.log_socket import LogSocket
 from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from rest_bridge.metrics import Metrics, MetricsPage
 from rest_bridge.oauth.routes import build_oauth
@@ -69,6 +70,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             *api,
             *build_pages(app, api),
             WebSocketRoute("/api/ws", EventSocket(app, authenticate)),
+            WebSocketRoute("/api/logs/stream", LogSocket(app, authenticate)),
             *build_oauth(app, api),
             Route(MCP_PATH, mcp),
         ],

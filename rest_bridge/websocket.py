@@ -1,6 +1,6 @@
 """The event socket: `/api/ws` tells a signed-in caller what happens to the records that it may see."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -25,6 +25,9 @@ _REASON_BYTES = 120
 class EventSocket:
     """Serves one WebSocket per caller: events out; ping, pong and subscribe in."""
 
+    names: tuple[str, ...] = EVENT_NAMES
+    """What a client can subscribe to."""
+
     def __init__(
         self, app: App, authenticate: Authenticate, *, heartbeat_s: float = 30.0, pong_timeout_s: float = 10.0
     ) -> None:
@@ -39,9 +42,12 @@ class EventSocket:
         await socket.accept()
         try:
             principal = self.require_listener(scope)
+            await self.serve(socket, principal)
         except EngrainError as error:
-            await _close(socket, POLICY_VIOLATION, error.message)
-            return
+            await close(socket, POLICY_VIOLATION, error.message)
+
+    async def serve(self, socket: WebSocket, principal: Principal) -> None:
+        """Serve a caller that may listen until either side ends it."""
         async with self.app.events.subscribe(principal) as subscription:
             await Listener(self, socket, subscription).run()
 
@@ -72,10 +78,14 @@ class Listener:
     async def run(self) -> None:
         """Serve the socket until either side ends it."""
         async with anyio.create_task_group() as tasks:
-            for serve in (self.hear, self.tell, self.beat):
+            for serve in self.parts():
                 tasks.start_soon(self._until_over, serve, tasks.cancel_scope)
 
-    async def _until_over(self, serve: Any, scope: anyio.CancelScope) -> None:
+    def parts(self) -> tuple[Callable[[], Awaitable[None]], ...]:
+        """What runs side by side; the first to end ends the others."""
+        return self.hear, self.tell, self.beat
+
+    async def _until_over(self, serve: Callable[[], Awaitable[None]], scope: anyio.CancelScope) -> None:
         # A send on a socket that the peer has left raises either of these, by who noticed first.
         with suppress(WebSocketDisconnect, RuntimeError):
             await serve()
@@ -101,7 +111,7 @@ class Listener:
             return None
         topics = message.get("topics", []) if isinstance(message, dict) else None
         if kind == "subscribe" and isinstance(topics, list):
-            known = [topic for topic in EVENT_NAMES if topic in topics]
+            known = [topic for topic in self.endpoint.names if topic in topics]
             self.topics = frozenset(known)
             return "subscribed", {"topics": known}
         return "error", {"message": "Send a JSON object whose type is ping, pong, heartbeat_ack or subscribe."}
@@ -109,12 +119,20 @@ class Listener:
     async def tell(self) -> None:
         """Pass on the events of the caller's topics, until its session ends or it does not keep up."""
         async for event in self.subscription:
-            if not self.topics or event.name in self.topics:
+            if self.is_wanted(event.name):
                 await self.send_event(event)
+        await self.end()
+
+    def is_wanted(self, name: str) -> bool:
+        """Whether the client subscribed to it; to nothing stands for everything."""
+        return not self.topics or name in self.topics
+
+    async def end(self) -> None:
+        """Say why there is nothing more to tell."""
         if self.subscription.signed_out:
-            await _close(self.socket, POLICY_VIOLATION, "The session has ended: log in again.")
+            await close(self.socket, POLICY_VIOLATION, "The session has ended: log in again.")
         else:
-            await _close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
+            await close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
 
     async def beat(self) -> None:
         """Ask for a sign of life now and then, and look whether the credential still holds."""
@@ -127,7 +145,7 @@ class Listener:
                 await self.send("heartbeat", {"server_time": self.endpoint.app.clock().isoformat()})
                 await self.alive.wait()
             if waiting.cancelled_caught:
-                await _close(self.socket, POLICY_VIOLATION, "No pong came in time.")
+                await close(self.socket, POLICY_VIOLATION, "No pong came in time.")
                 return
 
     async def renewed(self) -> bool:
@@ -138,7 +156,7 @@ class Listener:
         try:
             self.subscription.principal = await self.endpoint.authenticate(found[1])
         except (AuthenticationRequired, Forbidden) as error:
-            await _close(self.socket, POLICY_VIOLATION, error.message)
+            await close(self.socket, POLICY_VIOLATION, error.message)
             return False
         except Unavailable:
             # Nobody can say; the next heartbeat asks again.
@@ -158,7 +176,8 @@ class Listener:
             await self.socket.send_text(text)
 
 
-async def _close(socket: WebSocket, code: int, reason: str) -> None:
+async def close(socket: WebSocket, code: int, reason: str) -> None:
+    """Close a socket with the beginning of a reason; nothing happens where the peer has gone."""
     text = reason.encode()[:_REASON_BYTES].decode(errors="ignore")
     # A peer that reads nothing cannot be told: the server's own time-out ends it.
     with suppress(RuntimeError, WebSocketDisconnect), anyio.move_on_after(1):

@@ -22,7 +22,16 @@ from tools.settings import Settings
 
 WORDS = ("orchid", "walrus", "granite", "lantern", "velvet", "cobalt", "meadow", "pepper")
 TYPES = ("note", "pattern", "rule", "task", "decision")
-COUNTS = ("total", "actual_total", "graph_count", "document_count", "raw_memory_count", "has_more")
+COUNTS = (
+    "entity_counts",
+    "relationship_counts",
+    "total",
+    "actual_total",
+    "graph_count",
+    "document_count",
+    "raw_memory_count",
+    "has_more",
+)
 
 Arguments = dict[str, Any]
 READS: dict[str, Callable[[str, str], list[Arguments]]] = {
@@ -54,6 +63,10 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "list_team_projects": lambda _, hidden: [{"team_id": hidden}],
     "read_audit": lambda *_: [{"limit": 200}, {"log": "server"}],
     "logs": lambda *_: [{"limit": 500}],
+    "project_metrics": lambda _, hidden: [{"project_id": hidden}],
+    "admin_stats": lambda *_: [{}],
+    "admin_health": lambda *_: [{}],
+    "resolve": lambda _, hidden: [{"prefix": hidden}, {"prefix": hidden[:-2]}],
 }
 
 

@@ -19,6 +19,7 @@ from auth.accounts import Accounts
 from auth.external.providers import Providers
 from auth.passwords import WORKERS, Passwords
 from auth.tokens import Tokens
+from stores.analytics import Analytics
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
 from stores.errors import InvalidSetting
@@ -50,6 +51,7 @@ class App:
     ledger: Ledger
     indexer: Indexer
     embedder: Embedder | None
+    analytics: Analytics
     beside: Executor
     """Threads for what a search does beside its own."""
     accounts: Accounts
@@ -176,6 +178,11 @@ def _opened(
             partial(import_engines, settings.graph_engine),
             providers.load,
         )
+        analytics = Analytics(stores.ledger, stores.folder.path / "analytics.duckdb")
+        stores.ledger.on_commit.append(analytics.notify)
+        stores.ledger.on_delete.append(analytics.forget)
+        analytics.start()
+        closing.callback(analytics.close)
         warming = Warming(loads)
         closing.callback(warming.close)
         # First of all: the imports that are waited for compete with what the indexes do.
@@ -186,6 +193,7 @@ def _opened(
             ledger=stores.ledger,
             indexer=stores.indexer,
             embedder=stores.embedder,
+            analytics=analytics,
             beside=beside,
             accounts=accounts,
             password_turns=anyio.CapacityLimiter(WORKERS),

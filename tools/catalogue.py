@@ -4,6 +4,7 @@ from types import MappingProxyType
 
 from tools import (
     account,
+    admin,
     api_keys,
     audit,
     change,
@@ -23,6 +24,8 @@ from tools import (
     password_reset,
     profile,
     project_members,
+    project_metrics,
+    resolve,
     search,
     sessions,
     slices,
@@ -48,6 +51,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *teams.OPERATIONS,
     *team_members.OPERATIONS,
     *audit.OPERATIONS,
+    *admin.OPERATIONS,
     *search.OPERATIONS,
     *create.OPERATIONS,
     *entities.OPERATIONS,
@@ -55,6 +59,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *explore.OPERATIONS,
     *neighbors.OPERATIONS,
     *slices.OPERATIONS,
+    *resolve.OPERATIONS,
+    *project_metrics.OPERATIONS,
     *ingest.OPERATIONS,
     *logs.OPERATIONS,
 )

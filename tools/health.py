@@ -2,6 +2,7 @@
 
 import time
 from collections import defaultdict
+from dataclasses import asdict
 from typing import Any
 
 from stores.embedding import WatchedEmbedder
@@ -31,7 +32,10 @@ def readiness(app: App) -> dict[str, Any]:
         "status": "ready" if ledger["ready"] else "not_ready",
         "version": VERSION,
         "dependencies": dependencies,
-        "indexes": _indexes(app.indexer.status(), "ready" if app.indexer.surveyed else "catching_up"),
+        "indexes": [
+            *_indexes(app.indexer.status(), "ready" if app.indexer.surveyed else "catching_up"),
+            {"name": "analytics", **asdict(app.analytics.status())},
+        ],
         "warnings": [OPEN_MCP] if app.settings.mcp_auth_mode == "off" else [],
     }
 
@@ -78,6 +82,12 @@ def _indexes(lines: list[IndexStatus], otherwise: str) -> list[dict[str, Any]]:
 
 
 def stats(app: App, organization_id: str, visible: frozenset[str]) -> dict[str, Any]:
-    """Count what a caller may see, by type. Blocks."""
+    """Count the records that a caller may see by type, and the relations between them by name. Blocks."""
     counts = app.ledger.entity_counts(organization_id, visible)
-    return {"entity_counts": counts, "total_entities": sum(counts.values())}
+    relations = app.ledger.relation_counts(organization_id, visible)
+    return {
+        "entity_counts": counts,
+        "total_entities": sum(counts.values()),
+        "relationship_counts": relations,
+        "total_relationships": sum(relations.values()),
+    }

@@ -3,9 +3,10 @@
 import logging
 import sys
 from collections import deque
-from collections.abc import MutableMapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Literal, TextIO, cast
 
 import structlog
@@ -14,10 +15,11 @@ from pydantic import Field
 from auth.policy import require_whole
 from stores.records import JsonObject
 from tools.app import App
-from tools.operation import OWNERS, Call, Operation, Request, Result, Tool
+from tools.operation import OWNERS, Call, Operation, Request, Result, Route, Tool
 
 RING_SIZE = 5000
 Level = Literal["debug", "info", "warning", "error", "critical"]
+LogListener = Callable[[JsonObject], None]
 _STANDARD = ("timestamp", "level", "event", "logger")
 
 
@@ -26,17 +28,33 @@ class LogRing:
 
     def __init__(self, size: int = RING_SIZE) -> None:
         self._entries: deque[tuple[str, JsonObject]] = deque(maxlen=size)
+        self._listeners: list[tuple[str, LogListener]] = []
 
     def __call__(self, _logger: object, _method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         """Keep a copy of the entry on its way through the processors."""
         organization_id = entry.get("organization_id")
         if isinstance(organization_id, str):
-            self._entries.append((organization_id, _shown(entry)))
+            shown = _shown(entry)
+            self._entries.append((organization_id, shown))
+            for owner, listener in tuple(self._listeners):
+                if owner == organization_id:
+                    listener(shown)
         return entry
 
     def of(self, organization_id: str) -> list[JsonObject]:
         """The entries of one organization, newest first."""
-        return [entry for owner, entry in reversed(self._entries) if owner == organization_id]
+        # A copy: other threads log meanwhile.
+        return [entry for owner, entry in reversed(tuple(self._entries)) if owner == organization_id]
+
+    @contextmanager
+    def telling(self, organization_id: str, listener: LogListener) -> Iterator[None]:
+        """Tell a listener of each entry of one organization as it comes, on the thread that logs: it must not block."""
+        told = (organization_id, listener)
+        self._listeners.append(told)
+        try:
+            yield
+        finally:
+            self._listeners.remove(told)
 
 
 def _shown(entry: MutableMapping[str, Any]) -> JsonObject:
@@ -96,12 +114,21 @@ def _unchanged(_logger: object, _method: str, entry: MutableMapping[str, Any]) -
     return entry
 
 
-class LogsRequest(Request):
+class LogFilter(Request):
+    """Which entries are wanted."""
+
+    service: str | None = Field(None, max_length=200, description="Only entries of this part of the server.")
+    level: Level | None = Field(None, description="Only entries of this level.")
+
+    def wants(self, entry: JsonObject) -> bool:
+        """Whether an entry is one of them."""
+        return self.service in (None, entry["service"]) and self.level in (None, entry["level"])
+
+
+class LogsRequest(LogFilter):
     """Which entries to show."""
 
     limit: int = Field(50, ge=1, le=500, description="Most entries, newest first.")
-    service: str | None = Field(None, max_length=200, description="Only entries of this part of the server.")
-    level: Level | None = Field(None, description="Only entries of this level.")
 
 
 class LogEntry(Result):
@@ -123,25 +150,23 @@ class Logs(Result):
 async def logs(app: App, call: Call, request: LogsRequest) -> Logs:
     """Show what the server logged about this organization's requests, newest first. Owners only."""
     require_whole(call.caller, "The log")
-    kept = [
-        LogEntry.model_validate(entry)
-        for entry in app.logs.of(call.caller.organization_id)
-        if request.service in (None, entry["service"]) and request.level in (None, entry["level"])
-    ]
-    return Logs(result=kept[: request.limit])
+    wanted = (entry for entry in app.logs.of(call.caller.organization_id) if request.wants(entry))
+    return Logs(result=[LogEntry.model_validate(entry) for entry in islice(wanted, request.limit)])
 
 
 def _text(found: Logs) -> str:
     return "\n".join(f"{entry.timestamp} {entry.level} {entry.event} {entry.context}" for entry in found.result)
 
 
-OPERATIONS = (
-    Operation(
-        name="logs",
-        request=LogsRequest,
-        result=Logs,
-        run=logs,
-        roles=OWNERS,
-        tool=Tool("Read logs", read_only=True, render=_text),
-    ),
+OPERATION = Operation(
+    name="logs",
+    request=LogsRequest,
+    result=Logs,
+    run=logs,
+    roles=OWNERS,
+    route=Route("GET", "/api/logs", tag="organizations"),
+    tool=Tool("Read logs", read_only=True, render=_text),
 )
+"""Whoever may call it may listen to the stream of entries, too."""
+
+OPERATIONS = (OPERATION,)

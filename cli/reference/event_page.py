@@ -24,7 +24,10 @@ records that the caller may read are sent, and no event carries text of a record
 | anything else | the event `error` with a `message` |
 
 Every 30 seconds the server sends `heartbeat`. A client that does not answer within 10 seconds is closed with 1008; one
-that does not keep up is closed with 1013 and should reconnect and read what it missed."""
+that does not keep up is closed with 1013 and should reconnect and read what it missed.
+
+`GET /api/logs/stream` is a socket of the same kind for owners of the organization. Its one event is `log`; `data` is an
+entry as `GET /api/logs` gives it, and `?service=` and `?level=` narrow what is sent."""
 
 MEANINGS = {
     "entity_pending": "An entity was stored with `sync=false` and is durable; the indexes do not show it yet.",

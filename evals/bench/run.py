@@ -10,6 +10,7 @@ from pathlib import Path
 
 from evals.bench.figures import Figure, table
 from evals.bench.floors import Floors, measure_floors
+from evals.bench.graph import measure_graph
 from evals.bench.measurement import Measurement
 from evals.bench.stages import (
     ACKNOWLEDGED,
@@ -43,7 +44,7 @@ class Options:
 def run_bench(options: Options, say: Callable[[str], None]) -> int:
     """Measure, print the table, write the JSON. Returns the exit code; a missed figure is no failure of the run.
 
-    About seven minutes for 10,000 entities on two cores, most of them embedding. Nothing is left behind.
+    About ten minutes for 10,000 entities on two cores, most of them embedding. Nothing is left behind.
     """
     start = time.perf_counter()
     count = options.entities or (QUICK_ENTITIES if options.quick else ENTITIES)
@@ -77,6 +78,7 @@ def _serve_and_measure(measurement: Measurement, starts: int) -> None:
         measure_starts(measurement, "start to ready, empty folder", empty)
         measure_server(measurement, full)
         measure_starts(measurement, f"start to ready, {len(measurement.texts)} entities", [full] * starts)
+        measure_graph(measurement, Path(folder) / "graph")
 
 
 def _floors(measurement: Measurement) -> Floors:

@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -31,12 +31,12 @@ SEARCH = "hybrid search"
 
 
 @contextmanager
-def bench_server(data: Path) -> Iterator[ServerProcess]:
-    """Serve a folder with the default settings: an empty variable counts as unset."""
+def bench_server(data: Path, settings: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
+    """Serve a folder with the default settings, or with a few others: an empty variable counts as unset."""
     unset = {name: "" for name in os.environ if name.startswith(PREFIX)}
     # As installed: where this is set, every start compiles a thousand modules anew.
     unset["PYTHONDONTWRITEBYTECODE"] = ""
-    with server_process(data, environ={**unset, f"{PREFIX}RATE_LIMIT_ENABLED": "false"}) as server:
+    with server_process(data, environ={**unset, f"{PREFIX}RATE_LIMIT_ENABLED": "false", **(settings or {})}) as server:
         yield server
 
 

@@ -7,6 +7,7 @@ from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
 from stores.ledger.feed import Snapshot
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
+from stores.ledger.histories import Move, TaskHistory
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.identities import greater_role
 from stores.ledger.known import Standing
@@ -18,6 +19,7 @@ from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import STATED, SUPERSEDES, RelationDraft, between
 from stores.ledger.sessions import RotationRefusal
+from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
 
@@ -26,6 +28,7 @@ __all__ = [
     "SLUG_LENGTH",
     "STATED",
     "SUPERSEDES",
+    "AssigneeTally",
     "AuditDraft",
     "AuditEntry",
     "AuditQuery",
@@ -46,6 +49,7 @@ __all__ = [
     "Lease",
     "Leases",
     "Ledger",
+    "Move",
     "OAuthClient",
     "Permit",
     "ProjectPermit",
@@ -55,6 +59,8 @@ __all__ = [
     "Snapshot",
     "SortKey",
     "Standing",
+    "TaskHistory",
+    "TaskTally",
     "TokenPair",
     "Transaction",
     "address_key",

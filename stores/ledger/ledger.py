@@ -18,6 +18,7 @@ from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.expiry import Expiry
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
+from stores.ledger.histories import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
 from stores.ledger.invitations import Invitations
@@ -32,6 +33,7 @@ from stores.ledger.relations import RelationReads
 from stores.ledger.resets import Resets
 from stores.ledger.sessions import Sessions
 from stores.ledger.standings import StandingReads
+from stores.ledger.tallies import TallyReads
 from stores.ledger.teams import Teams
 from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
@@ -42,7 +44,7 @@ CommitListener = Callable[[str, int], None]
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class _Records(StandingReads, RelationReads, DocumentReads, Listing, FeedReads):
+class _Records(StandingReads, RelationReads, DocumentReads, Listing, TallyReads, HistoryReads, FeedReads):
     """What is known."""
 
 

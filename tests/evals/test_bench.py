@@ -1,11 +1,14 @@
 """`engrain bench` runs to its end against a real server and leaves its report; nothing here judges a time."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from evals.bench import Options, run_bench
+from evals.bench.graph import RELATIONS_EACH, draw_links
+from tools.create import BULK_LIMIT
 
 REQUESTS = {"GET entity", "create, acknowledged (sync=false)", "create, in every index (sync=true)", "hybrid search"}
 
@@ -22,3 +25,14 @@ def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path) -> N
     assert all(figure["value"] > 0 for figure in figures.values())
     assert {"cores", "python", "lancedb", "tantivy"} <= set(found["machine"])
     assert any("| hybrid search" in line for line in said)
+    graph = {"related, of a large graph", "traverse to depth 3", "list page with filters"}
+    assert all(figures[name]["floor"] > 0 for name in graph)
+
+
+def test_the_graph_has_its_relations_each_to_a_record_of_an_earlier_request() -> None:
+    links = draw_links(1000)
+    assert sum(map(len, links)) == RELATIONS_EACH * 1000
+    assert links == draw_links(1000), "the same on every run"
+    for number, targets in enumerate(links):
+        assert all(target // BULK_LIMIT < number // BULK_LIMIT for _, target in targets)
+        assert max(Counter(target for _, target in targets).values(), default=1) == 1

@@ -40,7 +40,7 @@ async def test_readiness_names_each_dependency_and_index(client: httpx2.AsyncCli
     assert response.status_code == 200
     assert body["status"] == "ready"
     assert {"name": "ledger", "ready": True}.items() <= body["dependencies"][0].items()
-    assert {index["name"] for index in body["indexes"]} == {"lexical", "graph", "vectors"}
+    assert {index["name"] for index in body["indexes"]} == {"lexical", "graph", "vectors", "analytics"}
     assert all(index["pending"] == 0 for index in body["indexes"])
 
 

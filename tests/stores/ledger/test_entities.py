@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import Ledger
-from stores.records import EntityDraft
+from stores.records import ORGANIZATION, EntityDraft
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, rename
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
@@ -234,9 +234,16 @@ def test_more_ids_than_fit_one_statement_are_read(ledger: Ledger) -> None:
 
 def test_a_short_id_finds_what_begins_with_it(ledger: Ledger) -> None:
     create(ledger, *(draft(entity_id) for entity_id in ("task_ab1", "task_ab2", "task_ac", "task_a%", "Task_ab3")))
-    assert [entity.id for entity in ledger.entities_with_prefix(ORG, "task_ab", 10)] == ["task_ab1", "task_ab2"]
-    assert [entity.id for entity in ledger.entities_with_prefix(ORG, "task_a", 1)] == ["task_a%"]
-    assert ledger.entities_with_prefix(ORG, "task%", 10) == []
+    create(ledger, draft("task_ab0", visibility="private:x"))
+
+    def ids(*prefixes: str, limit: int = 10) -> list[str]:
+        found = ledger.readable_with_prefix(ORG, prefixes, visibility=frozenset({ORGANIZATION}), limit=limit)
+        return [entity.id for entity in found]
+
+    assert ids("task_ab") == ["task_ab1", "task_ab2"]
+    assert ids("task_ab", limit=1) == ["task_ab1"]
+    assert ids("Task", "task_ac", "nothing") == ["Task_ab3", "task_ac"]
+    assert ids("task%") == ids("task_ab0") == []
 
 
 def test_what_changed_since_is_read_of_visible_records_alone_up_to_a_limit(

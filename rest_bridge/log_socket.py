@@ -1,0 +1,169 @@
+"""The log socket: `/api/logs/stream` shows an owner each log entry about the organization as it is written."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime
+from typing import cast
+
+import anyio
+from pydantic import ValidationError
+from starlette.types import Scope
+from starlette.websockets import WebSocket
+
+from auth.policy import require_whole
+from auth.principal import Principal
+from rest_bridge.query_strings import Coercion, read_query
+from rest_bridge.websocket import POLICY_VIOLATION, TRY_AGAIN_LATER, EventSocket, Listener, close
+from stores.errors import EngrainError
+from stores.records import JsonObject
+from tools.events import Event, Subscription
+from tools.execute import require_rights
+from tools.logs import OPERATION, LogFilter
+from tools.parsing import refusal
+
+BUFFER = 256
+"""Entries that wait for a client; one that falls further behind is cut off."""
+LOG = "log"
+_FILTER = Coercion(LogFilter.model_json_schema())
+
+
+class LogTail:
+    """The entries from now on, handed from the threads that log to the one that sends, and never more than `BUFFER`."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._waiting: deque[JsonObject] = deque()
+        self._is_rung = False
+        self._bell = anyio.Event()
+        self.overrun = False
+        """Whether there were too many: nothing follows what waits."""
+
+    def offer(self, entry: JsonObject) -> None:
+        """Take an entry; call it from any thread."""
+        with self._lock:
+            if len(self._waiting) >= BUFFER:
+                self.overrun = True
+            elif not self.overrun:
+                self._waiting.append(entry)
+            if self._is_rung:
+                return
+            self._is_rung = True
+        with suppress(RuntimeError):  # The loop has ended; nobody listens any more.
+            self._loop.call_soon_threadsafe(self._ring)
+
+    def _ring(self) -> None:
+        with self._lock:
+            self._is_rung = False
+        self._bell.set()
+
+    async def __aiter__(self) -> AsyncIterator[JsonObject]:
+        while True:
+            self._bell = anyio.Event()
+            while self._waiting:
+                yield self._waiting.popleft()
+            if self.overrun:
+                return
+            await self._bell.wait()
+
+
+class LogSocket(EventSocket):
+    """Serves one WebSocket per owner: log entries out, narrowed by `?service=` and `?level=`."""
+
+    names = (LOG,)
+
+    def require_listener(self, scope: Scope) -> Principal:
+        """Return the caller if it may read the log.
+
+        Raises:
+            AuthenticationRequired: Nobody is signed in.
+            Forbidden: The caller is no owner, or its API key is narrowed to projects.
+        """
+        principal = super().require_listener(scope)
+        require_reader(principal)
+        return principal
+
+    async def serve(self, socket: WebSocket, principal: Principal) -> None:
+        """Serve an owner until either side ends it.
+
+        Raises:
+            ValidationFailed: The query names no level, or something twice.
+        """
+        wanted, tail = filter_of(socket.scope), LogTail()
+        with self.app.logs.telling(principal.organization_id, tail.offer):
+            async with self.app.events.subscribe(principal) as subscription:
+                await LogListener(self, socket, subscription, tail, wanted).run()
+
+
+class LogListener(Listener):
+    """One open log socket. Its subscription to events only tells it when rights change."""
+
+    def __init__(
+        self, endpoint: LogSocket, socket: WebSocket, subscription: Subscription, tail: LogTail, wanted: LogFilter
+    ) -> None:
+        super().__init__(endpoint, socket, subscription)
+        self.tail = tail
+        self.wanted = wanted
+
+    def parts(self) -> tuple[Callable[[], Awaitable[None]], ...]:
+        """What every socket does, and the watch over the rights."""
+        return *super().parts(), self.watch
+
+    async def tell(self) -> None:
+        """Pass on entries until the caller is no owner any more or does not keep up."""
+        async for entry in self.tail:
+            if not await self.still_allowed():
+                return
+            if self.wanted.wants(entry) and self.is_wanted(LOG):
+                await self.send_event(Event(LOG, entry, _written_at(entry)))
+        await close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
+
+    async def watch(self) -> None:
+        """Read the events, of which none is passed on, until the session ends or the right does."""
+        async for _ in self.subscription:
+            if not await self.still_allowed():
+                return
+        await self.end()
+
+    async def renewed(self) -> bool:
+        """Authenticate again, and ask again for the right."""
+        return await super().renewed() and await self.still_allowed()
+
+    async def still_allowed(self) -> bool:
+        """Whether the caller may read the log as its rights are now; closes the socket if not."""
+        try:
+            require_reader(self.subscription.principal)
+        except EngrainError as error:
+            await close(self.socket, POLICY_VIOLATION, error.message)
+            return False
+        return True
+
+
+def require_reader(principal: Principal) -> None:
+    """Refuse who may not call the operation `logs`.
+
+    Raises:
+        Forbidden: The caller is no owner, or its API key is narrowed to projects.
+    """
+    require_rights(OPERATION, principal)
+    require_whole(principal, "The log")
+
+
+def filter_of(scope: Scope) -> LogFilter:
+    """Read which entries a client wants to see.
+
+    Raises:
+        ValidationFailed: A parameter has a value that it cannot have.
+    """
+    given = _FILTER.fields(frozenset(LogFilter.model_fields), read_query(scope), "query")
+    try:
+        return LogFilter.model_validate(given)
+    except ValidationError as error:
+        raise refusal(error, LogFilter, "query") from None
+
+
+def _written_at(entry: JsonObject) -> datetime:
+    return datetime.fromisoformat(cast("str", entry["timestamp"]))

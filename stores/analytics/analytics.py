@@ -1,0 +1,321 @@
+"""The analytics: follows the feed of every organization into one file, and answers what is asked over time."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import structlog
+
+from stores.analytics.query import Activity, ActivityQuery
+from stores.errors import EngrainError, NotFound, Unavailable
+from stores.ledger import Ledger
+from stores.ledger.engine import in_chunks
+from stores.ledger.histories import TASK
+from stores.records import Position
+
+if TYPE_CHECKING:
+    from stores.analytics.file import AnalyticsFile
+
+DELAY_S = 3.0
+"""How long after the start the file is opened at the latest: the first requests have other needs."""
+GATHER_S = 1.0
+"""How long writes gather before they are taken in. Whoever asks does not wait for that."""
+PAGE = 2_000
+MOST_CHANGES = 20_000
+"""Changes that are followed page by page; after more, every task is read again: most changes concern none."""
+RETRY_AT_MOST_S = 60.0
+DAMAGED = ".damaged"
+IN_USE = "Could not set lock"
+"""What DuckDB says of a file that another process has open, as when an operator looks into it."""
+
+T = TypeVar("T")
+State = Literal["ready", "catching_up", "failed"]
+
+log = structlog.get_logger("analytics")
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyticsStatus:
+    """One line of readiness, over all organizations together."""
+
+    state: State
+    watermark: int
+    pending: int
+
+
+@dataclass(slots=True)
+class _Following:
+    """How far one organization has been followed."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    """Whoever moves the position holds it."""
+    place: "tuple[AnalyticsFile, Position] | None" = None
+    """The position, and the file that is so far: another one knows nothing of it."""
+    head: int = 0
+    """The newest sequence number that is known."""
+
+    def position(self, file: "AnalyticsFile | None") -> Position | None:
+        return self.place[1] if self.place is not None and self.place[0] is file else None
+
+
+class _TooLate(Exception):
+    """The time of whoever asked is over."""
+
+
+class Analytics:
+    """Every method may be called from any thread. Losing the file loses nothing: it is made again from the ledger."""
+
+    def __init__(self, ledger: Ledger, path: Path, *, delay_s: float = DELAY_S, gather_s: float = GATHER_S) -> None:
+        self._ledger = ledger
+        self._path = path
+        self._delay_s = delay_s
+        self._gather_s = gather_s
+        self._opening = threading.Lock()
+        """For opening and closing the file."""
+        self._lock = threading.Lock()
+        """For the books; held for moments only, because commits wait for it."""
+        self._file: AnalyticsFile | None = None
+        self._books: dict[str, _Following] = {}
+        self._wanted: dict[str, None] = {}
+        self._gone: dict[str, None] = {}
+        self._failures = 0
+        self._surveyed = False
+        self._signal = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="analytics", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow the ledger."""
+        self._thread.start()
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        """Finish what is being written and let go of the file; the feed brings the rest after the next start."""
+        self._stopping.set()
+        self._signal.set()
+        self._thread.join(timeout_s)
+        with self._opening:
+            file, self._file = self._file, None
+            if file is not None:
+                file.close()
+
+    def notify(self, organization_id: str, sequence: int) -> None:
+        """Take note of a commit. Quick: give it to the ledger as a listener."""
+        with self._lock:
+            book = self._books.setdefault(organization_id, _Following())
+            book.head = max(book.head, sequence)
+            self._wanted[organization_id] = None
+        self._signal.set()
+
+    def forget(self, organization_id: str) -> None:
+        """Remove what there is of a deleted organization soon. Never raises: give it to the ledger as a listener."""
+        with self._lock:
+            self._wanted.pop(organization_id, None)
+            self._gone[organization_id] = None
+        self._signal.set()
+
+    def status(self) -> AnalyticsStatus:
+        """Say how far the ledger has been followed. Cheap."""
+        with self._lock:
+            found = [(book.head, book.position(self._file)) for book in self._books.values()]
+        pending = sum(max(0, head - (at.sequence if at else 0)) for head, at in found)
+        state: State = "ready" if self._surveyed and not pending else "catching_up"
+        watermark = sum(at.sequence for _, at in found if at)
+        return AnalyticsStatus("failed" if self._failures else state, watermark, pending)
+
+    def activity(self, organization_id: str, query: ActivityQuery, *, timeout_s: float = 20.0) -> Activity:
+        """Count what happened to the tasks of a project, everything that was committed before included. Blocks.
+
+        Raises:
+            NotFound: There is no such organization.
+            Unavailable: The file cannot be used, or it takes longer than that to catch up.
+        """
+        until = time.monotonic() + timeout_s
+
+        def read(file: "AnalyticsFile") -> Activity:
+            self._follow(file, organization_id, until)
+            return file.activity(organization_id, query)
+
+        try:
+            return self._using(read)
+        except _TooLate:
+            self.notify(organization_id, 0)
+            raise Unavailable("The metrics are being made from the ledger; that takes a moment.") from None
+
+    def _using(self, action: Callable[["AnalyticsFile"], T]) -> T:
+        """Do something with the file, which is opened when it is not.
+
+        Raises:
+            Unavailable: It cannot be used now.
+        """
+        import duckdb  # noqa: PLC0415 - takes a quarter of a second, and a start has other things to do
+
+        file: AnalyticsFile | None = None
+        try:
+            file = self._opened()
+            found = action(file)
+        except (duckdb.Error, OSError) as error:
+            self._lose(file, error)
+            raise Unavailable("The analytics cannot be used at this moment.") from error
+        self._failures = 0
+        return found
+
+    def _opened(self) -> "AnalyticsFile":
+        with self._opening:
+            if self._stopping.is_set():
+                raise Unavailable("The server is stopping.")
+            if self._file is None:
+                from stores.analytics.file import AnalyticsFile  # noqa: PLC0415 - imports DuckDB
+
+                file = AnalyticsFile.open(self._path)
+                for each, position in file.watermarks().items():
+                    self._book(each).place = (file, position)
+                self._file = file
+            return self._file
+
+    def _book(self, organization_id: str) -> _Following:
+        with self._lock:
+            return self._books.setdefault(organization_id, _Following())
+
+    def _lose(self, file: "AnalyticsFile | None", error: Exception) -> None:
+        """Let go of a file that failed; when it fails again, or cannot be opened, begin with a fresh one."""
+        with self._opening:
+            if file is not self._file:
+                return  # Another thread has seen to it.
+            self._failures += 1
+            log.warning("analytics_failed", failures=self._failures, detail=f"{type(error).__name__}: {error}"[:300])
+            self._file = None
+            if file is not None:
+                file.close()
+            if (file is None or self._failures > 1) and IN_USE not in str(error):
+                self._set_aside()
+
+    def _set_aside(self) -> None:
+        for path in (self._path, self._path.with_name(self._path.name + ".wal")):
+            try:
+                path.rename(path.with_name(path.name + DAMAGED))
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                log.warning("analytics_not_set_aside", detail=str(error))
+
+    def _run(self) -> None:
+        self._signal.clear()
+        self._stopping.wait(self._delay_s)
+        while not self._stopping.is_set():
+            try:
+                self._step()
+            except _TooLate:  # The server stops.
+                return
+            except EngrainError as error:
+                log.warning("analytics_behind", detail=error.message)
+            except Exception:  # the thread's edge: it serves every organization
+                log.exception("analytics_step_failed")
+            self._signal.wait(self._pause())
+            self._signal.clear()
+            self._stopping.wait(self._gather_s)
+
+    def _pause(self) -> float | None:
+        """How long to wait for a signal: forever, or until what failed is tried again."""
+        if self._failures or not self._surveyed:
+            return float(min(RETRY_AT_MOST_S, 2.0 ** min(self._failures, 10)))
+        return None if not self._wanted and not self._gone else RETRY_AT_MOST_S
+
+    def _step(self) -> None:
+        if not self._surveyed:
+            self._using(self._survey)
+            self._surveyed = True
+        for gone in list(self._gone):
+            self._using(partial(self._remove, organization_id=gone))
+        for wanted in list(self._wanted):
+            self._wanted.pop(wanted, None)
+            try:
+                self._using(partial(self._follow, organization_id=wanted, until=None))
+            except NotFound:
+                continue
+            except EngrainError:
+                self._wanted[wanted] = None
+                raise
+
+    def _remove(self, file: "AnalyticsFile", organization_id: str) -> None:
+        with self._book(organization_id).lock:
+            file.clear(organization_id)
+        with self._lock:
+            self._books.pop(organization_id, None)
+            self._gone.pop(organization_id, None)
+
+    def _survey(self, file: "AnalyticsFile") -> None:
+        """Find what is behind, and what is of no organization any more."""
+        known = set(file.watermarks())
+        for each in self._ledger.organizations():
+            known.discard(each.id)
+            try:
+                head = self._ledger.head(each.id).sequence
+            except NotFound:
+                continue
+            at = self._book(each.id).position(file)
+            if at is None or at.sequence != head:
+                self.notify(each.id, head)
+        for deleted in known:
+            self.forget(deleted)
+
+    def _follow(self, file: "AnalyticsFile", organization_id: str, until: float | None) -> None:
+        """Take in everything that is committed by now.
+
+        Raises:
+            NotFound: There is no such organization.
+            _TooLate: It takes longer than until then.
+        """
+        book = self._book(organization_id)
+        if not book.lock.acquire(timeout=-1 if until is None else max(0.0, until - time.monotonic())):
+            raise _TooLate
+        try:
+            self._catch_up(file, organization_id, book, until)
+        except NotFound:
+            self.forget(organization_id)
+            raise
+        finally:
+            book.lock.release()
+
+    def _catch_up(self, file: "AnalyticsFile", organization_id: str, book: _Following, until: float | None) -> None:
+        head, at = self._ledger.head(organization_id), book.position(file)
+        book.head = max(book.head, head.sequence)
+        if at == head:
+            return
+        behind = head.sequence - at.sequence if at is not None else 0
+        if at is None or not self._is_place(organization_id, at) or behind > MOST_CHANGES:
+            self._rebuild(file, organization_id, book, until)
+            return
+        while at.sequence < head.sequence:
+            self._check(until)
+            changes = self._ledger.changes(organization_id, at.sequence, PAGE)
+            if not changes or changes[0].sequence != at.sequence + 1:  # Pruned since.
+                self._rebuild(file, organization_id, book, until)
+                return
+            ids = {each.record_id for each in changes if each.kind == "entity" and each.entity_type == TASK}
+            at = Position(head.epoch, changes[-1].sequence, changes[-1].batch)
+            if ids or at.sequence >= head.sequence:
+                file.replace(organization_id, ids, self._ledger.task_histories(organization_id, ids), at)
+            book.place = (file, at)
+
+    def _is_place(self, organization_id: str, at: Position) -> bool:
+        """Whether the feed can be followed from there."""
+        return at.epoch == self._ledger.epoch and self._ledger.batch_at(organization_id, at.sequence) == at.batch
+
+    def _rebuild(self, file: "AnalyticsFile", organization_id: str, book: _Following, until: float | None) -> None:
+        """Take in every task as it is now. What is committed meanwhile comes again by the feed, which is no harm."""
+        book.place = None
+        start = self._ledger.head(organization_id)
+        file.clear(organization_id)
+        for ids in in_chunks(self._ledger.task_ids(organization_id)):
+            self._check(until)
+            file.replace(organization_id, (), self._ledger.task_histories(organization_id, ids), None)
+        file.replace(organization_id, (), (), start)
+        book.place = (file, start)
+
+    def _check(self, until: float | None) -> None:
+        if self._stopping.is_set() or (until is not None and time.monotonic() > until):
+            raise _TooLate

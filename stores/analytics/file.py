@@ -1,0 +1,195 @@
+"""The analytics file: what DuckDB keeps of every organization, written in batches by one writer, read by any thread.
+
+It holds ids, visibility keys, statuses and times, never text. Everything in it is made from the ledger and can be made
+again. Times are UTC without a zone. There are no keys and no indexes: rows are found by scanning columns.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from stores.analytics.query import Activity, ActivityQuery
+from stores.ledger.histories import TaskHistory
+from stores.records import Position
+
+SCHEMA = "1"
+"""A file with another one is made anew."""
+_OPTIONS: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,
+    "memory_limit": "256MB",
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+_TABLES = """
+CREATE TABLE IF NOT EXISTS about (schema TEXT);
+CREATE TABLE IF NOT EXISTS watermarks (organization_id TEXT, epoch TEXT, sequence BIGINT, batch TEXT);
+CREATE TABLE IF NOT EXISTS tasks (
+    organization_id TEXT, id TEXT, project_id TEXT, visibility TEXT, created_at TIMESTAMP
+);
+CREATE TABLE IF NOT EXISTS task_moves (
+    organization_id TEXT, id TEXT, revision INTEGER, status TEXT, moved_at TIMESTAMP
+);
+"""
+_RECORDS = ("tasks", "task_moves")
+_TASK_SCHEMA = pa.schema([
+    ("organization_id", pa.string()), ("id", pa.string()), ("project_id", pa.string()), ("visibility", pa.string()),
+    ("created_at", pa.timestamp("us")),
+])  # fmt: skip
+_MOVE_SCHEMA = pa.schema([
+    ("organization_id", pa.string()), ("id", pa.string()), ("revision", pa.int32()), ("status", pa.string()),
+    ("moved_at", pa.timestamp("us")),
+])  # fmt: skip
+
+_SEEN = """
+WITH seen AS (
+    SELECT id, created_at FROM tasks
+    WHERE organization_id = $organization AND project_id = $project AND list_contains($visibility, visibility)
+), completed AS (
+    -- The last move counts, but for one into the archive: an archived task is as complete as it was before.
+    SELECT id, arg_max(moved_at, revision) AS completed_at FROM task_moves SEMI JOIN seen USING (id)
+    WHERE organization_id = $organization AND status <> 'archived'
+    GROUP BY id HAVING arg_max(status, revision) = 'done'
+)
+"""
+_TOTALS = f"""{_SEEN}
+SELECT (SELECT count(*) FROM seen WHERE created_at > $since),
+       (SELECT count(*) FROM completed WHERE completed_at > $since)
+"""  # noqa: S608 - both parts are ours
+_PER_DAY = f"""{_SEEN}, days AS (SELECT unnest(range($first, $end, INTERVAL 1 DAY))::DATE AS day)
+SELECT day, count(completed.id) FROM days LEFT JOIN completed ON completed_at::DATE = day GROUP BY day ORDER BY day
+"""  # noqa: S608 - both parts are ours
+
+
+class AnalyticsFile:
+    """One open file. Writes wait for each other; any thread may read."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        """For making cursors and for writing: a connection is of one thread at a time."""
+
+    @classmethod
+    def open(cls, path: Path) -> "AnalyticsFile":
+        """Open the file, made anew where its schema is another.
+
+        Raises:
+            duckdb.Error: It cannot be opened.
+        """
+        connection = duckdb.connect(str(path), config=_OPTIONS)
+        try:
+            connection.execute(_TABLES)
+            if connection.execute("SELECT schema FROM about").fetchall() != [(SCHEMA,)]:
+                for table in ("about", "watermarks", *_RECORDS):
+                    connection.execute(f"DROP TABLE {table}")
+                connection.execute(_TABLES)
+                connection.execute("INSERT INTO about VALUES (?)", [SCHEMA])
+        except BaseException:
+            connection.close()
+            raise
+        return cls(connection)
+
+    def close(self) -> None:
+        """Write everything into the file and let go of it."""
+        with self._lock, suppress(duckdb.Error):
+            self._connection.close()
+
+    def watermarks(self) -> dict[str, Position]:
+        """How far each organization's feed has been followed; one that was left half made is absent."""
+        rows = self._read("SELECT organization_id, epoch, sequence, batch FROM watermarks", {})
+        return {row[0]: Position(row[1], row[2], row[3]) for row in rows}
+
+    def replace(
+        self, organization_id: str, task_ids: Iterable[str], histories: Sequence[TaskHistory], position: Position | None
+    ) -> None:
+        """Put the histories in place of what is known of these tasks, and with a position note how far that is.
+
+        Tasks without a history are gone. All in one transaction.
+        """
+        ids = list(task_ids)
+        tasks, moves = _tables(organization_id, histories)
+        with self._writing() as cursor:
+            for table, rows in zip(_RECORDS, (tasks, moves), strict=True):
+                if ids:
+                    statement = f"DELETE FROM {table} WHERE organization_id = ? AND id IN (SELECT unnest(?))"  # noqa: S608
+                    cursor.execute(statement, [organization_id, ids])
+                if rows.num_rows:
+                    cursor.register("arriving", rows)
+                    cursor.execute(f"INSERT INTO {table} SELECT * FROM arriving")  # noqa: S608 - a name of ours
+                    cursor.unregister("arriving")
+            if position is not None:
+                cursor.execute("DELETE FROM watermarks WHERE organization_id = ?", [organization_id])
+                values = [organization_id, position.epoch, position.sequence, position.batch]
+                cursor.execute("INSERT INTO watermarks VALUES (?, ?, ?, ?)", values)
+
+    def clear(self, organization_id: str) -> None:
+        """Forget an organization."""
+        with self._writing() as cursor:
+            for table in ("watermarks", *_RECORDS):
+                cursor.execute(f"DELETE FROM {table} WHERE organization_id = ?", [organization_id])  # noqa: S608
+
+    def activity(self, organization_id: str, query: ActivityQuery) -> Activity:
+        """Count what happened to the tasks of a project that have one of the visibility keys."""
+        until = query.until.astimezone(UTC).replace(tzinfo=None)
+        end = datetime(until.year, until.month, until.day) + timedelta(days=1)  # noqa: DTZ001 - UTC, as in the file
+        seen = {
+            "organization": organization_id,
+            "project": query.project_id,
+            "visibility": sorted(query.visibility),
+        }
+        created, completed = self._read(_TOTALS, {**seen, "since": until - query.recent})[0]
+        per_day = self._read(_PER_DAY, {**seen, "first": end - timedelta(days=query.days), "end": end})
+        return Activity(created, completed, tuple(per_day))
+
+    def _read(self, statement: str, values: Mapping[str, object]) -> list[Any]:
+        with self._lock:
+            cursor = self._connection.cursor()
+        try:
+            return cursor.execute(statement, dict(values)).fetchall()
+        finally:
+            cursor.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._lock:
+            cursor = self._connection.cursor()
+            try:
+                cursor.execute("BEGIN")
+                yield cursor
+                cursor.execute("COMMIT")
+            except BaseException:
+                # After an error nothing else is accepted; the error may have ended the transaction itself.
+                with suppress(duckdb.Error):
+                    cursor.execute("ROLLBACK")
+                raise
+            finally:
+                cursor.close()
+
+
+def _tables(organization_id: str, histories: Sequence[TaskHistory]) -> tuple[pa.Table, pa.Table]:
+    tasks = [
+        (organization_id, each.id, each.project_id, each.visibility, _naive(each.created_at)) for each in histories
+    ]
+    moves = [
+        (organization_id, each.id, move.revision, move.status, _naive(move.at))
+        for each in histories
+        for move in each.moves
+    ]
+    return _table(tasks, _TASK_SCHEMA), _table(moves, _MOVE_SCHEMA)
+
+
+def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
+    columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+    return pa.Table.from_arrays(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )
+
+
+def _naive(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(tzinfo=None)

@@ -1,0 +1,26 @@
+"""What can be asked of the analytics, and what is answered."""
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityQuery:
+    """Whose activity in which project, up to when."""
+
+    project_id: str
+    visibility: frozenset[str]
+    until: datetime
+    days: int = 30
+    """How many days to list, the one of `until` included; days are those of UTC."""
+    recent: timedelta = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """How many tasks were made and completed. One that was completed twice counts once, the last time."""
+
+    created_recently: int
+    completed_recently: int
+    completed_per_day: tuple[tuple[date, int], ...]
+    """Every day is there, in order."""

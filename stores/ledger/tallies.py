@@ -1,0 +1,124 @@
+"""Tallies: how much there is of what, counted in the database, of what a caller may see alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BindParameter, Select, and_, bindparam, func, select
+
+from stores.ledger import schema
+from stores.ledger.encoding import key_of, to_micros
+from stores.ledger.relations import holds
+from stores.ledger.rows import entity_columns, to_entity
+from stores.ledger.store import Store
+from stores.records import Entity
+
+MOST_ASSIGNEES = 200
+
+_table = schema.entities
+_labels = schema.entity_labels
+_relations = schema.relations
+_visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
+
+
+def _ends() -> Select[Any]:
+    source, target = _table.alias("source"), _table.alias("target")
+    of_both = ((source, _relations.c.source_id), (target, _relations.c.target_id))
+    statement = select(_relations.c.name, func.count()).where(
+        _relations.c.organization_id == bindparam("organization"), _relations.c.visibility.in_(_visible), holds()
+    )
+    for end, end_id in of_both:
+        there = and_(end.c.organization_id == _relations.c.organization_id, end.c.id == end_id)
+        statement = statement.join(end, there).where(end.c.visibility.in_(_visible))
+    return statement.group_by(_relations.c.name).order_by(_relations.c.name)
+
+
+_relation_counts = _ends()
+_open_tasks = and_(
+    _table.c.organization_id == bindparam("organization"),
+    _table.c.project_id == bindparam("project"),
+    _table.c.type_key == "task",
+    _table.c.status_key != "archived",
+    _table.c.visibility.in_(_visible),
+)
+_task_counts = (
+    select(_table.c.status_key, _table.c.priority_key, func.count())
+    .where(_open_tasks)
+    .group_by(_table.c.status_key, _table.c.priority_key)
+)
+_assigned = (
+    select(_labels.c.label, _table.c.status_key, func.count(), func.min(_table.c.id))
+    .join(_labels, and_(_labels.c.organization_id == _table.c.organization_id, _labels.c.entity_id == _table.c.id))
+    .where(_open_tasks, _labels.c.kind == "assignee")
+    .group_by(_labels.c.label, _table.c.status_key)
+)
+_by_ids = select(*entity_columns(_table)).where(
+    _table.c.organization_id == bindparam("organization"), _table.c.id.in_(bindparam("ids", expanding=True))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AssigneeTally:
+    """How many of somebody's tasks are in which status."""
+
+    name: str
+    by_status: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.by_status.values())
+
+
+@dataclass(frozen=True, slots=True)
+class TaskTally:
+    """How many tasks of a project are in which status and of which priority; archived ones are not among them."""
+
+    by_status: Mapping[str, int]
+    by_priority: Mapping[str, int]
+    assignees: tuple[AssigneeTally, ...]
+    """Those with the most tasks first, at most `MOST_ASSIGNEES`; a task of several counts for each of them."""
+
+
+class TallyReads(Store):
+    """Counts of what these visibility keys show."""
+
+    def relation_counts(
+        self, organization_id: str, visibility: frozenset[str], *, at: datetime | None = None
+    ) -> dict[str, int]:
+        """Return how many relations of each name hold at a time (None: now), both ends readable like themselves."""
+        values = {
+            "organization": organization_id,
+            "visibility": sorted(visibility),
+            "at": to_micros(self._clock() if at is None else at),
+        }
+        return {row[0]: row[1] for row in self._all(_relation_counts, values)}
+
+    def task_tally(self, organization_id: str, project_id: str, visibility: frozenset[str]) -> TaskTally:
+        """Count the tasks of a project, all at one moment."""
+        values = {"organization": organization_id, "project": project_id, "visibility": sorted(visibility)}
+        by_status: dict[str, int] = {}
+        by_priority: dict[str, int] = {}
+        found: dict[str, dict[str, int]] = {}
+        shown_by: dict[str, str] = {}
+        with self._database.snapshot() as connection:
+            for status, priority, count in connection.execute(_task_counts, values):
+                by_status[status] = by_status.get(status, 0) + count
+                by_priority[priority] = by_priority.get(priority, 0) + count
+            for label, status, count, entity_id in connection.execute(_assigned, values):
+                found.setdefault(label, {})[status] = count
+                shown_by[label] = min(entity_id, shown_by.get(label, entity_id))
+            labels = sorted(found, key=lambda label: (-sum(found[label].values()), label))[:MOST_ASSIGNEES]
+            ids = sorted({shown_by[label] for label in labels})
+            rows = connection.execute(_by_ids, {"organization": organization_id, "ids": ids}).all() if ids else []
+        entities = {entity.id: entity for entity in map(to_entity, rows)}
+        assignees = (AssigneeTally(_spelt(label, entities[shown_by[label]]), found[label]) for label in labels)
+        return TaskTally(by_status, by_priority, tuple(assignees))
+
+
+def _spelt(label: str, entity: Entity) -> str:
+    """Return the name that a label was made of, as one of the tasks has it: labels know no case."""
+    names = entity.metadata.get("assignees")
+    texts = (name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+    return next((name for name in texts if key_of(name) == label), label)

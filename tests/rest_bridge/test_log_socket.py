@@ -1,0 +1,147 @@
+"""The log socket, over a real server: entries about one's organization, for owners alone."""
+
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+from starlette.applications import Starlette
+from starlette.routing import WebSocketRoute
+from websockets.asyncio.client import ClientConnection
+
+from auth.principal import Principal
+from rest_bridge.authentication import Authentication
+from rest_bridge.log_socket import BUFFER, LogSocket, LogTail
+from rest_bridge.request_ids import RequestIds
+from rest_bridge.server import Server, configuration
+from tests.rest_bridge.harness import Person, joined, listening, sign_up
+from tests.rest_bridge.test_websocket import answer, closing, listening_to, received
+from tools.app import App
+from tools.threads import in_thread
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def served(app: App, **intervals: float) -> AsyncIterator[str]:
+    async def authenticate(token: str) -> Principal:
+        return await in_thread(app.accounts.authenticate, token)
+
+    routes = [WebSocketRoute("/api/logs/stream", LogSocket(app, authenticate, **intervals))]
+    inner = Authentication(Starlette(routes=routes), authenticate=authenticate)
+    async with listening(lambda started: Server(configuration(RequestIds(inner, version="1")), started)) as port:
+        yield f"ws://127.0.0.1:{port}/api/logs/stream"
+
+
+def write(app: App, person: Person, event: str, **more: Any) -> None:
+    """Log a line as structlog hands it to the ring, on a thread of its own."""
+    entry = {"event": event, "level": "info", "organization_id": person.organization_id, **more}
+    thread = threading.Thread(target=app.logs, args=(None, "info", entry))
+    thread.start()
+    thread.join()
+
+
+async def ready(socket: ClientConnection) -> None:
+    assert (await answer(socket, {"type": "ping"}))["event"] == "pong"
+
+
+async def test_an_owner_sees_entries_as_they_are_written_and_of_no_other_organization(app: App, ada: Person) -> None:
+    stranger = sign_up(app)
+    write(app, ada, "before")
+    async with served(app) as url, listening_to(url, **ada.bearer) as socket:
+        await ready(socket)
+        write(app, stranger, "elsewhere")
+        app.logs(None, "info", {"event": "the operator's", "level": "info"})
+        write(app, ada, "now", logger="http", path="/x")
+        frame = await received(socket)
+    assert frame["event"] == "log"
+    assert frame["data"]["event"] == "now"
+    assert frame["data"]["service"] == "http"
+    assert frame["data"]["context"]["path"] == "/x"
+    assert frame["timestamp"] == frame["data"]["timestamp"]
+
+
+async def test_entries_are_narrowed_by_service_and_level(app: App, ada: Person) -> None:
+    async with served(app) as url, listening_to(f"{url}?level=warning&service=http", **ada.bearer) as socket:
+        await ready(socket)
+        for event, level, logger in (("a", "info", "http"), ("b", "warning", "mcp"), ("c", "warning", "http")):
+            write(app, ada, event, level=level, logger=logger)
+        assert (await received(socket))["data"]["event"] == "c"
+    async with served(app) as url, listening_to(f"{url}?level=loud", **ada.bearer) as socket:
+        code, reason = await closing(socket)
+    assert code == 1008
+    assert "level" in reason
+
+
+@pytest.mark.parametrize("role", ["admin", "member", "viewer"])
+async def test_nobody_but_an_owner_may_listen(app: App, ada: Person, role: Any) -> None:
+    other = joined(app, ada, role)
+    async with served(app) as url, listening_to(url, **other.bearer) as socket:
+        code, reason = await closing(socket)
+    assert code == 1008
+    assert "needs Owner" in reason
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer nonsense"}], ids=["none", "bad"])
+async def test_without_a_token_that_holds_the_socket_is_closed(app: App, headers: dict[str, str]) -> None:
+    async with served(app) as url, listening_to(url, **headers) as socket:
+        assert (await closing(socket))[0] == 1008
+
+
+async def test_who_is_no_owner_any_more_sees_nothing_of_what_follows(app: App, ada: Person) -> None:
+    other = joined(app, ada, "owner")
+    async with served(app) as url, listening_to(url, **other.bearer) as socket:
+        await ready(socket)
+        app.ledger.set_member_role(ada.organization_id, other.user_id, "member")
+        await app.events.renew(ada.organization_id)
+        write(app, ada, "secret")
+        code, reason = await closing(socket)
+    assert (code, "needs Owner" in reason) == (1008, True)
+
+
+async def test_the_heartbeat_notices_a_lost_right_where_nothing_is_logged(app: App, ada: Person) -> None:
+    other = joined(app, ada, "owner")
+    async with served(app, heartbeat_s=0.05, pong_timeout_s=5) as url, listening_to(url, **other.bearer) as socket:
+        assert (await received(socket))["event"] == "heartbeat"
+        app.ledger.set_member_role(ada.organization_id, other.user_id, "viewer")
+        await socket.send('{"type": "pong"}')
+        assert (await closing(socket))[0] == 1008
+
+
+async def test_who_logs_out_hears_no_more(app: App) -> None:
+    grace = sign_up(app)
+    async with served(app) as url, listening_to(url, **grace.bearer) as socket:
+        await ready(socket)
+        app.ledger.revoke_session(grace.session_id)
+        await app.events.renew_user(grace.user_id)
+        assert await closing(socket) == (1008, "The session has ended: log in again.")
+
+
+async def test_topics_are_those_of_the_log(app: App, ada: Person) -> None:
+    async with served(app) as url, listening_to(url, **ada.bearer) as socket:
+        frame = await answer(socket, {"type": "subscribe", "topics": ["entity_created", "log"]})
+        assert frame["data"] == {"topics": ["log"]}
+        write(app, ada, "heard")
+        assert (await received(socket))["data"]["event"] == "heard"
+
+
+async def test_what_nobody_reads_does_not_pile_up() -> None:
+    tail = LogTail()
+    for number in range(BUFFER * 3):
+        tail.offer({"event": str(number)})
+    with anyio.fail_after(5):
+        found = [entry["event"] async for entry in tail]
+    assert found == [str(number) for number in range(BUFFER)]
+    assert tail.overrun
+
+
+async def test_a_socket_that_has_ended_is_told_nothing(app: App, ada: Person) -> None:
+    async with served(app) as url:
+        async with listening_to(url, **ada.bearer) as socket:
+            await ready(socket)
+            assert len(app.logs._listeners) == 1
+        with anyio.fail_after(5):
+            while app.logs._listeners:  # noqa: ASYNC110 - nobody tells
+                await anyio.sleep(0.01)

@@ -1,0 +1,92 @@
+"""What members of an organization ask about it as a whole: how much it holds, and whether it is well."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from stores.errors import EngrainError
+from tools.app import App
+from tools.health import stats
+from tools.operation import Call, Operation, Request, Result, Route
+from tools.threads import in_thread
+from tools.version import VERSION
+
+
+class StatsRequest(Request):
+    """Nothing has to be said."""
+
+
+class Stats(Result):
+    """Counts of what the caller may read."""
+
+    entity_counts: dict[str, int] = Field(description="Current records by type.")
+    total_entities: int
+    relationship_counts: dict[str, int] = Field(
+        description="Relations that hold now, by name; both ends are readable for the caller."
+    )
+    total_relationships: int
+
+
+class OrganizationHealthRequest(Request):
+    """Nothing has to be said."""
+
+
+class OrganizationHealth(Result):
+    """Whether the organization is served with everything that it has."""
+
+    status: str = Field(description="`healthy`, or `degraded` while an index is missing or incomplete.")
+    server_name: str
+    version: str
+    started_at: datetime
+    uptime_seconds: float
+    graph_connected: bool = Field(description="Whether the graph can be walked now.")
+    entity_counts: dict[str, int] = Field(description="Current records by type that the caller may read.")
+    errors: list[str] = Field(description="One sentence for each index that is missing or incomplete.")
+
+
+async def admin_stats(app: App, call: Call, _request: StatsRequest) -> Stats:
+    """Count the records and the relations of the organization that the caller may read, by type and by name."""
+    return Stats.model_validate(await in_thread(stats, app, call.caller.organization_id, call.caller.visible))
+
+
+async def admin_health(app: App, call: Call, _request: OrganizationHealthRequest) -> OrganizationHealth:
+    """Say whether the organization is served with all its indexes, and since when the server runs."""
+    return await in_thread(_health, app, call)
+
+
+def _health(app: App, call: Call) -> OrganizationHealth:
+    organization = call.caller.organization_id
+    try:
+        with app.indexer.indexes(organization) as indexes:
+            connected, missing = indexes.graph is not None, sorted(indexes.degraded)
+    except (EngrainError, TimeoutError):
+        connected, missing = False, ["indexes"]
+    return OrganizationHealth(
+        status="degraded" if missing else "healthy",
+        server_name="engrain",
+        version=VERSION,
+        started_at=app.started_at,
+        uptime_seconds=round((app.clock() - app.started_at).total_seconds(), 3),
+        graph_connected=connected,
+        entity_counts=app.ledger.entity_counts(organization, call.caller.visible),
+        # Why is the operator's: causes name files of the server.
+        errors=[f"{name}: missing or incomplete at this moment." for name in missing],
+    )
+
+
+OPERATIONS = (
+    Operation(
+        name="admin_stats",
+        request=StatsRequest,
+        result=Stats,
+        run=admin_stats,
+        route=Route("GET", "/api/admin/stats", tag="organizations"),
+    ),
+    Operation(
+        name="admin_health",
+        request=OrganizationHealthRequest,
+        result=OrganizationHealth,
+        run=admin_health,
+        route=Route("GET", "/api/admin/health", tag="organizations"),
+    ),
+)
