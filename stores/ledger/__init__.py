@@ -5,6 +5,7 @@ from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
+from stores.ledger.facts import SINGLE_VALUED, Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
@@ -23,6 +24,7 @@ from stores.ledger.transaction import Transaction
 
 __all__ = [
     "PERSONAL_SLUG",
+    "SINGLE_VALUED",
     "SLUG_LENGTH",
     "STATED",
     "SUPERSEDES",
@@ -49,6 +51,7 @@ __all__ = [
     "OAuthClient",
     "Permit",
     "ProjectPermit",
+    "Recorded",
     "RelationDraft",
     "Replay",
     "RotationRefusal",
