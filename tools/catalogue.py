@@ -23,6 +23,7 @@ from tools import (
     password_reset,
     profile,
     project_members,
+    relations,
     search,
     sessions,
     slices,
@@ -55,6 +56,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *explore.OPERATIONS,
     *neighbors.OPERATIONS,
     *slices.OPERATIONS,
+    *relations.OPERATIONS,
     *ingest.OPERATIONS,
     *logs.OPERATIONS,
 )

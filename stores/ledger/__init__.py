@@ -16,7 +16,7 @@ from stores.ledger.listing import EntityQuery, SortKey
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
-from stores.ledger.relations import STATED, SUPERSEDES, RelationDraft, between
+from stores.ledger.relations import STATED, SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Standing
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
@@ -48,11 +48,13 @@ __all__ = [
     "Lease",
     "Leases",
     "Ledger",
+    "NamedRelation",
     "OAuthClient",
     "Permit",
     "ProjectPermit",
     "Recorded",
     "RelationDraft",
+    "RelationQuery",
     "Replay",
     "RotationRefusal",
     "Snapshot",

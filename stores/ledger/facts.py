@@ -109,7 +109,7 @@ class RelationWrites(Writing):
 
         A draft without dates is known where the fact holds or will hold; with dates, where one has the same. A fact
         with a `SINGLE_VALUED` name ends those of its source that it contradicts: whose time overlaps with its own and
-        whose target has the type of its target. One about a time that is over ends nothing.
+        whose target has the type of its target. One about a time that is over neither ends another nor is ended.
 
         Raises:
             NotFound: An end of one does not exist.
@@ -156,10 +156,9 @@ class RelationWrites(Writing):
         Raises:
             NotFound: There is no such relation.
         """
-        row = self._run(_by_ids, {"organization": self.organization_id, "ids": [relation_id]}).first()
-        if row is None:
+        relation = self.relation(relation_id)
+        if relation is None:
             raise NotFound(f"Relation {relation_id} does not exist.")
-        relation = to_relation(row)
         if relation.expired_at is not None:
             return relation
         return self._closed(relation, invalid_at or self.now, why=why, fields=fields)
@@ -194,6 +193,11 @@ class RelationWrites(Writing):
             "at": to_micros(self.now),
         }
         return [to_relation(row) for row in self._run(touching_now, values)]
+
+    def relation(self, relation_id: str) -> Relation | None:
+        """Return a relation as this transaction sees it."""
+        row = self._run(_by_ids, {"organization": self.organization_id, "ids": [relation_id]}).first()
+        return None if row is None else to_relation(row)
 
     def unended_relations(self, source_id: str, names: Collection[str]) -> list[Relation]:
         """Return the relations with one of the names from an entity that hold, or will once hold."""
@@ -253,7 +257,7 @@ class RelationWrites(Writing):
         return known
 
     def _contradicts(self, fresh: Relation, old: Relation, types: dict[str, str]) -> bool:
-        if fresh.name not in SINGLE_VALUED or (fresh.invalid_at is not None and fresh.invalid_at <= self.now):
+        if fresh.name not in SINGLE_VALUED or not (_lasts(fresh, self.now) and _lasts(old, self.now)):
             return False
         if old.target_id not in types:
             types |= self._types_of([old.target_id])

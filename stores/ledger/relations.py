@@ -3,19 +3,24 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
     BindParameter,
     Column,
     ColumnElement,
+    CompoundSelect,
+    Select,
     and_,
     bindparam,
     case,
     exists,
+    func,
     or_,
     select,
+    union_all,
 )
 
 from stores.clock import new_uuid
@@ -85,8 +90,8 @@ def relation_columns() -> list[Column[Any]]:
 
 
 def to_relation(row: Sequence[Any]) -> Relation:
-    """Return the relation of a row of `relation_columns`."""
-    cells: list[Any] = list(row)
+    """Return the relation of a row whose first columns are `relation_columns`."""
+    cells: list[Any] = list(row[: len(_RELATION_COLUMNS)])
     cells[6:8] = from_micros(cells[6]), optional_instant(cells[7])
     cells[8:10] = from_micros(cells[8]), optional_instant(cells[9])
     cells[12] = load_object(cells[12])
@@ -153,6 +158,78 @@ _ids = select(_table.c.id).where(_of_organization)
 NO_LIMIT = 2**31 - 1
 
 
+COUNTED = 10_000
+"""Relations of one entity that are counted at most."""
+Ways = Literal["outgoing", "incoming", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationQuery:
+    """Which relations of an entity to list; the entity itself is one that the caller may read."""
+
+    entity_id: str
+    visibility: frozenset[str]
+    """The relation and its other end must each carry one of these keys."""
+    name: str | None = None
+    ways: Ways = "both"
+    include_ended: bool = False
+    """Also those that have ended or have not begun."""
+    limit: int = 50
+    offset: int = 0
+
+
+class NamedRelation(NamedTuple):
+    """A relation, and what its ends are called now."""
+
+    relation: Relation
+    source_name: str
+    target_name: str
+
+
+@cache
+def _listed(ways: Ways, *, named: bool, include_ended: bool) -> CompoundSelect[Any]:
+    """Return the query of a page; each direction is read by an index of its own, in order and no further than needed.
+
+    A relation of an entity to itself counts as outgoing.
+    """
+    entity: BindParameter[str] = bindparam("entity")
+    organization: BindParameter[str] = bindparam("organization")
+    source, target = schema.entities.alias("source"), schema.entities.alias("target")
+    shown = (
+        select(*relation_columns(), source.c.name.label("source_name"), target.c.name.label("target_name"))
+        .join(source, and_(source.c.organization_id == organization, source.c.id == _table.c.source_id))
+        .join(target, and_(target.c.organization_id == organization, target.c.id == _table.c.target_id))
+        .where(_of_organization, _table.c.visibility.in_(_visible))
+    )
+    if named:
+        shown = shown.where(_table.c.name == bindparam("name"))
+    if not include_ended:
+        shown = shown.where(present())
+    outgoing = shown.where(_table.c.source_id == entity, target.c.visibility.in_(_visible))
+    incoming = shown.where(
+        _table.c.target_id == entity, _table.c.source_id != entity, source.c.visibility.in_(_visible)
+    )
+    wanted = {"outgoing": (outgoing,), "incoming": (incoming,), "both": (outgoing, incoming)}[ways]
+    parts = [
+        part.order_by(_table.c.created_at.desc(), _table.c.id.desc()).limit(bindparam("reach")).subquery().select()
+        for part in wanted
+    ]
+    return union_all(*parts)
+
+
+@cache
+def _page(ways: Ways, *, named: bool, include_ended: bool) -> Select[Any]:
+    found = _listed(ways, named=named, include_ended=include_ended).subquery()
+    latest = found.select().order_by(found.c.created_at.desc(), found.c.id.desc())
+    return latest.limit(bindparam("limit")).offset(bindparam("offset"))
+
+
+@cache
+def _size(ways: Ways, *, named: bool, include_ended: bool) -> Select[Any]:
+    found = _listed(ways, named=named, include_ended=include_ended).subquery()
+    return select(func.count()).select_from(found)
+
+
 class RelationReads(Store):
     """Reads of relations."""
 
@@ -193,6 +270,24 @@ class RelationReads(Store):
         statement = _readable_now if at is None else _readable_then
         rows = self._all(statement, values | {"visibility": sorted(visibility)})
         return [to_relation(row) for row in rows]
+
+    def list_relations(self, organization_id: str, query: RelationQuery) -> tuple[list[NamedRelation], int]:
+        """Return a page of the relations of an entity, the latest first, and how many there are, up to `COUNTED`."""
+        how = {"named": query.name is not None, "include_ended": query.include_ended}
+        values: Values = {
+            "organization": organization_id,
+            "entity": query.entity_id,
+            "visibility": sorted(query.visibility),
+            "name": query.name,
+            "at": self._micros(None),
+        }
+        end = query.offset + query.limit
+        rows = self._all(
+            _page(query.ways, **how), values | {"reach": end, "limit": query.limit, "offset": query.offset}
+        )
+        counted = self._first(_size(query.ways, **how), values | {"reach": COUNTED})
+        page = [NamedRelation(to_relation(row), row.source_name, row.target_name) for row in rows]
+        return page, min(counted[0] if counted else 0, COUNTED)
 
     def relations(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
         """Return those relations that exist, by id."""

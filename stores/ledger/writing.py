@@ -61,6 +61,7 @@ class Writing:
         self.actor_id = actor_id
         self._deferred = deferred
         self._entries: list[Entry] = []
+        self._shown: list[str] = []
         self._unlinked: set[str] = set()
         """Entities that this transaction created and that state nothing yet: no fact of theirs has to be looked up."""
         self.sequence = self._lock()
