@@ -25,6 +25,7 @@ from tools import (
     profile,
     project_members,
     project_metrics,
+    relations,
     resolve,
     search,
     sessions,
@@ -61,6 +62,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *slices.OPERATIONS,
     *resolve.OPERATIONS,
     *project_metrics.OPERATIONS,
+    *relations.OPERATIONS,
     *ingest.OPERATIONS,
     *logs.OPERATIONS,
 )

@@ -5,6 +5,7 @@ from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
+from stores.ledger.facts import SINGLE_VALUED, Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
 from stores.ledger.histories import Move, TaskHistory
@@ -17,7 +18,7 @@ from stores.ledger.listing import EntityQuery, SortKey
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
-from stores.ledger.relations import STATED, SUPERSEDES, RelationDraft, between
+from stores.ledger.relations import STATED, SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
@@ -25,6 +26,7 @@ from stores.ledger.transaction import Transaction
 
 __all__ = [
     "PERSONAL_SLUG",
+    "SINGLE_VALUED",
     "SLUG_LENGTH",
     "STATED",
     "SUPERSEDES",
@@ -50,10 +52,13 @@ __all__ = [
     "Leases",
     "Ledger",
     "Move",
+    "NamedRelation",
     "OAuthClient",
     "Permit",
     "ProjectPermit",
+    "Recorded",
     "RelationDraft",
+    "RelationQuery",
     "Replay",
     "RotationRefusal",
     "Snapshot",
