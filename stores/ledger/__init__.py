@@ -20,8 +20,10 @@ from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Standing
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
+from stores.ledger.workflow import ABOUT
 
 __all__ = [
+    "ABOUT",
     "PERSONAL_SLUG",
     "SLUG_LENGTH",
     "STATED",
