@@ -15,7 +15,7 @@ from tools.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
 from tools.receipts import receipt
 from tools.threads import in_thread
-from tools.work import Said, no_such, of_project, present, relate, task_route
+from tools.work import Said, no_such, of_project, present, relate
 
 TITLE_LENGTH = 80
 
@@ -131,7 +131,7 @@ OPERATIONS = (
         run=add_note,
         roles=WRITERS,
         scope="write",
-        route=task_route("notes"),
+        route=Route("POST", "/api/tasks/{task_id}/notes", tag="tasks", errors=frozenset({404, 409})),
         mutates=True,
         events=("note_pending", "note_created", "entity_pending", "entity_created"),
     ),

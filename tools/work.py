@@ -242,9 +242,9 @@ def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
     )
 
 
-def task_route(deed: str = "", **more: Any) -> Route:
+def task_route(deed: str) -> Route:
     """Say where a deed on a task stands: POST /api/tasks/{task_id}/<deed>."""
-    return Route("POST", f"/api/tasks/{{task_id}}/{deed}", tag="tasks", headers=IF_MATCH, errors=REFUSALS, **more)
+    return Route("POST", f"/api/tasks/{{task_id}}/{deed}", tag="tasks", headers=IF_MATCH, errors=REFUSALS)
 
 
 def epic_route(deed: str) -> Route:
