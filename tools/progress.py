@@ -11,12 +11,16 @@ from stores.ledger import Transaction
 from stores.records import ORGANIZATION, Entity
 from tools.workflow import derived_status, moved, workflow_fields
 
+ARCHIVED_AT = "archived_at"
+"""Tells an epic that somebody archived from one whose tasks are merely all archived."""
+
 
 def follow_epics(tx: Transaction, caller: Principal, before: Entity | None, after: Entity | None) -> list[Entity]:
     """Let the epics of a task that came, moved or went take the status that their tasks give them; return who did.
 
-    An epic without tasks keeps its status. One that was started does not go back to planning. An archived one stays
-    archived, and none becomes so without somebody who may archive it: that is final.
+    An epic without tasks keeps its status. One that was started does not go back to planning, and one that is completed
+    stays so when its tasks are put away. What somebody archived stays archived; with the last of its tasks an epic is
+    archived by whoever may do that, until a task is taken up again.
     """
     if _place(before) == _place(after):
         return []
@@ -43,6 +47,7 @@ def _follow(tx: Transaction, caller: Principal, epic_id: str) -> Entity | None:
     if status is None or (status == "archived" and not may_work(caller, epic, "project_maintainer")):
         return None
     update = moved(epic, {"status": status}, tx.now)
+    update.pop(ARCHIVED_AT, None)
 
     def follow(current: Entity) -> Entity:
         return replace(current, metadata={**current.metadata, **update})
@@ -54,12 +59,12 @@ def _next_status(epic: Entity, statuses: Iterable[str]) -> str | None:
     """The status that an epic takes by its tasks; None where it keeps what it has."""
     found = set(statuses)
     current = epic.metadata.get("status")
-    if not found or current == "archived":
+    if not found or (current == "archived" and epic.metadata.get(ARCHIVED_AT)):
         return None
     status = derived_status(found)
     if status == "planning" and epic.metadata.get("started_at"):
         status = "in_progress"
-    return None if status == current else status
+    return None if status == current or (current, status) == ("completed", "archived") else status
 
 
 def _counted(caller: Principal, epic: Entity) -> frozenset[str]:

@@ -106,12 +106,24 @@ async def test_an_epic_is_archived_with_its_last_task_by_those_who_may_archive_i
     first, second = [await task_of(owner, project, epic_id=epic) for _ in range(2)]
     for task in (first, second):
         await member.call("archive_task", task_id=task)
-    assert await status_of(owner, epic) == "planning", "a contributor may not archive it, and this is final"
+    assert await status_of(owner, epic) == "planning", "a contributor may not archive it"
     third = await task_of(owner, project, epic_id=epic)
     await owner.call("archive_task", task_id=third)
     assert await status_of(owner, epic) == "archived"
     await task_of(owner, project, epic_id=epic, status="doing")
+    assert await status_of(owner, epic) == "in_progress", "nobody archived it"
+    await owner.call("archive_epic", epic_id=epic)
+    await task_of(owner, project, epic_id=epic, status="doing")
     assert await status_of(owner, epic) == "archived"
+
+
+async def test_a_completed_epic_stays_so_when_its_tasks_are_put_away(owner: Person) -> None:
+    project = await project_of(owner)
+    epic = await epic_of(owner, project)
+    task = await task_of(owner, project, epic_id=epic, status="done")
+    assert await status_of(owner, epic) == "completed"
+    await owner.call("archive_task", task_id=task)
+    assert await status_of(owner, epic) == "completed"
 
 
 async def test_a_hidden_task_shows_in_no_epic(owner: Person, member: Person) -> None:
