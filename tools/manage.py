@@ -1,6 +1,6 @@
 """`manage`: what agents do with tasks and epics, in one tool. Each action is the operation that REST has for it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -9,12 +9,13 @@ from pydantic import Field, StringConstraints
 
 from stores.errors import ValidationFailed
 from stores.records import JsonObject
-from tools import epics, notes, task_moves, tasks
+from tools import epics, notes, planning, task_moves, tasks
 from tools.app import App
 from tools.entity_models import EntityId, MutationReceipt
 from tools.notes import NoteView
 from tools.operation import WRITERS, Call, Operation, Request, Result, Run, Tool
 from tools.parsing import parse
+from tools.planning import Advice
 from tools.work import EpicDone, TaskDone
 
 
@@ -40,6 +41,10 @@ ACTIONS: Mapping[str, Action] = {
     "complete_epic": Action(epics.CompleteEpicRequest, "epic_id", epics.complete_epic),
     "archive_epic": Action(epics.ArchiveEpicRequest, "epic_id", epics.archive_epic),
     "update_epic": Action(epics.UpdateEpicRequest, "epic_id", epics.update_epic),
+    "estimate": Action(planning.EstimateRequest, "task_id", planning.estimate),
+    "prioritize": Action(planning.PrioritizeRequest, "entity_id", planning.prioritize),
+    "suggest": Action(planning.SuggestRequest, "entity_id", planning.suggest),
+    "detect_cycles": Action(planning.PlanRequest, "entity_id", planning.detect_cycles),
 }
 ABSENT: Mapping[str, str] = {
     "crawl": "Engrain does not fetch pages; ingest documents with POST /api/ingestion/documents.",
@@ -48,10 +53,6 @@ ABSENT: Mapping[str, str] = {
     "link_graph": "Records are not linked by guessing; say what belongs together with `related_to` of `add`.",
     "link_graph_status": "Records are not linked by guessing, so there is no such work to report on.",
     "correct_memory": 'Memories cannot be corrected yet; add the right one with `related_to`: ["supersedes:<id>"].',
-    "estimate": "Tasks are not estimated; search for done tasks and read their actual_hours.",
-    "prioritize": "Tasks are not put in order; explore the tasks of the project by `status`, and set `priority`.",
-    "detect_cycles": "There is nothing to detect: a dependency that would close a circle is refused.",
-    "suggest": "Tasks are not suggested; explore the tasks of the project with the status todo.",
 }
 """Actions that other servers of this interface know, and what to do here instead."""
 
@@ -62,7 +63,9 @@ class ManageRequest(Request):
     action: Annotated[str, StringConstraints(min_length=1, max_length=100)] = Field(
         description=f"One of {', '.join(ACTIONS)}."
     )
-    entity_id: EntityId | None = Field(None, description="Id of the task or epic.")
+    entity_id: EntityId | None = Field(
+        None, description="Id of the task or epic; for prioritize, suggest and detect_cycles of the epic or project."
+    )
     data: JsonObject | None = Field(
         None,
         description="What the action needs. start_task: assignee. block_task: reason. submit_review: pr_url, "
@@ -70,7 +73,7 @@ class ManageRequest(Request):
         "update_task: title, description, status, priority, complexity, assignees, epic_id, parent_task_id, feature, "
         "tags, technologies, add_depends_on, remove_depends_on. add_note: content, author_type, author_name. "
         "complete_epic: learnings. update_epic: title, description, status, priority, assignees, tags. "
-        "All but add_note: expected_revision.",
+        "prioritize: limit. suggest: assignee, limit. Deeds on tasks and epics: expected_revision.",
     )
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
         None, description="Send the same key again to repeat a call whose answer was lost: it is done once."
@@ -90,7 +93,7 @@ class Managed(Result):
 
 
 async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
-    """Work on a task or epic: start, block, unblock, hand in for review, complete, archive, change, add a note.
+    """Work on a task or epic: start, block, unblock, hand in for review, complete, archive, change, add a note, plan.
 
     An action that there is not is answered with success false and the list of those that there are.
     """
@@ -108,19 +111,19 @@ async def manage(app: App, call: Call, request: ManageRequest) -> Managed:
     return _managed(app, request, done)
 
 
-def _managed(app: App, request: ManageRequest, done: TaskDone | EpicDone | NoteView) -> Managed:
+def _managed(app: App, request: ManageRequest, done: TaskDone | EpicDone | NoteView | Advice) -> Managed:
     if isinstance(done, NoteView):
         message, data = "Note added", done.model_dump(mode="json", exclude={"mutation_receipt"})
     else:
         message, data = done.message, done.data
     return Managed(
-        success=True,
+        success=not isinstance(done, Advice) or done.success,
         action=request.action,
         entity_id=request.entity_id,
         message=message,
         data=data,
         timestamp=app.clock(),
-        mutation_receipt=done.mutation_receipt,
+        mutation_receipt=None if isinstance(done, Advice) else done.mutation_receipt,
     )
 
 
@@ -146,7 +149,18 @@ def managed_text(done: Managed) -> str:
     if not done.success:
         return done.message
     told = [f"{key}: {value}" for key, value in done.data.items() if not isinstance(value, dict | list)]
-    return "\n".join([f"{done.message}: {done.entity_id}", *told])
+    return "\n".join([f"{done.message}: {done.entity_id}", *told, *_advised(done.data)])
+
+
+def _advised(data: JsonObject) -> Iterator[str]:
+    tasks = data.get("tasks")
+    for task in tasks if isinstance(tasks, list) else ():
+        if isinstance(task, dict):
+            waits = "" if task["ready"] else " — waits" if task["waits_for"] else " — blocked"
+            yield f"{task['id']} ({task['status']}, {task['priority']}) {task['name']}{waits}"
+    cycles = data.get("cycles")
+    for cycle in cycles if isinstance(cycles, list) else ():
+        yield " -> ".join(map(str, cycle if isinstance(cycle, list) else ()))
 
 
 OPERATIONS = (

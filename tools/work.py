@@ -133,12 +133,9 @@ def present(tx: Transaction, caller: Principal, kind: Kind, entity_id: str) -> E
     return entity
 
 
-def no_such(kind: Kind, entity_id: str) -> NotFound:
+def no_such(kind: str, entity_id: str) -> NotFound:
     """Say that there is no such task or epic, or none for the caller: the words are the same."""
-    return NotFound(
-        f"There is no {kind} {entity_id}.",
-        remediation=f'Check the id: POST /api/search/explore with types ["{kind}"], or `explore`, lists them.',
-    )
+    return NotFound(f"There is no {kind} {entity_id}.", remediation="Check the id: `explore` with `types` lists them.")
 
 
 def task_done(app: App, call: Call, action: str, message: str, done: Done, **data: Any) -> TaskDone:
