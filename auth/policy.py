@@ -16,6 +16,8 @@ STAMPED = ("principal_id", "organization_id", "scope_key")
 """Metadata keys that only the server writes. `scope_key` is read where `memory_scope` needs one."""
 
 ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
+ENDINGS = ("completed", "archived")
+"""The states in which an epic ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,48 @@ def require_writable(principal: Principal, entity: Entity) -> None:
             f"You may read {entity.id} but not change it: it belongs to project {project_id}.",
             remediation="Ask an owner or a maintainer of the project to make you a contributor.",
         )
+
+
+def may_reach(principal: Principal, entity: Entity) -> bool:
+    """Whether a task or epic exists for the caller: it may be read, and so may the project that it belongs to."""
+    in_sight = entity.project_id is None or entity.project_id in principal.project_roles
+    return in_sight and may_read(principal, entity.visibility)
+
+
+def may_work(principal: Principal, entity: Entity, least: ProjectRole = "project_contributor") -> bool:
+    """Whether the caller has this role for a task or an epic, by its project.
+
+    What belongs to no project is worked on by every member, and is run by its author, owners and admins.
+    """
+    if entity.project_id is not None:
+        return principal.may_write_in(entity.project_id, least)
+    runs = principal.role in ADMINS or principal.user_id == entity.principal_id
+    return principal.role != "viewer" and (least == "project_contributor" or runs)
+
+
+def require_work(principal: Principal, entity: Entity, least: ProjectRole = "project_contributor") -> None:
+    """Refuse work on a task or an epic where the caller's role in its project is not enough.
+
+    Raises:
+        Forbidden: The role is not enough.
+    """
+    if not may_work(principal, entity, least):
+        where = "its author" if entity.project_id is None else f"the role {least} in its project"
+        raise Forbidden(
+            f"You may read {entity.id} but not do this to it: that needs {where}, or an owner or admin.",
+            remediation="Ask somebody who has it to do it, or a maintainer of the project for the role.",
+            details={"expected": least},
+        )
+
+
+def require_ending(principal: Principal, entity: Entity, status: JsonValue) -> None:
+    """Refuse that anybody but its maintainers says that an epic is completed, or archives it.
+
+    Raises:
+        Forbidden: The caller's role in the epic's project is not enough.
+    """
+    if entity.entity_type == "epic" and status in ENDINGS and status != entity.metadata.get("status"):
+        require_work(principal, entity, "project_maintainer")
 
 
 def require_deletable(principal: Principal, entity: Entity) -> None:

@@ -1,4 +1,4 @@
-"""What follows a record when it is changed: the chunks of a source, and who may read what records state of others."""
+"""What follows a record that changes or goes: chunks of a source, notes of a task, who may read what records state."""
 
 from dataclasses import replace
 
@@ -18,6 +18,48 @@ def carry(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> 
         tx.follow_visibility(before, after, left=_without_right(tx, caller, after))
     if after.entity_type == "source":
         _carry_to_chunks(tx, before, after)
+    elif after.entity_type == "task":
+        _carry_to_notes(tx, caller, before, after)
+
+
+def let_go(tx: Transaction, caller: Principal, entity: Entity) -> None:
+    """Erase what goes with a record that is about to be erased: the notes of a task."""
+    if entity.entity_type == "task":
+        for note in _own_notes(tx, caller, entity):
+            tx.delete_entity(note.id)
+
+
+def _own_notes(tx: Transaction, caller: Principal, task: Entity) -> list[Entity]:
+    """The notes that were written on a task and are still read by whoever reads it.
+
+    Others that are about it belong to whoever wrote them, and stay as they are.
+    """
+    return [
+        note
+        for note in tx.notes_about(task.id)
+        if note.metadata.get("task_id") == task.id
+        and note.visibility == task.visibility
+        and (note.project_id is None or note.project_id == task.project_id or caller.may_write_in(note.project_id))
+    ]
+
+
+def _carry_to_notes(tx: Transaction, caller: Principal, before: Entity, task: Entity) -> None:
+    """Let the notes of a task follow its place and who may read it."""
+
+    def follow(note: Entity) -> Entity:
+        return replace(
+            note,
+            visibility=task.visibility,
+            memory_scope=task.memory_scope,
+            scope_key=task.scope_key,
+            project_id=task.project_id,
+            metadata={**note.metadata, "project_id": task.project_id},
+        )
+
+    if (before.visibility, before.project_id) == (task.visibility, task.project_id):
+        return
+    for note in _own_notes(tx, caller, before):
+        tx.follow_visibility(note, tx.update_entity(note.id, follow))
 
 
 def _without_right(tx: Transaction, caller: Principal, entity: Entity) -> frozenset[str]:

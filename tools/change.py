@@ -9,6 +9,7 @@ from auth.policy import (
     Visibility,
     may_read,
     require_deletable,
+    require_ending,
     require_scope_change,
     require_writable,
     without_stamped,
@@ -19,15 +20,16 @@ from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
-from tools.carry import carry
+from tools.carry import carry, let_go
 from tools.containment import contain
 from tools.entities import entity_text, entity_views
 from tools.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
+from tools.progress import follow_epics
 from tools.projects import grant_project, project_named, project_scope, remember_project, require_live_project
 from tools.receipts import receipt
 from tools.threads import in_thread
-from tools.workflow import checked_workflow, workflow_fields
+from tools.workflow import checked_workflow, moved, workflow_fields
 
 
 class UpdateEntityRequest(Request):
@@ -61,38 +63,59 @@ async def update_entity(app: App, call: Call, request: UpdateEntityRequest) -> E
     Send `expected_revision` to be refused when somebody changed it since you read it. What a source is called and who
     may read it holds for its document chunks, too.
     """
-    given = [name for name in CHANGEABLE if _is_given(request, name)]
-    if not given:
+    if not any(_is_given(request, name) for name in CHANGEABLE):
         raise InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(CHANGEABLE)}.")
+
+    def write() -> list[Entity]:
+        with app.ledger.transaction(call.caller.organization_id, call.caller.user_id, claim=call.claim) as tx:
+            return revise(app, call, tx, request)
+
+    entity, *followed = await in_thread(write)
+    views = await entity_views(app, call.caller, [entity])
+    return views[0].model_copy(update={"mutation_receipt": receipt(app, call, [entity], followed)})
+
+
+def revise(
+    app: App, call: Call, tx: Transaction, request: UpdateEntityRequest, *, action: str | None = None
+) -> list[Entity]:
+    """Store a change in an open transaction, with all that follows; return the entity, then the epics that moved.
+
+    This is the one way in which entities change, whichever surface asks; `action` is what events call it.
+
+    Raises:
+        NotFound: It does not exist, or not for this caller.
+        Forbidden: The caller may not change it.
+        Conflict: It is not at the expected revision.
+        InvalidRequest: The move is none that there is.
+        ValidationFailed: A value is not one of its words.
+    """
+    caller = call.caller
+    given = [name for name in CHANGEABLE if _is_given(request, name)]
+    before = _present(tx, caller, request.entity_id)
+    require_writable(caller, before)
+    metadata = None if request.metadata is None else moved(before, request.metadata, tx.now)
+    if metadata is not None:
+        require_ending(caller, before, metadata.get("status"))
 
     def change(current: Entity) -> Entity:
         plain = {name: getattr(request, name) for name in given if name != "metadata"}
         lists = {name: tuple(value) for name, value in plain.items() if isinstance(value, list)}
         changed = replace(current, **{**plain, **lists})
-        return changed if request.metadata is None else _with_metadata(app, call.caller, changed, request.metadata)
+        return changed if metadata is None else _with_metadata(app, caller, changed, metadata)
 
-    def write() -> Entity:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            before = _present(tx, caller, request.entity_id)
-            require_writable(caller, before)
-            updated = tx.update_entity(
-                request.entity_id,
-                change,
-                expected_revision=request.expected_revision,
-                fields=workflow_fields(request.metadata or {}),
-            )
-            grant_project(tx, updated)
-            remember_project(tx, call, "project.update", updated, {"changed": _changed(request, given)})
-            carry(tx, caller, before, updated)
-            contain(tx, caller, before, updated)
-            if updated.source_id is not None:
-                tx.outdate_document(updated.id)
-            return updated
-
-    entity = await in_thread(write)
-    views = await entity_views(app, call.caller, [entity])
-    return views[0].model_copy(update={"mutation_receipt": receipt(app, call, [entity])})
+    updated = tx.update_entity(
+        request.entity_id,
+        change,
+        expected_revision=request.expected_revision,
+        fields=workflow_fields(metadata or {}) | ({"action": action} if action else {}),
+    )
+    grant_project(tx, updated)
+    remember_project(tx, call, "project.update", updated, {"changed": _changed(request, given)})
+    carry(tx, caller, before, updated)
+    contain(tx, caller, before, updated)
+    if updated.source_id is not None:
+        tx.outdate_document(updated.id)
+    return [updated, *follow_epics(tx, caller, before, updated)]
 
 
 def _is_given(request: UpdateEntityRequest, name: str) -> bool:
@@ -171,7 +194,7 @@ class DeleteEntityRequest(Request):
 
 
 async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> Nothing:
-    """Erase an entity with all its revisions and relations. A source takes its documents with it."""
+    """Erase an entity with all its revisions and relations. A source takes its documents along, a task its notes."""
 
     def write() -> None:
         caller = call.caller
@@ -180,8 +203,10 @@ async def delete_entity(app: App, call: Call, request: DeleteEntityRequest) -> N
             require_deletable(caller, entity)
             if entity.source_id is not None:
                 tx.outdate_document(entity.id)
+            let_go(tx, caller, entity)
             deleted = tx.delete_entity(request.entity_id, expected_revision=request.expected_revision)
             remember_project(tx, call, "project.delete", deleted, None)
+            follow_epics(tx, caller, deleted, None)
 
     await in_thread(write)
     return Nothing()

@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
@@ -37,11 +37,12 @@ from tools.entity_models import (
 from tools.entity_types import EntityType
 from tools.linking import Link, record, related
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
+from tools.progress import follow_epics
 from tools.projects import grant_project, project_named, project_scope, remember_project, require_live_project
 from tools.receipts import receipt
 from tools.search import SearchRequest, search
 from tools.threads import in_thread
-from tools.workflow import with_defaults, workflow_fields
+from tools.workflow import moved, with_defaults, workflow_fields
 
 SYNC_TIMEOUT_S = 20.0
 BARE_IDS = ("task", "document")
@@ -94,12 +95,17 @@ async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync:
         mode = "sync" if sync else "async"
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
             entities = [
-                tx.create_entity(draft, fields={"mode": mode, **workflow_fields(draft.metadata)}) for draft in drafts
+                tx.create_entity(
+                    replace(draft, metadata=moved(draft, draft.metadata, tx.now)),
+                    fields={"mode": mode, **workflow_fields(draft.metadata)},
+                )
+                for draft in drafts
             ]
             links: list[Link] = []
             for fields, entity in zip(requests, entities, strict=True):
                 grant_project(tx, entity)
                 remember_project(tx, call, "project.create", entity, None)
+                follow_epics(tx, caller, None, entity)
                 links += related(entity, fields.related_to or ()) + stated_links(None, entity)
             record(tx, caller, links, created={entity.id for entity in entities})
         return Created(entities, tx.sequence)

@@ -24,6 +24,9 @@ PAGE = 500
 POLL_S = 1.0
 """How often the feed is read when nobody rang: other processes may write to the same ledger."""
 
+OF_NOTES = {"entity_pending": "note_pending", "entity_created": "note_created"}
+"""What is told besides, of a note on a task."""
+
 log = structlog.get_logger("events")
 
 
@@ -236,6 +239,7 @@ async def _let_read(channel: _Channel) -> None:
 def _offer(channel: _Channel, name: str, change: Change) -> None:
     data: JsonObject = {"id": change.record_id, "entity_type": change.entity_type}
     data |= {key: value for key, value in change.fields.items() if key != "mode"}
-    event = Event(name, data, change.created_at)
-    for subscription in channel.subscribers:
-        subscription.offer(event, change.visibility)
+    names = [name, OF_NOTES[name]] if "task_id" in change.fields and name in OF_NOTES else [name]
+    for event in (Event(each, data, change.created_at) for each in names):
+        for subscription in channel.subscribers:
+            subscription.offer(event, change.visibility)

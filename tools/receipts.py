@@ -8,11 +8,11 @@ from tools.entity_models import MutationReceipt
 from tools.operation import Call
 
 
-def receipt(app: App, call: Call, entities: Sequence[Entity]) -> MutationReceipt:
-    """Say which records a write changed."""
+def receipt(app: App, call: Call, entities: Sequence[Entity], followed: Sequence[Entity] = ()) -> MutationReceipt:
+    """Say which records a write changed, and which others followed."""
     return MutationReceipt(
         operation_id=app.new_id("operation"),
         revision=entities[0].revision if len(entities) == 1 else None,
-        affected_records=[f"entity:{entity.id}" for entity in entities],
+        affected_records=[f"entity:{entity.id}" for entity in (*entities, *followed)],
         idempotency_key=call.idempotency_key,
     )

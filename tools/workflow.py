@@ -1,12 +1,23 @@
-"""The states that tasks, epics and projects may be in, and the moves between them."""
+"""The states that tasks, epics and projects may be in, the moves between them, and what a move brings along."""
 
+import re
+import unicodedata
+from collections.abc import Collection
+from datetime import datetime
 from json import dumps
 
 from pydantic import JsonValue
 
 from stores.errors import InvalidRequest, ValidationFailed
-from stores.records import JsonObject
+from stores.records import Entity, EntityDraft, JsonObject
 from tools.entity_types import COMPLEXITIES, PRIORITIES, PROJECT_VISIBILITIES, STATUSES
+
+STAMPS = {
+    "task": {"doing": "started_at", "review": "reviewed_at", "done": "completed_at", "archived": "archived_at"},
+    "epic": {"in_progress": "started_at", "completed": "completed_at", "archived": "archived_at"},
+}
+"""The metadata key that tells when a task or an epic came into a state."""
+SLUG_LENGTH = 40
 
 
 def with_defaults(entity_type: str, metadata: JsonObject) -> JsonObject:
@@ -46,6 +57,47 @@ def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObjec
         _names_an_epic(update.get("epic_id"))
     else:
         _one_of("visibility", update, PROJECT_VISIBILITIES)
+
+
+def moved(subject: Entity | EntityDraft, update: JsonObject, now: datetime) -> JsonObject:
+    """Add to a change of metadata what the move to another status brings along, whoever asks for the move.
+
+    When a task or epic came into its state is written down; the first start counts, and what is taken up again is not
+    completed any more. A task that starts gets the name of a branch. What the change itself says, wins. For a new
+    record the change is all its metadata.
+    """
+    status, current = update.get("status"), subject.metadata if isinstance(subject, Entity) else {}
+    stamps = STAMPS.get(subject.entity_type, {})
+    if not isinstance(status, str) or not stamps or status == current.get("status"):
+        return update
+    brought: JsonObject = {}
+    if (stamp := stamps.get(status)) and not (stamp == "started_at" and current.get(stamp)):
+        brought[stamp] = now.isoformat()
+    if current.get("completed_at") and stamp not in ("completed_at", "archived_at"):
+        brought["completed_at"] = None
+    if status == "doing" and not current.get("branch_name"):
+        brought["branch_name"] = branch_name(subject.id, subject.name)
+    return {**brought, **update}
+
+
+def branch_name(task_id: str, title: str) -> str:
+    """Name the branch of a task: `task/<8 hex digits of its id>-<words of its title>`."""
+    digits = re.sub(r"[^0-9a-f]", "", task_id.lower())[:8]
+    plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:SLUG_LENGTH].strip("-")
+    return f"task/{digits}-{words or 'task'}"
+
+
+def derived_status(statuses: Collection[str]) -> str:
+    """Tell the status of an epic from those of its tasks."""
+    present = set(statuses)
+    if present & {"doing", "review"}:
+        return "in_progress"
+    if "blocked" in present:
+        return "blocked"
+    if present and present <= {"done", "archived"}:
+        return "completed" if "done" in present else "archived"
+    return "planning"
 
 
 def workflow_fields(metadata: JsonObject) -> JsonObject:

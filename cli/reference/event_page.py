@@ -32,8 +32,12 @@ entry as `GET /api/logs` gives it, and `?service=` and `?level=` narrow what is 
 MEANINGS = {
     "entity_pending": "An entity was stored with `sync=false` and is durable; the indexes do not show it yet.",
     "entity_created": "An entity is stored and every healthy index shows it.",
-    "entity_updated": "An entity has changed.",
+    "entity_updated": "An entity has changed. Of a task or epic `data` has the `status` and `priority` that are new, "
+    "and the `action` that changed it.",
     "entity_deleted": "An entity is gone, with all its revisions.",
+    "note_pending": "A note on a task was stored and is durable; the indexes do not show it yet. `data` has the "
+    "`task_id`. The event `entity_pending` tells the same.",
+    "note_created": "A note on a task is stored and every healthy index shows it. `data` has the `task_id`.",
     "permission_changed": "Somebody's membership or role changed; `data` names the `user_id` and the `change_type`.",
 }
 

@@ -23,8 +23,10 @@ from stores.ledger.sessions import RotationRefusal
 from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
+from stores.ledger.workflow import ABOUT
 
 __all__ = [
+    "ABOUT",
     "PERSONAL_SLUG",
     "SINGLE_VALUED",
     "SLUG_LENGTH",

@@ -38,13 +38,14 @@ from stores.ledger.teams import Teams
 from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
 from stores.ledger.version import count_rights
+from stores.ledger.workflow import NoteReads
 
 CommitListener = Callable[[str, int], None]
 
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class _Records(StandingReads, RelationReads, DocumentReads, Listing, TallyReads, HistoryReads, FeedReads):
+class _Records(StandingReads, RelationReads, NoteReads, DocumentReads, Listing, TallyReads, HistoryReads, FeedReads):
     """What is known."""
 
 

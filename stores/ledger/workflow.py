@@ -1,0 +1,75 @@
+"""Tasks, as the epics that they are in and the notes about them see them."""
+
+from collections.abc import Collection
+
+from sqlalchemy import BindParameter, bindparam, select
+
+from stores.ledger import schema
+from stores.ledger.encoding import to_micros
+from stores.ledger.relations import holds
+from stores.ledger.rows import entity_columns, to_entity
+from stores.ledger.store import Store
+from stores.ledger.writing import Writing
+from stores.records import Entity
+
+ABOUT = "ABOUT"
+"""The relationship of a note to what it is about."""
+
+_entities = schema.entities
+_relations = schema.relations
+_visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
+_statuses = (
+    select(_entities.c.status_key)
+    .where(
+        _entities.c.organization_id == bindparam("organization"),
+        _entities.c.epic_id == bindparam("epic"),
+        _entities.c.type_key == "task",
+        _entities.c.visibility.in_(_visible),
+    )
+    .distinct()
+)
+_notes = (
+    select(*entity_columns(_entities))
+    .join(
+        _relations,
+        (_relations.c.organization_id == _entities.c.organization_id) & (_relations.c.source_id == _entities.c.id),
+    )
+    .where(
+        _relations.c.organization_id == bindparam("organization"),
+        _relations.c.target_id == bindparam("subject"),
+        _relations.c.name == ABOUT,
+        holds(),
+        _entities.c.type_key == "note",
+    )
+    .order_by(_entities.c.created_at.desc(), _entities.c.id.desc())
+    .distinct()
+)
+_readable_notes = _notes.where(_relations.c.visibility.in_(_visible), _entities.c.visibility.in_(_visible)).limit(
+    bindparam("limit")
+)
+
+
+class NoteReads(Store):
+    """Reads of notes."""
+
+    def notes_about(
+        self, organization_id: str, subject_id: str, *, visibility: frozenset[str], limit: int
+    ) -> list[Entity]:
+        """Return the notes about a record that, like what ties them to it, carry such a key; the latest first."""
+        values = {"organization": organization_id, "subject": subject_id, "at": to_micros(self._clock())}
+        rows = self._all(_readable_notes, values | {"visibility": sorted(visibility), "limit": limit})
+        return [to_entity(row) for row in rows]
+
+
+class WorkflowReads(Writing):
+    """What the rules of the workflow ask inside a transaction."""
+
+    def statuses_in_epic(self, epic_id: str, visibility: Collection[str]) -> set[str]:
+        """Return the statuses of the tasks of an epic that carry one of these keys."""
+        values = {"organization": self.organization_id, "epic": epic_id, "visibility": sorted(visibility)}
+        return {row[0] for row in self._run(_statuses, values)}
+
+    def notes_about(self, subject_id: str) -> list[Entity]:
+        """Return every note about a record, the latest first."""
+        values = {"organization": self.organization_id, "subject": subject_id, "at": to_micros(self.now)}
+        return [to_entity(row) for row in self._run(_notes, values)]

@@ -1,0 +1,264 @@
+"""Advice on open tasks: their order, what to take up next, circles among them, and how long one may take."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from pydantic import Field
+
+from auth.policy import may_reach, may_read
+from auth.principal import Principal
+from stores.ledger import EntityQuery
+from stores.records import Entity, JsonObject
+from tools.app import App
+from tools.entity_models import EntityId, Label
+from tools.operation import Call, Request, Result
+from tools.search import SearchRequest, search
+from tools.threads import in_thread
+from tools.work import no_such
+
+ORDER = ("critical", "high", "medium", "low", "someday")
+WAITING = ("todo", "backlog")
+OPEN = ("doing", "review", "blocked", *WAITING)
+CONSIDERED = 1000
+"""Tasks of one project or epic that are looked at, the oldest first."""
+ALIKE = 0.3
+"""The score from which a done task counts as one of the same kind; an off-topic best hit is below it."""
+SAMPLE = 10
+
+
+class Advice(Result):
+    """What is advised, and from what."""
+
+    success: bool = True
+    message: str
+    data: JsonObject
+
+
+class PlanRequest(Request):
+    """Whose tasks to look at."""
+
+    entity_id: EntityId = Field(description="Id of a project or an epic.")
+
+
+class PrioritizeRequest(PlanRequest):
+    """Whose open tasks to put in order, and how many to show."""
+
+    limit: int = Field(20, ge=1, le=100, description="Most tasks.")
+
+
+class SuggestRequest(PlanRequest):
+    """Whose tasks to choose from, for whom, and how many."""
+
+    assignee: Label | None = Field(None, description="Leave out what is assigned to others than this person.")
+    limit: int = Field(5, ge=1, le=100, description="Most tasks.")
+
+
+class EstimateRequest(Request):
+    """A task to estimate."""
+
+    task_id: EntityId = Field(description="The task's id.")
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """An open task in its place."""
+
+    task: Entity
+    waits_for: tuple[str, ...]
+    """Open tasks that come first."""
+    holds_up: int
+    """How many open tasks wait for it."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can go on now."""
+        return not self.waits_for and self.task.metadata.get("status") != "blocked"
+
+    def shown(self) -> JsonObject:
+        """The task as an answer shows it."""
+        found = self.task.metadata
+        return {
+            "id": self.task.id,
+            "name": self.task.name,
+            **{key: found.get(key) for key in ("status", "priority", "due_date", "assignees")},
+            "ready": self.is_ready,
+            "waits_for": list(self.waits_for),
+            "holds_up": self.holds_up,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A done task that is like another one, and the hours that it took."""
+
+    task: Entity
+    similarity: float
+    hours: float
+
+    def shown(self) -> JsonObject:
+        """The task as an answer shows it."""
+        found = {"actual_hours": self.hours, "similarity": self.similarity}
+        return {"id": self.task.id, "name": self.task.name, **found}
+
+
+async def prioritize(app: App, call: Call, request: PrioritizeRequest) -> Advice:
+    """Put the open tasks of a project or epic in order.
+
+    What can go on comes before what waits or is blocked; then by priority, due date, how many tasks wait for it, age.
+    """
+    ranked = await in_thread(_ranked, app, call.caller, request.entity_id)
+    shown = ranked[: request.limit]
+    message = f"{len(ranked)} open tasks, {sum(each.is_ready for each in ranked)} of them can go on"
+    return Advice(message=message, data={"tasks": [each.shown() for each in shown], "total": len(ranked)})
+
+
+async def suggest(app: App, call: Call, request: SuggestRequest) -> Advice:
+    """Suggest which tasks to take up next: not begun yet, and waiting for nothing."""
+    ranked = await in_thread(_ranked, app, call.caller, request.entity_id)
+    free = [
+        each
+        for each in ranked
+        if each.is_ready
+        and each.task.metadata.get("status") in WAITING
+        and (request.assignee is None or _is_free(each.task, request.assignee))
+    ]
+    message = f"{len(free)} tasks can be taken up" if free else "No task can be taken up now"
+    return Advice(message=message, data={"tasks": [each.shown() for each in free[: request.limit]], "total": len(free)})
+
+
+async def detect_cycles(app: App, call: Call, request: PlanRequest) -> Advice:
+    """Find tasks of a project or epic that wait for each other in a circle."""
+
+    def read() -> list[list[str]]:
+        tasks = _tasks(app, call.caller, request.entity_id)
+        return circles({task.id: dependencies(task) for task in tasks})
+
+    found = await in_thread(read)
+    message = f"{len(found)} circles of dependencies" if found else "No circle of dependencies"
+    return Advice(message=message, data={"cycles": [[*circle] for circle in found]})
+
+
+async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
+    """Estimate a task by the hours that done tasks like it took."""
+    task = await in_thread(app.ledger.entity, call.caller.organization_id, request.task_id)
+    if task is None or task.entity_type != "task" or not may_reach(call.caller, task):
+        raise no_such("task", request.task_id)
+    text = f"{task.name}\n{task.description}"[:2000]
+    query = SearchRequest(
+        query=text, types=["task"], status="done", limit=50, include_content=False, boost_recent=False
+    )
+    hits = [hit for hit in (await search(app, call, query)).results if hit.score >= ALIKE and hit.id != task.id]
+    known = await in_thread(app.ledger.entities, call.caller.organization_id, [hit.id for hit in hits])
+    sample = [
+        Taken(known[hit.id], hit.score, hours)
+        for hit in hits
+        if hit.id in known and (hours := _hours(known[hit.id])) is not None
+    ][:SAMPLE]
+    if not sample:
+        message = "No done task like this one says how long it took; give actual_hours when completing tasks."
+        return Advice(success=False, message=message, data={"sample": []})
+    taken = [each.hours for each in sample]
+    data: JsonObject = {
+        "estimated_hours": median(taken),
+        "least_hours": min(taken),
+        "most_hours": max(taken),
+        "sample": [each.shown() for each in sample],
+    }
+    return Advice(message=f"About {median(taken):g} h, by {len(sample)} done tasks like it", data=data)
+
+
+def _hours(task: Entity | None) -> float | None:
+    value = task.metadata.get("actual_hours") if task is not None else None
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _is_free(task: Entity, person: str) -> bool:
+    assignees = task.metadata.get("assignees")
+    return not assignees or (isinstance(assignees, list) and person in assignees)
+
+
+def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:
+    """Read the open tasks of a project or an epic that the caller may read.
+
+    Raises:
+        NotFound: There is no such project or epic for the caller.
+    """
+    place = app.ledger.entity(caller.organization_id, entity_id)
+    if place is None or not may_reach(caller, place) or place.entity_type not in ("project", "epic"):
+        raise no_such("project or epic", entity_id)
+    is_epic = place.entity_type == "epic"
+    query = EntityQuery(
+        visibility=caller.visible,
+        types=("task",),
+        statuses=OPEN,
+        project_ids=() if is_epic else (entity_id,),
+        epic=entity_id if is_epic else None,
+        sort_by="created_at",
+        sort_order="asc",
+        limit=CONSIDERED,
+    )
+    return app.ledger.list_entities(caller.organization_id, query)[0]
+
+
+def _ranked(app: App, caller: Principal, entity_id: str) -> list[Ranked]:
+    tasks = _tasks(app, caller, entity_id)
+    named = {each for task in tasks for each in dependencies(task)}
+    first = {
+        each.id
+        for each in app.ledger.entities(caller.organization_id, named).values()
+        if may_read(caller, each.visibility) and each.metadata.get("status") in OPEN
+    }
+    waiting = Counter(each for task in tasks for each in dependencies(task))
+    ranked = [
+        Ranked(task, tuple(each for each in dependencies(task) if each in first), waiting[task.id]) for task in tasks
+    ]
+    return sorted(ranked, key=_place)
+
+
+def _place(each: Ranked) -> tuple[bool, int, str, int]:
+    """Where a task stands; ties keep the order of age."""
+    priority, due = each.task.metadata.get("priority"), each.task.metadata.get("due_date")
+    rank = ORDER.index(priority) if priority in ORDER else len(ORDER)
+    return (not each.is_ready, rank, due if isinstance(due, str) and due else "9999", -each.holds_up)
+
+
+def dependencies(task: Entity) -> tuple[str, ...]:
+    """The ids of what comes before a task."""
+    known = task.metadata.get("depends_on")
+    return tuple(dict.fromkeys(each for each in known if isinstance(each, str))) if isinstance(known, list) else ()
+
+
+def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
+    """Find circles in a graph, each as a way whose first and last id are the same; no id is in two of them."""
+    left = _entangled(edges)
+    found: list[list[str]] = []
+    done: set[str] = set()
+    for start in sorted(left):
+        if start not in done and (way := _way_back(left, start)):
+            found.append(way)
+            done.update(way)
+    return found
+
+
+def _entangled(edges: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+    """Leave out what leads into no circle, one layer after the other."""
+    left = {node: [each for each in there if each in edges] for node, there in edges.items()}
+    while ends := {node for node, there in left.items() if not there}:
+        left = {node: [each for each in there if each not in ends] for node, there in left.items() if there}
+    return left
+
+
+def _way_back(edges: Mapping[str, Collection[str]], start: str) -> list[str]:
+    """The shortest way from a node to itself; empty where there is none."""
+    ways: list[list[str]] = [[start]]
+    seen: set[str] = set()
+    for way in ways:
+        for there in edges.get(way[-1], ()):
+            if there == start:
+                return [*way, start]
+            if there not in seen:
+                seen.add(there)
+                ways.append([*way, there])
+    return []

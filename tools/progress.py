@@ -1,0 +1,74 @@
+"""How epics follow their tasks."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from auth.policy import may_reach, may_work, private_key
+from auth.principal import Principal
+from stores.ledger import Transaction
+from stores.records import ORGANIZATION, Entity
+from tools.workflow import derived_status, moved, workflow_fields
+
+ARCHIVED_AT = "archived_at"
+"""Tells an epic that somebody archived from one whose tasks are merely all archived."""
+
+
+def follow_epics(tx: Transaction, caller: Principal, before: Entity | None, after: Entity | None) -> list[Entity]:
+    """Let the epics of a task that came, moved or went take the status that their tasks give them; return who did.
+
+    An epic without tasks keeps its status. One that was started does not go back to planning, and one that is completed
+    stays so when its tasks are put away. What somebody archived stays archived; with the last of its tasks an epic is
+    archived by whoever may do that, until a task is taken up again.
+    """
+    if _place(before) == _place(after):
+        return []
+    epics = dict.fromkeys(epic for task in (before, after) if (epic := _epic_of(task)) is not None)
+    return [moved_epic for epic_id in epics if (moved_epic := _follow(tx, caller, epic_id)) is not None]
+
+
+def _place(task: Entity | None) -> tuple[JsonValue, ...]:
+    """What an epic sees of a task."""
+    return () if task is None else (_epic_of(task), task.metadata.get("status"), task.visibility)
+
+
+def _epic_of(task: Entity | None) -> str | None:
+    epic = task.metadata.get("epic_id") if task is not None and task.entity_type == "task" else None
+    return epic if isinstance(epic, str) and epic else None
+
+
+def _follow(tx: Transaction, caller: Principal, epic_id: str) -> Entity | None:
+    epic = tx.entity(epic_id)
+    if epic is None or epic.entity_type != "epic" or not may_reach(caller, epic) or not may_work(caller, epic):
+        return None
+    statuses = tx.statuses_in_epic(epic_id, _counted(caller, epic))
+    status = _next_status(epic, statuses)
+    if status is None or (status == "archived" and not may_work(caller, epic, "project_maintainer")):
+        return None
+    update = moved(epic, {"status": status}, tx.now)
+    update.pop(ARCHIVED_AT, None)
+
+    def follow(current: Entity) -> Entity:
+        return replace(current, metadata={**current.metadata, **update})
+
+    return tx.update_entity(epic_id, follow, fields=workflow_fields(update))
+
+
+def _next_status(epic: Entity, statuses: Iterable[str]) -> str | None:
+    """The status that an epic takes by its tasks; None where it keeps what it has."""
+    found = set(statuses)
+    current = epic.metadata.get("status")
+    if not found or (current == "archived" and epic.metadata.get(ARCHIVED_AT)):
+        return None
+    status = derived_status(found)
+    if status == "planning" and epic.metadata.get("started_at"):
+        status = "in_progress"
+    return None if status == current or (current, status) == ("completed", "archived") else status
+
+
+def _counted(caller: Principal, epic: Entity) -> frozenset[str]:
+    """The keys of the tasks that count: what not every reader of the epic may read must not show in its status."""
+    if epic.visibility == private_key(caller.user_id):
+        return caller.visible
+    return frozenset({epic.visibility, ORGANIZATION})

@@ -1,0 +1,191 @@
+"""Moves of a task: start, block, unblock, review, complete, archive."""
+
+from typing import Annotated, Any
+
+from pydantic import Field, JsonValue, StringConstraints
+
+from auth.principal import Principal
+from stores.ledger import Transaction
+from stores.records import Entity, JsonObject
+from tools.app import App
+from tools.entity_models import Content, Label
+from tools.operation import WRITERS, Call, Operation, Request, Run
+from tools.work import (
+    Deed,
+    Ids,
+    OnTask,
+    Said,
+    TaskDone,
+    carry_out,
+    cite,
+    episode_of,
+    learn,
+    task_done,
+    task_route,
+    told,
+)
+
+Commits = Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=100)]], Field(max_length=200)]
+
+
+def _listed(value: JsonValue) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _joined(value: JsonValue, *added: str) -> list[Any]:
+    """A list of metadata with what is not in it yet at its end."""
+    return list(dict.fromkeys([*_listed(value), *added]))
+
+
+class StartTaskRequest(OnTask):
+    """A task to start."""
+
+    assignee: Label | None = Field(None, description="Who works on it; the caller when absent.")
+
+
+async def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDone:
+    """Begin work on a task: it is `doing`, has an assignee and the name of a branch, and its epic is in progress."""
+    assignee = request.assignee or _name_of(call.caller)
+
+    def plan(task: Entity) -> JsonObject:
+        return {"metadata": {"status": "doing", "assignees": _joined(task.metadata.get("assignees"), assignee)}}
+
+    done = await carry_out(app, call, Deed("start_task", "task", request.task_id, request.expected_revision, plan))
+    known = done.entity.metadata
+    data: JsonObject = {key: known.get(key) for key in ("branch_name", "assignees", "started_at")}
+    return task_done(app, call, "start_task", "Task started", done, **data)
+
+
+def _name_of(caller: Principal) -> str:
+    """What assignees are called: a caller without a name by the e-mail address."""
+    return caller.user.name.strip() or caller.user.email
+
+
+class BlockTaskRequest(OnTask):
+    """A task that cannot go on."""
+
+    reason: Said = Field(description="What is in the way.")
+
+
+async def block_task(app: App, call: Call, request: BlockTaskRequest) -> TaskDone:
+    """Say that a task cannot go on, and why; the reasons are kept in `metadata.blockers_encountered`."""
+
+    def plan(task: Entity) -> JsonObject:
+        reasons = [*_listed(task.metadata.get("blockers_encountered")), request.reason]
+        return {"metadata": {"status": "blocked", "blockers_encountered": reasons}}
+
+    done = await carry_out(app, call, Deed("block_task", "task", request.task_id, request.expected_revision, plan))
+    return task_done(app, call, "block_task", "Task blocked", done, reason=request.reason)
+
+
+class UnblockTaskRequest(OnTask):
+    """A task that can go on."""
+
+
+async def unblock_task(app: App, call: Call, request: UnblockTaskRequest) -> TaskDone:
+    """Say that a task can go on: it is `doing` again."""
+    deed = Deed(
+        "unblock_task",
+        "task",
+        request.task_id,
+        request.expected_revision,
+        lambda _: {"metadata": {"status": "doing"}},
+    )
+    return task_done(app, call, deed.action, "Task unblocked", await carry_out(app, call, deed))
+
+
+class SubmitReviewRequest(OnTask):
+    """A task whose work is to be looked at."""
+
+    pr_url: Annotated[str, StringConstraints(min_length=1, max_length=2000)] | None = Field(
+        None, description="Address of the pull request."
+    )
+    commit_shas: Commits | None = Field(None, description="Commits that belong to it, beside those known already.")
+
+
+async def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> TaskDone:
+    """Hand a task's work over for review."""
+
+    def plan(task: Entity) -> JsonObject:
+        given: JsonObject = {"status": "review", "pr_url": request.pr_url}
+        if request.commit_shas:
+            given["commit_shas"] = _joined(task.metadata.get("commit_shas"), *request.commit_shas)
+        return {"metadata": {key: value for key, value in given.items() if value is not None}}
+
+    done = await carry_out(app, call, Deed("submit_review", "task", request.task_id, request.expected_revision, plan))
+    known = done.entity.metadata
+    data: JsonObject = {key: known.get(key) for key in ("pr_url", "commit_shas", "reviewed_at")}
+    return task_done(app, call, "submit_review", "Task submitted for review", done, **data)
+
+
+class CompleteTaskRequest(OnTask):
+    """A task that is done."""
+
+    actual_hours: Annotated[float, Field(ge=0, le=1_000_000)] | None = Field(None, description="Hours that it took.")
+    learnings: Content | None = Field(
+        None, description="What was learned. It is kept as an episode that whoever reads the task can read."
+    )
+    cited_ids: Ids | None = Field(None, description="Ids of records that helped; the task refers to them then.")
+
+
+async def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> TaskDone:
+    """Say that a task is done. What was learned becomes an episode; an epic whose tasks are all done is completed."""
+    learnings = told(request.learnings)
+
+    def plan(_: Entity) -> JsonObject:
+        given: JsonObject = {"status": "done", "actual_hours": request.actual_hours, "learnings": learnings}
+        return {"metadata": {key: value for key, value in given.items() if value is not None}}
+
+    def beside(tx: Transaction, before: Entity, task: Entity) -> list[Entity]:
+        cite(tx, call.caller, task, request.cited_ids or [])
+        return learn(tx, before, task) if learnings else []
+
+    done = await carry_out(
+        app, call, Deed("complete_task", "task", request.task_id, request.expected_revision, plan, beside)
+    )
+    known = done.entity.metadata
+    data: JsonObject = {key: known.get(key) for key in ("completed_at", "actual_hours", "learnings")}
+    return task_done(app, call, "complete_task", "Task completed", done, **data, episode_id=episode_of(done))
+
+
+class ArchiveTaskRequest(OnTask):
+    """A task that is put away."""
+
+    reason: Said | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
+
+
+async def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> TaskDone:
+    """Put a task away for good: lists hide it, and it moves to no other status any more."""
+    reason: JsonObject = {} if request.reason is None else {"archive_reason": request.reason}
+    deed = Deed(
+        "archive_task",
+        "task",
+        request.task_id,
+        request.expected_revision,
+        lambda _: {"metadata": {"status": "archived", **reason}},
+    )
+    return task_done(app, call, deed.action, "Task archived", await carry_out(app, call, deed), reason=request.reason)
+
+
+def _move(route: str, request: type[Request], run: Run, *more_events: str) -> Operation:
+    return Operation(
+        name=run.__name__,
+        request=request,
+        result=TaskDone,
+        run=run,
+        roles=WRITERS,
+        scope="write",
+        route=task_route(route),
+        mutates=True,
+        events=("entity_updated", *more_events),
+    )
+
+
+OPERATIONS = (
+    _move("start", StartTaskRequest, start_task),
+    _move("block", BlockTaskRequest, block_task),
+    _move("unblock", UnblockTaskRequest, unblock_task),
+    _move("review", SubmitReviewRequest, submit_review),
+    _move("complete", CompleteTaskRequest, complete_task, "entity_pending", "entity_created"),
+    _move("archive", ArchiveTaskRequest, archive_task),
+)

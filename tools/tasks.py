@@ -1,0 +1,173 @@
+"""Tasks: creating and changing them. Their moves are in `task_moves`, reading them is in `entities` and `explore`."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from stores.errors import InvalidRequest
+from stores.records import Entity, JsonObject
+from tools.app import App
+from tools.create import SYNC_TIMEOUT_S, store
+from tools.entity_models import Description, EntityFields, EntityId, Label, Labels, Name
+from tools.operation import WRITERS, Call, Operation, Request, Route
+from tools.work import (
+    IF_MATCH,
+    REFUSALS,
+    Deed,
+    Done,
+    Ids,
+    OnTask,
+    Priority,
+    TaskDone,
+    carry_out,
+    task_done,
+)
+
+TaskStatus = Literal["backlog", "todo", "doing", "blocked", "review", "done", "archived"]
+Complexity = Literal["trivial", "simple", "medium", "complex", "epic"]
+IN_METADATA = ("status", "priority", "complexity", "assignees", "epic_id", "parent_task_id", "feature", "technologies")
+CLEARABLE = frozenset({"epic_id", "parent_task_id", "feature"})
+"""Fields that null takes away."""
+
+
+class CreateTaskRequest(Request):
+    """A task to create."""
+
+    title: Name = Field(description="Title: one line that says what is to be done.")
+    project_id: EntityId = Field(description="Id of the project that it belongs to.")
+    description: Description | None = Field(None, description="What is to be done, in full.")
+    priority: Priority = Field("medium", description="How much it matters.")
+    complexity: Complexity = Field("medium", description="How hard it is.")
+    status: TaskStatus = Field("todo", description="The state in which it begins.")
+    assignees: Labels | None = Field(None, description="Who works on it.")
+    epic_id: EntityId | None = Field(None, description="Id of the epic that it is part of.")
+    parent_task_id: EntityId | None = Field(None, description="Id of the task that it is a part of.")
+    feature: Label | None = Field(None, description="The feature that it is for.")
+    tags: Labels | None = Field(None, description="Browse-only labels, without effect on ranking.")
+    technologies: Labels | None = Field(None, description="Technologies that it touches.")
+    depends_on: Ids | None = Field(None, description="Ids of tasks that come first.")
+
+
+async def create_task(app: App, call: Call, request: CreateTaskRequest) -> TaskDone:
+    """Create a task in a project. It is durable when this answers."""
+    given: JsonObject = {name: getattr(request, name) for name in ("project_id", *IN_METADATA)}
+    given["depends_on"] = list(dict.fromkeys(request.depends_on or ())) or None
+    fields = EntityFields(
+        name=request.title,
+        description=request.description,
+        entity_type="task",
+        tags=request.tags,
+        metadata={key: value for key, value in given.items() if value is not None},
+    )
+    created = await store(app, call, [fields], sync=False, deferred=False)
+    done = Done(created.entities[0], [], created.sequence)
+    return task_done(app, call, "create", "Task created", done, **_of(done.entity))
+
+
+def _of(task: Entity) -> JsonObject:
+    """What an answer tells of a task beside its status."""
+    return {"project_id": task.project_id, "branch_name": task.metadata.get("branch_name")}
+
+
+class UpdateTaskRequest(OnTask):
+    """The fields of a task to change; those that are absent stay."""
+
+    title: Name | None = Field(None, description="New title.")
+    description: Description | None = Field(None, description="New description.")
+    status: TaskStatus | None = Field(None, description="New state. A task that is archived stays archived.")
+    priority: Priority | None = Field(None, description="New priority.")
+    complexity: Complexity | None = Field(None, description="New complexity.")
+    assignees: Labels | None = Field(None, description="Who works on it from now on.")
+    epic_id: EntityId | None = Field(None, description="Id of its new epic; null takes it out of its epic.")
+    parent_task_id: EntityId | None = Field(None, description="Id of its new parent task; null for none.")
+    feature: Label | None = Field(None, description="New feature; null for none.")
+    tags: Labels | None = Field(None, description="New labels.")
+    technologies: Labels | None = Field(None, description="New technologies.")
+    add_depends_on: Ids | None = Field(None, description="Ids of tasks that come first, too.")
+    remove_depends_on: Ids | None = Field(None, description="Ids of tasks that do not have to come first any more.")
+    sync: bool = Field(False, description="Wait until every healthy index shows the change, at most 20 s.")
+
+
+async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskDone:
+    """Change the given fields of a task. It is durable when this answers; with `sync` every healthy index shows it.
+
+    A move to another status does what the deed of that name does, except that nobody is assigned by it.
+    """
+    deed = Deed("update_task", "task", request.task_id, request.expected_revision, lambda task: _changes(request, task))
+    done = await carry_out(app, call, deed)
+    if not request.sync:
+        return task_done(app, call, deed.action, "Update queued", done)
+    pending = await app.indexer.applied_within(
+        call.caller.organization_id, done.sequence, [done.entity.id], SYNC_TIMEOUT_S
+    )
+    return task_done(app, call, deed.action, "Task updated", done, pending_indexes=sorted(pending) or None)
+
+
+def _changes(request: UpdateTaskRequest, task: Entity) -> dict[str, Any]:
+    """Say a change of a task as one of an entity.
+
+    Raises:
+        InvalidRequest: It changes nothing.
+    """
+    metadata: JsonObject = {name: getattr(request, name) for name in IN_METADATA if _is_given(request, name)}
+    if request.add_depends_on or request.remove_depends_on:
+        metadata["depends_on"] = _dependencies(request, task)
+    plain = {"name": request.title, "description": request.description, "tags": request.tags}
+    changes: dict[str, Any] = {name: value for name, value in plain.items() if value is not None}
+    if metadata:
+        changes["metadata"] = metadata
+    if not changes:
+        raise nothing_to_change(UpdateTaskRequest, {"task_id", "expected_revision", "sync"})
+    return changes
+
+
+def _is_given(request: UpdateTaskRequest, name: str) -> bool:
+    return getattr(request, name) is not None or (name in CLEARABLE and name in request.model_fields_set)
+
+
+def _dependencies(request: UpdateTaskRequest, task: Entity) -> list[Any]:
+    """The ids that a task depends on after a change, in the order in which they came."""
+    known = task.metadata.get("depends_on")
+    present = known if isinstance(known, list) else []
+    gone = set(request.remove_depends_on or ())
+    kept = [each for each in present if each not in gone]
+    return list(dict.fromkeys([*kept, *(request.add_depends_on or ())]))
+
+
+def nothing_to_change(model: type[Request], beside: set[str]) -> InvalidRequest:
+    """Refuse a change that names no field of a model but those that say what is changed and how."""
+    names = [name for name in model.model_fields if name not in beside]
+    return InvalidRequest("Nothing to change.", remediation=f"Send at least one of {', '.join(names)}.")
+
+
+OPERATIONS = (
+    Operation(
+        name="create_task",
+        request=CreateTaskRequest,
+        result=TaskDone,
+        run=create_task,
+        roles=WRITERS,
+        scope="write",
+        route=Route("POST", "/api/tasks", tag="tasks", errors=REFUSALS),
+        mutates=True,
+        events=("entity_pending", "entity_created"),
+    ),
+    Operation(
+        name="update_task",
+        request=UpdateTaskRequest,
+        result=TaskDone,
+        run=update_task,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "PATCH",
+            "/api/tasks/{task_id}",
+            tag="tasks",
+            query=frozenset({"sync"}),
+            headers=IF_MATCH,
+            errors=REFUSALS,
+        ),
+        mutates=True,
+        events=("entity_updated",),
+    ),
+)
