@@ -27,6 +27,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "update_entity": {"entity_id": "<id>", "category": "net"},
     "delete_entity": {"entity_id": "<id>"},
     "explore": {"types": ["pattern"]},
+    "temporal": {"entity_id": "<id>", "as_of": "2999-01-01"},
 }
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
@@ -35,6 +36,7 @@ BAD: dict[str, dict[str, Any]] = {
     "update_entity": {"entity_id": "nowhere", "name": "x"},
     "delete_entity": {"entity_id": "nowhere"},
     "explore": {"mode": "related", "entity_id": "nowhere"},
+    "temporal": {"as_of": "soon"},
 }
 
 

@@ -28,6 +28,7 @@ from tools import (
     slices,
     team_members,
     teams,
+    temporal,
 )
 from tools.operation import Operation
 
@@ -55,6 +56,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *explore.OPERATIONS,
     *neighbors.OPERATIONS,
     *slices.OPERATIONS,
+    *temporal.OPERATIONS,
     *ingest.OPERATIONS,
     *logs.OPERATIONS,
 )

@@ -7,6 +7,7 @@ from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
 from stores.ledger.feed import Snapshot
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
+from stores.ledger.history import HistoryQuery
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.identities import greater_role
 from stores.ledger.leases import Lease, Leases
@@ -40,6 +41,7 @@ __all__ = [
     "Grant",
     "GrantIdentity",
     "GrantRefusal",
+    "HistoryQuery",
     "Idempotency",
     "KeyIdentity",
     "KeyedRequest",

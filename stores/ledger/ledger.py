@@ -18,6 +18,7 @@ from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.expiry import Expiry
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
+from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
 from stores.ledger.invitations import Invitations
@@ -42,7 +43,7 @@ CommitListener = Callable[[str, int], None]
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class _Records(StandingReads, RelationReads, DocumentReads, Listing, FeedReads):
+class _Records(StandingReads, RelationReads, HistoryReads, DocumentReads, Listing, FeedReads):
     """What is known."""
 
 
