@@ -43,6 +43,11 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "list_entities": lambda query, _: [{"page_size": 200}, {"search": query}],
     "get_entity": lambda _, hidden: [{"entity_id": hidden}],
     "explore": lambda _, hidden: [{"limit": 200}, *({"mode": m, "entity_id": hidden} for m in ("related", "traverse"))],
+    "temporal": lambda _, hidden: [
+        *({"mode": mode, "limit": 200} for mode in ("history", "timeline", "conflicts")),
+        {"entity_id": hidden},
+        {"mode": "timeline", "as_of": "2999-01-01", "limit": 1},
+    ],
     "expand_neighbors": lambda _, hidden: [{"entity_ids": [hidden]}],
     "fetch_slice": lambda _, hidden: [{"entity_id": hidden}],
     "list_relations": lambda _, hidden: [{"entity_id": hidden, "include_expired": True}],

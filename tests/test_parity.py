@@ -31,6 +31,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "add_relation": {"source_id": "<id>", "name": "ABOUT", "target_id": "<other>"},
     "end_relation": {"relation_id": "<relation>"},
     "list_relations": {"entity_id": "<id>"},
+    "temporal": {"entity_id": "<id>", "as_of": "2999-01-01"},
 }
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
@@ -43,6 +44,7 @@ BAD: dict[str, dict[str, Any]] = {
     "add_relation": {"source_id": "nowhere", "name": "ABOUT", "target_id": "nowhere"},
     "end_relation": {"relation_id": "nowhere"},
     "list_relations": {"entity_id": "nowhere"},
+    "temporal": {"as_of": "soon"},
 }
 
 

@@ -37,6 +37,7 @@ from tools import (
     tasks,
     team_members,
     teams,
+    temporal,
 )
 from tools.operation import Operation
 
@@ -73,6 +74,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *resolve.OPERATIONS,
     *project_metrics.OPERATIONS,
     *relations.OPERATIONS,
+    *temporal.OPERATIONS,
     *ingest.OPERATIONS,
     *logs.OPERATIONS,
 )

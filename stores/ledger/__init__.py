@@ -9,6 +9,7 @@ from stores.ledger.facts import SINGLE_VALUED, Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
 from stores.ledger.histories import Move, TaskHistory
+from stores.ledger.history import HistoryQuery
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.identities import greater_role
 from stores.ledger.known import Standing
@@ -47,6 +48,7 @@ __all__ = [
     "Grant",
     "GrantIdentity",
     "GrantRefusal",
+    "HistoryQuery",
     "Idempotency",
     "KeyIdentity",
     "KeyedRequest",

@@ -52,7 +52,7 @@ class TaskHistory:
     """In order; the first is the status with which it was made, each other one differs from the one before."""
 
 
-class HistoryReads(Store):
+class TaskHistoryReads(Store):
     """Reads of histories. Who may see them is the caller's business."""
 
     def task_ids(self, organization_id: str) -> list[str]:

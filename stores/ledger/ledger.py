@@ -18,7 +18,8 @@ from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.expiry import Expiry
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
-from stores.ledger.histories import HistoryReads
+from stores.ledger.histories import TaskHistoryReads
+from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
 from stores.ledger.invitations import Invitations
@@ -45,7 +46,17 @@ CommitListener = Callable[[str, int], None]
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class _Records(StandingReads, RelationReads, NoteReads, DocumentReads, Listing, TallyReads, HistoryReads, FeedReads):
+class _Records(
+    StandingReads,
+    RelationReads,
+    HistoryReads,
+    NoteReads,
+    DocumentReads,
+    Listing,
+    TallyReads,
+    TaskHistoryReads,
+    FeedReads,
+):
     """What is known."""
 
 

@@ -51,6 +51,9 @@ def _partial_index(column: str) -> Index:
     return Index(name, "organization_id", column, sqlite_where=present, postgresql_where=present)
 
 
+MAY_CONFLICT = text("(expired_at IS NOT NULL OR invalid_at IS NOT NULL OR name = 'SUPERSEDES')")
+"""Which relations can be a conflict. A query repeats it to the letter, or SQLite does not use the index."""
+
 meta = Table("meta", metadata, key("name", primary_key=True), words("value"))
 
 entities = Table(
@@ -151,8 +154,17 @@ relations = Table(
     key("visibility"),
     key("principal_id"),
     words("provenance"),
-    Index("ix_relations_source", "organization_id", "source_id"),
-    Index("ix_relations_target", "organization_id", "target_id"),
+    Index("ix_relations_source", "organization_id", "source_id", "created_at", "id"),
+    Index("ix_relations_target", "organization_id", "target_id", "created_at", "id"),
+    Index("ix_relations_known", "organization_id", "created_at", "id"),
+    Index(
+        "ix_relations_ended",
+        "organization_id",
+        "created_at",
+        "id",
+        sqlite_where=MAY_CONFLICT,
+        postgresql_where=MAY_CONFLICT,
+    ),
     _belongs_to_entity("source_id"),
     _belongs_to_entity("target_id"),
 )

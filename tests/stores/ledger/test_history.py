@@ -1,0 +1,188 @@
+"""Facts over time, against a plain model: whatever the four times are, both databases answer what it says."""
+
+import random
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import product
+
+import pytest
+
+from stores.ledger import HistoryQuery, Ledger, RelationDraft
+from stores.records import ORGANIZATION, Relation
+from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, rename
+
+EVERYBODY = frozenset({ORGANIZATION})
+HOUR = timedelta(hours=1)
+IDS = "abcd"
+
+
+class HourClock(SteppingClock):
+    """Stands still until a test moves it, so that times are equal as often as not."""
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> HourClock:
+    return HourClock()
+
+
+def ids(ledger: Ledger, query: HistoryQuery) -> list[str]:
+    return [each.id for each in ledger.relation_history(ORG, query)]
+
+
+def grow(ledger: Ledger, clock: HourClock, chance: random.Random) -> None:
+    """Record and close facts at random, on a clock that also jumps back."""
+    start = clock.now
+    for number in range(60):
+        clock.now = start + chance.randrange(-3, 6) * HOUR
+        known = sorted(ledger.relation_ids(ORG))
+        with ledger.transaction(ORG, ANN) as tx:
+            if known and chance.random() < 0.3:
+                tx.end_relation(chance.choice(known), invalid_at=chance.choice((None, some_hour(clock, chance))))
+                continue
+            wanted = RelationDraft(
+                name=chance.choice(("ABOUT", "SUPERSEDES")),
+                source_id=chance.choice(IDS),
+                target_id=chance.choice(IDS),
+                visibility=chance.choice((ORGANIZATION, "private:x")),
+                valid_at=chance.choice((None, some_hour(clock, chance))),
+                invalid_at=chance.choice((None, some_hour(clock, chance))),
+                id=f"r{number}",
+            )
+            tx.add_relation(wanted)
+    clock.now = start + HOUR
+
+
+def some_hour(clock: HourClock, chance: random.Random) -> datetime:
+    return clock.now + chance.randrange(-4, 5) * HOUR
+
+
+def expected(relations: list[Relation], query: HistoryQuery, now: datetime) -> list[str]:
+    found = [each for each in relations if each.visibility in query.visibility and wanted(each, query, now)]
+    if query.entity_id is not None:
+        found = [each for each in found if query.entity_id in (each.source_id, each.target_id)]
+    found.sort(key=lambda each: (each.created_at, each.id), reverse=True)
+    return [each.id for each in found][: query.limit]
+
+
+def wanted(fact: Relation, query: HistoryQuery, now: datetime) -> bool:
+    if query.as_of is None and query.known_at is None:
+        return wanted_now(fact, query, now)
+    at = query.as_of or now
+    known = query.known_at or at
+    is_closed = fact.expired_at is not None and fact.expired_at <= known
+    if fact.created_at > known:
+        return False
+    # What was closed only later had no end that anybody knew of.
+    end = fact.invalid_at if is_closed or fact.expired_at is None else None
+    if is_closed and fact.expired_at is not None:
+        end = min(fact.expired_at, end or fact.expired_at)
+    is_begun, is_over = fact.valid_at <= at, end is not None and end <= at
+    match query.mode:
+        case "history":
+            return is_begun and (query.include_ended or not is_over)
+        case "timeline":
+            return True
+    is_out = fact.expired_at is None and fact.invalid_at is not None and fact.invalid_at <= at
+    return is_closed or is_out or (fact.name == "SUPERSEDES" and is_begun)
+
+
+def wanted_now(fact: Relation, query: HistoryQuery, now: datetime) -> bool:
+    is_begun = fact.valid_at <= max(now, fact.created_at)
+    is_over = fact.expired_at is not None or (fact.invalid_at is not None and fact.invalid_at <= now)
+    match query.mode:
+        case "history":
+            return is_begun and (query.include_ended or not is_over)
+        case "timeline":
+            return True
+    return is_over or (fact.name == "SUPERSEDES" and is_begun)
+
+
+@pytest.fixture(params=range(3))
+def facts(request: pytest.FixtureRequest, ledger: Ledger, clock: HourClock) -> list[Relation]:
+    create(ledger, *(draft(each) for each in IDS))
+    grow(ledger, clock, random.Random(request.param))
+    return list(ledger.relations(ORG, ledger.relation_ids(ORG)).values())
+
+
+def test_every_question_is_answered_as_the_model_does(ledger: Ledger, clock: HourClock, facts: list[Relation]) -> None:
+    moments = [None, *(clock.now + hours * HOUR for hours in (-4, -1, 0, 2))]
+    nothing = 0
+    for mode, entity_id, as_of, known_at, ended in product(
+        ("history", "timeline", "conflicts"), (None, "a"), moments, moments, (False, True)
+    ):
+        query = HistoryQuery(
+            mode=mode,  # type: ignore[arg-type]
+            visibility=EVERYBODY,
+            limit=100,
+            entity_id=entity_id,
+            as_of=as_of,
+            known_at=known_at,
+            include_ended=ended,
+        )
+        found = ids(ledger, query)
+        assert found == expected(facts, query, clock.now), query
+        assert ids(ledger, replace(query, limit=2)) == found[:2], query
+        nothing += not found
+    assert nothing < 150, "of 300 questions"
+    assert ledger.relation_history(OTHER, HistoryQuery("timeline", EVERYBODY, 9)) == []
+
+
+def test_what_was_closed_later_is_shown_as_it_was_believed(ledger: Ledger, clock: HourClock) -> None:
+    create(ledger, draft("a"), draft("b"))
+    monday = clock.now
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.add_relation(RelationDraft("OWNS", "a", "b", id="r"))
+    tuesday, clock.now = monday + 24 * HOUR, monday + 72 * HOUR
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.end_relation("r", invalid_at=monday + HOUR)
+    history = HistoryQuery("history", EVERYBODY, 9, as_of=tuesday)
+    assert ids(ledger, history) == ["r"], "on Tuesday nobody knew"
+    assert ids(ledger, replace(history, known_at=clock.now)) == []
+    assert ids(ledger, replace(history, as_of=monday, known_at=clock.now)) == ["r"]
+    assert ids(ledger, HistoryQuery("history", EVERYBODY, 9)) == []
+
+
+def test_an_edge_shows_to_who_may_read_both_ends_now_and_then(ledger: Ledger, clock: HourClock) -> None:
+    create(ledger, draft("a"), draft("b"), draft("c"))
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.add_relation(RelationDraft("OWNS", "a", "b", id="r"))
+        tx.add_relation(RelationDraft("OWNS", "b", "c", id="s"))
+    early, clock.now = clock.now, clock.now + HOUR
+    hide(ledger, "a", "private:x")
+    hidden, clock.now = clock.now, clock.now + HOUR
+    mine = EVERYBODY | {"private:x"}
+    for mode in ("history", "timeline"):
+        query = HistoryQuery(mode, EVERYBODY, 9, entity_id="b")
+        assert ids(ledger, query) == ids(ledger, replace(query, as_of=early)) == ["s"]
+        assert ids(ledger, replace(query, visibility=mine)) == ["s", "r"]
+        assert ids(ledger, replace(query, entity_id="a")) == ids(ledger, replace(query, entity_id="nobody")) == []
+    hide(ledger, "a", ORGANIZATION)
+    query = HistoryQuery("history", EVERYBODY, 9)
+    assert ids(ledger, query) == ids(ledger, replace(query, as_of=early)) == ["s", "r"]
+    assert ids(ledger, replace(query, as_of=hidden)) == ["s"]
+    assert ids(ledger, replace(query, as_of=hidden, visibility=mine)) == ["s", "r"]
+
+
+def hide(ledger: Ledger, entity_id: str, visibility: str) -> None:
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.update_entity(entity_id, lambda entity: replace(entity, visibility=visibility))
+
+
+def test_names_are_those_of_the_moment(ledger: Ledger, clock: HourClock) -> None:
+    create(ledger, draft("a", name="first"))
+    times = [clock.now]
+    for name in ("second", "third"):
+        clock.now += HOUR
+        rename(ledger, "a", name)
+        times.append(clock.now)
+    assert [ledger.entity_names(ORG, ["a"], moment) for moment in times] == [
+        {"a": "first"},
+        {"a": "second"},
+        {"a": "third"},
+    ]
+    assert ledger.entity_names(ORG, ["a", "absent"]) == {"a": "third"}
+    assert ledger.entity_names(ORG, ["a"], times[0] - HOUR) == {"a": "third"}
+    assert ledger.entity_names(OTHER, ["a"]) == {}

@@ -1,0 +1,170 @@
+"""Temporal: which facts held at a moment, every version of them, and which were called off or retired something."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from auth.principal import Principal
+from stores.ledger import HistoryQuery
+from stores.records import Relation
+from tools.app import App
+from tools.dates import optional_moment
+from tools.entities import readable
+from tools.entity_models import EntityId, Label
+from tools.operation import Call, Operation, Request, Result, Route, Tool
+from tools.threads import in_thread
+
+
+class TemporalRequest(Request):
+    """Which facts, of what, as at when."""
+
+    mode: Literal["history", "timeline", "conflicts"] = Field(
+        "history",
+        description="history: the facts that held at `as_of`; timeline: every version of them, ended ones too; "
+        "conflicts: those that were invalidated, and those by which one record superseded another.",
+    )
+    entity_id: EntityId | None = Field(None, description="Only facts from or to this entity.")
+    as_of: Label | None = Field(
+        None,
+        description="Answer as at this moment: ISO date or time, or relative like 7d (that long ago). "
+        "Without it: the present.",
+    )
+    known_at: Label | None = Field(
+        None,
+        description="For `as_of`: answer from what was known at this moment, such as 0d for today's knowledge of then. "
+        "Without it: from what was known at `as_of`.",
+    )
+    include_expired: bool = Field(False, description="Whether a history also shows facts that had ended by then.")
+    limit: int = Field(50, ge=1, le=200, description="Most facts; the latest known come first.")
+
+
+class TemporalEdge(Result):
+    """A fact: known from `created_at` to `expired_at`, true from `valid_at` to `invalid_at`."""
+
+    id: str
+    name: str
+    source_id: str
+    source_name: str
+    target_id: str
+    target_name: str
+    created_at: datetime
+    expired_at: datetime | None
+    valid_at: datetime
+    invalid_at: datetime | None
+    fact: str
+    is_current: bool
+
+
+class TemporalAnswer(Result):
+    """The facts, the latest known first."""
+
+    mode: str
+    entity_id: str | None
+    edges: list[TemporalEdge]
+    total: int
+    as_of: datetime
+    message: str
+    has_more: bool
+
+
+async def temporal(app: App, call: Call, request: TemporalRequest) -> TemporalAnswer:
+    """Ask what was related to what at a moment, how that changed over time, and which facts were called off.
+
+    `total` counts the edges of the answer; where there are more, `has_more` is true.
+    """
+    return await in_thread(_temporal, app, call.caller, request)
+
+
+def _temporal(app: App, caller: Principal, request: TemporalRequest) -> TemporalAnswer:
+    now = app.clock()
+    as_of = optional_moment(request.as_of, now=now, field="as_of")
+    known_at = optional_moment(request.known_at, now=now, field="known_at")
+    name = None
+    if request.entity_id is not None:
+        name = readable(app, caller, request.entity_id).name
+    query = HistoryQuery(
+        mode=request.mode,
+        visibility=caller.visible,
+        limit=request.limit + 1,
+        entity_id=request.entity_id,
+        as_of=as_of,
+        known_at=known_at,
+        include_ended=request.include_expired,
+    )
+    found = app.ledger.relation_history(caller.organization_id, query)
+    shown = found[: request.limit]
+    ends = {end for relation in shown for end in (relation.source_id, relation.target_id)}
+    names = app.ledger.entity_names(caller.organization_id, ends, as_of)
+    edges = [_edge(each, names, now) for each in shown if {each.source_id, each.target_id} <= names.keys()]
+    has_more = len(found) > request.limit
+    return TemporalAnswer(
+        mode=request.mode,
+        entity_id=request.entity_id,
+        edges=edges,
+        total=len(edges),
+        as_of=as_of or now,
+        message=_message(request, edges, name, has_more),
+        has_more=has_more,
+    )
+
+
+def _edge(relation: Relation, names: dict[str, str], now: datetime) -> TemporalEdge:
+    lasts = relation.expired_at is None and (relation.invalid_at is None or relation.invalid_at > now)
+    return TemporalEdge(
+        id=relation.id,
+        name=relation.name,
+        source_id=relation.source_id,
+        source_name=names[relation.source_id],
+        target_id=relation.target_id,
+        target_name=names[relation.target_id],
+        created_at=relation.created_at,
+        expired_at=relation.expired_at,
+        valid_at=relation.valid_at,
+        invalid_at=relation.invalid_at,
+        fact=relation.fact,
+        is_current=lasts and relation.valid_at <= max(now, relation.created_at),
+    )
+
+
+_FOUND = {
+    "history": "{} that held",
+    "timeline": "{} of every time",
+    "conflicts": "{} that ended, or by which a record superseded another",
+}
+
+
+def _message(request: TemporalRequest, edges: Sequence[TemporalEdge], name: str | None, has_more: bool) -> str:
+    counted = f"{len(edges) or 'No'} fact{'' if len(edges) == 1 else 's'}"
+    said = _FOUND[request.mode].format(counted)
+    if request.mode == "history" and request.include_expired:
+        said += ", or had ended"
+    about = f" of {name}" if name is not None else ""
+    when = f", as at {request.as_of}" if request.as_of is not None else ""
+    more = "; there are more: raise limit, or name an entity" if has_more else ""
+    return f"{said}{about}{when}{more}."
+
+
+def temporal_text(answer: TemporalAnswer) -> str:
+    """Say the facts in a text that an agent reads."""
+    lines = [answer.message]
+    for edge in answer.edges:
+        until = edge.invalid_at or edge.expired_at
+        span = f"{edge.valid_at:%Y-%m-%d %H:%M} to {f'{until:%Y-%m-%d %H:%M}' if until else 'now'}"
+        state = "" if edge.is_current else ", not current"
+        ends = f"{edge.source_id} {edge.source_name} -{edge.name}-> {edge.target_id} {edge.target_name}"
+        lines.append(f"{edge.id}: {ends} ({span}{state})")
+    return "\n".join(lines)
+
+
+OPERATIONS = (
+    Operation(
+        name="temporal",
+        request=TemporalRequest,
+        result=TemporalAnswer,
+        run=temporal,
+        route=Route("POST", "/api/search/temporal", tag="search", errors=frozenset({404})),
+        tool=Tool("Facts over time", read_only=True, render=temporal_text),
+    ),
+)
