@@ -46,17 +46,11 @@ CommitListener = Callable[[str, int], None]
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class _Records(
-    StandingReads,
-    RelationReads,
-    HistoryReads,
-    NoteReads,
-    DocumentReads,
-    Listing,
-    TallyReads,
-    TaskHistoryReads,
-    FeedReads,
-):
+class _Tasks(NoteReads, TallyReads, TaskHistoryReads):
+    """What is known of work."""
+
+
+class _Records(StandingReads, RelationReads, HistoryReads, DocumentReads, Listing, FeedReads):
     """What is known."""
 
 
@@ -64,7 +58,7 @@ class _People(Identities, Accounts, Links, Resets, Sessions, Members, Departures
     """Who may know it."""
 
 
-class Ledger(_Records, _People):
+class Ledger(_Records, _Tasks, _People):
     """A ledger that is open. Every method may be called from any thread.
 
     Do not open a transaction, or call another method that writes, inside a transaction of the same thread:
