@@ -31,8 +31,8 @@ install: $(VENV)/.dev ## Install everything, development tools included.
 demo: $(VENV)/.run ## Start a server, feed it real text, ask it questions. FOLDER=… adds a folder of yours.
 	@$(BIN)/engrain demo $(if $(FOLDER),--folder "$(FOLDER)")
 
-test: $(VENV)/.dev ## Run all tests.
-	$(BIN)/python -m pytest
+test: $(VENV)/.dev ## Run all tests, on as many cores as there are, at most four.
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: $(VENV)/.dev ## Lint, types, architecture, documentation drift.
 	$(BIN)/ruff check .

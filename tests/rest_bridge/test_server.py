@@ -279,8 +279,9 @@ def test_writes_that_wait_for_the_indexes_are_answered_when_the_server_stops(tmp
                 assert writing.is_alive(), asked
         started = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(SOON) == 0
-        assert time.monotonic() - started < 10
+        assert server.process.wait(2 * SOON) == 0
+        # Much earlier than the 20 s for which such a write waits.
+        assert time.monotonic() - started < SOON
         writing.join()
         assert "Traceback" not in server.log.read_text()
     first = asked[0].json()

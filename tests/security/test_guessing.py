@@ -359,14 +359,19 @@ async def test_guesses_that_wait_for_their_turn_hold_up_nobody_else(world: World
     accounts = replace(world.app.accounts, passwords=Passwords(hasher))
     statuses = []
 
-    async def guess(port: int) -> None:
-        async with httpx2.AsyncClient(trust_env=False, timeout=2 * SOON) as http:
-            url, body = f"http://127.0.0.1:{port}{LOGIN}", {"email": NOBODY, "password": "wrong password"}
-            statuses.append((await http.post(url, json=body)).status_code)
+    many = httpx2.Limits(max_connections=100)
 
-    async with serving(replace(world.app, accounts=accounts), OPERATIONS) as port, anyio.create_task_group() as tasks:
+    async def guess(guesser: httpx2.AsyncClient, port: int) -> None:
+        url, body = f"http://127.0.0.1:{port}{LOGIN}", {"email": NOBODY, "password": "wrong password"}
+        statuses.append((await guesser.post(url, json=body)).status_code)
+
+    async with (
+        httpx2.AsyncClient(trust_env=False, timeout=2 * SOON, limits=many) as guesser,
+        serving(replace(world.app, accounts=accounts), OPERATIONS) as port,
+        anyio.create_task_group() as tasks,
+    ):
         for _ in range(60):
-            tasks.start_soon(guess, port)
+            tasks.start_soon(guess, guesser, port)
         async with httpx2.AsyncClient(trust_env=False, timeout=SOON) as http:
             headers = {"Authorization": f"Bearer {ada.token}"}
             with anyio.fail_after(SOON):

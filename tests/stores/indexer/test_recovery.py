@@ -259,7 +259,7 @@ def test_a_damaged_index_is_set_aside_and_rebuilt_while_the_others_serve(
 def test_an_index_that_a_search_finds_damaged_is_opened_again_and_rebuilt_at_the_second_time(world: World) -> None:
     world.write(draft("a", "kestrel"))
     world.settle()
-    world.restart(retry_first_s=0.3)
+    world.restart(retry_first_s=1.5)
     world.settle()
     generation = (world.indexes / ORG / "lexical" / "current").read_text()
     for _ in range(2):
