@@ -181,6 +181,8 @@ def _opened(
         analytics = Analytics(stores.ledger, stores.folder.path / "analytics.duckdb")
         stores.ledger.on_commit.append(analytics.notify)
         stores.ledger.on_delete.append(analytics.forget)
+        # Of what other processes commit, the indexes hear first.
+        stores.indexer.on_applied.append(analytics.notify)
         analytics.start()
         closing.callback(analytics.close)
         warming = Warming(loads)

