@@ -93,8 +93,8 @@ def fill(http: httpx2.Client) -> tuple[list[str], str]:
     """Store 60 linked records, supersede one and delete one; give the ids that are left, and the one in the middle."""
     ids: list[str] = []
     for place in range(60):
-        links = [f"{name}:{ids[other]}" for name, other in (("depends_on", place - 1), ("about", place // 2))]
-        body = {"name": f"Record {place}", "entity_type": "note", "related_to": links if place else []}
+        links = [f"depends_on:{ids[place - 1]}", f"about:{ids[place // 2]}"] if ids else []
+        body = {"name": f"Record {place}", "entity_type": "note", "related_to": links}
         made = http.post("/api/entities/bulk", json={"entities": [body]}).raise_for_status().json()["entities"][0]
         ids.append(made["id"])
     note(http, "later", related_to=[f"supersedes:{ids[20]}"])
