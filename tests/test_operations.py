@@ -77,23 +77,58 @@ def test_a_backup_that_is_put_back_is_what_is_found(tmp_path: Path) -> None:
     assert "every index equals the ledger" in check(data)
 
 
-def test_the_other_graph_engine_serves_and_may_be_changed_back(tmp_path: Path) -> None:
+def explored(http: httpx2.Client, start: str) -> list[object]:
+    """Everything that the graph says around a record, in any order where it promises none."""
+    said: list[object] = []
+    for mode, depth in (("related", 1), ("traverse", 2), ("traverse", 3), ("dependencies", 3)):
+        body = {"mode": mode, "entity_id": start, "depth": depth, "limit": 200}
+        page = http.post("/api/search/explore", json=body).raise_for_status().json()
+        keys = ("id", "relationship", "direction", "distance", "dependency")
+        rows = sorted(tuple(str(each[key]) for key in keys) for each in page["entities"])
+        said.append((mode, depth, rows, page["actual_total"], page["capped"]))
+    return said
+
+
+def fill(http: httpx2.Client) -> tuple[list[str], str]:
+    """Store 60 linked records, supersede one and delete one; give the ids that are left, and the one in the middle."""
+    ids: list[str] = []
+    for place in range(60):
+        links = [f"depends_on:{ids[place - 1]}", f"about:{ids[place // 2]}"] if ids else []
+        body = {"name": f"Record {place}", "entity_type": "note", "related_to": links}
+        made = http.post("/api/entities/bulk", json={"entities": [body]}).raise_for_status().json()["entities"][0]
+        ids.append(made["id"])
+    note(http, "later", related_to=[f"supersedes:{ids[20]}"])
+    http.delete(f"/api/entities/{ids.pop(40)}").raise_for_status()
+    return ids, ids[30]
+
+
+def test_a_filled_organization_changes_its_graph_engine_and_back(tmp_path: Path) -> None:
     data = tmp_path / "data"
+    with serving(data) as (server, http):
+        ids, start = fill(http)
+        wait_for(lambda: indexes_are_level(server), 120)
+        before = explored(http, start)
+        assert [len(each[2]) for each in before] != [0, 0, 0, 0]  # type: ignore[index]
+
     with serving(data, ENGRAIN_GRAPH_ENGINE="kuzu") as (server, http):
-        first = note(http, "alpha")
-        second = note(http, "bravo", related_to=[first])
-        related = http.get(f"/api/entities/{second}", params={"related_limit": 5}).json()["related"]
-        assert [each["id"] for each in related] == [first]
-        assert set(found(http, "bravo")) == {first, second}
+        wait_for(lambda: indexes_are_level(server), 120)
+        assert explored(http, start) == before
         if Path("/proc/self/maps").exists():
             libraries = Path(f"/proc/{server.process.pid}/maps").read_text()
             assert "kuzu" in libraries
             assert "ladybug" not in libraries
+        added = note(http, "bravo", related_to=[f"depends_on:{start}"])
+        related = http.get(f"/api/entities/{added}", params={"related_limit": 5}).json()["related"]
+        assert [each["id"] for each in related] == [start]
+        after = explored(http, start)
+        assert added in str(after)
     assert "every index equals the ledger" in check(data, ENGRAIN_GRAPH_ENGINE="kuzu")
 
     with serving(data) as (server, http):
         wait_for(lambda: indexes_are_level(server), 120)
-        assert set(found(http, "bravo")) == {first, second}
+        assert explored(http, start) == after
+        assert added in found(http, "bravo")
+        assert set(ids) <= {each["id"] for each in http.get("/api/entities?page_size=200").json()["entities"]}
     assert "every index equals the ledger" in check(data)
 
 

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from auth.policy import may_read
 from stores.errors import Unavailable, ValidationFailed
-from stores.graph import NeighbourQuery
+from stores.graph import Direction, NeighbourQuery, Reached, Walk
 from stores.ledger import EntityQuery
 from stores.records import Entity, JsonObject
 from tools.app import App
@@ -18,8 +19,12 @@ from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.threads import in_thread
 
 WALK_LIMIT = 1000
-"""Entities that a walk reaches at most; the answer's `total` cannot pass it."""
-DEPENDENCY_NAMES = frozenset({"DEPENDS_ON", "REQUIRES", "BLOCKS"})
+"""Entities that a walk reaches at most, before the filters; the answer says when it did."""
+DEPENDS = frozenset({"DEPENDS_ON", "REQUIRES"})
+PRECEDES = frozenset({"BLOCKS"})
+"""Relationships by which the target depends on the source."""
+
+Dependency = Literal["needs", "needed_by"]
 
 
 class ExploreRequest(Request):
@@ -28,14 +33,14 @@ class ExploreRequest(Request):
     mode: Literal["list", "related", "traverse", "dependencies"] = Field(
         "list",
         description="list: by filters; related: one step from entity_id; traverse: up to `depth` steps; "
-        "dependencies: what it depends on and what depends on it.",
+        "dependencies: what it needs and what needs it, up to `depth` steps.",
     )
     types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(None, description="Only these types.")
     entity_id: EntityId | None = Field(None, description="Where related, traverse and dependencies start.")
     relationship_types: Annotated[list[Label], Field(max_length=50)] | None = Field(
         None, description="Only along these."
     )
-    depth: int = Field(1, ge=1, le=3, description="Steps of a traverse.")
+    depth: int = Field(1, ge=1, le=3, description="Steps of traverse and dependencies.")
     language: Label | None = Field(None, description="Only this programming language.")
     category: Label | None = Field(None, description="Only this category.")
     project: EntityId | None = Field(None, description="Only this project (id).")
@@ -63,8 +68,12 @@ class ExploredEntity(Result):
     description: str
     metadata: JsonObject
     relationship: str | None = None
-    direction: Literal["outgoing", "incoming"] | None = None
+    direction: Direction | None = None
     distance: int | None = None
+    dependency: Dependency | None = Field(
+        None,
+        description="In dependencies: whether the start needs it, or it needs the start. In a cycle it has both rows.",
+    )
 
 
 class Explored(Result):
@@ -78,10 +87,18 @@ class Explored(Result):
     offset: int
     has_more: bool
     actual_total: int
+    capped: bool = Field(
+        False,
+        description=f"Whether the walk stopped at its bound of {WALK_LIMIT} records in each direction that it follows, "
+        "or left out edges of a hub: then there may be more than actual_total.",
+    )
 
 
 async def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
-    """List entities by filters, or walk the graph from one entity: related, traverse, dependencies."""
+    """List entities by filters, or walk the graph from one entity: related, traverse, dependencies.
+
+    `total` counts the entities of this page, `actual_total` those of all pages.
+    """
     return await in_thread(_list if request.mode == "list" else _walk, app, call, request)
 
 
@@ -101,7 +118,7 @@ def _query(call: Call, request: ExploreRequest) -> EntityQuery:
         tags=split_list(request.tags),
         languages=(request.language,) if request.language else (),
         category=request.category,
-        project_ids=(*(request.project_ids or ()), *((request.project,) if request.project else ())),
+        project_ids=_projects(request),
         epic=request.epic,
         no_epic=request.no_epic,
         complexity=request.complexity,
@@ -110,9 +127,12 @@ def _query(call: Call, request: ExploreRequest) -> EntityQuery:
     )
 
 
-def explored(entity: Entity, step: tuple[str, Literal["outgoing", "incoming"], int] | None = None) -> ExploredEntity:
-    """Show an entity of a list, or as the last step of a walk: relationship, direction and distance."""
-    relationship, direction, distance = step or (None, None, None)
+def _projects(request: ExploreRequest) -> tuple[str, ...]:
+    return (*(request.project_ids or ()), *((request.project,) if request.project else ()))
+
+
+def explored(entity: Entity) -> ExploredEntity:
+    """Show an entity of a list."""
     workflow: JsonObject = {
         "category": entity.category,
         "languages": list(entity.languages),
@@ -125,13 +145,10 @@ def explored(entity: Entity, step: tuple[str, Literal["outgoing", "incoming"], i
         name=entity.name,
         description=entity.description,
         metadata={**workflow, **entity.metadata},
-        relationship=relationship,
-        direction=direction,
-        distance=distance,
     )
 
 
-def _page(request: ExploreRequest, shown: list[ExploredEntity], total: int) -> Explored:
+def _page(request: ExploreRequest, shown: list[ExploredEntity], total: int, *, capped: bool = False) -> Explored:
     given = request.model_dump(mode="json", exclude_none=True, exclude={"mode", "limit", "offset"})
     return Explored(
         mode=request.mode,
@@ -142,6 +159,7 @@ def _page(request: ExploreRequest, shown: list[ExploredEntity], total: int) -> E
         offset=request.offset,
         has_more=request.offset + len(shown) < total,
         actual_total=total,
+        capped=capped,
     )
 
 
@@ -152,40 +170,64 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
             details={"field": "body.entity_id", "expected": "a value: it is required"},
         )
     start = readable(app, call.caller, request.entity_id)
-    names = frozenset(name.upper() for name in request.relationship_types or ()) or None
+    walks = _walks(app, call, request, start)
+    # Of what was reached, only ids are read here: who may see them, and which of them the filters let through.
+    organization, visible = call.caller.organization_id, call.caller.visible
+    ids = {step.id for walk in walks.values() for step in walk.entities}
+    kept = app.ledger.matching_ids(organization, replace(_query(call, request), include_chunks=True), ids)
+    kept -= app.ledger.superseded(organization, kept, visibility=visible)
+    rows = [(step, side) for side, walk in walks.items() for step in walk.entities if step.id in kept]
+    rows.sort(key=lambda row: row[0].distance)
+    shown = _shown(app, call, rows[request.offset : request.offset + request.limit])
+    return _page(request, shown, len(rows), capped=any(walk.capped for walk in walks.values()))
+
+
+def _walks(app: App, call: Call, request: ExploreRequest, start: Entity) -> dict[Dependency | None, Walk]:
+    """Walk along every wanted relation; of dependencies, what the start needs apart from what needs it."""
+    wanted = frozenset(name.upper() for name in request.relationship_types or ()) or None
+    query = NeighbourQuery(visibility=call.caller.visible, names=wanted, limit_per_id=WALK_LIMIT)
+    queries: dict[Dependency | None, NeighbourQuery] = {None: query}
     if request.mode == "dependencies":
-        names = DEPENDENCY_NAMES if names is None else names & DEPENDENCY_NAMES
-    organization = call.caller.organization_id
-    with app.indexer.indexes(organization) as indexes:
+        depends, precedes = (names if wanted is None else names & wanted for names in (DEPENDS, PRECEDES))
+        queries = {
+            "needs": replace(query, names=depends, incoming_names=precedes),
+            "needed_by": replace(query, names=precedes, incoming_names=depends),
+        }
+    depth = 1 if request.mode == "related" else request.depth
+    if depth == 1:
+        # One step: what the filters would drop need not take the place of others.
+        types, projects = frozenset(request.types or ()) or None, frozenset(_projects(request)) or None
+        queries = {side: replace(each, entity_types=types, project_ids=projects) for side, each in queries.items()}
+    with app.indexer.indexes(call.caller.organization_id) as indexes:
         if indexes.graph is None:
             raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
-        query = NeighbourQuery(visibility=call.caller.visible, names=names, limit_per_id=WALK_LIMIT)
-        depth = request.depth if request.mode == "traverse" else 1
-        reached = indexes.graph.walk(start.id, depth=depth, query=query, cap=WALK_LIMIT)
-    entities = _kept(app, call, request, [step.id for step in reached.entities])
-    superseded = app.ledger.superseded(organization, list(entities), visibility=call.caller.visible)
-    shown = [
-        explored(entities[step.id], (step.name, step.direction, step.distance))
-        for step in reached.entities
-        if step.id in entities and step.id not in superseded
+        graph = indexes.graph
+        return {side: graph.walk(start.id, depth=depth, query=each, cap=WALK_LIMIT) for side, each in queries.items()}
+
+
+def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:
+    entities = app.ledger.entities(call.caller.organization_id, {step.id for step, _ in rows})
+    return [
+        explored(entities[step.id]).model_copy(
+            update={
+                "relationship": step.name,
+                "direction": step.direction,
+                "distance": step.distance,
+                "dependency": side,
+            }
+        )
+        for step, side in rows
+        if step.id in entities and may_read(call.caller, entities[step.id].visibility)
     ]
-    return _page(request, shown[request.offset : request.offset + request.limit], len(shown))
-
-
-def _kept(app: App, call: Call, request: ExploreRequest, reached: Sequence[str]) -> dict[str, Entity]:
-    """Read those of the entities that a walk reached which the caller may see and the filters let through, by id."""
-    if not reached:
-        return {}
-    query = replace(_query(call, request), ids=tuple(reached), include_chunks=True, limit=len(reached))
-    entities, _ = app.ledger.list_entities(call.caller.organization_id, query)
-    return {entity.id: entity for entity in entities}
 
 
 def explored_text(page: Explored) -> str:
     """Say a page in a text that an agent reads."""
-    lines = [f"{page.total} of {page.actual_total} ({page.mode})"]
+    more = "; there may be more: the walk reached its bound" if page.capped else ""
+    lines = [f"{page.total} of {page.actual_total} ({page.mode}){more}"]
     for entity in page.entities:
         how = f" — {entity.relationship} {entity.direction}, distance {entity.distance}" if entity.relationship else ""
+        how += f" ({entity.dependency.replace('_', ' ')})" if entity.dependency else ""
         status = f" ({entity.metadata['status']})" if entity.metadata.get("status") else ""
         lines.append(f"{entity.id} [{entity.type}]{status} {entity.name}{how}")
     return "\n".join(lines)

@@ -1,7 +1,7 @@
 """One hop from an entity: the question, the answer, and the statement that gets it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
@@ -26,8 +26,11 @@ class NeighbourQuery:
     names: frozenset[str] | None = None
     """Relation types; None means all."""
     include_incoming: bool = True
+    incoming_names: frozenset[str] | None = None
+    """Relation types of edges that point at the origin, where these are others than `names`."""
     as_of: datetime | None = None
-    """None: edges that are current now. Else edges that were true then: `valid_at <= as_of < invalid_at`."""
+    """None: edges that are current now: begun, neither closed nor ended. Else edges that were true then:
+    `valid_at <= as_of < invalid_at`."""
     limit_per_id: int = 50
     entity_types: frozenset[str] | None = None
     project_ids: frozenset[str] | None = None
@@ -38,10 +41,25 @@ class NeighbourQuery:
 
     def finds_nothing(self) -> bool:
         """Whether an empty set rules every edge out; engines cannot type an empty list."""
-        return any(
-            wanted is not None and not wanted
-            for wanted in (self.visibility, self.names, self.entity_types, self.project_ids)
+        return (
+            any(wanted is not None and not wanted for wanted in (self.visibility, self.entity_types, self.project_ids))
+            or not self.ways
         )
+
+    @property
+    def ways(self) -> "tuple[Direction, ...]":
+        """The directions in which some edge may be followed."""
+        found: list[Direction] = [] if self.names is not None and not self.names else ["outgoing"]
+        incoming = self.names if self.incoming_names is None else self.incoming_names
+        if self.include_incoming and (incoming is None or incoming):
+            found.append("incoming")
+        return tuple(found)
+
+    def towards(self, direction: "Direction") -> "NeighbourQuery":
+        """The same question about one direction alone."""
+        if direction == "outgoing" or self.incoming_names is None:
+            return self
+        return replace(self, names=self.incoming_names, incoming_names=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +81,14 @@ def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) 
     Returns up to `limit_per_id + 1` neighbours; the one too many tells that there are more. Where edges exceed the
     limit, which of them are returned is the engine's choice: ordering a hub's edges would mean reading them all.
     """
-    values = _values(query, now) | {"id": origin_id}
-    found = _around(session, query, values) if query.include_incoming else None
+    found = None
+    if len(query.ways) > 1 and query.incoming_names is None:
+        found = _around(session, query, _values(query, now) | {"id": origin_id})
     if found is None:
-        directions: tuple[Direction, ...] = ("outgoing", "incoming") if query.include_incoming else ("outgoing",)
-        found = [found for direction in directions for found in _along(session, query, direction, values)]
+        found = []
+        for direction in query.ways:
+            asked = query.towards(direction)
+            found += _along(session, asked, direction, _values(asked, now) | {"id": origin_id})
     found.sort(key=lambda neighbour: neighbour.relation_id)
     found.sort(key=lambda neighbour: neighbour.valid_at, reverse=True)
     return found[: query.limit_per_id + 1]

@@ -39,37 +39,50 @@ class Walk:
 
     entities: tuple[Reached, ...]
     capped: bool
-    """Whether there was more: the cap was reached, or an entity had more edges than were followed."""
+    """Whether there may be more: a bound was reached, or an entity had more edges than were followed."""
 
 
 Hop = Callable[[Sequence[str]], tuple[list[Neighbour], bool]]
 """The neighbours of some entities, and whether some were left out."""
 
+AT_ONCE = 16
+"""Entities whose neighbours are looked up before asking whether there is room for more."""
+MOST_EDGES = 20_000
+"""Edges that a walk looks at; those of the entities after that are left out."""
+
 
 def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop) -> Walk:
-    """Visit everything within `depth` edges of the start, at most `cap` entities; each only on its first arrival."""
+    """Visit everything within `depth` edges of the start, at most `cap` entities; each only on its first arrival.
+
+    The work is bounded, too: nobody's neighbours are looked up once the cap or `MOST_EDGES` is reached.
+    """
     seen: dict[str, Reached] = {start: Reached(start, 0, ())}
     frontier = [start]
-    capped = False
+    capped, edges = False, 0
     for _ in range(depth):
-        found, cut = neighbours(frontier)
-        arrivals = _arrivals(found, seen)
+        arrivals: dict[str, Reached] = {}
+        for place in range(0, len(frontier), AT_ONCE):
+            if len(seen) + len(arrivals) > cap or edges > MOST_EDGES:
+                capped = True
+                break
+            found, cut = neighbours(frontier[place : place + AT_ONCE])
+            edges += len(found)
+            capped = capped or cut
+            arrivals |= _arrivals(found, seen, arrivals)
         room = cap - (len(seen) - 1)
-        capped = capped or cut or len(arrivals) > room
-        frontier = []
-        for reached in arrivals[:room]:
-            seen[reached.id] = reached
-            frontier.append(reached.id)
+        capped = capped or len(arrivals) > room
+        frontier = list(arrivals)[:room]
+        seen |= {each: arrivals[each] for each in frontier}
         if not frontier:
             break
     return Walk(tuple(seen.values())[1:], capped)
 
 
-def _arrivals(found: Iterable[Neighbour], seen: dict[str, Reached]) -> list[Reached]:
+def _arrivals(found: Iterable[Neighbour], seen: dict[str, Reached], known: dict[str, Reached]) -> dict[str, Reached]:
     arrivals: dict[str, Reached] = {}
     for neighbour in found:
-        if neighbour.id not in seen and neighbour.id not in arrivals:
+        if neighbour.id not in seen and neighbour.id not in known and neighbour.id not in arrivals:
             origin = seen[neighbour.origin_id]
             step = Step(neighbour.name, neighbour.direction)
             arrivals[neighbour.id] = Reached(neighbour.id, origin.distance + 1, (*origin.path, step))
-    return list(arrivals.values())
+    return arrivals

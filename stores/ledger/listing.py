@@ -1,14 +1,17 @@
 """Lists of entities: filtered, sorted and paged in the database."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from stores.errors import ValidationFailed
 from stores.ledger import schema
-from stores.ledger.encoding import check_text, key_of
+from stores.ledger.encoding import check_text, dump_json, key_of
+from stores.ledger.listed import as_json, listed
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
 from stores.records import Entity
@@ -34,8 +37,6 @@ class EntityQuery:
     """What to list. An empty tuple filters nothing; words are compared in any case."""
 
     visibility: frozenset[str]
-    ids: tuple[str, ...] = ()
-    """Of these alone, at most a few thousand."""
     types: tuple[str, ...] = ()
     statuses: tuple[str, ...] = ()
     priorities: tuple[str, ...] = ()
@@ -61,6 +62,12 @@ class EntityQuery:
     offset: int = 0
 
 
+FEW = 1_500
+"""As many matches are read and sorted sooner than their like is met on the way along an index of the order."""
+
+Columns = ReadOnlyColumnCollection[str, ColumnElement[Any]]
+
+
 class Listing(Store):
     """Lists of current entities."""
 
@@ -69,72 +76,133 @@ class Listing(Store):
 
         Ties are broken by id, so that pages never overlap.
         """
-        matching = and_(*_conditions(organization_id, query))
-        column = _SORT_COLUMNS[query.sort_by]
-        order = (column, _table.c.id) if query.sort_order == "asc" else (column.desc(), _table.c.id.desc())
-        page = select(*entity_columns(_table)).where(matching).order_by(*order).limit(query.limit).offset(query.offset)
-        total = select(func.count()).select_from(_table).where(matching)
+        matching = and_(*_conditions(_table.c, organization_id, query))
         with self._database.read() as connection:
-            found = [to_entity(row) for row in connection.execute(page)]
-            if query.offset == 0 and len(found) < query.limit:
-                return found, len(found)
-            return found, connection.execute(total).scalar_one()
+            if query.search:
+                return _page_first(connection, query, matching)
+            total = _count(connection, matching)
+            if query.offset >= total:
+                return [], total
+            if total > FEW:
+                return _page(connection, query, matching), total
+            return _sorted_page(connection, query, matching), total
+
+    def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
+        """Return those of the entities that a query lists, whatever its page. It must not look for text.
+
+        The work is in proportion to the ids.
+        """
+        ids = sorted(set(entity_ids))
+        if not ids:
+            return set()
+        dialect = self._database.writer.dialect.name
+        # By its key, and then filtered: beside the filters, SQLite would read every record by one of their indexes. It
+        # would, too, if such an index held all of these columns: none holds the revision.
+        named = (
+            select(*(_table.c[name] for name in _FILTERED))
+            .where(_table.c.organization_id == organization_id, _table.c.id.in_(listed(dialect, "ids")))
+            .cte("named")
+            .prefix_with("MATERIALIZED")
+        )
+        kept = select(as_json(dialect, [named.c.id])).where(*_conditions(named.c, organization_id, query))
+        found = self._first(kept, {"ids": dump_json(list[Any](ids))})
+        return {row[0] for row in json.loads((found and found[0]) or "[]")}
 
 
-def _conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
-    yield _table.c.organization_id == organization_id
-    yield _table.c.visibility.in_(sorted(query.visibility))
-    if query.ids:
-        yield _table.c.id.in_(sorted(set(query.ids)))
+def _count(connection: Connection, matching: ColumnElement[bool]) -> int:
+    return connection.execute(select(func.count()).select_from(_table).where(matching)).scalar_one()
+
+
+def _order(query: EntityQuery, columns: Columns) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    key, tie = columns[_SORT_COLUMNS[query.sort_by].name], columns["id"]
+    return (key, tie) if query.sort_order == "asc" else (key.desc(), tie.desc())
+
+
+def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[Entity]:
+    page = select(*entity_columns(_table)).where(matching).order_by(*_order(query, _table.c))
+    return [to_entity(row) for row in connection.execute(page.limit(query.limit).offset(query.offset))]
+
+
+def _sorted_page(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[Entity]:
+    """Find what matches by the index of a filter, and sort it here: asked to sort, SQLite reads along the order."""
+    columns = (_SORT_COLUMNS[query.sort_by], _table.c.id, _table.c.organization_id)
+    found = connection.execute(select(as_json(connection.dialect.name, columns)).where(matching)).scalar()
+    places = sorted(map(tuple, json.loads(found or "[]")), reverse=query.sort_order == "desc")
+    place_of = {row[1]: place for place, row in enumerate(places[query.offset : query.offset + query.limit])}
+    if not place_of:
+        return []
+    named = and_(_table.c.organization_id == places[0][2], _table.c.id.in_(sorted(place_of)))
+    page = connection.execute(select(*entity_columns(_table)).where(named))
+    return sorted((to_entity(row) for row in page), key=lambda entity: place_of[entity.id])
+
+
+def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> tuple[list[Entity], int]:
+    """Where each record must be looked at, do it once if the page can hold what matches."""
+    found = _page(connection, query, matching)
+    if query.offset == 0 and len(found) < query.limit:
+        return found, len(found)
+    return found, _count(connection, matching)
+
+
+_FILTERED = (
+    "id", "type_key", "status_key", "priority_key", "category_key", "complexity_key", "feature_key",
+    "epic_id", "project_id", "source_id", "visibility", "revision",
+)  # fmt: skip
+
+
+def _conditions(columns: Columns, organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+    if "organization_id" in columns:
+        yield columns.organization_id == organization_id
+    yield columns.visibility.in_(sorted(query.visibility))
     for column, words in (
-        (_table.c.type_key, query.types),
-        (_table.c.status_key, query.statuses),
-        (_table.c.priority_key, query.priorities),
+        (columns.type_key, query.types),
+        (columns.status_key, query.statuses),
+        (columns.priority_key, query.priorities),
     ):
         if words:
             yield column.in_(_keys(words))
     for column, word in (
-        (_table.c.category_key, query.category),
-        (_table.c.complexity_key, query.complexity),
-        (_table.c.feature_key, query.feature),
+        (columns.category_key, query.category),
+        (columns.complexity_key, query.complexity),
+        (columns.feature_key, query.feature),
     ):
         if word is not None:
             yield column == key_of(word)
-    yield from _place_conditions(query)
-    yield from _text_conditions(organization_id, query)
+    yield from _place_conditions(columns, query)
+    yield from _text_conditions(columns, organization_id, query)
 
 
-def _place_conditions(query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+def _place_conditions(columns: Columns, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     if query.project_ids:
-        yield _table.c.project_id.in_(sorted(set(query.project_ids)))
+        yield columns.project_id.in_(sorted(set(query.project_ids)))
     if query.epic is not None:
-        yield _table.c.epic_id == query.epic
+        yield columns.epic_id == query.epic
     if query.no_epic:
-        yield and_(_table.c.type_key == "task", _table.c.epic_id.is_(None))
+        yield and_(columns.type_key == "task", columns.epic_id.is_(None))
     if not query.include_archived and "archived" not in _keys(query.statuses):
-        yield _table.c.status_key != "archived"
+        yield columns.status_key != "archived"
     if not query.include_chunks and "document" not in _keys(query.types):
-        yield _table.c.source_id.is_(None)
+        yield columns.source_id.is_(None)
 
 
-def _text_conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+def _text_conditions(columns: Columns, organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     for kind, words in (("tag", query.tags), ("language", query.languages)):
         if words:
-            yield _has_label(organization_id, kind, words)
+            yield _has_label(columns, organization_id, kind, words)
     if query.search:
         check_text((query.search,))
         if len(query.search) > SEARCH_LENGTH:
             raise ValidationFailed(f"The text to look for has more than {SEARCH_LENGTH} characters.")
-        yield _table.c.search_text.contains(comparable(query.search), autoescape=True)
+        yield columns.search_text.contains(comparable(query.search), autoescape=True)
 
 
-def _has_label(organization_id: str, kind: str, words: Iterable[str]) -> ColumnElement[bool]:
+def _has_label(columns: Columns, organization_id: str, kind: str, words: Iterable[str]) -> ColumnElement[bool]:
     labelled = select(_labels.c.entity_id).where(
         _labels.c.organization_id == organization_id,
         _labels.c.kind == kind,
         _labels.c.label.in_(_keys(words)),
     )
-    return _table.c.id.in_(labelled)
+    return columns.id.in_(labelled)
 
 
 def _keys(words: Iterable[str]) -> list[str]:

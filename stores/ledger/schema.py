@@ -44,15 +44,22 @@ def _belongs_to_entity(column: str) -> ForeignKeyConstraint:
     return ForeignKeyConstraint(["organization_id", column], ["entities.organization_id", "entities.id"])
 
 
-def _partial_index(column: str) -> Index:
+def _partial_index(column: str, *counted: str) -> Index:
     """Leave out the rows without a value: SQLite would read all of them by such an index, instead of a better one."""
     present = text(f"{column} IS NOT NULL")
     name = f"ix_entities_{column.removesuffix('_id')}"
-    return Index(name, "organization_id", column, sqlite_where=present, postgresql_where=present)
+    return Index(name, "organization_id", column, *counted, sqlite_where=present, postgresql_where=present)
 
 
 MAY_CONFLICT = text("(expired_at IS NOT NULL OR invalid_at IS NOT NULL OR name = 'SUPERSEDES')")
 """Which relations can be a conflict. A query repeats it to the letter, or SQLite does not use the index."""
+
+SUPERSEDING = text("name = 'SUPERSEDES'")
+"""Which relations retire their target; repeated to the letter, too, and not with a parameter."""
+
+_NARROWING = ("visibility", "status_key", "source_id")
+_WORKFLOW = ("priority_key", "complexity_key", "feature_key", "category_key")
+"""With these in the indexes of the filters, matches are counted without reading the records."""
 
 meta = Table("meta", metadata, key("name", primary_key=True), words("value"))
 
@@ -91,10 +98,10 @@ entities = Table(
     Index("ix_entities_updated", "organization_id", "updated_at", "id"),
     Index("ix_entities_created", "organization_id", "created_at", "id"),
     Index("ix_entities_name", "organization_id", "name_key", "id"),
-    Index("ix_entities_kept", "organization_id", "type_key", "visibility", "status_key", "source_id", "id"),
+    Index("ix_entities_kept", "organization_id", "type_key", *_NARROWING, "project_id", "epic_id", *_WORKFLOW, "id"),
     _partial_index("source_id"),
-    _partial_index("project_id"),
-    _partial_index("epic_id"),
+    _partial_index("project_id", "type_key", "status_key", "visibility", "source_id", "epic_id", "priority_key", "id"),
+    _partial_index("epic_id", "type_key", "status_key", "visibility", "source_id", "project_id", "priority_key", "id"),
 )
 """The current revision of each entity. Long texts come last: SQLite walks their pages to reach what follows."""
 
@@ -164,6 +171,14 @@ relations = Table(
         "id",
         sqlite_where=MAY_CONFLICT,
         postgresql_where=MAY_CONFLICT,
+    ),
+    Index(
+        "ix_relations_superseding",
+        "organization_id",
+        "target_id",
+        "created_at",
+        sqlite_where=SUPERSEDING,
+        postgresql_where=SUPERSEDING,
     ),
     _belongs_to_entity("source_id"),
     _belongs_to_entity("target_id"),

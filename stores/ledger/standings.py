@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import JSON, ColumnElement, Select, Text, bindparam, cast, column, exists, func, select
+from sqlalchemy import Select, bindparam, exists, select
 
 from stores.errors import NotFound
 from stores.ledger import schema
@@ -14,7 +14,8 @@ from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.known import KnownRows, Standing
-from stores.ledger.relations import SUPERSEDES, holds, present
+from stores.ledger.listed import as_json, listed
+from stores.ledger.relations import holds, present
 from stores.records import Change, Position
 
 MOST_CHANGES = 500
@@ -26,13 +27,10 @@ _relations = schema.relations
 
 @cache
 def _standings(dialect: str) -> Select[Any]:
-    """Return the query; the ids come as one JSON list, because hundreds of parameters cost more than the search.
-
-    So does the answer: the driver lets other threads run after each row, and has to wait for its turn again.
-    """
+    """Return the query."""
     columns = (_table.c.id, _table.c.entity_type, _table.c.visibility, _table.c.updated_at, _table.c.created_at)
-    return select(_as_json(dialect, columns)).where(
-        _table.c.organization_id == bindparam("organization"), _table.c.id.in_(_listed(dialect, "ids"))
+    return select(as_json(dialect, columns)).where(
+        _table.c.organization_id == bindparam("organization"), _table.c.id.in_(listed(dialect, "ids"))
     )
 
 
@@ -44,31 +42,16 @@ def _retired(dialect: str, *, now: bool) -> Select[Any]:
     """
     return select(_relations.c.target_id, _relations.c.source_id).where(
         _relations.c.organization_id == bindparam("organization"),
-        _relations.c.target_id.in_(_listed(dialect, "ids")),
-        _relations.c.name == SUPERSEDES,
-        _relations.c.visibility.in_(_listed(dialect, "visibility")),
+        _relations.c.target_id.in_(listed(dialect, "ids")),
+        schema.SUPERSEDING,
+        _relations.c.visibility.in_(listed(dialect, "visibility")),
         present() if now else holds(),
         exists().where(
             _table.c.organization_id == bindparam("organization"),
             _table.c.id == _relations.c.source_id,
-            _table.c.visibility.in_(_listed(dialect, "visibility")),
+            _table.c.visibility.in_(listed(dialect, "visibility")),
         ),
     )
-
-
-def _as_json(dialect: str, columns: Sequence[ColumnElement[Any]]) -> ColumnElement[str]:
-    if dialect == "sqlite":
-        return func.json_group_array(func.json_array(*columns))
-    return cast(func.json_agg(func.json_build_array(*columns)), Text)
-
-
-def _listed(dialect: str, name: str) -> Select[Any]:
-    texts = bindparam(name, type_=Text)
-    if dialect == "sqlite":
-        found = func.json_each(texts).table_valued(column("value", Text))
-    else:
-        found = func.json_array_elements_text(cast(texts, JSON)).table_valued(column("value", Text))
-    return select(found.c.value)
 
 
 class StandingReads(EntityReads, FeedReads):

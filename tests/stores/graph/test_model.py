@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -43,6 +43,7 @@ def relations(draw: st.DrawFn) -> Relation:
         valid_at=draw(HOURS),
         invalid_at=draw(st.none() | HOURS),
         expired_at=draw(st.none() | HOURS),
+        created_at=draw(HOURS),
     )
 
 
@@ -51,6 +52,7 @@ QUERIES = st.builds(
     visibility=st.frozensets(VISIBILITIES),
     names=st.none() | st.frozensets(st.sampled_from(["BLOCKS", "OWNS"])),
     include_incoming=st.booleans(),
+    incoming_names=st.none() | st.frozensets(st.sampled_from(["BLOCKS", "OWNS"])),
     as_of=st.none() | HOURS,
     limit_per_id=st.just(100),
     entity_types=st.none() | st.frozensets(st.sampled_from(["Task", "NOTE"]), min_size=1),
@@ -97,7 +99,8 @@ class Model:
         for edge in self.edges():
             if edge.source_id == origin and self.passes(edge, edge.target_id, origin, query):
                 found.add(_seen(edge, origin, edge.target_id, "outgoing"))
-            if query.include_incoming and edge.target_id == origin and self.passes(edge, edge.source_id, origin, query):
+            back = query if query.incoming_names is None else replace(query, names=query.incoming_names)
+            if query.include_incoming and edge.target_id == origin and self.passes(edge, edge.source_id, origin, back):
                 found.add(_seen(edge, origin, edge.source_id, "incoming"))
         return found
 
@@ -119,6 +122,8 @@ def _true_at(edge: Relation, query: NeighbourQuery) -> bool:
         return False
     if query.as_of is not None:
         return edge.valid_at <= moment
+    if edge.valid_at > max(moment, edge.created_at):
+        return False
     return edge.expired_at is None or edge.expired_at > moment
 
 

@@ -1,9 +1,13 @@
 """Walks over the graph."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
-from stores.graph import GraphIndex, Reached, Step
-from tests.stores.graph.drafts import EVERYTHING, batch, entities, relation
+from stores.graph import GraphIndex, Neighbour, Reached, Step, walk
+from stores.graph.walk import breadth_first
+from tests.stores.graph.drafts import EVERYTHING, NOW, batch, entities, relation
 
 
 @pytest.fixture
@@ -42,6 +46,36 @@ def test_a_walk_says_when_it_stopped_at_the_cap(chain: GraphIndex) -> None:
     assert [reached.id for reached in walk.entities] == ["b", "c"]
     assert walk.capped
     assert not chain.walk("a", depth=3, query=EVERYTHING, cap=3).capped
+
+
+def test_a_walk_looks_nobody_up_once_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def fan(ids: Sequence[str]) -> tuple[list[Neighbour], bool]:
+        asked.extend(ids)
+        edges = [(each, f"{each}/{number}") for each in ids for number in range(100)]
+        return [Neighbour(each, other, other, "OWNS", "outgoing", NOW, None) for each, other in edges], False
+
+    reached = breadth_first("a", depth=3, cap=1_000, neighbours=fan)
+    assert (len(reached.entities), reached.capped) == (1_000, True)
+    assert len(asked) == 1 + walk.AT_ONCE
+    assert [each.distance for each in reached.entities] == [1] * 100 + [2] * 900
+
+    def back(ids: Sequence[str]) -> tuple[list[Neighbour], bool]:
+        found, cut = fan(ids)
+        return [*found, *(replace(each, id="a") for each in found)] if ids == ["a"] else (found, cut)[0] * 2, cut
+
+    monkeypatch.setattr(walk, "MOST_EDGES", 150)
+    assert not breadth_first("a", depth=1, cap=1_000, neighbours=back).capped
+    assert breadth_first("a", depth=2, cap=1_000, neighbours=back).capped
+
+
+def test_a_walk_may_follow_other_relations_backwards(chain: GraphIndex) -> None:
+    query = replace(EVERYTHING, names=frozenset({"BLOCKS"}), incoming_names=frozenset({"OWNS"}))
+    assert [each.id for each in chain.walk("a", depth=3, query=query).entities] == ["b", "c"]
+    only_back = replace(query, names=frozenset())
+    assert [each.id for each in chain.walk("e", depth=3, query=only_back).entities] == ["d", "c"]
+    assert chain.walk("e", depth=3, query=replace(only_back, include_incoming=False)).entities == ()
 
 
 def test_walks_from_several_places_are_those_from_each(chain: GraphIndex) -> None:

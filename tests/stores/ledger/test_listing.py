@@ -1,12 +1,15 @@
+import re
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import event
 
 from stores.errors import ValidationFailed
-from stores.ledger import EntityQuery, Ledger
+from stores.ledger import EntityQuery, Ledger, SortKey, listing
 from stores.records import ORGANIZATION
 from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, create, draft, rename
 
@@ -37,7 +40,6 @@ def tasks(ledger: Ledger) -> Ledger:
     ("filters", "expected"),
     [
         ({}, "abd"),
-        ({"ids": ("b", "d", "e", "nowhere")}, "bd"),
         ({"types": ("TASK",)}, "ab"),
         ({"types": ("pattern", "task")}, "abd"),
         ({"types": ("Document",)}, "f"),
@@ -66,6 +68,58 @@ def tasks(ledger: Ledger) -> Ledger:
 )
 def test_a_filter_keeps_exactly_what_it_names(tasks: Ledger, filters: dict[str, Any], expected: str) -> None:
     assert ids(tasks, **filters) == list(expected)
+    wanted = replace(EVERYTHING, **filters)
+    assert tasks.matching_ids(ORG, wanted, [*"abcdefgh", "nowhere"]) == set(expected)
+    assert tasks.matching_ids(ORG, wanted, "b") == set(expected) & {"b"}
+
+
+@pytest.mark.parametrize("sort_by", ["name", "created_at", "updated_at", "entity_type"])
+@pytest.mark.parametrize("sort_order", ["asc", "desc"])
+def test_few_matches_come_in_the_order_of_many(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, sort_by: SortKey, sort_order: Literal["asc", "desc"]
+) -> None:
+    names = ["b", "B", "ä", "", "\U0001f600", "\uffee", "b", "a\u0301"]
+    create(ledger, *(draft(f"e{n}", name=name, entity_type="ab"[n % 2]) for n, name in enumerate(names)))
+    rename(ledger, "e3", "zz")
+    pages: list[list[tuple[list[str], int]]] = []
+    for few in (0, 1_500):
+        monkeypatch.setattr(listing, "FEW", few)
+        query = replace(EVERYTHING, sort_by=sort_by, sort_order=sort_order, limit=3)
+        read = [ledger.list_entities(ORG, replace(query, offset=offset)) for offset in (0, 3, 6, 9)]
+        pages.append([([entity.id for entity in found], total) for found, total in read])
+    assert pages[0] == pages[1]
+    assert [len(found) for found, _ in pages[0]] == [3, 3, 2, 0]
+    assert {total for _, total in pages[0]} == {8}
+
+
+def test_a_walk_and_a_supersession_are_read_by_key(ledger: Ledger) -> None:
+    create(ledger, draft("a"))
+    plans = "\n".join(explained(ledger, lambda: ledger.matching_ids(ORG, EVERYTHING, ["a"])))
+    plans += "\n".join(explained(ledger, lambda: ledger.superseded(ORG, ["a"], visibility=EVERYTHING.visibility)))
+    assert "sqlite_autoindex_entities_1" in plans
+    assert "ix_relations_superseding" in plans
+    assert not re.search(r"ix_entities_kept|ix_relations_target", plans)
+
+
+def explained(ledger: Ledger, read: Callable[[], object]) -> list[str]:
+    """Tell how SQLite reads what a function reads."""
+    engine = ledger._database.reader
+    if engine.dialect.name != "sqlite":
+        pytest.skip("how SQLite plans")
+    said: list[tuple[str, Any]] = []
+
+    def listen(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        said.append((statement, parameters))
+
+    event.listen(engine, "before_cursor_execute", listen)
+    read()
+    event.remove(engine, "before_cursor_execute", listen)
+    with engine.connect() as connection:
+        return [
+            str(row[3])
+            for statement, parameters in said
+            for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+        ]
 
 
 def test_another_organization_sees_nothing(tasks: Ledger) -> None:

@@ -73,7 +73,7 @@ def test_records_are_found_by_id_and_not_by_reading_all_of_an_organization(tmp_p
         ]
     ledger.close()
     assert "entities_1 (organization_id=? AND id=?)" in plans[0]
-    assert "ix_relations_target (organization_id=? AND target_id=?)" in plans[1]
+    assert "ix_relations_superseding (organization_id=? AND target_id=?" in plans[1]
 
 
 def seen(ledger: Ledger, *ids: str) -> dict[str, tuple[str, int]]:

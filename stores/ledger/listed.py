@@ -1,0 +1,26 @@
+"""Hundreds of values in or out of one query, as one text of JSON."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import JSON, ColumnElement, Select, Text, bindparam, cast, column, func, select
+
+
+def as_json(dialect: str, columns: Sequence[ColumnElement[Any]]) -> ColumnElement[str]:
+    """Return all rows as one list of lists.
+
+    The driver lets other threads run after each row, and has to wait for its turn again.
+    """
+    if dialect == "sqlite":
+        return func.json_group_array(func.json_array(*columns))
+    return cast(func.json_agg(func.json_build_array(*columns)), Text)
+
+
+def listed(dialect: str, name: str) -> Select[Any]:
+    """Return the texts of a list in the parameter of that name: hundreds of parameters cost more than a search."""
+    texts = bindparam(name, type_=Text)
+    if dialect == "sqlite":
+        found = func.json_each(texts).table_valued(column("value", Text))
+    else:
+        found = func.json_array_elements_text(cast(texts, JSON)).table_valued(column("value", Text))
+    return select(found.c.value)

@@ -1,0 +1,142 @@
+"""Exploring: dependencies of both sides, cycles, hubs, pages whose counts add up."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from stores.graph import NeighbourQuery
+from stores.ledger import RelationDraft
+from stores.records import ORGANIZATION
+from tests.people import Person, caught_up
+from tools import explore
+from tools.explore import Explored, explored_text
+
+pytestmark = pytest.mark.anyio
+
+
+async def made(person: Person, *names: str, **fields: Any) -> list[str]:
+    entities = [{"name": name, **fields} for name in names]
+    return [each["id"] for each in (await person.call("bulk_create_entities", entities=entities))["entities"]]
+
+
+async def link(person: Person, *edges: tuple[str, str, str], **fields: Any) -> None:
+    with person.app.ledger.transaction(person.organization_id, person.user_id) as tx:
+        for source_id, name, target_id in edges:
+            tx.add_relation(RelationDraft(name, source_id, target_id, **fields))
+    await caught_up(person)
+
+
+def rows(page: dict[str, Any]) -> list[tuple[str, str, str, int]]:
+    return [(each["name"], each["dependency"], each["direction"], each["distance"]) for each in page["entities"]]
+
+
+async def test_what_something_needs_is_told_apart_from_what_needs_it(owner: Person) -> None:
+    a, b, c, d, e, f = await made(owner, *"abcdef")
+    edges = [(a, "DEPENDS_ON", b), (b, "REQUIRES", c), (d, "DEPENDS_ON", a), (e, "BLOCKS", a), (a, "BLOCKS", f)]
+    await link(owner, *edges, (a, "ABOUT", c), (d, "DEPENDS_ON", f))
+    near = await owner.call("explore", mode="dependencies", entity_id=a)
+    assert sorted(rows(near)) == [
+        ("b", "needs", "outgoing", 1),
+        ("d", "needed_by", "incoming", 1),
+        ("e", "needs", "incoming", 1),
+        ("f", "needed_by", "outgoing", 1),
+    ]
+    far = await owner.call("explore", mode="dependencies", entity_id=a, depth=3)
+    assert set(rows(far)) - set(rows(near)) == {("c", "needs", "outgoing", 2)}, "what else needs f does not need a"
+    assert [each["distance"] for each in far["entities"]] == [1, 1, 1, 1, 2]
+    blocked = await owner.call("explore", mode="dependencies", entity_id=a, relationship_types=["blocks"], depth=3)
+    assert {row[0] for row in rows(blocked)} == {"e", "f"}
+    nothing = await owner.call("explore", mode="dependencies", entity_id=a, relationship_types=["ABOUT"])
+    assert (nothing["entities"], nothing["actual_total"], nothing["capped"]) == ([], 0, False)
+    text = explored_text(Explored.model_validate(near))
+    assert f"{f} [episode] f — BLOCKS outgoing, distance 1 (needed by)" in text
+
+
+async def test_in_a_cycle_everybody_needs_and_is_needed(owner: Person) -> None:
+    a, b, c = await made(owner, *"abc")
+    await link(owner, (a, "DEPENDS_ON", b), (b, "DEPENDS_ON", c), (c, "DEPENDS_ON", a), (a, "DEPENDS_ON", a))
+    found = await owner.call("explore", mode="dependencies", entity_id=a, depth=3)
+    assert sorted(rows(found)) == [
+        ("b", "needed_by", "incoming", 2),
+        ("b", "needs", "outgoing", 1),
+        ("c", "needed_by", "incoming", 1),
+        ("c", "needs", "outgoing", 2),
+    ]
+    assert found["total"] == found["actual_total"] == 4
+    pages = [await owner.call("explore", mode="dependencies", entity_id=a, depth=3, limit=3, offset=n) for n in (0, 3)]
+    assert [(page["total"], page["actual_total"], page["has_more"]) for page in pages] == [(3, 4, True), (1, 4, False)]
+    assert rows(pages[0]) + rows(pages[1]) == rows(found)
+
+
+async def test_a_walk_past_a_hub_is_bounded_and_says_so(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explore, "WALK_LIMIT", 20)
+    (hub,) = await made(owner, "hub")
+    leaves = await made(owner, *(f"leaf {number}" for number in range(40)))
+    notes = await made(owner, "note", entity_type="note")
+    (near,) = await made(owner, "near", entity_type="topic")
+    await link(owner, *((leaf, "ABOUT", hub) for leaf in (*leaves, *notes)), (near, "ABOUT", hub))
+    seen = []
+    for offset in (0, 8, 16, 24):
+        page = await owner.call("explore", mode="related", entity_id=hub, limit=8, offset=offset)
+        assert (page["actual_total"], page["capped"], page["has_more"]) == (20, True, offset < 12)
+        assert page["total"] == len(page["entities"])
+        seen += [each["id"] for each in page["entities"]]
+    assert len(seen) == len(set(seen)) == 20
+    assert "may be more" in explored_text(Explored.model_validate(page))
+    rare = await owner.call("explore", mode="related", entity_id=hub, types=["note"])
+    assert ([each["id"] for each in rare["entities"]], rare["capped"]) == (notes, False)
+    for mode in ("traverse", "dependencies"):
+        beside = await owner.call("explore", mode=mode, entity_id=near, depth=3)
+        assert (beside["actual_total"], beside["capped"]) == ((20, True) if mode == "traverse" else (0, False))
+    listed = await owner.call("explore", limit=200)
+    assert (listed["actual_total"], listed["capped"]) == (43, False)
+
+
+async def test_only_a_page_of_a_walk_is_read_whole(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    (hub,) = await made(owner, "hub")
+    leaves = await made(owner, *(f"leaf {number}" for number in range(30)))
+    await link(owner, *((leaf, "ABOUT", hub) for leaf in leaves))
+    ledger, read = owner.app.ledger, []
+    whole = type(ledger).entities
+
+    def counting(self: Any, organization_id: str, entity_ids: Any) -> Any:
+        read.append(len(list(entity_ids)))
+        return whole(self, organization_id, entity_ids)
+
+    monkeypatch.setattr(type(ledger), "entities", counting)
+    page = await owner.call("explore", mode="traverse", entity_id=hub, depth=3, limit=5)
+    assert (page["actual_total"], read) == (30, [5])
+
+
+async def test_a_fact_is_walked_along_while_it_holds(owner: Person) -> None:
+    a, b, c, d = await made(owner, *"abcd")
+    now = owner.app.clock()
+    await link(owner, (a, "ABOUT", b), valid_at=now - timedelta(days=9), invalid_at=now - timedelta(days=1))
+    await link(owner, (a, "ABOUT", c), valid_at=now + timedelta(days=1))
+    await link(owner, (a, "ABOUT", d), valid_at=now - timedelta(days=1), invalid_at=now + timedelta(days=1))
+    found = await owner.call("explore", mode="related", entity_id=a)
+    assert [each["name"] for each in found["entities"]] == ["d"]
+    (fact,) = owner.app.ledger.relations_of(owner.organization_id, a)
+    with owner.app.ledger.transaction(owner.organization_id, owner.user_id) as tx:
+        tx.end_relation(fact.id)
+    await caught_up(owner)
+    assert (await owner.call("explore", mode="related", entity_id=a))["entities"] == []
+
+
+async def test_what_came_to_an_end_in_the_graph_alone_is_left_out(
+    owner: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The graph may be behind the ledger: what it still knows must not show."""
+    a, b = await made(owner, *"ab")
+    await link(owner, (a, "ABOUT", b))
+    with owner.app.indexer.indexes(owner.organization_id) as indexes:
+        assert indexes.graph is not None
+        before = indexes.graph.walk(a, depth=1, query=NeighbourQuery(frozenset({ORGANIZATION})))
+        monkeypatch.setattr(type(indexes.graph), "walk", lambda *_, **__: before)
+    assert [each.id for each in before.entities] == [b]
+    await owner.call("update_entity", entity_id=b, metadata={"status": "archived"})
+    page = await owner.call("explore", mode="related", entity_id=a)
+    assert (page["entities"], page["actual_total"]) == ([], 0)
+    await owner.call("delete_entity", entity_id=b)
+    assert (await owner.call("explore", mode="related", entity_id=a, include_archived=True))["entities"] == []

@@ -1,0 +1,81 @@
+"""Times in a search: which facts hold at `as_of`, what `since` leaves, what `reference_time` measures from."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from stores.errors import ValidationFailed
+from stores.ledger import RelationDraft
+from tests.people import Person, caught_up
+
+pytestmark = pytest.mark.anyio
+
+DAY = timedelta(days=1)
+
+
+async def made(person: Person, name: str, content: str = "") -> str:
+    return str((await person.call("create_entity", name=name, content=content))["id"])
+
+
+async def signals(person: Person, entity_id: str, **fields: Any) -> list[str]:
+    found = await person.call("search", query="walrus", limit=50, **fields)
+    return next((hit["metadata"]["retrieval_signals"] for hit in found["results"] if hit["id"] == entity_id), [])
+
+
+async def test_the_graph_brings_in_what_was_linked_at_the_moment(owner: Person) -> None:
+    animal = await made(owner, "walrus")
+    before, during, later = [await made(owner, f"Linked {when}", "granite") for when in ("before", "now", "later")]
+    now = owner.app.clock()
+    spans = [(before, -30, -5), (during, -5, 5), (later, 5, 30)]
+    with owner.app.ledger.transaction(owner.organization_id, owner.user_id) as tx:
+        for other, first, last in spans:
+            begun, ended = now + first * DAY, now + last * DAY
+            tx.add_relation(RelationDraft("ABOUT", animal, other, valid_at=begun, invalid_at=ended))
+    await caught_up(owner)
+    moments = {None: during, (now + DAY).isoformat(): during, (now + 5 * DAY).isoformat(): later}
+    for as_of, linked in moments.items():
+        found = {each for each, _, _ in spans if "graph" in await signals(owner, each, as_of=as_of)}
+        assert found == {linked}, as_of
+    assert await signals(owner, during, as_of="3d") == [], "then it was not there"
+    assert "graph" not in await signals(owner, during, use_enhanced=False)
+
+
+async def test_since_and_as_of_are_read_in_any_zone(owner: Person) -> None:
+    animal = await made(owner, "walrus")
+    await caught_up(owner)
+    soon, past = owner.app.clock() + DAY / 24, owner.app.clock() - DAY / 24
+    for since, found in (
+        ("1h", True),
+        ("2W", True),
+        (past.strftime("%Y-%m-%dT%H:%M:%SZ"), True),
+        ((past + 5 * DAY / 24).strftime("%Y-%m-%dT%H:%M:%S+05:00"), True),
+        ((soon - 5 * DAY / 24).strftime("%Y-%m-%dT%H:%M:%S-05:00"), False),
+        (soon.strftime("%Y%m%dT%H%M%S"), False),
+    ):
+        assert bool(await signals(owner, animal, since=since)) is found, since
+        # What has changed since a moment was not there, as it is, before.
+        assert bool(await signals(owner, animal, as_of=since)) is not found, since
+
+
+async def test_a_reference_time_is_what_recency_is_measured_from(owner: Person) -> None:
+    old = await made(owner, "walrus", "It sleeps.")
+    await caught_up(owner)
+
+    async def score(**fields: Any) -> float:
+        found = await owner.call("search", query="walrus sleeping somewhere far away", **fields)
+        return float(next(hit["score"] for hit in found["results"] if hit["id"] == old))
+
+    plain = await score(boost_recent=False)
+    assert await score() > plain
+    assert await score(reference_time="9000-01-01T00:00:00+09:00") == plain
+    assert await score(reference_time="9000-01-01", boost_recent=False) == plain
+    assert await score(temporal_decay_days=0.001, reference_time=(owner.app.clock() + DAY).isoformat()) == plain
+
+
+@pytest.mark.parametrize("field", ["since", "as_of", "reference_time"])
+@pytest.mark.parametrize("nonsense", ["soon", "7 fortnights", "2026-02-30", "d", "-7d", "12", "2026-13-01T00:00:00Z"])
+async def test_nonsense_is_refused_with_the_forms(owner: Person, field: str, nonsense: str) -> None:
+    with pytest.raises(ValidationFailed, match=r"ISO 8601.*7d, 2w") as refused:
+        await owner.call("search", query="x", **{field: nonsense})
+    assert refused.value.details == {"field": f"body.{field}", "expected": "date"}
