@@ -37,6 +37,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "expand_neighbors": lambda _, hidden: [{"entity_ids": [hidden]}],
     "fetch_slice": lambda _, hidden: [{"entity_id": hidden}],
     "list_notes": lambda _, hidden: [{"task_id": hidden}],
+    "list_relations": lambda _, hidden: [{"entity_id": hidden, "include_expired": True}],
     "me": lambda *_: [{}],
     "list_api_keys": lambda *_: [{}],
     "get_profile": lambda *_: [{}],
@@ -86,6 +87,14 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
     "complete_epic": lambda hidden: [{"epic_id": hidden, "learnings": "x"}],
     "archive_epic": lambda hidden: [{"epic_id": hidden}],
     "manage": lambda hidden: [{"action": "start_task", "entity_id": hidden}],
+    "add_relation": lambda hidden: [
+        {"source_id": hidden, "name": "ABOUT", "target_id": NOBODYS},
+        {"source_id": hidden, "name": "ABOUT", "target_id": hidden},
+    ],
+    "bulk_relations": lambda hidden: [
+        {"relations": [{"source_id": hidden, "name": "ABOUT", "target_id": NOBODYS}]},
+    ],
+    "end_relation": lambda hidden: [{"relation_id": hidden}],
     "ingest_documents": lambda hidden: [{"source_id": hidden, "documents": [{"url": "u", "content": "c"}]}],
 }
 """Writes that name a record, and fail where it is hidden."""
@@ -270,6 +279,7 @@ def around(world: World, reader: Person, entity_id: str) -> dict[str, object]:
         "search": ({hit["id"] for hit in found["results"]}, found["total"]),
         "diagnostics": {key: retrieval[key] for key in ("merged_count", "lifecycle_gate", "lexical_count")},
         "related": [[each["id"] for each in answer["related"]] for answer in read],
+        "relations": [world.run(reader.call, "list_relations", entity_id=entity_id, limit=limit) for limit in (1, 200)],
         "explored": ({each["id"] for each in explored["entities"]}, explored["actual_total"]),
         "expanded": {each["id"] for each in expanded["results"][0]["neighbors"]},
     }
@@ -313,5 +323,6 @@ def test_a_record_has_effects_for_those_who_may_read_it_now(
     retires = relationship == "supersedes"
     assert seen["search"] == ({made} if retires else {hub, made}, 1 if retires else 2)
     assert seen["related"] == [[made], [made, near], [made, near]]
+    assert [page["total"] for page in seen["relations"]] == [2, 2]  # type: ignore[attr-defined]
     assert seen["explored"] == ({made, near}, 2)
     assert seen["expanded"] == {made, near}

@@ -27,6 +27,9 @@ GOOD: dict[str, dict[str, Any]] = {
     "update_entity": {"entity_id": "<id>", "category": "net"},
     "delete_entity": {"entity_id": "<id>"},
     "explore": {"types": ["pattern"]},
+    "add_relation": {"source_id": "<id>", "name": "ABOUT", "target_id": "<other>"},
+    "end_relation": {"relation_id": "<relation>"},
+    "list_relations": {"entity_id": "<id>"},
 }
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
@@ -35,6 +38,9 @@ BAD: dict[str, dict[str, Any]] = {
     "update_entity": {"entity_id": "nowhere", "name": "x"},
     "delete_entity": {"entity_id": "nowhere"},
     "explore": {"mode": "related", "entity_id": "nowhere"},
+    "add_relation": {"source_id": "nowhere", "name": "ABOUT", "target_id": "nowhere"},
+    "end_relation": {"relation_id": "nowhere"},
+    "list_relations": {"entity_id": "nowhere"},
 }
 
 
@@ -78,6 +84,16 @@ async def entity(person: Person) -> str:
     return str(made["id"])
 
 
+async def named(person: Person, fields: dict[str, Any]) -> dict[str, Any]:
+    """Fill in the ids of an entity, of another one, and of what the first one states of it."""
+    first, other = await entity(person), await entity(person)
+    fact = await person.call("add_relation", source_id=first, name="ABOUT", target_id=other)
+    text = json.dumps(fields)
+    for place, record_id in (("<id>", first), ("<other>", other), ("<relation>", fact["id"])):
+        text = text.replace(place, record_id)
+    return dict(json.loads(text))
+
+
 def test_every_operation_on_both_surfaces_is_compared_here() -> None:
     assert {operation.name for operation in BOTH} == set(GOOD) == set(BAD)
 
@@ -86,9 +102,8 @@ def test_every_operation_on_both_surfaces_is_compared_here() -> None:
 async def test_the_same_arguments_give_the_same_answer(
     operation: Operation, http: httpx2.AsyncClient, owner: Person
 ) -> None:
-    ids = [await entity(owner)]
-    ids.append(await entity(owner) if operation.name == "delete_entity" else ids[0])
-    fields = [json.loads(json.dumps(GOOD[operation.name]).replace("<id>", each)) for each in ids]
+    fields = [await named(owner, GOOD[operation.name])]
+    fields.append(await named(owner, GOOD[operation.name]) if operation.name == "delete_entity" else fields[0])
     rest = await over_rest(http, owner, operation, fields[0])
     failed, structured, text = await over_mcp(owner, operation, fields[1])
     assert not failed, text
@@ -112,7 +127,7 @@ async def test_the_same_nonsense_gives_the_same_refusal(
 async def test_a_role_that_is_not_enough_is_refused_alike(
     operation: Operation, http: httpx2.AsyncClient, owner: Person, viewer: Person
 ) -> None:
-    fields = json.loads(json.dumps(GOOD[operation.name]).replace("<id>", await entity(owner)))
+    fields = await named(owner, GOOD[operation.name])
     rest = await over_rest(http, viewer, operation, fields)
     failed, _, text = await over_mcp(viewer, operation, fields)
     assert rest["error"] == "forbidden"

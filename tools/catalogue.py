@@ -26,6 +26,7 @@ from tools import (
     password_reset,
     profile,
     project_members,
+    relations,
     search,
     sessions,
     slices,
@@ -65,6 +66,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *explore.OPERATIONS,
     *neighbors.OPERATIONS,
     *slices.OPERATIONS,
+    *relations.OPERATIONS,
     *ingest.OPERATIONS,
     *logs.OPERATIONS,
 )

@@ -21,6 +21,7 @@ from stores.ledger import Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.carry import carry, let_go
+from tools.containment import contain
 from tools.entities import entity_text, entity_views
 from tools.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
@@ -111,6 +112,7 @@ def revise(
     grant_project(tx, updated)
     remember_project(tx, call, "project.update", updated, {"changed": _changed(request, given)})
     carry(tx, caller, before, updated)
+    contain(tx, caller, before, updated)
     if updated.source_id is not None:
         tx.outdate_document(updated.id)
     return [updated, *follow_epics(tx, caller, before, updated)]

@@ -5,23 +5,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from auth.policy import (
     Visibility,
-    may_read,
     project_key,
     require_whole,
-    require_writable,
     without_stamped,
     writable_visibility,
 )
 from auth.principal import Principal
 from stores.clock import new_id
-from stores.errors import NotFound
-from stores.ledger import STATED, SUPERSEDES, RelationDraft, Transaction, between
 from stores.records import Entity, EntityDraft, JsonObject
 from tools.app import App
+from tools.containment import stated_links
+from tools.cycles import WORK
 from tools.entities import entity_views
 from tools.entity_models import (
     BackgroundJobs,
@@ -36,7 +34,8 @@ from tools.entity_models import (
     RelatedTo,
     entity_view,
 )
-from tools.entity_types import RELATIONSHIP_TYPES, EntityType
+from tools.entity_types import EntityType
+from tools.linking import Link, record, related
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
 from tools.progress import follow_epics
 from tools.projects import grant_project, project_named, project_scope, remember_project, require_live_project
@@ -102,11 +101,13 @@ async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync:
                 )
                 for draft in drafts
             ]
+            links: list[Link] = []
             for fields, entity in zip(requests, entities, strict=True):
                 grant_project(tx, entity)
                 remember_project(tx, call, "project.create", entity, None)
-                for reference in fields.related_to or ():
-                    _relate(tx, caller, entity, reference)
+                links += related(entity, fields.related_to or ()) + stated_links(None, entity)
+            record(tx, caller, links, created={entity.id for entity in entities})
+            for entity in entities:
                 follow_epics(tx, caller, None, entity)
         return Created(entities, tx.sequence)
 
@@ -146,36 +147,6 @@ def _draft(caller: Principal, fields: EntityFields) -> EntityDraft:
         memory_scope=visibility.memory_scope,
         scope_key=visibility.scope_key,
         project_id=project_id,
-    )
-
-
-def relationship(reference: str) -> tuple[str, str]:
-    """Split `supersedes:<id>` into the relationship's name and the id; a plain id is RELATED_TO."""
-    name, separator, target = reference.partition(":")
-    if separator and name.upper() in RELATIONSHIP_TYPES:
-        return name.upper(), target
-    return "RELATED_TO", reference
-
-
-def _relate(tx: Transaction, caller: Principal, entity: Entity, reference: str) -> None:
-    name, target_id = relationship(reference)
-    target = tx.entity(target_id)
-    if target is None or not may_read(caller, target.visibility):
-        raise NotFound(
-            f"related_to names {target_id}, which does not exist.",
-            remediation="Use ids that a search or list returned, plain or as `relationship:id`.",
-        )
-    if name == SUPERSEDES and entity.memory_scope != "private":
-        require_writable(caller, target)
-    tx.add_relation(
-        RelationDraft(
-            name=name,
-            source_id=entity.id,
-            target_id=target_id,
-            fact=f"{entity.name} {name.lower().replace('_', ' ')} {target.name}",
-            visibility=between(entity.visibility, target.visibility),
-            provenance=STATED,
-        )
     )
 
 
@@ -287,7 +258,9 @@ def _added_fields(request: AddRequest) -> EntityFields:
         "repository_url": request.repository_url,
     }
     metadata |= {key: value for key, value in given.items() if value is not None}
-    depends = [f"depends_on:{task_id}" for task_id in request.depends_on or ()]
+    if request.entity_type in WORK and request.depends_on:
+        metadata["depends_on"] = list[JsonValue](request.depends_on)
+    depends = [f"depends_on:{each}" for each in request.depends_on or () if request.entity_type not in WORK]
     return EntityFields(
         name=request.title,
         content=request.content,

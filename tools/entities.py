@@ -130,7 +130,7 @@ def readable(app: App, caller: Principal, entity_id: str) -> Entity:
 def related_entities(app: App, caller: Principal, entity_id: str, limit: int) -> list[RelatedEntity]:
     """Read the present neighbours of an entity that the caller may see, newest relation first. Blocks."""
     relations = app.ledger.readable_relations_of(
-        caller.organization_id, entity_id, visibility=caller.visible, at=app.clock(), limit=limit
+        caller.organization_id, entity_id, visibility=caller.visible, limit=limit
     )
     others = [r.target_id if r.source_id == entity_id else r.source_id for r in relations]
     entities = app.ledger.entities(caller.organization_id, others)

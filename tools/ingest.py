@@ -15,6 +15,7 @@ from stores.ledger import Transaction
 from stores.records import Chunk, Document, Entity, EntityDraft
 from tools.app import App
 from tools.chunking import Piece, chunks, title_of
+from tools.containment import contain
 from tools.create import Created, until_visible
 from tools.entities import readable
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt, Name
@@ -102,9 +103,10 @@ def _store(app: App, call: Call, request: IngestRequest) -> _Stored:
     pieces = {url: chunks(document.content) for url, document in documents.items()}
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=True) as tx:
         # Read inside the transaction: two that ingest the same address come one after the other.
-        source = _existing(app, call, request) or tx.create_entity(
-            _source_draft(request, place), fields={"mode": "async"}
-        )
+        source = _existing(app, call, request)
+        if source is None:
+            source = tx.create_entity(_source_draft(request, place), fields={"mode": "async"})
+            contain(tx, caller, None, source)
         known = {known.url: known for known in app.ledger.documents(caller.organization_id, source.id)}
         fresh = [d for d in documents.values() if d.url not in known or known[d.url].content_hash != _digest(d)]
         stored: list[Entity] = []

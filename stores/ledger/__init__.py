@@ -5,6 +5,7 @@ from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
+from stores.ledger.facts import SINGLE_VALUED, Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
@@ -15,7 +16,7 @@ from stores.ledger.listing import EntityQuery, SortKey
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
-from stores.ledger.relations import STATED, SUPERSEDES, RelationDraft, between
+from stores.ledger.relations import STATED, SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Standing
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
@@ -25,6 +26,7 @@ from stores.ledger.workflow import ABOUT
 __all__ = [
     "ABOUT",
     "PERSONAL_SLUG",
+    "SINGLE_VALUED",
     "SLUG_LENGTH",
     "STATED",
     "SUPERSEDES",
@@ -48,10 +50,13 @@ __all__ = [
     "Lease",
     "Leases",
     "Ledger",
+    "NamedRelation",
     "OAuthClient",
     "Permit",
     "ProjectPermit",
+    "Recorded",
     "RelationDraft",
+    "RelationQuery",
     "Replay",
     "RotationRefusal",
     "Snapshot",

@@ -135,6 +135,15 @@ class EntityWrites(Writing):
         row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
         return None if row is None else to_entity(row)
 
+    def entities(self, entity_ids: Iterable[str]) -> dict[str, Entity]:
+        """Return those of the entities that exist, as this transaction sees them, by id."""
+        rows = (
+            row
+            for ids in in_chunks(entity_ids)
+            for row in self._run(_by_ids, {"organization": self.organization_id, "ids": ids})
+        )
+        return {entity.id: entity for entity in map(to_entity, rows)}
+
     def create_entity(self, draft: EntityDraft, *, fields: JsonObject | None = None) -> Entity:
         """Store a new entity; `fields` go into the change feed.
 
@@ -148,6 +157,7 @@ class EntityWrites(Writing):
         if labels := label_rows(entity):
             self._run(_label, labels)
         self._record(_entry(entity, fields))
+        self._unlinked.add(entity.id)
         return entity
 
     def update_entity(

@@ -6,7 +6,7 @@ An answer that is not there is told apart: `unkept` holds a secret, `erased` wen
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
@@ -186,6 +186,13 @@ class Idempotency(Store):
 class ClaimedWrites(Writing):
     """The part of a transaction that ties it to a claim."""
 
+    def show_in_answer(self, entity_ids: Iterable[str]) -> None:
+        """Say that the answer will hold text of these, though they are not written.
+
+        Like what is written, they take a stored answer along when they are deleted, or out of its reader's sight.
+        """
+        self._shown.extend(entity_ids)
+
     def _apply_claim(self, claim: Claim) -> None:
         """Mark the request as carried out, in the transaction that carries it out.
 
@@ -196,7 +203,8 @@ class ClaimedWrites(Writing):
         if claim.organization_id != self.organization_id or self._run(_apply, identity).rowcount != 1:
             raise Conflict("The claim on this Idempotency-Key does not hold any more; nothing was changed.")
         # No relations: those of hidden records may be among them, and nobody asks for one by its id.
-        records = dict.fromkeys(f"entity:{entry.record_id}" for entry in self._entries if entry.kind == "entity")
+        written = (entry.record_id for entry in self._entries if entry.kind == "entity")
+        records = dict.fromkeys(f"entity:{entity_id}" for entity_id in (*written, *self._shown))
         rows = [
             {"organization_id": self.organization_id, "slot": claim.slot, "ordinal": ordinal, "record": record}
             for ordinal, record in enumerate(records)

@@ -1,47 +1,46 @@
 """Relations: facts between entities, with the time we knew them and the time they were true. Never overwritten."""
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from functools import cache
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
     BindParameter,
     Column,
     ColumnElement,
+    CompoundSelect,
+    Select,
     and_,
     bindparam,
     case,
     exists,
+    func,
     or_,
     select,
-    update,
+    union_all,
 )
 
 from stores.clock import new_uuid
-from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import (
-    check_id,
-    check_text,
-    dump_json,
     from_micros,
     load_object,
     optional_instant,
-    optional_micros,
     to_micros,
 )
 from stores.ledger.engine import in_chunks
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
-from stores.ledger.writing import Entry, Writing
-from stores.records import ORGANIZATION, Entity, JsonObject, Relation
+from stores.records import ORGANIZATION, JsonObject, Relation
 
 SUPERSEDES = "SUPERSEDES"
 STATED: JsonObject = {"from": "related_to"}
-"""The provenance of a relation that its source states: who may read it follows from who may read its two ends."""
+"""The provenance of a relation that its source states in `related_to`."""
+STATES = '{"from":'
+"""How the provenance of what is stated begins: who may read it follows from who may read its two ends."""
 
 
 def between(source: str, target: str) -> str:
@@ -91,8 +90,8 @@ def relation_columns() -> list[Column[Any]]:
 
 
 def to_relation(row: Sequence[Any]) -> Relation:
-    """Return the relation of a row of `relation_columns`."""
-    cells: list[Any] = list(row)
+    """Return the relation of a row whose first columns are `relation_columns`."""
+    cells: list[Any] = list(row[: len(_RELATION_COLUMNS)])
     cells[6:8] = from_micros(cells[6]), optional_instant(cells[7])
     cells[8:10] = from_micros(cells[8]), optional_instant(cells[9])
     cells[12] = load_object(cells[12])
@@ -113,6 +112,18 @@ def holds() -> ColumnElement[bool]:
     )
 
 
+def present() -> ColumnElement[bool]:
+    """Return the condition on `at`, the present: not closed, and true now.
+
+    What was true when it was recorded has begun, and what was closed is closed, also where the clock was set back.
+    """
+    return and_(
+        _table.c.expired_at.is_(None),
+        or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at),
+        or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at),
+    )
+
+
 _of_organization = _table.c.organization_id == bindparam("organization")
 _touching = (
     select(*relation_columns())
@@ -121,9 +132,11 @@ _touching = (
     .limit(bindparam("limit"))
 )
 _touching_then = _touching.where(holds())
+touching_now = _touching.where(present())
+"""The relations of an `entity` that hold `at` the present, up to a `limit`, the latest first."""
 _other = case((_table.c.source_id == bindparam("entity"), _table.c.target_id), else_=_table.c.source_id)
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
-_touching_readable = _touching_then.where(
+_readable = and_(
     _table.c.visibility.in_(_visible),
     exists().where(
         schema.entities.c.organization_id == bindparam("organization"),
@@ -131,23 +144,8 @@ _touching_readable = _touching_then.where(
         schema.entities.c.visibility.in_(_visible),
     ),
 )
-_source, _target = schema.entities.alias("source"), schema.entities.alias("target")
-_stated = (
-    select(
-        *(_table.c[name] for name in ("id", "name", "source_id", "target_id", "visibility", "expired_at")),
-        _source.c.visibility.label("of_source"),
-        _target.c.visibility.label("of_target"),
-    )
-    .join(_source, and_(_source.c.organization_id == _table.c.organization_id, _source.c.id == _table.c.source_id))
-    .join(_target, and_(_target.c.organization_id == _table.c.organization_id, _target.c.id == _table.c.target_id))
-    .where(
-        _of_organization,
-        or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity")),
-        _table.c.provenance == dump_json(STATED),
-    )
-    .order_by(_table.c.id)
-)
-_show = update(_table).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_readable_now = touching_now.where(_readable)
+_readable_then = _touching_then.where(_readable)
 _by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
 _ends = select(_table.c.source_id, _table.c.target_id).where(
     _of_organization,
@@ -157,22 +155,79 @@ _ends = select(_table.c.source_id, _table.c.target_id).where(
     ),
 )
 _ids = select(_table.c.id).where(_of_organization)
-_identical = select(*relation_columns()).where(
-    _of_organization,
-    _table.c.source_id == bindparam("source"),
-    _table.c.target_id == bindparam("target"),
-    _table.c.name == bindparam("name"),
-    _table.c.visibility == bindparam("visibility"),
-    or_(_table.c.expired_at.is_(None), _table.c.expired_at > _at),
-    or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at),
-)
-_existing_entities = select(schema.entities.c.id).where(
-    schema.entities.c.organization_id == bindparam("organization"),
-    schema.entities.c.id.in_(bindparam("ids", expanding=True)),
-)
-_end = update(_table).where(_of_organization, _table.c.id == bindparam("relation"))
+NO_LIMIT = 2**31 - 1
 
-_NO_LIMIT = 2**31 - 1
+
+COUNTED = 10_000
+"""Relations of one entity that are counted at most."""
+Ways = Literal["outgoing", "incoming", "both"]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationQuery:
+    """Which relations of an entity to list; the entity itself is one that the caller may read."""
+
+    entity_id: str
+    visibility: frozenset[str]
+    """The relation and its other end must each carry one of these keys."""
+    name: str | None = None
+    ways: Ways = "both"
+    include_ended: bool = False
+    """Also those that have ended or have not begun."""
+    limit: int = 50
+    offset: int = 0
+
+
+class NamedRelation(NamedTuple):
+    """A relation, and what its ends are called now."""
+
+    relation: Relation
+    source_name: str
+    target_name: str
+
+
+@cache
+def _listed(ways: Ways, *, named: bool, include_ended: bool) -> CompoundSelect[Any]:
+    """Return the query of a page; each direction is read by an index of its own, in order and no further than needed.
+
+    A relation of an entity to itself counts as outgoing.
+    """
+    entity: BindParameter[str] = bindparam("entity")
+    organization: BindParameter[str] = bindparam("organization")
+    source, target = schema.entities.alias("source"), schema.entities.alias("target")
+    shown = (
+        select(*relation_columns(), source.c.name.label("source_name"), target.c.name.label("target_name"))
+        .join(source, and_(source.c.organization_id == organization, source.c.id == _table.c.source_id))
+        .join(target, and_(target.c.organization_id == organization, target.c.id == _table.c.target_id))
+        .where(_of_organization, _table.c.visibility.in_(_visible))
+    )
+    if named:
+        shown = shown.where(_table.c.name == bindparam("name"))
+    if not include_ended:
+        shown = shown.where(present())
+    outgoing = shown.where(_table.c.source_id == entity, target.c.visibility.in_(_visible))
+    incoming = shown.where(
+        _table.c.target_id == entity, _table.c.source_id != entity, source.c.visibility.in_(_visible)
+    )
+    wanted = {"outgoing": (outgoing,), "incoming": (incoming,), "both": (outgoing, incoming)}[ways]
+    parts = [
+        part.order_by(_table.c.created_at.desc(), _table.c.id.desc()).limit(bindparam("reach")).subquery().select()
+        for part in wanted
+    ]
+    return union_all(*parts)
+
+
+@cache
+def _page(ways: Ways, *, named: bool, include_ended: bool) -> Select[Any]:
+    found = _listed(ways, named=named, include_ended=include_ended).subquery()
+    latest = found.select().order_by(found.c.created_at.desc(), found.c.id.desc())
+    return latest.limit(bindparam("limit")).offset(bindparam("offset"))
+
+
+@cache
+def _size(ways: Ways, *, named: bool, include_ended: bool) -> Select[Any]:
+    found = _listed(ways, named=named, include_ended=include_ended).subquery()
+    return select(func.count()).select_from(found)
 
 
 class RelationReads(Store):
@@ -185,7 +240,7 @@ class RelationReads(Store):
         *,
         at: datetime | None = None,
         history: bool = False,
-        limit: int = _NO_LIMIT,
+        limit: int = NO_LIMIT,
     ) -> list[Relation]:
         """Return the relations from or to an entity that hold at a time (None: now), the latest first.
 
@@ -195,7 +250,7 @@ class RelationReads(Store):
         values: Values = {"organization": organization_id, "entity": entity_id, "limit": limit}
         if history:
             return [to_relation(row) for row in self._all(_touching, values)]
-        rows = self._all(_touching_then, values | {"at": self._micros(at)})
+        rows = self._all(touching_now if at is None else _touching_then, values | {"at": self._micros(at)})
         return [to_relation(row) for row in rows]
 
     def readable_relations_of(
@@ -212,8 +267,27 @@ class RelationReads(Store):
         What is hidden takes no place among them: they are chosen before they are limited.
         """
         values = {"organization": organization_id, "entity": entity_id, "limit": limit, "at": self._micros(at)}
-        rows = self._all(_touching_readable, values | {"visibility": sorted(visibility)})
+        statement = _readable_now if at is None else _readable_then
+        rows = self._all(statement, values | {"visibility": sorted(visibility)})
         return [to_relation(row) for row in rows]
+
+    def list_relations(self, organization_id: str, query: RelationQuery) -> tuple[list[NamedRelation], int]:
+        """Return a page of the relations of an entity, the latest first, and how many there are, up to `COUNTED`."""
+        how = {"named": query.name is not None, "include_ended": query.include_ended}
+        values: Values = {
+            "organization": organization_id,
+            "entity": query.entity_id,
+            "visibility": sorted(query.visibility),
+            "name": query.name,
+            "at": self._micros(None),
+        }
+        end = query.offset + query.limit
+        rows = self._all(
+            _page(query.ways, **how), values | {"reach": end, "limit": query.limit, "offset": query.offset}
+        )
+        counted = self._first(_size(query.ways, **how), values | {"reach": COUNTED})
+        page = [NamedRelation(to_relation(row), row.source_name, row.target_name) for row in rows]
+        return page, min(counted[0] if counted else 0, COUNTED)
 
     def relations(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
         """Return those relations that exist, by id."""
@@ -238,131 +312,3 @@ class RelationReads(Store):
 
     def _micros(self, at: datetime | None) -> int:
         return to_micros(self._clock() if at is None else at)
-
-
-class RelationWrites(Writing):
-    """Writes of relations."""
-
-    def add_relation(self, draft: RelationDraft, *, fields: JsonObject | None = None) -> Relation:
-        """Store a fact; return the current one instead where name, both ends and visibility are the same.
-
-        Raises:
-            NotFound: One of its ends does not exist.
-            Conflict: The id is taken.
-        """
-        check_id(draft.id)
-        self._require_entities(draft.source_id, draft.target_id)
-        if (identical := self._identical(draft)) is not None:
-            return identical
-        relation = self._relation_of(draft)
-        if not self._insert_new(_table, _relation_values(relation)):
-            raise Conflict(f"Relation {draft.id} exists already.")
-        self._record(Entry("relation", relation.id, "create", 1, relation.name, relation.visibility, fields or {}))
-        return relation
-
-    def end_relation(
-        self, relation_id: str, *, invalid_at: datetime | None = None, fields: JsonObject | None = None
-    ) -> Relation:
-        """Close a fact: from now on we know that it has not been true since `invalid_at` (None: now).
-
-        One that was closed before is returned as it is.
-
-        Raises:
-            NotFound: There is no such relation.
-        """
-        row = self._run(_by_ids, {"organization": self.organization_id, "ids": [relation_id]}).first()
-        if row is None:
-            raise NotFound(f"Relation {relation_id} does not exist.")
-        relation = to_relation(row)
-        if relation.expired_at is not None:
-            return relation
-        end = _end.values(expired_at=to_micros(self.now), invalid_at=to_micros(invalid_at or self.now))
-        self._run(end, {"organization": self.organization_id, "relation": relation_id})
-        self._record(Entry("relation", relation_id, "update", 2, relation.name, relation.visibility, fields or {}))
-        return to_relation(self._run(_by_ids, {"organization": self.organization_id, "ids": [relation_id]}).one())
-
-    def follow_visibility(self, before: Entity, after: Entity, *, left: Collection[str] = ()) -> None:
-        """Let whoever may read both ends of what is stated by or of an entity read that, too, and nobody else.
-
-        Only who may read a relation changes: what it says and its four times stay. Those in `left` stay as they are,
-        and so do those of others that did not follow their ends before.
-        """
-        if before.visibility == after.visibility:
-            return
-        moved: defaultdict[str, list[Any]] = defaultdict(list)
-        for row in self._run(_stated, {"organization": self.organization_id, "entity": after.id}):
-            followed = row.source_id == after.id or row.visibility == between(row.of_source, before.visibility)
-            wanted = between(row.of_source, row.of_target)
-            if followed and row.id not in left and row.visibility != wanted:
-                moved[wanted].append(row)
-        for visibility, rows in moved.items():
-            for ids in in_chunks(row.id for row in rows):
-                self._run(_show.values(visibility=visibility), {"organization": self.organization_id, "ids": ids})
-            for row in rows:
-                revision = 1 if row.expired_at is None else 2
-                self._record(Entry("relation", row.id, "update", revision, row.name, visibility))
-
-    def relations_of(self, entity_id: str) -> list[Relation]:
-        """Return the relations of an entity that hold now, as this transaction sees them."""
-        values = {
-            "organization": self.organization_id,
-            "entity": entity_id,
-            "limit": _NO_LIMIT,
-            "at": to_micros(self.now),
-        }
-        return [to_relation(row) for row in self._run(_touching_then, values)]
-
-    def _require_entities(self, *entity_ids: str) -> None:
-        values = {"organization": self.organization_id, "ids": sorted(set(entity_ids))}
-        existing = {row[0] for row in self._run(_existing_entities, values)}
-        for entity_id in entity_ids:
-            if entity_id not in existing:
-                raise NotFound(f"Entity {entity_id} does not exist.")
-
-    def _identical(self, draft: RelationDraft) -> Relation | None:
-        values = {
-            "organization": self.organization_id,
-            "source": draft.source_id,
-            "target": draft.target_id,
-            "name": draft.name,
-            "visibility": draft.visibility,
-            "at": to_micros(self.now),
-        }
-        row = self._run(_identical, values).first()
-        return None if row is None else to_relation(row)
-
-    def _relation_of(self, draft: RelationDraft) -> Relation:
-        check_text((draft.name, draft.fact, draft.visibility))
-        return Relation(
-            organization_id=self.organization_id,
-            id=draft.id,
-            name=draft.name,
-            source_id=draft.source_id,
-            target_id=draft.target_id,
-            fact=draft.fact,
-            created_at=self.now,
-            expired_at=None,
-            valid_at=draft.valid_at or self.now,
-            invalid_at=draft.invalid_at,
-            visibility=draft.visibility,
-            principal_id=self.actor_id,
-            provenance=draft.provenance,
-        )
-
-
-def _relation_values(relation: Relation) -> Values:
-    return {
-        "organization_id": relation.organization_id,
-        "id": relation.id,
-        "name": relation.name,
-        "source_id": relation.source_id,
-        "target_id": relation.target_id,
-        "fact": relation.fact,
-        "created_at": to_micros(relation.created_at),
-        "expired_at": optional_micros(relation.expired_at),
-        "valid_at": to_micros(relation.valid_at),
-        "invalid_at": optional_micros(relation.invalid_at),
-        "visibility": relation.visibility,
-        "principal_id": relation.principal_id,
-        "provenance": dump_json(relation.provenance),
-    }

@@ -14,7 +14,7 @@ from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.known import KnownRows, Row
-from stores.ledger.relations import SUPERSEDES, holds
+from stores.ledger.relations import SUPERSEDES, holds, present
 from stores.records import Change, Position
 
 MOST_CHANGES = 500
@@ -48,7 +48,7 @@ def _standings(dialect: str) -> Select[Any]:
 
 
 @cache
-def _retired(dialect: str) -> Select[Any]:
+def _retired(dialect: str, *, now: bool) -> Select[Any]:
     """Return the query for what relations with one of the visibility keys, from records with one of them, retire.
 
     Asked apart: within the other query it would be asked once for each record, and hardly any record is retired.
@@ -58,7 +58,7 @@ def _retired(dialect: str) -> Select[Any]:
         _relations.c.target_id.in_(_listed(dialect, "ids")),
         _relations.c.name == SUPERSEDES,
         _relations.c.visibility.in_(_listed(dialect, "visibility")),
-        holds(),
+        present() if now else holds(),
         exists().where(
             _table.c.organization_id == bindparam("organization"),
             _table.c.id == _relations.c.source_id,
@@ -134,7 +134,7 @@ class StandingReads(EntityReads, FeedReads):
             "visibility": dump_json(list[Any](sorted(visibility))),
             "at": to_micros(self._clock() if as_of is None else as_of),
         }
-        found = self._all(_retired(self._database.writer.dialect.name), values)
+        found = self._all(_retired(self._database.writer.dialect.name, now=as_of is None), values)
         if as_of is None or not found:
             return {row.target_id for row in found}
         then = self.entities_at(organization_id, {row.source_id for row in found}, as_of)

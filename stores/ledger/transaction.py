@@ -6,9 +6,9 @@ from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
 from stores.ledger.encoding import check_id, check_text
 from stores.ledger.erasure import Erasure
+from stores.ledger.facts import RelationWrites
 from stores.ledger.idempotency import Claim, ClaimedWrites
 from stores.ledger.leases import FencedWrites
-from stores.ledger.relations import RelationWrites
 from stores.ledger.workflow import WorkflowReads
 from stores.records import ProjectAccess
 

@@ -61,6 +61,9 @@ class Writing:
         self.actor_id = actor_id
         self._deferred = deferred
         self._entries: list[Entry] = []
+        self._shown: list[str] = []
+        self._unlinked: set[str] = set()
+        """Entities that this transaction created and that state nothing yet: no fact of theirs has to be looked up."""
         self.sequence = self._lock()
         """The head of the feed; after the commit, that of this transaction's last change."""
         self.now = clock()

@@ -21,7 +21,7 @@ async def refusal(person: Person, operation: str, hidden: str, /, **fields: Any)
     return tuple(part.replace(hidden, "<id>") if isinstance(part, str) else part for part in said)
 
 
-def calls(entity_id: str) -> list[tuple[str, dict[str, Any]]]:
+def calls(entity_id: str, seen: str) -> list[tuple[str, dict[str, Any]]]:
     named: dict[str, Any] = {"entity_id": entity_id}
     return [
         ("update_entity", named | {"name": "h"}),
@@ -45,6 +45,15 @@ def calls(entity_id: str) -> list[tuple[str, dict[str, Any]]]:
         ("create_entity", {"name": "x", "metadata": {"project_id": entity_id}}),
         ("bulk_create_entities", {"entities": [{"name": "x", "related_to": [f"requires:{entity_id}"]}]}),
         ("add", {"title": "x", "content": "x", "depends_on": [entity_id]}),
+        ("add", {"title": "x", "content": "x", "entity_type": "task", "depends_on": [entity_id]}),
+        ("create_entity", {"name": "x", "entity_type": "task", "metadata": {"epic_id": entity_id}}),
+        ("create_entity", {"name": "x", "entity_type": "task", "metadata": {"parent_task_id": entity_id}}),
+        ("add_relation", {"source_id": entity_id, "name": "ABOUT", "target_id": "nowhere"}),
+        ("add_relation", {"source_id": seen, "name": "ABOUT", "target_id": entity_id}),
+        ("add_relation", {"source_id": seen, "name": "SUPERSEDES", "target_id": entity_id}),
+        ("bulk_relations", {"relations": [{"source_id": seen, "name": "ABOUT", "target_id": entity_id}]}),
+        ("end_relation", {"relation_id": entity_id}),
+        ("list_relations", {"entity_id": entity_id}),
         ("ingest_documents", {"source_id": entity_id, "documents": [{"url": "u", "content": "c"}]}),
     ]
 
@@ -62,8 +71,9 @@ async def hidden_ids(author: Person) -> list[tuple[str, str]]:
 
 
 async def test_a_hidden_record_answers_as_an_unknown_one(owner: Person, member: Person) -> None:
+    seen = (await owner.call("create_entity", name="seen"))["id"]
     for hidden, unknown in await hidden_ids(member):
-        for (operation, fields), (_, others) in zip(calls(hidden), calls(unknown), strict=True):
+        for (operation, fields), (_, others) in zip(calls(hidden, seen), calls(unknown, seen), strict=True):
             said = await refusal(owner, operation, hidden, **fields)
             assert said == await refusal(owner, operation, unknown, **others), (operation, fields)
         assert (await member.call("get_entity", entity_id=hidden))["id"] == hidden

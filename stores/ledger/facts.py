@@ -1,0 +1,358 @@
+"""Recording relations and ending them, inside a transaction. Nothing is overwritten: what ends keeps its beginning."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import and_, bindparam, insert, or_, select, update
+
+from stores.errors import Conflict, NotFound
+from stores.ledger import schema
+from stores.ledger.encoding import (
+    check_id,
+    check_text,
+    dump_json,
+    optional_micros,
+    to_micros,
+)
+from stores.ledger.engine import in_chunks, insert_or_skip
+from stores.ledger.relations import (
+    NO_LIMIT,
+    STATES,
+    RelationDraft,
+    between,
+    present,
+    relation_columns,
+    to_relation,
+    touching_now,
+)
+from stores.ledger.rows import Values
+from stores.ledger.writing import Entry, Writing
+from stores.records import Entity, JsonObject, Relation
+
+SINGLE_VALUED = frozenset({"BELONGS_TO", "PART_OF", "CHILD_OF"})
+"""A record has one of each at a time to records of one type: recording another one ends the one before."""
+
+_table = schema.relations
+_entities = schema.entities
+_of_organization = _table.c.organization_id == bindparam("organization")
+_source, _target = _entities.alias("source"), _entities.alias("target")
+_stated = (
+    select(
+        *(_table.c[name] for name in ("id", "name", "source_id", "target_id", "visibility", "expired_at")),
+        _source.c.visibility.label("of_source"),
+        _target.c.visibility.label("of_target"),
+    )
+    .join(_source, and_(_source.c.organization_id == _table.c.organization_id, _source.c.id == _table.c.source_id))
+    .join(_target, and_(_target.c.organization_id == _table.c.organization_id, _target.c.id == _table.c.target_id))
+    .where(
+        _of_organization,
+        or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity")),
+        _table.c.provenance.startswith(STATES),
+    )
+    .order_by(_table.c.id)
+)
+_show = update(_table).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_unended = select(*relation_columns()).where(
+    _of_organization,
+    _table.c.source_id.in_(bindparam("sources", expanding=True)),
+    _table.c.name.in_(bindparam("names", expanding=True)),
+    _table.c.expired_at.is_(None),
+)
+_unended_to = _unended.where(_table.c.target_id.in_(bindparam("targets", expanding=True)))
+_types = select(_entities.c.id, _entities.c.entity_type).where(
+    _entities.c.organization_id == bindparam("organization"), _entities.c.id.in_(bindparam("ids", expanding=True))
+)
+_edges = select(_table.c.source_id, _table.c.target_id).where(
+    _of_organization,
+    _table.c.source_id.in_(bindparam("ids", expanding=True)),
+    _table.c.name == bindparam("name"),
+    _table.c.visibility.in_(bindparam("visibility", expanding=True)),
+    present(),
+    select(_entities.c.id)
+    .where(
+        _entities.c.organization_id == bindparam("organization"),
+        _entities.c.id == _table.c.target_id,
+        _entities.c.visibility.in_(bindparam("visibility", expanding=True)),
+    )
+    .exists(),
+)
+_end = update(_table).where(_of_organization, _table.c.id == bindparam("relation"))
+
+
+class Recorded(NamedTuple):
+    """What came of a draft."""
+
+    relation: Relation
+    is_new: bool
+    """False where the same fact with the same dates was known."""
+    ended: tuple[Relation, ...]
+    """What it took the place of, as that is now."""
+
+
+class RelationWrites(Writing):
+    """Writes of relations."""
+
+    def add_relation(self, draft: RelationDraft, *, fields: JsonObject | None = None) -> Relation:
+        """Store a fact; return the current one instead where name, both ends, visibility and dates are the same.
+
+        Raises:
+            NotFound: One of its ends does not exist.
+            Conflict: The id is taken.
+        """
+        return self.record_relations([draft], fields=fields)[0].relation
+
+    def record_relations(self, drafts: Sequence[RelationDraft], *, fields: JsonObject | None = None) -> list[Recorded]:
+        """Store facts, in their order; what is known already is not stored twice.
+
+        A draft without dates is known where the fact holds or will hold; with dates, where one has the same. A fact
+        with a `SINGLE_VALUED` name ends those of its source that it contradicts: whose time overlaps with its own and
+        whose target has the type of its target. One about a time that is over neither ends another nor is ended.
+
+        Raises:
+            NotFound: An end of one does not exist.
+            Conflict: An id is taken.
+        """
+        for draft in drafts:
+            check_id(draft.id)
+        types = self._types_of(end for draft in drafts for end in (draft.source_id, draft.target_id))
+        known = self._known(drafts)
+        fresh: dict[str, Relation] = {}
+        recorded = []
+        for draft in drafts:
+            rivals = known[draft.source_id, draft.name]
+            same = next((each for each in rivals if _is_same(draft, each, self.now)), None)
+            if same is not None:
+                recorded.append(Recorded(same, False, ()))
+                continue
+            relation = self._relation_of(draft)
+            wrong = [each for each in rivals if self._contradicts(relation, each, types)]
+            if any(each.id in fresh for each in wrong):
+                self._store(fresh)
+            ended = tuple(self._closed(each, relation.valid_at) for each in wrong)
+            known[draft.source_id, draft.name] = [*(each for each in rivals if each not in wrong), relation]
+            fresh[relation.id] = relation
+            recorded.append(Recorded(relation, True, ended))
+            self._record(_entry(relation, "create", fields))
+        self._store(fresh)
+        self._unlinked.difference_update(draft.source_id for draft in drafts)
+        return recorded
+
+    def end_relation(
+        self,
+        relation_id: str,
+        *,
+        invalid_at: datetime | None = None,
+        why: JsonObject | None = None,
+        fields: JsonObject | None = None,
+    ) -> Relation:
+        """Close a fact: from now on we know that it has not been true since `invalid_at` (None: now).
+
+        It ends where it began at the earliest: then it was never true. An end in the future is only announced: until
+        then the fact holds. One that was closed before is returned as it is. `why` is added to its provenance.
+
+        Raises:
+            NotFound: There is no such relation.
+        """
+        relation = self.relation(relation_id)
+        if relation is None:
+            raise NotFound(f"Relation {relation_id} does not exist.")
+        if relation.expired_at is not None:
+            return relation
+        return self._closed(relation, invalid_at or self.now, why=why, fields=fields)
+
+    def follow_visibility(self, before: Entity, after: Entity, *, left: Collection[str] = ()) -> None:
+        """Let whoever may read both ends of what is stated by or of an entity read that, too, and nobody else.
+
+        Only who may read a relation changes: what it says and its four times stay. Those in `left` stay as they are,
+        and so do those of others that did not follow their ends before.
+        """
+        if before.visibility == after.visibility:
+            return
+        moved: defaultdict[str, list[Any]] = defaultdict(list)
+        for row in self._run(_stated, {"organization": self.organization_id, "entity": after.id}):
+            followed = row.source_id == after.id or row.visibility == between(row.of_source, before.visibility)
+            wanted = between(row.of_source, row.of_target)
+            if followed and row.id not in left and row.visibility != wanted:
+                moved[wanted].append(row)
+        for visibility, rows in moved.items():
+            for ids in in_chunks(row.id for row in rows):
+                self._run(_show.values(visibility=visibility), {"organization": self.organization_id, "ids": ids})
+            for row in rows:
+                revision = 1 if row.expired_at is None else 2
+                self._record(Entry("relation", row.id, "update", revision, row.name, visibility))
+
+    def relations_of(self, entity_id: str) -> list[Relation]:
+        """Return the relations of an entity that hold now, as this transaction sees them."""
+        values = {
+            "organization": self.organization_id,
+            "entity": entity_id,
+            "limit": NO_LIMIT,
+            "at": to_micros(self.now),
+        }
+        return [to_relation(row) for row in self._run(touching_now, values)]
+
+    def relation(self, relation_id: str) -> Relation | None:
+        """Return a relation as this transaction sees it."""
+        row = self._run(_by_ids, {"organization": self.organization_id, "ids": [relation_id]}).first()
+        return None if row is None else to_relation(row)
+
+    def unended_relations(self, source_id: str, names: Collection[str]) -> list[Relation]:
+        """Return the relations with one of the names from an entity that hold, or will once hold."""
+        values = {
+            "organization": self.organization_id,
+            "sources": [source_id],
+            "names": sorted(names),
+        }
+        found = map(to_relation, self._run(_unended, values))
+        return [relation for relation in found if _lasts(relation, self.now)]
+
+    def edges_from(self, source_ids: Iterable[str], name: str, visibility: frozenset[str]) -> list[tuple[str, str]]:
+        """Return source and target of the relations that hold now and that, like their target, carry such a key."""
+        values = {
+            "organization": self.organization_id,
+            "name": name,
+            "visibility": sorted(visibility),
+            "at": to_micros(self.now),
+        }
+        return [
+            (row.source_id, row.target_id)
+            for ids in in_chunks(source_ids)
+            for row in self._run(_edges, values | {"ids": ids})
+        ]
+
+    def _types_of(self, entity_ids: Iterable[str]) -> dict[str, str]:
+        wanted = list(dict.fromkeys(entity_ids))
+        types = {
+            row.id: row.entity_type
+            for ids in in_chunks(wanted)
+            for row in self._run(_types, {"organization": self.organization_id, "ids": ids})
+        }
+        for entity_id in wanted:
+            if entity_id not in types:
+                raise NotFound(f"Entity {entity_id} does not exist.")
+        return types
+
+    def _known(self, drafts: Sequence[RelationDraft]) -> defaultdict[tuple[str, str], list[Relation]]:
+        """Return what might be the same as one of the drafts, or contradict it, by source and name."""
+        known: defaultdict[tuple[str, str], list[Relation]] = defaultdict(list)
+        old = [draft for draft in drafts if draft.source_id not in self._unlinked]
+        single = [draft for draft in old if draft.name in SINGLE_VALUED]
+        several = [draft for draft in old if draft.name not in SINGLE_VALUED]
+        for some in (single, several):
+            statement = _unended if some is single else _unended_to
+            names, targets = {draft.name for draft in some}, {draft.target_id for draft in some}
+            for sources in in_chunks(draft.source_id for draft in some):
+                for ends in in_chunks(targets) if some is several else ((),):
+                    values = {
+                        "organization": self.organization_id,
+                        "sources": sources,
+                        "names": sorted(names),
+                        "targets": ends,
+                    }
+                    for relation in map(to_relation, self._run(statement, values)):
+                        known[relation.source_id, relation.name].append(relation)
+        return known
+
+    def _contradicts(self, fresh: Relation, old: Relation, types: dict[str, str]) -> bool:
+        if fresh.name not in SINGLE_VALUED or not (_lasts(fresh, self.now) and _lasts(old, self.now)):
+            return False
+        if old.target_id not in types:
+            types |= self._types_of([old.target_id])
+        overlaps = (old.invalid_at is None or old.invalid_at > fresh.valid_at) and (
+            fresh.invalid_at is None or fresh.invalid_at > old.valid_at
+        )
+        return overlaps and types[old.target_id] == types[fresh.target_id]
+
+    def _closed(
+        self,
+        relation: Relation,
+        invalid_at: datetime,
+        *,
+        why: JsonObject | None = None,
+        fields: JsonObject | None = None,
+    ) -> Relation:
+        end = max(invalid_at, relation.valid_at)
+        # A clock that was set back makes no announcement: only an end that was given can lie ahead.
+        is_announced = invalid_at > self.now and end > relation.valid_at
+        values: Values = {"invalid_at": to_micros(end)}
+        if not is_announced:
+            values["expired_at"] = to_micros(max(self.now, relation.created_at))
+        if why:
+            values["provenance"] = dump_json({**relation.provenance, **why})
+        self._run(_end.values(values), {"organization": self.organization_id, "relation": relation.id})
+        self._record(_entry(relation, "update", fields, revision=2))
+        return to_relation(self._run(_by_ids, {"organization": self.organization_id, "ids": [relation.id]}).one())
+
+    def _store(self, relations: dict[str, Relation]) -> None:
+        """Insert rows and forget them.
+
+        Raises:
+            Conflict: One of the ids is taken.
+        """
+        rows = [_relation_values(relation) for relation in relations.values()]
+        relations.clear()
+        if len(rows) == 1:
+            statement = insert_or_skip(self._connection.dialect.name, _table)
+            if self._run(statement, rows[0]).rowcount != 1:
+                raise Conflict(f"Relation {rows[0]['id']} exists already.")
+        elif rows:
+            for ids in in_chunks(row["id"] for row in rows):
+                taken = self._run(_by_ids, {"organization": self.organization_id, "ids": ids}).first()
+                if taken is not None:
+                    raise Conflict(f"Relation {taken.id} exists already.")
+            self._run(insert(_table), rows)
+
+    def _relation_of(self, draft: RelationDraft) -> Relation:
+        check_text((draft.name, draft.fact, draft.visibility))
+        return Relation(
+            organization_id=self.organization_id,
+            id=draft.id,
+            name=draft.name,
+            source_id=draft.source_id,
+            target_id=draft.target_id,
+            fact=draft.fact,
+            created_at=self.now,
+            expired_at=None,
+            valid_at=draft.valid_at or self.now,
+            invalid_at=draft.invalid_at,
+            visibility=draft.visibility,
+            principal_id=self.actor_id,
+            provenance=draft.provenance,
+        )
+
+
+def _lasts(relation: Relation, now: datetime) -> bool:
+    return relation.invalid_at is None or relation.invalid_at > now
+
+
+def _is_same(draft: RelationDraft, known: Relation, now: datetime) -> bool:
+    if (draft.target_id, draft.visibility) != (known.target_id, known.visibility):
+        return False
+    if draft.valid_at is None and draft.invalid_at is None:
+        return _lasts(known, now)
+    return (draft.valid_at, draft.invalid_at) == (known.valid_at, known.invalid_at)
+
+
+def _entry(relation: Relation, operation: Any, fields: JsonObject | None, *, revision: int = 1) -> Entry:
+    return Entry("relation", relation.id, operation, revision, relation.name, relation.visibility, fields or {})
+
+
+def _relation_values(relation: Relation) -> Values:
+    return {
+        "organization_id": relation.organization_id,
+        "id": relation.id,
+        "name": relation.name,
+        "source_id": relation.source_id,
+        "target_id": relation.target_id,
+        "fact": relation.fact,
+        "created_at": to_micros(relation.created_at),
+        "expired_at": optional_micros(relation.expired_at),
+        "valid_at": to_micros(relation.valid_at),
+        "invalid_at": optional_micros(relation.invalid_at),
+        "visibility": relation.visibility,
+        "principal_id": relation.principal_id,
+        "provenance": dump_json(relation.provenance),
+    }

@@ -1,0 +1,134 @@
+"""Relations that an entity's own fields state: its project, its epic, its parent, what it depends on.
+
+The field is what counts: changing it ends the relation that it stated, and nothing else can end that one.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from json import dumps
+
+from pydantic import JsonValue
+
+from auth.principal import Principal
+from stores.errors import ValidationFailed
+from stores.ledger import Transaction
+from stores.records import Entity
+from tools.linking import Link, record
+
+DEPENDENCIES_LIMIT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A key of an entity's metadata that names other entities."""
+
+    key: str
+    name: str
+    """The relation that it states."""
+    targets: tuple[str, ...]
+    """Types that it may name."""
+    sources: tuple[str, ...] = ()
+    """Types of which it is a field; empty: of all."""
+    is_list: bool = False
+
+    @property
+    def path(self) -> str:
+        """How errors and provenance call it."""
+        return f"metadata.{self.key}"
+
+    def is_of(self, entity: Entity) -> bool:
+        """Tell whether entities of this type have the field. The chunks of a source are where their source is."""
+        return entity.entity_type in self.sources if self.sources else entity.source_id is None
+
+
+FIELDS = (
+    Field("project_id", "BELONGS_TO", ("project",)),
+    Field("epic_id", "PART_OF", ("epic",), ("task",)),
+    Field("parent_task_id", "CHILD_OF", ("task",), ("task",)),
+    Field("depends_on", "DEPENDS_ON", ("task", "epic"), ("task", "epic"), is_list=True),
+)
+
+
+def contain(tx: Transaction, caller: Principal, before: Entity | None, after: Entity) -> None:
+    """Bring the relations that an entity's fields state in step with an entity that was just stored.
+
+    `before` is what it was; None where it was created. Fields that did not change are left alone.
+
+    Raises:
+        NotFound: A field names what does not exist, or not for this caller.
+        InvalidRequest: A field names a record of another type, or closes a circle of dependencies or parents.
+        ValidationFailed: A field holds no id, or no list of ids.
+    """
+    for field in FIELDS if before is not None else ():
+        _leave(tx, field, before, after)
+    created = {after.id} if before is None else set[str]()
+    record(tx, caller, stated_links(before, after), created=created)
+
+
+def stated_links(before: Entity | None, after: Entity) -> list[Link]:
+    """Return the relations that the fields state and did not state before.
+
+    Raises:
+        ValidationFailed: A field holds no id, or no list of ids.
+    """
+    return [
+        Link(after, field.name, target_id, field.path, types=field.targets)
+        for field in FIELDS
+        if field.is_of(after)
+        for target_id in _new(field, before, after)
+    ]
+
+
+def stating_field(source: Entity, name: str, target_id: str) -> str | None:
+    """Name the field of a source by which it states a relation; None where none does."""
+    for field in FIELDS:
+        if field.name == name and field.is_of(source) and target_id in _named(field, source):
+            return field.path
+    return None
+
+
+def _leave(tx: Transaction, field: Field, before: Entity | None, after: Entity) -> None:
+    """End what a field stated and does not state any more."""
+    if before is None or not field.is_of(after):
+        return
+    left = set(_named(field, before)) - set(_named(field, after))
+    if not left:
+        return
+    for relation in tx.unended_relations(after.id, {field.name}):
+        if relation.target_id in left:
+            tx.end_relation(relation.id)
+
+
+def _new(field: Field, before: Entity | None, after: Entity) -> Iterable[str]:
+    known = set(_named(field, before)) if before is not None else set[str]()
+    if before is not None and _value(field, before) == _value(field, after):
+        return ()
+    _check(field, after)
+    return [target_id for target_id in dict.fromkeys(_named(field, after)) if target_id not in known]
+
+
+def _value(field: Field, entity: Entity) -> JsonValue:
+    return entity.project_id if field.key == "project_id" else entity.metadata.get(field.key)
+
+
+def _named(field: Field, entity: Entity) -> Iterator[str]:
+    """Read the ids in a field; what is none is left out."""
+    value = _value(field, entity)
+    for each in value if isinstance(value, list) and field.is_list else [value]:
+        if isinstance(each, str) and each:
+            yield each
+
+
+def _check(field: Field, entity: Entity) -> None:
+    value = _value(field, entity)
+    if value is None or (isinstance(value, str) and value and not field.is_list):
+        return
+    is_list = isinstance(value, list) and len(value) <= DEPENDENCIES_LIMIT
+    if field.is_list and is_list and all(isinstance(each, str) and each for each in value):  # type: ignore[union-attr]
+        return
+    expected = f"a list of at most {DEPENDENCIES_LIMIT} ids" if field.is_list else "an id"
+    raise ValidationFailed(
+        f"{field.path} is {dumps(value)[:80]}, which is not {expected}.",
+        remediation=f"Send {expected}, or null for none.",
+        details={"field": f"body.{field.path}", "expected": f"{expected}, or null"},
+    )

@@ -1,0 +1,99 @@
+"""The wire shapes of relations, shared by the operations that take or return them."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, StringConstraints
+
+from stores.ledger import NamedRelation
+from stores.records import JsonObject, Relation
+from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt
+from tools.entity_types import RelationshipType
+from tools.operation import Request, Result
+
+BULK_LIMIT = 1000
+FACT_LIMIT = 2_000
+DATE_LIMIT = 100
+
+
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
+
+
+RelationName = Annotated[RelationshipType, BeforeValidator(_upper)]
+Fact = Annotated[str, StringConstraints(min_length=1, max_length=FACT_LIMIT, pattern=r"\S")]
+Date = Annotated[str, StringConstraints(min_length=1, max_length=DATE_LIMIT)]
+Direction = Literal["outgoing", "incoming", "both"]
+
+
+class RelationFields(Request):
+    """A fact that somebody states of two entities."""
+
+    source_id: EntityId = Field(description="Id of the entity of which it is said; one that you may change.")
+    name: RelationName = Field(description="The relationship, such as DEPENDS_ON, SUPERSEDES or RELATED_TO.")
+    target_id: EntityId = Field(description="Id of the entity that it is related to.")
+    fact: Fact | None = Field(None, description="The fact in a sentence; without one, it is made of the two names.")
+    valid_at: Date | None = Field(
+        None, description="Since when it is true: an ISO 8601 date or time, or how long ago (`7d`, `2w`). Default: now."
+    )
+    invalid_at: Date | None = Field(None, description="Until when it is true; later than valid_at. Default: no end.")
+    reason: Fact | None = Field(None, description="Why you say so; kept in its provenance.")
+
+
+class RelationView(Result):
+    """A fact with its four times."""
+
+    id: str
+    name: str
+    source_id: str
+    source_name: str
+    target_id: str
+    target_name: str
+    fact: str
+    created_at: datetime
+    """Since when it is known."""
+    valid_at: datetime
+    """Since when it is true."""
+    expired_at: datetime | None
+    """When it was closed."""
+    invalid_at: datetime | None
+    """Until when it was true, or will be."""
+    is_current: bool
+    provenance: JsonObject
+
+
+class RelationWritten(RelationView):
+    """A fact after a write."""
+
+    is_new: bool
+    """Whether this call stored it; false where it was known."""
+    ended: list[str]
+    """The ids of the facts that it took the place of."""
+    background_jobs: BackgroundJobs | None = None
+    mutation_receipt: MutationReceipt | None = None
+
+
+def relation_view(named: NamedRelation, now: datetime) -> RelationView:
+    """Show a relation; `now` decides whether it is current."""
+    relation = named.relation
+    return RelationView(
+        id=relation.id,
+        name=relation.name,
+        source_id=relation.source_id,
+        source_name=named.source_name,
+        target_id=relation.target_id,
+        target_name=named.target_name,
+        fact=relation.fact,
+        created_at=relation.created_at,
+        valid_at=relation.valid_at,
+        expired_at=relation.expired_at,
+        invalid_at=relation.invalid_at,
+        is_current=is_current(relation, now),
+        provenance=relation.provenance,
+    )
+
+
+def is_current(relation: Relation, now: datetime) -> bool:
+    """Tell whether a fact is not closed and true now; what was true when it was recorded has begun."""
+    begun = relation.valid_at <= max(now, relation.created_at)
+    return relation.expired_at is None and begun and (relation.invalid_at is None or relation.invalid_at > now)

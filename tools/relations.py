@@ -1,0 +1,390 @@
+"""Relations by hand: adding facts, ending them, listing what is said of an entity."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from auth.policy import may_read, require_writable
+from auth.principal import Principal
+from stores.errors import InvalidRequest, NotFound, ValidationFailed
+from stores.ledger import SUPERSEDES, NamedRelation, Recorded, RelationQuery, Transaction
+from stores.records import Entity, JsonObject, Relation
+from tools.app import App
+from tools.containment import stating_field
+from tools.create import SYNC_TIMEOUT_S
+from tools.dates import optional_moment
+from tools.entities import readable
+from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt
+from tools.linking import Link, record
+from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
+from tools.relation_models import (
+    BULK_LIMIT,
+    Date,
+    Direction,
+    Fact,
+    RelationFields,
+    RelationName,
+    RelationView,
+    RelationWritten,
+    relation_view,
+)
+from tools.threads import in_thread
+
+SYNC = "Wait until the graph shows it, at most 20 s."
+
+
+class AddRelationRequest(RelationFields):
+    """A fact to record."""
+
+    sync: bool = Field(True, description=SYNC)
+
+
+async def add_relation(app: App, call: Call, request: AddRelationRequest) -> RelationWritten:
+    """Record that one entity is related to another: a fact, with the time since when it is true.
+
+    Of BELONGS_TO, PART_OF and CHILD_OF an entity has one at a time to each type of target: a new one ends the one
+    before. SUPERSEDES takes its target out of search. What is known already is not stored twice.
+    """
+    written = await in_thread(_write, app, call, [request])
+    one = written.recorded[0]
+    view = relation_view(written.named(one.relation), app.clock())
+    return RelationWritten(
+        **dict(view),
+        is_new=one.is_new,
+        ended=[each.id for each in one.ended if may_read(call.caller, each.visibility)],
+        background_jobs=await _shown(app, call, written.sequence) if request.sync else None,
+        mutation_receipt=_receipt(app, call, [one.relation]),
+    )
+
+
+class BulkRelationsRequest(Request):
+    """Facts to record together."""
+
+    relations: Annotated[list[RelationFields], Field(min_length=1, max_length=BULK_LIMIT)] = Field(
+        description=f"1 to {BULK_LIMIT} facts; all are stored or none."
+    )
+    sync: bool = Field(False, description="Wait until the graph shows them, at most 20 s.")
+
+
+class BulkRecorded(Result):
+    """What became of the facts, in the order of the request."""
+
+    relation_ids: list[str]
+    total: int
+    new: int
+    """How many were not known before."""
+    background_jobs: BackgroundJobs | None = None
+    mutation_receipt: MutationReceipt | None = None
+
+
+async def bulk_relations(app: App, call: Call, request: BulkRelationsRequest) -> BulkRecorded:
+    """Record up to 1000 facts in one transaction: all of them or none."""
+    written = await in_thread(_write, app, call, request.relations)
+    return BulkRecorded(
+        relation_ids=[each.relation.id for each in written.recorded],
+        total=len(written.recorded),
+        new=sum(each.is_new for each in written.recorded),
+        background_jobs=await _shown(app, call, written.sequence) if request.sync else None,
+        mutation_receipt=_receipt(app, call, [each.relation for each in written.recorded]),
+    )
+
+
+class EndRelationRequest(Request):
+    """Which fact is not true any more."""
+
+    relation_id: EntityId = Field(description="The relation's id.")
+    invalid_at: Date | None = Field(
+        None,
+        description="Until when it was true: an ISO 8601 date or time, or how long ago (`7d`, `2w`). Default: now. "
+        "The moment at which it began says that it was never true.",
+    )
+    reason: Fact | None = Field(None, description="Why; kept in its provenance.")
+    sync: bool = Field(True, description=SYNC)
+
+
+async def end_relation(app: App, call: Call, request: EndRelationRequest) -> RelationWritten:
+    """Say that a fact is not true any more. It is kept, with its end, for questions about the past.
+
+    A fact that was ended before is answered as it is.
+    """
+    invalid_at = optional_moment(request.invalid_at, now=app.clock(), field="invalid_at")
+
+    def write() -> tuple[NamedRelation, int]:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+            relation, source, target = _present(tx, caller, request.relation_id)
+            tx.show_in_answer([source.id, target.id])
+            require_writable(caller, source)
+            if relation.name == SUPERSEDES and source.memory_scope != "private":
+                require_writable(caller, target)
+            if relation.expired_at is None:
+                _refuse_stated(source, relation)
+                _refuse_early(relation, invalid_at)
+                relation = tx.end_relation(relation.id, invalid_at=invalid_at, why=_why(caller, request.reason))
+        return NamedRelation(relation, source.name, target.name), tx.sequence
+
+    named, sequence = await in_thread(write)
+    return RelationWritten(
+        **dict(relation_view(named, app.clock())),
+        is_new=False,
+        ended=[named.relation.id],
+        background_jobs=await _shown(app, call, sequence) if request.sync else None,
+        mutation_receipt=_receipt(app, call, [named.relation]),
+    )
+
+
+class ListRelationsRequest(Request):
+    """Whose relations, and which of them."""
+
+    entity_id: EntityId = Field(description="The entity's id.")
+    name: RelationName | None = Field(None, description="Only this relationship, such as DEPENDS_ON.")
+    direction: Direction = Field(
+        "both", description="outgoing: what it says of others; incoming: what others say of it."
+    )
+    include_expired: bool = Field(False, description="Also those that have ended, or have not begun.")
+    limit: int = Field(50, ge=1, le=200, description="Most relations.")
+    offset: int = Field(0, ge=0, le=1_000_000, description="Relations to skip.")
+
+
+class RelationPage(Result):
+    """One page of an entity's relations, the latest first."""
+
+    relations: list[RelationView]
+    total: int
+    """Counted up to 10,000."""
+    limit: int
+    offset: int
+    has_more: bool
+
+
+async def list_relations(app: App, call: Call, request: ListRelationsRequest) -> RelationPage:
+    """List the facts about one entity, with their ids, times and provenance; the latest first."""
+    query = RelationQuery(
+        entity_id=request.entity_id,
+        visibility=call.caller.visible,
+        name=request.name,
+        ways=request.direction,
+        include_ended=request.include_expired,
+        # One too many tells that there are more, also where they are not counted.
+        limit=request.limit + 1,
+        offset=request.offset,
+    )
+
+    def read() -> tuple[Sequence[NamedRelation], int]:
+        readable(app, call.caller, request.entity_id)
+        return app.ledger.list_relations(call.caller.organization_id, query)
+
+    found, total = await in_thread(read)
+    now = app.clock()
+    return RelationPage(
+        relations=[relation_view(each, now) for each in found[: request.limit]],
+        total=total,
+        limit=request.limit,
+        offset=request.offset,
+        has_more=len(found) > request.limit,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    recorded: Sequence[Recorded]
+    names: Mapping[str, str]
+    sequence: int
+
+    def named(self, relation: Relation) -> NamedRelation:
+        return NamedRelation(relation, self.names[relation.source_id], self.names[relation.target_id])
+
+
+def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> _Written:
+    caller, now = call.caller, app.clock()
+    where = [
+        f"relations.{place}." if len(facts) > 1 or type(facts[0]) is RelationFields else ""
+        for place in range(len(facts))
+    ]
+    dates = [_dates(fields, now, place) for fields, place in zip(facts, where, strict=True)]
+    with app.ledger.transaction(
+        caller.organization_id, caller.user_id, claim=call.claim, deferred=len(facts) > 1
+    ) as tx:
+        ends = tx.entities(end for fields in facts for end in (fields.source_id, fields.target_id))
+        links = [
+            _link(caller, fields, ends, (place, *span)) for fields, place, span in zip(facts, where, dates, strict=True)
+        ]
+        tx.show_in_answer(ends)
+        recorded = record(tx, caller, links)
+        for each in recorded:
+            for ended in each.ended:
+                _refuse_stated(ends[ended.source_id], ended)
+    return _Written(recorded, {each.id: each.name for each in ends.values()}, tx.sequence)
+
+
+def _dates(fields: RelationFields, now: datetime, place: str) -> tuple[datetime | None, datetime | None]:
+    valid_at = optional_moment(fields.valid_at, now=now, field=f"{place}valid_at")
+    invalid_at = optional_moment(fields.invalid_at, now=now, field=f"{place}invalid_at")
+    if invalid_at is not None and invalid_at <= (valid_at or now):
+        since = "now, because valid_at is missing" if valid_at is None else f"{valid_at.isoformat()}"
+        raise ValidationFailed(
+            f"{place}invalid_at is not later than the beginning of the fact, which is {since}.",
+            remediation="Send valid_at, too, for a fact about a time that is over.",
+            details={"field": f"body.{place}invalid_at", "expected": "a moment after valid_at"},
+        )
+    return valid_at, invalid_at
+
+
+def _link(
+    caller: Principal,
+    fields: RelationFields,
+    ends: Mapping[str, Entity],
+    when: tuple[str, datetime | None, datetime | None],
+) -> Link:
+    place, valid_at, invalid_at = when
+    source = ends.get(fields.source_id)
+    if source is None or not may_read(caller, source.visibility):
+        raise NotFound(
+            f"{place}source_id names {fields.source_id}, which does not exist.",
+            remediation="Use ids that a search or list returned.",
+            details={"field": f"body.{place}source_id"},
+        )
+    require_writable(caller, source)
+    if fields.source_id == fields.target_id:
+        raise InvalidRequest(
+            f"{place}target_id is the source itself: an entity is not related to itself.",
+            remediation="Name two different entities.",
+            details={"field": f"body.{place}target_id"},
+        )
+    said: JsonObject = {"from": "relations"}
+    if fields.reason is not None:
+        said["reason"] = fields.reason
+    return Link(
+        source,
+        fields.name,
+        fields.target_id,
+        f"{place}target_id",
+        provenance=said,
+        fact=fields.fact,
+        valid_at=valid_at,
+        invalid_at=invalid_at,
+    )
+
+
+def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Relation, Entity, Entity]:
+    """Read a relation with its ends.
+
+    Raises:
+        NotFound: It does not exist, or not for this caller.
+    """
+    relation = tx.relation(relation_id)
+    if relation is not None and may_read(caller, relation.visibility):
+        source, target = tx.entity(relation.source_id), tx.entity(relation.target_id)
+        if source and target and may_read(caller, source.visibility) and may_read(caller, target.visibility):
+            return relation, source, target
+    raise NotFound(f"There is no relation {relation_id}.", remediation="List the relations of an entity for their ids.")
+
+
+def _refuse_stated(source: Entity, relation: Relation) -> None:
+    """Refuse that anything but its field ends what a field states."""
+    field = stating_field(source, relation.name, relation.target_id)
+    if field is not None:
+        raise InvalidRequest(
+            f"{field} of {source.id} states that it {relation.name} {relation.target_id}.",
+            remediation=f"Change {field} with PATCH /api/entities/{source.id}; the relation follows.",
+            details={"field": f"body.{field}", "relationship_type": relation.name},
+        )
+
+
+def _refuse_early(relation: Relation, invalid_at: datetime | None) -> None:
+    if invalid_at is not None and invalid_at < relation.valid_at:
+        raise ValidationFailed(
+            f"invalid_at lies before the beginning of the fact, {relation.valid_at.isoformat()}.",
+            remediation="Send that moment itself to say that the fact was never true.",
+            details={"field": "body.invalid_at", "expected": "a moment not before valid_at"},
+        )
+
+
+def _why(caller: Principal, reason: str | None) -> JsonObject:
+    said: JsonObject = {"by": caller.user_id}
+    return {"ended": said if reason is None else {**said, "reason": reason}}
+
+
+async def _shown(app: App, call: Call, sequence: int) -> BackgroundJobs:
+    pending = await app.indexer.applied_within(call.caller.organization_id, sequence, [], SYNC_TIMEOUT_S)
+    return BackgroundJobs(pending_indexes=sorted(pending))
+
+
+def _receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationReceipt:
+    return MutationReceipt(
+        operation_id=app.new_id("operation"),
+        affected_records=[f"relation:{each.id}" for each in relations],
+        idempotency_key=call.idempotency_key,
+    )
+
+
+def _line(view: RelationView) -> str:
+    until = f" until {view.invalid_at.isoformat()}" if view.invalid_at else ""
+    state = "" if view.is_current else " (not current)"
+    ends = f"{view.source_id} -> {view.target_id}"
+    return f"{view.id} {view.name} {ends}: {view.fact} — since {view.valid_at.isoformat()}{until}{state}"
+
+
+def _written_text(written: RelationWritten) -> str:
+    return _line(written)
+
+
+def _page_text(page: RelationPage) -> str:
+    return "\n".join([f"{page.total} relations", *map(_line, page.relations)])
+
+
+_REFUSALS = frozenset({400, 404, 409})
+
+OPERATIONS = (
+    Operation(
+        name="add_relation",
+        request=AddRelationRequest,
+        result=RelationWritten,
+        run=add_relation,
+        roles=WRITERS,
+        scope="write",
+        route=Route("POST", "/api/relations", status=201, query=frozenset({"sync"}), tag="relations", errors=_REFUSALS),
+        tool=Tool("Record a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), render=_written_text),
+        mutates=True,
+    ),
+    Operation(
+        name="bulk_relations",
+        request=BulkRelationsRequest,
+        result=BulkRecorded,
+        run=bulk_relations,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "POST", "/api/relations/bulk", status=201, query=frozenset({"sync"}), tag="relations", errors=_REFUSALS
+        ),
+        mutates=True,
+    ),
+    Operation(
+        name="end_relation",
+        request=EndRelationRequest,
+        result=RelationWritten,
+        run=end_relation,
+        roles=WRITERS,
+        scope="write",
+        route=Route(
+            "POST",
+            "/api/relations/{relation_id}/invalidate",
+            query=frozenset({"sync"}),
+            tag="relations",
+            errors=_REFUSALS,
+        ),
+        tool=Tool("End a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), render=_written_text),
+        mutates=True,
+    ),
+    Operation(
+        name="list_relations",
+        request=ListRelationsRequest,
+        result=RelationPage,
+        run=list_relations,
+        route=Route("GET", "/api/relations", tag="relations", errors=frozenset({404})),
+        tool=Tool("List facts", read_only=True, render=_page_text),
+    ),
+)
