@@ -17,7 +17,7 @@ from tools.work import (
     EpicDone,
     OnEpic,
     Priority,
-    Said,
+    Reason,
     carry_out,
     epic_done,
     epic_route,
@@ -94,7 +94,7 @@ async def complete_epic(app: App, call: Call, request: CompleteEpicRequest) -> E
 class ArchiveEpicRequest(OnEpic):
     """An epic that is put away."""
 
-    reason: Said | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
+    reason: Reason | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
 
 
 async def archive_epic(app: App, call: Call, request: ArchiveEpicRequest) -> EpicDone:

@@ -14,7 +14,7 @@ from tools.work import (
     Deed,
     Ids,
     OnTask,
-    Said,
+    Reason,
     TaskDone,
     carry_out,
     cite,
@@ -64,7 +64,7 @@ def _name_of(caller: Principal) -> str:
 class BlockTaskRequest(OnTask):
     """A task that cannot go on."""
 
-    reason: Said = Field(description="What is in the way.")
+    reason: Reason = Field(description="What is in the way.")
 
 
 async def block_task(app: App, call: Call, request: BlockTaskRequest) -> TaskDone:
@@ -151,7 +151,7 @@ async def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> T
 class ArchiveTaskRequest(OnTask):
     """A task that is put away."""
 
-    reason: Said | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
+    reason: Reason | None = Field(None, description="Why; kept in `metadata.archive_reason`.")
 
 
 async def archive_task(app: App, call: Call, request: ArchiveTaskRequest) -> TaskDone:

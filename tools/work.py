@@ -25,6 +25,7 @@ Kind = Literal["task", "epic"]
 Priority = Literal["critical", "high", "medium", "low", "someday"]
 Ids = Annotated[list[EntityId], Field(max_length=100)]
 Said = Annotated[str, StringConstraints(min_length=1, max_length=CONTENT_LIMIT, pattern=r"\S")]
+Reason = Annotated[str, StringConstraints(min_length=1, max_length=5000, pattern=r"\S")]
 Revision = Annotated[int, Field(ge=1)]
 
 IF_MATCH = {"if-match": "expected_revision"}
