@@ -20,6 +20,7 @@ from tools.work import (
     Priority,
     TaskDone,
     carry_out,
+    in_words_of,
     task_done,
 )
 
@@ -59,7 +60,8 @@ async def create_task(app: App, call: Call, request: CreateTaskRequest) -> TaskD
         tags=request.tags,
         metadata={key: value for key, value in given.items() if value is not None},
     )
-    created = await store(app, call, [fields], sync=False, deferred=False)
+    with in_words_of(request):
+        created = await store(app, call, [fields], sync=False, deferred=False)
     done = Done(created.entities[0], [], created.sequence)
     return task_done(app, call, "create", "Task created", done, **_of(done.entity))
 
@@ -94,7 +96,8 @@ async def update_task(app: App, call: Call, request: UpdateTaskRequest) -> TaskD
     A move to another status does what the deed of that name does, except that nobody is assigned by it.
     """
     deed = Deed("update_task", "task", request.task_id, request.expected_revision, lambda task: _changes(request, task))
-    done = await carry_out(app, call, deed)
+    with in_words_of(request):
+        done = await carry_out(app, call, deed)
     if not request.sync:
         return task_done(app, call, deed.action, "Update queued", done)
     pending = await app.indexer.applied_within(

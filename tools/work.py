@@ -1,6 +1,7 @@
 """What every deed on a task or an epic shares: it is found, checked, changed and answered for in one transaction."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ from pydantic import Field, StringConstraints
 from auth.policy import may_reach, may_read, require_work
 from auth.principal import Principal
 from stores.clock import new_id
-from stores.errors import NotFound
+from stores.errors import EngrainError, NotFound
 from stores.ledger import STATED, RelationDraft, Transaction, between
 from stores.records import Entity, EntityDraft, JsonObject, ProjectRole
 from tools.app import App
@@ -122,6 +123,21 @@ async def carry_out(app: App, call: Call, deed: Deed) -> Done:
         return Done(entity, followed, tx.sequence)
 
     return await in_thread(write)
+
+
+@contextmanager
+def in_words_of(request: Request) -> Iterator[None]:
+    """Let an error name a field as the client sent it, where it names the metadata that the field becomes."""
+    try:
+        yield
+    except EngrainError as error:
+        key = str(error.details.get("field", "")).removeprefix("body.metadata.")
+        for name in (key, f"add_{key}"):
+            if name in type(request).model_fields:
+                error.details["field"] = f"body.{name}"
+                error.message = error.message.replace(f"metadata.{key}", name)
+                error.args = (error.message,)
+        raise
 
 
 def present(tx: Transaction, caller: Principal, kind: Kind, entity_id: str) -> Entity:
