@@ -42,13 +42,15 @@ async def test_a_task_names_what_there_is_and_what_fits(field: str, wrong: str, 
         return {field: [entity_id] if field == "depends_on" else entity_id}
 
     for unknown in ("nothing", hidden["id"]):
-        with pytest.raises(NotFound, match=f"names {unknown}, which does not exist"):
+        with pytest.raises(NotFound, match=f"^{field} names {unknown}, which does not exist") as missed:
             await task_of(owner, project, **named(unknown))
+        assert missed.value.details["field"] == f"body.{field}"
     with pytest.raises(InvalidRequest, match=f"which is of type {wrong}"):
         await task_of(owner, project, **named(others[wrong]))
     change = {"add_depends_on": [others[wrong]]} if field == "depends_on" else named(others[wrong])
-    with pytest.raises(InvalidRequest, match=f"which is of type {wrong}"):
+    with pytest.raises(InvalidRequest, match=f"which is of type {wrong}") as refused:
         await owner.call("update_task", task_id=task, **change)
+    assert refused.value.details["field"] == f"body.{next(iter(change))}"
     assert (await read(owner, task))["revision"] == 1
 
 
