@@ -1,5 +1,6 @@
 """Epics: their deeds, how they follow their tasks, and what they do not tell of tasks that are hidden."""
 
+import random
 from typing import Any
 
 import pytest
@@ -220,3 +221,72 @@ async def test_an_epic_out_of_sight_is_as_one_that_is_not_there(
         for deed in ("start_epic", "complete_epic", "archive_epic"):
             with pytest.raises(NotFound, match=f"^There is no epic {found}\\.$"):
                 await person.call(deed, epic_id=found, expected_revision=9)
+
+
+STATES = ("backlog", "todo", "doing", "blocked", "review", "done")
+
+
+def expected(before: str, *, started: bool, tasks: list[str]) -> str:
+    """The status of an epic after one of its tasks moved, in other words than those of the code."""
+    if not tasks:
+        return before
+    if any(task in ("doing", "review") for task in tasks):
+        return "in_progress"
+    if any(task == "blocked" for task in tasks):
+        return "blocked"
+    if all(task in ("done", "archived") for task in tasks):
+        alive = [task for task in tasks if task == "done"]
+        return "completed" if alive or before == "completed" else "archived"
+    return "in_progress" if started else "planning"
+
+
+class History:
+    """What happens to two epics at random, and what they have to be after it."""
+
+    def __init__(self, owner: Person, project: str, epics: list[str], seed: int) -> None:
+        self.owner, self.project, self.chance = owner, project, random.Random(seed)
+        self.epics = dict.fromkeys(epics, "planning")
+        self.started: set[str] = set()
+        self.tasks: dict[str, tuple[str | None, str]] = {}
+
+    async def go_on(self) -> None:
+        task = self.chance.choice([*self.tasks, *[""] * (len(self.tasks) < 6)])
+        place, status = self.tasks.get(task, (None, ""))
+        goal, move = self.chance.choice([None, *self.epics]), self.chance.choice(STATES)
+        deed = self.chance.choice(("move", "move", "move", "carry", "archive", "delete")) if task else "create"
+        if deed == "create":
+            fields = {"title": "T", "project_id": self.project, "epic_id": goal, "status": move}
+            self.tasks[(await self.owner.call("create_task", **fields))["task_id"]] = (goal, move)
+            self.follow(goal)
+        elif deed == "delete":
+            await self.owner.call("delete_entity", entity_id=task)
+            del self.tasks[task]
+            self.follow(place)
+        else:
+            after = (goal, status) if deed == "carry" else (place, "archived" if deed == "archive" else move)
+            await self.change(task, after)
+
+    async def change(self, task: str, after: tuple[str | None, str]) -> None:
+        before = self.tasks[task]
+        if before[1] == "archived":
+            after = (after[0], "archived")
+        await self.owner.call("update_task", task_id=task, epic_id=after[0], status=after[1])
+        self.tasks[task] = after
+        if before != after:
+            self.follow(before[0], after[0])
+
+    def follow(self, *touched: str | None) -> None:
+        for epic in {each for each in touched if each is not None}:
+            inside = [status for place, status in self.tasks.values() if place == epic]
+            self.epics[epic] = expected(self.epics[epic], started=epic in self.started, tasks=inside)
+            if self.epics[epic] == "in_progress":
+                self.started.add(epic)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_epics_are_what_their_tasks_made_them_after_any_history(seed: int, owner: Person) -> None:
+    project = await project_of(owner)
+    history = History(owner, project, [await epic_of(owner, project) for _ in range(2)], seed)
+    for _ in range(30):
+        await history.go_on()
+        assert {epic: await status_of(owner, epic) for epic in history.epics} == history.epics
