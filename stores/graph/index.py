@@ -7,28 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from stores.graph import gate
+from stores.graph.applying import write
 from stores.graph.engine import MIB, Engine, Session
 from stores.graph.files import building_path, database_path, remove_strangers, replace_graph
 from stores.graph.neighbours import Neighbour, NeighbourQuery, hop
 from stores.graph.schema import (
-    BURY_EDGE,
-    BURY_ENTITY,
     CONTENTS,
     COUNT_DANGLING,
     COUNT_EDGES,
     COUNT_ENTITIES,
-    CREATE_EDGE,
-    FIND_LINK,
     GET_POSITION,
-    PUT_ENTITY,
-    PUT_LINK,
-    PUT_POSITION,
-    PUT_STAND_IN,
     RELATION_IDS,
-    UPDATE_EDGE,
-    edge_values,
-    entity_values,
-    position_values,
 )
 from stores.graph.sessions import Sessions
 from stores.graph.walk import Walk, breadth_first
@@ -159,7 +148,7 @@ class GraphIndex:
         with self._gate.shared():
             self._check_open()
             with self._transaction() as session:
-                _write(session, batch)
+                write(session, batch)
         self._transactions += 1
         self._records += _size(batch)
         self._worth_counting = True
@@ -258,33 +247,3 @@ class GraphIndex:
 
 def _size(batch: IndexBatch) -> int:
     return len(batch.entities) + len(batch.deleted_entities) + len(batch.relations) + len(batch.deleted_relations)
-
-
-def _write(session: Session, batch: IndexBatch) -> None:
-    """Prepared single-key statements in a loop: set-wise edge inserts are a thousand times slower (K3)."""
-    for entity in batch.entities:
-        session.rows(PUT_ENTITY, **entity_values(entity))
-    for entity_id in batch.deleted_entities:
-        session.rows(BURY_ENTITY, id=entity_id)
-    for relation in batch.relations:
-        _put_relation(session, relation)
-    for relation_id in batch.deleted_relations:
-        for source_id, target_id in session.rows(FIND_LINK, id=relation_id):
-            session.rows(BURY_EDGE, id=relation_id, source_id=source_id, target_id=target_id)
-    session.rows(PUT_POSITION, **position_values(batch.position))
-
-
-def _put_relation(session: Session, relation: Relation) -> None:
-    ends = [relation.source_id, relation.target_id]
-    values = edge_values(relation)
-    known = session.rows(FIND_LINK, id=relation.id)
-    if known and known[0] != ends:
-        session.rows(BURY_EDGE, id=relation.id, source_id=known[0][0], target_id=known[0][1])
-    if known and session.rows(UPDATE_EDGE, **values):
-        if known[0] == ends:
-            return
-    elif not session.rows(CREATE_EDGE, **values):
-        for end in ends:
-            session.rows(PUT_STAND_IN, id=end)
-        session.rows(CREATE_EDGE, **values)
-    session.rows(PUT_LINK, id=relation.id, source_id=relation.source_id, target_id=relation.target_id)

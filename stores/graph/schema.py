@@ -57,6 +57,21 @@ UPDATE_EDGE = (
 )
 BURY_EDGE = f"{_EDGE} SET r.visibility = '{BURIED}'"
 
+# Rows are lists of strings, counted from 1: a statement that was prepared for one type of row takes no other.
+FIND_LINKS = "UNWIND $ids AS id MATCH (l:Link {id: id}) RETURN l.id"
+FIND_ENTITIES = "UNWIND $ids AS id MATCH (e:Entity {id: id}) RETURN e.id"
+CREATE_ENTITIES = (
+    "UNWIND $rows AS x CREATE (e:Entity {id: x[1], entity_type: x[2], visibility: x[3], project_id: x[4], "
+    "revision: CAST(x[5] AS INT64)})"
+)
+CREATE_LINKS = "UNWIND $rows AS x CREATE (l:Link {id: x[1], source_id: x[2], target_id: x[3]})"
+CREATE_EDGES = (
+    "UNWIND $rows AS x MATCH (a:Entity {id: x[2]}) MATCH (b:Entity {id: x[3]}) "
+    "CREATE (a)-[r:Relation {id: x[1], source_id: x[2], name: x[4], visibility: x[5], "
+    "created_at: CAST(x[6] AS TIMESTAMP), expired_at: CAST(x[7] AS TIMESTAMP), valid_at: CAST(x[8] AS TIMESTAMP), "
+    "invalid_at: CAST(x[9] AS TIMESTAMP)}]->(b)"
+)
+
 CONTENTS = f"MATCH (e:Entity) WHERE e.visibility <> '{BURIED}' RETURN e.id AS id, e.revision AS revision"
 _LIVE_EDGE = f"MATCH (a:Entity)-[r:Relation]->(b:Entity) WHERE r.visibility <> '{BURIED}'"
 RELATION_IDS = f"{_LIVE_EDGE} AND a.visibility <> '{BURIED}' AND b.visibility <> '{BURIED}' RETURN r.id AS id"
@@ -101,6 +116,19 @@ def edge_values(relation: Relation) -> dict[str, Value]:
         "valid_at": stored_time(relation.valid_at),
         "invalid_at": stored_time(relation.invalid_at),
     }
+
+
+def entity_row(entity: Entity) -> list[str]:
+    """A row of CREATE_ENTITIES."""
+    values = entity_values(entity)
+    return [str(values[name]) for name in ("id", "entity_type", "visibility", "project_id", "revision")]
+
+
+def edge_row(relation: Relation) -> list[str]:
+    """A row of CREATE_LINKS and CREATE_EDGES."""
+    times = (relation.created_at, relation.expired_at, relation.valid_at, relation.invalid_at)
+    written = (stored_time(moment).isoformat(sep=" ", timespec="microseconds") for moment in times)
+    return [relation.id, relation.source_id, relation.target_id, relation.name, relation.visibility, *written]
 
 
 def position_values(position: Position) -> dict[str, Value]:

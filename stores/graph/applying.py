@@ -1,0 +1,97 @@
+"""Applying a batch of the feed to a graph, inside one open transaction of its writer.
+
+Records that the graph does not know yet come as one list in one statement, where the engine finds the ends of each row
+by their key: a tenth of the time of a prepared statement for each. That takes a MATCH of its own for each end: written
+as one, `MATCH (a), (b)`, every pair of entities is formed first. COPY would be faster still, but ladybug 0.22 keeps
+what it copied out of its log: after a kill the position is there and the edges are not.
+"""
+
+from collections.abc import Sequence
+
+from stores.graph.engine import Session
+from stores.graph.schema import (
+    BURY_EDGE,
+    BURY_ENTITY,
+    CREATE_EDGE,
+    CREATE_EDGES,
+    CREATE_ENTITIES,
+    CREATE_LINKS,
+    FIND_ENTITIES,
+    FIND_LINK,
+    FIND_LINKS,
+    PUT_ENTITY,
+    PUT_LINK,
+    PUT_POSITION,
+    PUT_STAND_IN,
+    UPDATE_EDGE,
+    edge_row,
+    edge_values,
+    entity_row,
+    entity_values,
+    position_values,
+)
+from stores.index import IndexBatch
+from stores.records import Entity, Relation
+
+_WORTH_A_LIST = 8
+
+
+def write(session: Session, batch: IndexBatch) -> None:
+    """Write a batch and the position at its end. Each record is in it once."""
+    for entity in _known_entities(session, batch.entities):
+        session.rows(PUT_ENTITY, **entity_values(entity))
+    for entity_id in batch.deleted_entities:
+        session.rows(BURY_ENTITY, id=entity_id)
+    for relation in _known_relations(session, batch.relations):
+        _put_relation(session, relation)
+    for relation_id in batch.deleted_relations:
+        for source_id, target_id in session.rows(FIND_LINK, id=relation_id):
+            session.rows(BURY_EDGE, id=relation_id, source_id=source_id, target_id=target_id)
+    session.rows(PUT_POSITION, **position_values(batch.position))
+
+
+def _known_entities(session: Session, entities: Sequence[Entity]) -> Sequence[Entity]:
+    """Create those entities that are new; return the others, or all where they are not worth a list."""
+    if not session.finds_rows_by_key or len(entities) < _WORTH_A_LIST:
+        return entities
+    known = _existing(session, [entity.id for entity in entities])
+    if fresh := [entity_row(entity) for entity in entities if entity.id not in known]:
+        session.rows(CREATE_ENTITIES, rows=fresh)
+    return [entity for entity in entities if entity.id in known]
+
+
+def _known_relations(session: Session, relations: Sequence[Relation]) -> Sequence[Relation]:
+    """Create those relations that are new; return the others, or all where they are not worth a list."""
+    if not session.finds_rows_by_key or len(relations) < _WORTH_A_LIST:
+        return relations
+    known = {row[0] for row in session.rows(FIND_LINKS, ids=[relation.id for relation in relations])}
+    fresh = [relation for relation in relations if relation.id not in known]
+    if not fresh:
+        return relations
+    ends = list(dict.fromkeys(end for relation in fresh for end in (relation.source_id, relation.target_id)))
+    for end in set(ends) - _existing(session, ends):
+        session.rows(PUT_STAND_IN, id=end)
+    rows = [edge_row(relation) for relation in fresh]
+    session.rows(CREATE_LINKS, rows=rows)
+    session.rows(CREATE_EDGES, rows=rows)
+    return [relation for relation in relations if relation.id in known]
+
+
+def _existing(session: Session, entity_ids: Sequence[str]) -> set[str]:
+    return {row[0] for row in session.rows(FIND_ENTITIES, ids=list(entity_ids))}
+
+
+def _put_relation(session: Session, relation: Relation) -> None:
+    ends = [relation.source_id, relation.target_id]
+    values = edge_values(relation)
+    known = session.rows(FIND_LINK, id=relation.id)
+    if known and known[0] != ends:
+        session.rows(BURY_EDGE, id=relation.id, source_id=known[0][0], target_id=known[0][1])
+    if known and session.rows(UPDATE_EDGE, **values):
+        if known[0] == ends:
+            return
+    elif not session.rows(CREATE_EDGE, **values):
+        for end in ends:
+            session.rows(PUT_STAND_IN, id=end)
+        session.rows(CREATE_EDGE, **values)
+    session.rows(PUT_LINK, id=relation.id, source_id=relation.source_id, target_id=relation.target_id)
