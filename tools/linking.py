@@ -54,9 +54,16 @@ class Link:
 
 
 def record(
-    tx: Transaction, caller: Principal, links: Sequence[Link], *, created: Collection[str] = ()
+    tx: Transaction,
+    caller: Principal,
+    links: Sequence[Link],
+    *,
+    created: Collection[str] = (),
+    known: Mapping[str, Entity] | None = None,
 ) -> list[Recorded]:
     """Store relations whose sources the caller may change; those that are `created` here are nobody's targets yet.
+
+    `known` holds those of the targets that exist, where this transaction has read them already.
 
     Raises:
         NotFound: A target does not exist, or not for this caller.
@@ -65,10 +72,12 @@ def record(
     """
     if not links:
         return []
-    targets = tx.entities(link.target_id for link in links)
+    targets = tx.entities(link.target_id for link in links) if known is None else known
     for link in links:
         _check(caller, link, targets.get(link.target_id))
-    recorded = tx.record_relations([_draft(link, targets[link.target_id]) for link in links])
+    ends = {link.source.id: link.source.entity_type for link in links}
+    ends |= {each.id: each.entity_type for each in targets.values()}
+    recorded = tx.record_relations([_draft(link, targets[link.target_id]) for link in links], types=ends)
     refuse_cycles(
         tx, caller, [(link.source, link.name, link.target_id) for link in links if link.source.id not in created]
     )

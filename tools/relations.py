@@ -213,7 +213,7 @@ def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> _Written:
             _link(caller, fields, ends, (place, *span)) for fields, place, span in zip(facts, where, dates, strict=True)
         ]
         tx.show_in_answer(ends)
-        recorded = record(tx, caller, links)
+        recorded = record(tx, caller, links, known=ends)
         for each in recorded:
             for ended in each.ended:
                 _refuse_stated(ends[ended.source_id], ended)

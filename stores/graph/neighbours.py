@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from stores.graph.engine import Session, Value
-from stores.graph.schema import known_end, known_time, stored_time
+from stores.graph.schema import OPEN_ENDED, known_end, known_time, stored_time
 
 Direction = Literal["outgoing", "incoming"]
 _Ways = Direction | Literal["both"]
@@ -101,7 +101,9 @@ def _along(
 
 def _statement(query: NeighbourQuery, ways: _Ways, hint: str) -> str:
     if query.as_of is None:
-        edge = ["r.expired_at > $moment", "r.invalid_at > $moment"]
+        # What was closed is closed, and what was true when it was recorded has begun, whatever the clock says.
+        begun = "(r.valid_at <= $moment OR r.valid_at <= r.created_at)"
+        edge = ["r.expired_at = $never", "r.invalid_at > $moment", begun]
     else:
         edge = ["r.valid_at <= $moment", "r.invalid_at > $moment"]
     edge.append("r.visibility IN $visibility")
@@ -128,6 +130,8 @@ def _neighbour_tests(query: NeighbourQuery) -> list[str]:
 
 def _values(query: NeighbourQuery, now: datetime) -> dict[str, Value]:
     values: dict[str, Value] = {"visibility": sorted(query.visibility), "moment": stored_time(query.as_of or now)}
+    if query.as_of is None:
+        values["never"] = OPEN_ENDED
     if query.names is not None:
         values["names"] = sorted(query.names)
     if query.entity_types is not None:

@@ -1,7 +1,7 @@
 """Recording relations and ending them, inside a transaction. Nothing is overwritten: what ends keeps its beginning."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -104,8 +104,16 @@ class RelationWrites(Writing):
         """
         return self.record_relations([draft], fields=fields)[0].relation
 
-    def record_relations(self, drafts: Sequence[RelationDraft], *, fields: JsonObject | None = None) -> list[Recorded]:
+    def record_relations(
+        self,
+        drafts: Sequence[RelationDraft],
+        *,
+        types: Mapping[str, str] | None = None,
+        fields: JsonObject | None = None,
+    ) -> list[Recorded]:
         """Store facts, in their order; what is known already is not stored twice.
+
+        `types` holds the entity type of every end, by id, where this transaction has read them already.
 
         A draft without dates is known where the fact holds or will hold; with dates, where one has the same. A fact
         with a `SINGLE_VALUED` name ends those of its source that it contradicts: whose time overlaps with its own and
@@ -117,7 +125,8 @@ class RelationWrites(Writing):
         """
         for draft in drafts:
             check_id(draft.id)
-        types = self._types_of(end for draft in drafts for end in (draft.source_id, draft.target_id))
+        ends = (end for draft in drafts for end in (draft.source_id, draft.target_id))
+        types = self._types_of(ends) if types is None else dict(types)
         known = self._known(drafts)
         fresh: dict[str, Relation] = {}
         recorded = []

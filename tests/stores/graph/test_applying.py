@@ -1,0 +1,103 @@
+"""Batches that are applied as lists: what is new and what is known, in one, as if it came one by one."""
+
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from stores.graph import GraphIndex
+from stores.records import Relation
+from tests.stores.graph import test_recovery
+from tests.stores.graph.drafts import ENGINE, EVERYTHING, NOW, batch, entities, entity, relation
+
+IDS = [f"e{number}" for number in range(30)]
+LISTS = """
+import sys
+from pathlib import Path
+from stores.graph import GraphIndex
+from tests.stores.graph.drafts import batch, entities, relation
+graph = GraphIndex.open(Path(sys.argv[1]), engine=sys.argv[2])
+for number in range(1, 10_000):
+    ids = [f"{number}-{place}" for place in range(20)]
+    links = [relation(f"r{each}", each, ids[0]) for each in ids]
+    graph.apply(batch(entities(ids), links, sequence=number))
+    print(number, flush=True)
+"""
+
+
+def ring(*, until: datetime | None = None) -> list[Relation]:
+    """Each entity related to the next one."""
+    return [
+        relation(f"r{source}", source, target, name="BLOCKS", valid_at=NOW - timedelta(days=at), invalid_at=until)
+        for at, (source, target) in enumerate(zip(IDS, IDS[1:] + IDS[:1], strict=True))
+    ]
+
+
+def shown(graph: GraphIndex) -> list[object]:
+    return [graph.contents(), graph.relation_ids(), graph.dangling(), graph.neighbours(IDS, query=EVERYTHING)]
+
+
+def test_a_list_leaves_the_graph_as_single_records_do(graph: GraphIndex, tmp_path: Path) -> None:
+    later = NOW + timedelta(days=9)
+    changed = [*ring(until=later)[:15], *(relation(f"n{each}", each, IDS[5]) for each in IDS[10:])]
+    newer = [*(entity(each, revision=2) for each in IDS[:12]), *entities([f"new{number}" for number in range(12)])]
+    with closing(GraphIndex.open(tmp_path / "single", engine=ENGINE, clock=lambda: NOW)) as single:
+        for each in entities(IDS):
+            single.apply(batch([each]))
+        for link in ring():
+            single.apply(batch([], [link]))
+        for each in newer:
+            single.apply(batch([each]))
+        for link in changed:
+            single.apply(batch([], [link]))
+        graph.apply(batch(entities(IDS), ring()))
+        graph.apply(batch(newer, changed))
+        assert shown(graph) == shown(single)
+        graph.apply(batch(newer, changed))
+        assert shown(graph) == shown(single), "a list may come again"
+        graph.checkpoint()
+        assert shown(graph) == shown(single)
+
+
+def test_ends_that_are_not_there_yet_may_come_after_their_relations(graph: GraphIndex) -> None:
+    graph.apply(batch(entities(IDS[:3]), ring()))
+    assert graph.relation_ids() == {"re0", "re1"}
+    assert graph.dangling() == len(IDS) - 2
+    graph.apply(batch(entities(IDS[3:])))
+    assert len(graph.relation_ids()) == len(IDS)
+
+
+@pytest.mark.parametrize("moment", [datetime(1, 1, 1, tzinfo=UTC), datetime(987, 6, 5, 4, 3, 2, 1, tzinfo=UTC)])
+def test_moments_of_a_list_are_kept_to_the_microsecond(graph: GraphIndex, moment: datetime) -> None:
+    links = [replace(link, valid_at=moment) for link in ring(until=NOW + timedelta(microseconds=7))]
+    graph.apply(batch(entities(IDS), links))
+    [first, *_] = graph.neighbours(IDS[:1], query=EVERYTHING)
+    assert (first.valid_at, first.invalid_at) == (moment, NOW + timedelta(microseconds=7))
+
+
+def test_what_has_not_begun_is_not_current_and_a_clock_set_back_brings_nothing_back(graph: GraphIndex) -> None:
+    """The clock of the graph stands at NOW."""
+    soon = NOW + timedelta(hours=1)
+    graph.apply(
+        batch(
+            entities("abcd"),
+            [
+                relation("future", "a", "b", valid_at=soon),
+                relation("recorded", "a", "c", created_at=soon, valid_at=soon),
+                relation("closed", "a", "d", expired_at=soon, invalid_at=soon),
+            ],
+        )
+    )
+    assert [each.relation_id for each in graph.neighbours(["a"], query=EVERYTHING)] == ["recorded"]
+
+
+def test_every_list_that_was_acknowledged_survives_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(test_recovery, "WRITER", LISTS)
+    acknowledged = test_recovery.write_until_killed(tmp_path / "graph", 25)
+    with closing(GraphIndex.open(tmp_path / "graph", engine=ENGINE)) as graph:
+        position = graph.position()
+        assert position is not None
+        assert position.sequence >= acknowledged
+        assert len(graph.relation_ids()) == len(graph.contents()) == 20 * position.sequence

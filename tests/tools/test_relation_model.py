@@ -1,0 +1,382 @@
+"""Facts against a plain model: writes, supersessions, ends and deletions at random, while the clock jumps about."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from stores.errors import EngrainError, InvalidRequest, ValidationFailed
+from tests.people import person
+from tools.app import App, open_app
+from tools.catalogue import by_name
+from tools.execute import execute
+from tools.logs import LogRing
+from tools.operation import Call
+from tools.parsing import parse
+from tools.settings import Settings
+
+SINGLE = {"PART_OF", "CHILD_OF", "BELONGS_TO"}
+NAMES = st.sampled_from(("RELATED_TO", "DEPENDS_ON", "SUPERSEDES", "PART_OF", "CHILD_OF"))
+LINKS = st.sampled_from((None, "SUPERSEDES", "DEPENDS_ON", "RELATED_TO"))
+TYPES = st.sampled_from(("task", "epic", "topic"))
+STEPS = st.sampled_from((0, 0, 1, 60, 86_400, -1, -3_600, -86_400))
+DAYS = st.one_of(st.none(), st.integers(-3, 3))
+PICK = st.integers(0, 10**6)
+_serial = count()
+
+
+class Clock:
+    """Stands still unless a test turns it, forwards or back: equal moments are the rule."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@dataclass
+class Fact:
+    """A relation as the model keeps it: the four times, and its ends."""
+
+    id: str
+    name: str
+    source: str
+    target: str
+    created: datetime
+    valid: datetime
+    invalid: datetime | None
+    expired: datetime | None = None
+
+    def lasts(self, now: datetime) -> bool:
+        return self.invalid is None or self.invalid > now
+
+    def is_current(self, now: datetime) -> bool:
+        return self.expired is None and self.lasts(now) and self.valid <= max(now, self.created)
+
+    def held(self, at: datetime) -> bool:
+        known = self.created <= at and (self.expired is None or self.expired > at)
+        return known and self.valid <= at and self.lasts(at)
+
+    def row(self) -> tuple[Any, ...]:
+        return (self.id, self.name, self.source, self.target, self.created, self.valid, self.invalid, self.expired)
+
+
+@dataclass
+class Thing:
+    """An entity as the model keeps it: its type and the fields that state relations."""
+
+    kind: str
+    epic: str | None = None
+    needs: list[str] = field(default_factory=list)
+
+    def states(self, name: str, target: str) -> bool:
+        return (name == "PART_OF" and self.epic == target) or (name == "DEPENDS_ON" and target in self.needs)
+
+
+@dataclass(frozen=True)
+class World:
+    """One application, shared by all runs; each has an organization of its own."""
+
+    portal: BlockingPortal
+    app: App
+    clock: Clock
+
+    def run(self, function: Callable[..., Awaitable[Any]], *args: Any, **fields: Any) -> Any:
+        async def call() -> Any:
+            return await function(*args, **fields)
+
+        return self.portal.call(call)
+
+
+class Facts(RuleBasedStateMachine):
+    """Random writes; `compare` holds everything that can be asked against the model."""
+
+    world: World
+
+    @initialize()
+    def begin(self) -> None:
+        self.world.clock.now = datetime(2026, 6, 1, 12, tzinfo=UTC)
+        self.owner = self.world.run(person, self.world.app, f"owner{next(_serial)}")
+        self.principal = self.world.app.accounts.authenticate(self.owner.token)
+        self.things: dict[str, Thing] = {}
+        self.facts: list[Fact] = []
+        self.moments = {self.now}
+
+    @property
+    def now(self) -> datetime:
+        return self.world.clock.now
+
+    def call(self, operation: str, **fields: Any) -> dict[str, Any]:
+        entry = by_name[operation]
+        request = parse(entry.request, fields, strict_names=True)
+        body: dict[str, Any] = self.world.run(execute, self.world.app, entry, Call(self.principal), request).body()
+        return body
+
+    def one(self, pick: int, *kinds: str) -> str | None:
+        found = [each for each, thing in self.things.items() if not kinds or thing.kind in kinds]
+        return found[pick % len(found)] if found else None
+
+    # What the writes are to do, said plainly.
+
+    def close(self, fact: Fact, invalid: datetime) -> None:
+        end = max(invalid, fact.valid)
+        fact.invalid = end
+        if not (invalid > self.now and end > fact.valid):
+            fact.expired = max(self.now, fact.created)
+
+    def same(self, name: str, source: str, target: str, dates: tuple[datetime | None, datetime | None]) -> Fact | None:
+        for fact in self.facts:
+            if (fact.name, fact.source, fact.target, fact.expired) != (name, source, target, None):
+                continue
+            if fact.lasts(self.now) if dates == (None, None) else (fact.valid, fact.invalid) == dates:
+                return fact
+        return None
+
+    def rivals(self, fresh: Fact) -> list[Fact]:
+        if fresh.name not in SINGLE or not fresh.lasts(self.now):
+            return []
+        return [
+            old
+            for old in self.facts
+            if (old.name, old.source, old.expired) == (fresh.name, fresh.source, None)
+            and old.lasts(self.now)
+            and (old.invalid is None or old.invalid > fresh.valid)
+            and (fresh.invalid is None or fresh.invalid > old.valid)
+            and self.things[old.target].kind == self.things[fresh.target].kind
+        ]
+
+    def closes_a_circle(self, name: str, source: str, target: str) -> bool:
+        if not (name in ("CHILD_OF", "SUPERSEDES") or (name == "DEPENDS_ON" and self.things[source].kind != "topic")):
+            return False
+        seen, waiting = {target}, [target]
+        while waiting:
+            here = waiting.pop()
+            for fact in self.facts:
+                if (fact.name, fact.source) == (name, here) and fact.is_current(self.now) and fact.target not in seen:
+                    seen.add(fact.target)
+                    waiting.append(fact.target)
+        return source in seen
+
+    def expect(self, refusal: type[EngrainError] | None, operation: str, **fields: Any) -> dict[str, Any] | None:
+        if refusal is None:
+            return self.call(operation, **fields)
+        with pytest.raises(refusal):
+            self.call(operation, **fields)
+        return None
+
+    def seen_now(self, entity_id: str) -> list[dict[str, Any]]:
+        """What the ledger says of an entity, to learn the ids of what it stored."""
+        relations: list[dict[str, Any]] = self.call(
+            "list_relations", entity_id=entity_id, direction="outgoing", include_expired=True, limit=200
+        )["relations"]
+        return relations
+
+    def adopt(self, source: str, stated: list[tuple[str, str]]) -> None:
+        """Take over facts that a write of an entity stated, under the ids that they were given."""
+        known = {fact.id for fact in self.facts}
+        fresh = [each for each in self.seen_now(source) if each["id"] not in known]
+        wanted = [pair for pair in dict.fromkeys(stated) if self.same(pair[0], source, pair[1], (None, None)) is None]
+        assert sorted((each["name"], each["target_id"]) for each in fresh) == sorted(wanted)
+        for name, target in wanted:
+            given = next(each["id"] for each in fresh if (each["name"], each["target_id"]) == (name, target))
+            fact = Fact(given, name, source, target, self.now, self.now, None)
+            for old in self.rivals(fact):
+                self.close(old, fact.valid)
+            self.facts.append(fact)
+
+    # Writes.
+
+    @rule(step=STEPS)
+    def turn_the_clock(self, step: int) -> None:
+        self.world.clock.now += timedelta(seconds=step)
+        self.moments.add(self.now)
+
+    @rule(kind=TYPES, pick=PICK, link=LINKS, held=st.booleans())
+    def create(self, kind: str, pick: int, link: str | None, held: bool) -> None:
+        other, stated = self.one(pick), []
+        thing = Thing(kind)
+        if link and other:
+            stated.append((link, other))
+        if kind == "task" and held:
+            thing.epic = self.one(pick, "epic")
+            thing.needs = [each] if (each := self.one(pick + 1, "task", "epic")) else []
+        stated += [("PART_OF", thing.epic)] if thing.epic else []
+        stated += [("DEPENDS_ON", each) for each in thing.needs]
+        made = self.call(
+            "create_entity",
+            name=f"{kind} {len(self.things)}",
+            entity_type=kind,
+            related_to=[f"{link.lower()}:{other}"] if link and other else [],
+            metadata={"epic_id": thing.epic, "depends_on": thing.needs} if kind == "task" else {},
+        )["id"]
+        self.things[made] = thing
+        self.adopt(made, stated)
+
+    def refusal_of(self, fresh: Fact, same: Fact | None) -> type[EngrainError] | None:
+        if fresh.invalid is not None and fresh.invalid <= fresh.valid:
+            return ValidationFailed
+        if fresh.source == fresh.target:
+            return InvalidRequest
+        if same is None and any(self.things[old.source].states(old.name, old.target) for old in self.rivals(fresh)):
+            return InvalidRequest
+        holds = (same or fresh).is_current(self.now)
+        circle = holds and self.closes_a_circle(fresh.name, fresh.source, fresh.target)
+        return InvalidRequest if circle else None
+
+    @precondition(lambda self: len(self.things) > 1)
+    @rule(name=NAMES, a=PICK, b=PICK, since=DAYS, until=DAYS)
+    def add(self, name: str, a: int, b: int, since: int | None, until: int | None) -> None:
+        source, target = self.one(a), self.one(b)
+        assert source is not None
+        assert target is not None
+        valid = None if since is None else self.now + timedelta(days=since)
+        invalid = None if until is None else self.now + timedelta(days=until)
+        fresh = Fact("", name, source, target, self.now, valid or self.now, invalid)
+        same = self.same(name, source, target, (valid, invalid))
+        refusal = self.refusal_of(fresh, same)
+        dates = {"valid_at": valid and valid.isoformat(), "invalid_at": invalid and invalid.isoformat()}
+        given = {key: value for key, value in dates.items() if value is not None}
+        fields = {"source_id": source, "name": name, "target_id": target, **given}
+        if (answer := self.expect(refusal, "add_relation", sync=False, **fields)) is None:
+            return
+        assert answer["is_new"] == (same is None)
+        if same is not None:
+            assert answer["id"] == same.id
+            return
+        fresh.id = answer["id"]
+        ended = self.rivals(fresh)
+        assert set(answer["ended"]) == {old.id for old in ended}
+        for old in ended:
+            self.close(old, fresh.valid)
+        self.facts.append(fresh)
+
+    @precondition(lambda self: self.facts)
+    @rule(pick=PICK, until=DAYS)
+    def end(self, pick: int, until: int | None) -> None:
+        fact = self.facts[pick % len(self.facts)]
+        invalid = None if until is None else fact.valid + timedelta(days=until)
+        refusal: type[EngrainError] | None = None
+        if fact.expired is None:
+            if self.things[fact.source].states(fact.name, fact.target):
+                refusal = InvalidRequest
+            elif invalid is not None and invalid < fact.valid:
+                refusal = ValidationFailed
+        given = {} if invalid is None else {"invalid_at": invalid.isoformat()}
+        answer = self.expect(refusal, "end_relation", relation_id=fact.id, sync=False, **given)
+        if answer is not None and fact.expired is None:
+            self.close(fact, invalid or self.now)
+
+    @rule(pick=PICK, epic=st.one_of(st.none(), PICK), needs=st.lists(PICK, max_size=2))
+    def change_fields(self, pick: int, epic: int | None, needs: list[int]) -> None:
+        task = self.one(pick, "task")
+        if task is None:
+            return
+        wanted = [each for number in needs if (each := self.one(number, "task", "epic"))]
+        after = Thing("task", None if epic is None else self.one(epic, "epic"), list(dict.fromkeys(wanted)))
+        before = self.things[task]
+        left = {("DEPENDS_ON", each) for each in before.needs if each not in after.needs}
+        left |= {("PART_OF", before.epic)} if before.epic and before.epic != after.epic else set()
+        kept = deepcopy(self.facts)
+        for fact in self.facts:
+            stated_so_far = fact.source == task and (fact.name, fact.target) in left
+            if stated_so_far and fact.expired is None and fact.lasts(self.now):
+                self.close(fact, self.now)
+        new = [each for each in after.needs if each not in before.needs]
+        refused = any(self.closes_a_circle("DEPENDS_ON", task, each) for each in new)
+        fields = {"entity_id": task, "metadata": {"epic_id": after.epic, "depends_on": after.needs}}
+        self.expect(InvalidRequest if refused else None, "update_entity", **fields)
+        if refused:
+            self.facts = kept
+            return
+        self.things[task] = after
+        stated = [("PART_OF", after.epic)] if after.epic and after.epic != before.epic else []
+        self.adopt(task, [*stated, *(("DEPENDS_ON", each) for each in new)])
+
+    @precondition(lambda self: len(self.things) > 3)
+    @rule(pick=PICK)
+    def delete(self, pick: int) -> None:
+        gone = self.one(pick)
+        assert gone is not None
+        self.call("delete_entity", entity_id=gone)
+        del self.things[gone]
+        self.facts = [fact for fact in self.facts if gone not in (fact.source, fact.target)]
+
+    # Questions.
+
+    @rule()
+    def compare(self) -> None:
+        app, organization = self.world.app, self.owner.organization_id
+        head = app.ledger.head(organization).sequence
+        assert self.world.run(app.indexer.applied_within, organization, head, [], 20) == []
+        retired = {fact.target for fact in self.facts if fact.name == "SUPERSEDES" and fact.is_current(self.now)}
+        assert app.ledger.superseded(organization, self.things, visibility=self.principal.visible) == retired
+        for entity_id in self.things:
+            around = [fact for fact in self.facts if entity_id in (fact.source, fact.target)]
+            current = [fact for fact in around if fact.is_current(self.now)]
+            self.compare_lists(entity_id, around, current)
+            others = {fact.target if fact.source == entity_id else fact.source for fact in current}
+            walked = self.call("explore", mode="related", entity_id=entity_id, limit=200)
+            assert {each["id"] for each in walked["entities"]} == others - retired
+            needed = [fact for fact in current if fact.name == "DEPENDS_ON"]
+            needs = {(fact.target, "outgoing") for fact in needed if fact.source == entity_id}
+            needs |= {(fact.source, "incoming") for fact in needed if fact.target == entity_id}
+            found = self.call("explore", mode="dependencies", entity_id=entity_id, limit=200)
+            shown = {(each["id"], each["direction"]) for each in found["entities"]}
+            assert shown <= needs
+            assert {each for each, _ in shown} == {each for each, _ in needs} - retired
+            for moment in self.moments:
+                held = app.ledger.relations_of(organization, entity_id, at=moment)
+                assert {each.id for each in held} == {fact.id for fact in around if fact.held(moment)}
+
+    def compare_lists(self, entity_id: str, around: list[Fact], current: list[Fact]) -> None:
+        for included, expected in ((True, around), (False, current)):
+            page = self.call("list_relations", entity_id=entity_id, include_expired=included, limit=200)
+            assert {row(each) for each in page["relations"]} == {fact.row() for fact in expected}
+            assert (page["total"], page["has_more"]) == (len(expected), False)
+            assert all(each["is_current"] for each in page["relations"]) or included
+        for fact in around:
+            assert fact.expired is None or fact.created <= fact.expired
+            assert fact.invalid is None or fact.valid <= fact.invalid
+
+    def teardown(self) -> None:
+        if getattr(self, "things", None):
+            self.compare()
+            assert self.world.app.indexer.check(self.owner.organization_id) == []
+
+
+def row(view: dict[str, Any]) -> tuple[Any, ...]:
+    times = (view[name] for name in ("created_at", "valid_at", "invalid_at", "expired_at"))
+    return (
+        *(view[name] for name in ("id", "name", "source_id", "target_id")),
+        *(None if time is None else datetime.fromisoformat(time) for time in times),
+    )
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    clock = Clock()
+    place = Settings(data_dir=tmp_path_factory.mktemp("facts"), rate_limit_enabled=False, embedding_provider="none")
+    with ExitStack() as stack:
+        portal = stack.enter_context(start_blocking_portal("asyncio"))
+        app = stack.enter_context(portal.wrap_async_context_manager(open_app(place, logs=LogRing(), clock=clock)))
+        yield World(portal, app, clock)
+
+
+def test_facts_are_what_a_plain_model_says(world: World) -> None:
+    machine = type("OfThisWorld", (Facts,), {"world": world})
+    run_state_machine_as_test(
+        machine,
+        settings=settings(
+            max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+        ),
+    )
