@@ -6,6 +6,7 @@ from auth.policy import may_read, private_key, require_writable
 from auth.principal import Principal
 from stores.ledger import SUPERSEDES, Transaction
 from stores.records import Entity
+from tools.containment import contain
 
 
 def carry(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> None:
@@ -59,7 +60,9 @@ def _carry_to_notes(tx: Transaction, caller: Principal, before: Entity, task: En
     if (before.visibility, before.project_id) == (task.visibility, task.project_id):
         return
     for note in _own_notes(tx, caller, before):
-        tx.follow_visibility(note, tx.update_entity(note.id, follow))
+        moved = tx.update_entity(note.id, follow)
+        tx.follow_visibility(note, moved)
+        contain(tx, caller, note, moved)
 
 
 def _without_right(tx: Transaction, caller: Principal, entity: Entity) -> frozenset[str]:

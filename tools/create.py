@@ -105,9 +105,10 @@ async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync:
             for fields, entity in zip(requests, entities, strict=True):
                 grant_project(tx, entity)
                 remember_project(tx, call, "project.create", entity, None)
-                follow_epics(tx, caller, None, entity)
                 links += related(entity, fields.related_to or ()) + stated_links(None, entity)
             record(tx, caller, links, created={entity.id for entity in entities})
+            for entity in entities:
+                follow_epics(tx, caller, None, entity)
         return Created(entities, tx.sequence)
 
     return await in_thread(write)

@@ -8,14 +8,14 @@ from pydantic import Field
 
 from auth.policy import may_reach, require_work
 from stores.clock import new_id
-from stores.ledger import ABOUT, Transaction
+from stores.ledger import ABOUT
 from stores.records import Entity, EntityDraft
 from tools.app import App
 from tools.entity_models import Content, EntityId, MutationReceipt, Wanted
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
 from tools.receipts import receipt
 from tools.threads import in_thread
-from tools.work import Said, no_such, of_project, present, relate
+from tools.work import Said, keep_beside, no_such, of_project, present
 
 TITLE_LENGTH = 80
 
@@ -52,15 +52,15 @@ async def add_note(app: App, call: Call, request: AddNoteRequest) -> NoteView:
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             task = present(tx, caller, "task", request.task_id)
             require_work(caller, task)
-            return _keep(tx, task, request)
+            return keep_beside(tx, caller, _draft(task, request), ABOUT, task, fields={"task_id": task.id})
 
     note = await in_thread(write)
     shown = note_view(note, request.task_id)
     return shown.model_copy(update={"status": "pending", "mutation_receipt": receipt(app, call, [note])})
 
 
-def _keep(tx: Transaction, task: Entity, request: AddNoteRequest) -> Entity:
-    draft = EntityDraft(
+def _draft(task: Entity, request: AddNoteRequest) -> EntityDraft:
+    return EntityDraft(
         id=new_id("note"),
         entity_type="note",
         name=request.content.strip().splitlines()[0][:TITLE_LENGTH].rstrip(),
@@ -76,9 +76,6 @@ def _keep(tx: Transaction, task: Entity, request: AddNoteRequest) -> Entity:
         scope_key=task.scope_key,
         project_id=task.project_id,
     )
-    note = tx.create_entity(draft, fields={"mode": "async", "task_id": task.id})
-    relate(tx, note, ABOUT, task)
-    return note
 
 
 def note_view(note: Entity, task_id: str) -> NoteView:

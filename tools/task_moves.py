@@ -136,9 +136,9 @@ async def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> T
         given: JsonObject = {"status": "done", "actual_hours": request.actual_hours, "learnings": learnings}
         return {"metadata": {key: value for key, value in given.items() if value is not None}}
 
-    def beside(tx: Transaction, before: Entity, task: Entity) -> list[Entity]:
-        cite(tx, call.caller, task, request.cited_ids or [])
-        return learn(tx, before, task) if learnings else []
+    def beside(tx: Transaction, caller: Principal, before: Entity, task: Entity) -> list[Entity]:
+        cite(tx, caller, task, request.cited_ids or [])
+        return learn(tx, caller, before, task) if learnings else []
 
     done = await carry_out(
         app, call, Deed("complete_task", "task", request.task_id, request.expected_revision, plan, beside)

@@ -15,7 +15,9 @@ from stores.ledger import STATED, RelationDraft, Transaction, between
 from stores.records import Entity, EntityDraft, JsonObject, ProjectRole
 from tools.app import App
 from tools.change import UpdateEntityRequest, revise
+from tools.containment import contain
 from tools.entity_models import CONTENT_LIMIT, NAME_LIMIT, EntityId, MutationReceipt
+from tools.linking import fact
 from tools.operation import Call, Request, Result, Route
 from tools.receipts import receipt
 from tools.threads import in_thread
@@ -68,7 +70,7 @@ class EpicDone(Result):
     mutation_receipt: MutationReceipt
 
 
-def nothing(tx: Transaction, before: Entity, after: Entity) -> list[Entity]:
+def nothing(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> list[Entity]:
     """Store nothing beside the deed itself."""
     return []
 
@@ -84,8 +86,8 @@ class Deed:
     expected_revision: int | None
     plan: Callable[[Entity], dict[str, Any]]
     """Tells from the entity as it is which fields of an `UpdateEntityRequest` to change."""
-    beside: Callable[[Transaction, Entity, Entity], list[Entity]] = nothing
-    """Stores what else belongs to the deed, given the entity before and after; returns it."""
+    beside: Callable[[Transaction, Principal, Entity, Entity], list[Entity]] = nothing
+    """Stores what else belongs to the deed, given the caller and the entity before and after; returns it."""
     least: ProjectRole = "project_contributor"
 
 
@@ -117,7 +119,7 @@ async def carry_out(app: App, call: Call, deed: Deed) -> Done:
                 entity_id=found.id, expected_revision=deed.expected_revision, **deed.plan(found)
             )
             entity, *followed = revise(app, call, tx, change, action=deed.action)
-            followed += deed.beside(tx, found, entity)
+            followed += deed.beside(tx, caller, found, entity)
         return Done(entity, followed, tx.sequence)
 
     return await in_thread(write)
@@ -188,7 +190,7 @@ def told(learnings: str | None) -> str | None:
     return learnings if learnings and learnings.strip() else None
 
 
-def learn(tx: Transaction, before: Entity, subject: Entity) -> list[Entity]:
+def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -> list[Entity]:
     """Store what was learned on a task or epic as an episode that its readers can read, derived from it.
 
     Learnings that it had before are an episode already.
@@ -209,9 +211,21 @@ def learn(tx: Transaction, before: Entity, subject: Entity) -> list[Entity]:
         scope_key=subject.scope_key,
         project_id=subject.project_id,
     )
-    episode = tx.create_entity(draft, fields={"mode": "async"})
-    relate(tx, episode, "DERIVED_FROM", subject)
-    return [episode]
+    return [keep_beside(tx, caller, draft, "DERIVED_FROM", subject, fields={})]
+
+
+def keep_beside(
+    tx: Transaction, caller: Principal, draft: EntityDraft, name: str, subject: Entity, *, fields: JsonObject
+) -> Entity:
+    """Store what belongs to a task or epic, with the relation to it; `fields` go into the change feed.
+
+    A project that was deleted takes nothing new, except what belongs to the tasks that it left.
+    """
+    entity = tx.create_entity(draft, fields={"mode": "async", **fields})
+    relate(tx, entity, name, subject)
+    if entity.project_id is not None and tx.entity(entity.project_id) is not None:
+        contain(tx, caller, None, entity)
+    return entity
 
 
 def episode_of(done: Done) -> str | None:
@@ -249,7 +263,7 @@ def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
             name=name,
             source_id=source.id,
             target_id=target.id,
-            fact=f"{source.name} {name.lower().replace('_', ' ')} {target.name}",
+            fact=fact(source.name, name, target.name),
             visibility=between(source.visibility, target.visibility),
             provenance=STATED,
         )

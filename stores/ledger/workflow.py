@@ -6,7 +6,7 @@ from sqlalchemy import BindParameter, bindparam, select
 
 from stores.ledger import schema
 from stores.ledger.encoding import to_micros
-from stores.ledger.relations import holds
+from stores.ledger.relations import present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
 from stores.ledger.writing import Writing
@@ -38,7 +38,7 @@ _notes = (
         _relations.c.organization_id == bindparam("organization"),
         _relations.c.target_id == bindparam("subject"),
         _relations.c.name == ABOUT,
-        holds(),
+        present(),
         _entities.c.type_key == "note",
     )
     .order_by(_entities.c.created_at.desc(), _entities.c.id.desc())
