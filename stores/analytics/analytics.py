@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,8 @@ GATHER_S = 1.0
 PAGE = 2_000
 MOST_CHANGES = 20_000
 """Changes that are followed page by page; after more, every task is read again: most changes concern none."""
+MARK_EVERY = 5_000
+"""Changes of no interest after which the file notes the position all the same; a kill repeats at most so many."""
 RETRY_AT_MOST_S = 60.0
 DAMAGED = ".damaged"
 IN_USE = "Could not set lock"
@@ -57,6 +60,8 @@ class _Following:
     """The position, and the file that is so far: another one knows nothing of it."""
     head: int = 0
     """The newest sequence number that is known."""
+    marked: int = 0
+    """Up to where the file itself says that it is; behind the position while nothing of interest has come."""
 
     def position(self, file: "AnalyticsFile | None") -> Position | None:
         return self.place[1] if self.place is not None and self.place[0] is file else None
@@ -100,7 +105,7 @@ class Analytics:
         with self._opening:
             file, self._file = self._file, None
             if file is not None:
-                file.close()
+                file.close(self._ahead(file))
 
     def notify(self, organization_id: str, sequence: int) -> None:
         """Take note of a commit. Quick: give it to the ledger as a listener."""
@@ -136,8 +141,8 @@ class Analytics:
         until = time.monotonic() + timeout_s
 
         def read(file: "AnalyticsFile") -> Activity:
-            self._follow(file, organization_id, until)
-            return file.activity(organization_id, query)
+            with self._level(file, organization_id, until):
+                return file.activity(organization_id, query)
 
         try:
             return self._using(read)
@@ -172,7 +177,8 @@ class Analytics:
 
                 file = AnalyticsFile.open(self._path)
                 for each, position in file.watermarks().items():
-                    self._book(each).place = (file, position)
+                    book = self._book(each)
+                    book.place, book.marked = (file, position), position.sequence
                 self._file = file
             return self._file
 
@@ -233,7 +239,7 @@ class Analytics:
         for wanted in list(self._wanted):
             self._wanted.pop(wanted, None)
             try:
-                self._using(partial(self._follow, organization_id=wanted, until=None))
+                self._using(partial(self._follow, organization_id=wanted))
             except NotFound:
                 continue
             except EngrainError:
@@ -262,8 +268,14 @@ class Analytics:
         for deleted in known:
             self.forget(deleted)
 
-    def _follow(self, file: "AnalyticsFile", organization_id: str, until: float | None) -> None:
-        """Take in everything that is committed by now.
+    def _follow(self, file: "AnalyticsFile", organization_id: str) -> None:
+        """Take in everything that is committed by now, however long that takes."""
+        with self._level(file, organization_id, None):
+            pass
+
+    @contextmanager
+    def _level(self, file: "AnalyticsFile", organization_id: str, until: float | None) -> Iterator[None]:
+        """Take in everything that is committed by now, and let nobody change it before the block has ended.
 
         Raises:
             NotFound: There is no such organization.
@@ -274,6 +286,7 @@ class Analytics:
             raise _TooLate
         try:
             self._catch_up(file, organization_id, book, until)
+            yield
         except NotFound:
             self.forget(organization_id)
             raise
@@ -297,9 +310,16 @@ class Analytics:
                 return
             ids = {each.record_id for each in changes if each.kind == "entity" and each.entity_type == TASK}
             at = Position(head.epoch, changes[-1].sequence, changes[-1].batch)
-            if ids or at.sequence >= head.sequence:
+            if ids or at.sequence - book.marked >= MARK_EVERY:
                 file.replace(organization_id, ids, self._ledger.task_histories(organization_id, ids), at)
+                book.marked = at.sequence
             book.place = (file, at)
+
+    def _ahead(self, file: "AnalyticsFile") -> dict[str, Position]:
+        """The positions that the file does not know yet."""
+        with self._lock:
+            books = {each: (book.position(file), book.marked) for each, book in self._books.items()}
+        return {each: at for each, (at, marked) in books.items() if at is not None and at.sequence > marked}
 
     def _is_place(self, organization_id: str, at: Position) -> bool:
         """Whether the feed can be followed from there."""
@@ -313,8 +333,8 @@ class Analytics:
         for ids in in_chunks(self._ledger.task_ids(organization_id)):
             self._check(until)
             file.replace(organization_id, (), self._ledger.task_histories(organization_id, ids), None)
-        file.replace(organization_id, (), (), start)
-        book.place = (file, start)
+        file.mark({organization_id: start})
+        book.place, book.marked = (file, start), start.sequence
 
     def _check(self, until: float | None) -> None:
         if self._stopping.is_set() or (until is not None and time.monotonic() > until):

@@ -95,8 +95,10 @@ class AnalyticsFile:
             raise
         return cls(connection)
 
-    def close(self) -> None:
-        """Write everything into the file and let go of it."""
+    def close(self, positions: Mapping[str, Position] | None = None) -> None:
+        """Note these positions, if that goes, and let go of the file with everything in it."""
+        with suppress(duckdb.Error):
+            self.mark(positions or {})
         with self._lock, suppress(duckdb.Error):
             self._connection.close()
 
@@ -104,6 +106,12 @@ class AnalyticsFile:
         """How far each organization's feed has been followed; one that was left half made is absent."""
         rows = self._read("SELECT organization_id, epoch, sequence, batch FROM watermarks", {})
         return {row[0]: Position(row[1], row[2], row[3]) for row in rows}
+
+    def mark(self, positions: Mapping[str, Position]) -> None:
+        """Note how far each of these organizations has been followed."""
+        with self._writing() as cursor:
+            for organization_id, position in positions.items():
+                _mark(cursor, organization_id, position)
 
     def replace(
         self, organization_id: str, task_ids: Iterable[str], histories: Sequence[TaskHistory], position: Position | None
@@ -124,9 +132,7 @@ class AnalyticsFile:
                     cursor.execute(f"INSERT INTO {table} SELECT * FROM arriving")  # noqa: S608 - a name of ours
                     cursor.unregister("arriving")
             if position is not None:
-                cursor.execute("DELETE FROM watermarks WHERE organization_id = ?", [organization_id])
-                values = [organization_id, position.epoch, position.sequence, position.batch]
-                cursor.execute("INSERT INTO watermarks VALUES (?, ?, ?, ?)", values)
+                _mark(cursor, organization_id, position)
 
     def clear(self, organization_id: str) -> None:
         """Forget an organization."""
@@ -170,6 +176,12 @@ class AnalyticsFile:
                 raise
             finally:
                 cursor.close()
+
+
+def _mark(cursor: duckdb.DuckDBPyConnection, organization_id: str, position: Position) -> None:
+    cursor.execute("DELETE FROM watermarks WHERE organization_id = ?", [organization_id])
+    values = [organization_id, position.epoch, position.sequence, position.batch]
+    cursor.execute("INSERT INTO watermarks VALUES (?, ?, ?, ?)", values)
 
 
 def _tables(organization_id: str, histories: Sequence[TaskHistory]) -> tuple[pa.Table, pa.Table]:

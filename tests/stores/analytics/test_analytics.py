@@ -175,6 +175,23 @@ def test_it_goes_on_after_a_restart_where_it_was(
         again.close()
 
 
+def test_what_is_of_no_interest_is_noted_at_the_end(
+    analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path
+) -> None:
+    task(ledger, "a")
+    ask(analytics, clock)
+    marked = ledger.head(ORG).sequence
+    create(ledger, draft("n1"), draft("n2"))
+    ask(analytics, clock)
+    assert analytics.status().watermark == marked + 2
+    left = path.with_name("left.duckdb")
+    for suffix in ("", ".wal"):
+        shutil.copy(f"{path}{suffix}", f"{left}{suffix}")
+    analytics.close()
+    told = "SELECT sequence FROM watermarks"
+    assert (rows(left, told), rows(path, told)) == ([(marked,)], [(marked + 2,)])
+
+
 def test_another_ledger_is_read_from_its_beginning(
     analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path
 ) -> None:
