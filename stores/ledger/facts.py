@@ -82,6 +82,10 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
 _end = update(_table).where(_of_organization, _table.c.id == bindparam("relation"))
 
 
+Place = tuple[str, str, str]
+"""What facts share that may be the same or contradict each other: source, name and, where many may be, target."""
+
+
 class Recorded(NamedTuple):
     """What came of a draft."""
 
@@ -131,7 +135,8 @@ class RelationWrites(Writing):
         fresh: dict[str, Relation] = {}
         recorded = []
         for draft in drafts:
-            rivals = known[draft.source_id, draft.name]
+            place = _place(draft)
+            rivals = known[place]
             same = next((each for each in rivals if _is_same(draft, each, self.now)), None)
             if same is not None:
                 recorded.append(Recorded(same, False, ()))
@@ -141,7 +146,7 @@ class RelationWrites(Writing):
             if any(each.id in fresh for each in wrong):
                 self._store(fresh)
             ended = tuple(self._closed(each, relation.valid_at) for each in wrong)
-            known[draft.source_id, draft.name] = [*(each for each in rivals if each not in wrong), relation]
+            known[place] = [*(each for each in rivals if each not in wrong), relation]
             fresh[relation.id] = relation
             recorded.append(Recorded(relation, True, ended))
             self._record(_entry(relation, "create", fields))
@@ -244,9 +249,9 @@ class RelationWrites(Writing):
                 raise NotFound(f"Entity {entity_id} does not exist.")
         return types
 
-    def _known(self, drafts: Sequence[RelationDraft]) -> defaultdict[tuple[str, str], list[Relation]]:
-        """Return what might be the same as one of the drafts, or contradict it, by source and name."""
-        known: defaultdict[tuple[str, str], list[Relation]] = defaultdict(list)
+    def _known(self, drafts: Sequence[RelationDraft]) -> defaultdict[Place, list[Relation]]:
+        """Return what might be the same as one of the drafts, or contradict it, by place."""
+        known: defaultdict[Place, list[Relation]] = defaultdict(list)
         old = [draft for draft in drafts if draft.source_id not in self._unlinked]
         single = [draft for draft in old if draft.name in SINGLE_VALUED]
         several = [draft for draft in old if draft.name not in SINGLE_VALUED]
@@ -262,7 +267,7 @@ class RelationWrites(Writing):
                         "targets": ends,
                     }
                     for relation in map(to_relation, self._run(statement, values)):
-                        known[relation.source_id, relation.name].append(relation)
+                        known[_place(relation)].append(relation)
         return known
 
     def _contradicts(self, fresh: Relation, old: Relation, types: dict[str, str]) -> bool:
@@ -331,6 +336,10 @@ class RelationWrites(Writing):
             principal_id=self.actor_id,
             provenance=draft.provenance,
         )
+
+
+def _place(fact: RelationDraft | Relation) -> Place:
+    return fact.source_id, fact.name, "" if fact.name in SINGLE_VALUED else fact.target_id
 
 
 def _lasts(relation: Relation, now: datetime) -> bool:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stores.errors import InvalidRequest, NotFound, ValidationFailed
+from stores.errors import EngrainError, InvalidRequest, NotFound, ValidationFailed
 from stores.records import Relation
 from tests.people import Person, caught_up
 from tests.tools.test_record_scopes import field_of
@@ -90,7 +90,7 @@ async def test_a_task_outlives_its_project_and_epic_and_can_be_changed(owner: Pe
 async def test_a_field_names_what_is_there_and_of_the_right_type(owner: Person, member: Person) -> None:
     task, epic = await made(owner, "t"), await made(owner, "e", "epic")
     hidden = await made(owner, "h", "epic", **PRIVATE)
-    wrong: list[tuple[dict[str, Any], type[Exception], str]] = [
+    wrong: list[tuple[dict[str, Any], type[EngrainError], str]] = [
         ({"epic_id": "nowhere"}, NotFound, "body.metadata.epic_id"),
         ({"epic_id": hidden}, NotFound, "body.metadata.epic_id"),
         ({"epic_id": task}, InvalidRequest, "body.metadata.epic_id"),
