@@ -1,6 +1,6 @@
 """One hop from an entity: the question, the answer, and the statement that gets it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
@@ -81,10 +81,9 @@ def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) 
     Returns up to `limit_per_id + 1` neighbours; the one too many tells that there are more. Where edges exceed the
     limit, which of them are returned is the engine's choice: ordering a hub's edges would mean reading them all.
     """
-    found = None
     if len(query.ways) > 1 and query.incoming_names is None:
         found = _around(session, query, _values(query, now) | {"id": origin_id})
-    if found is None:
+    else:
         found = []
         for direction in query.ways:
             asked = query.towards(direction)
@@ -94,14 +93,22 @@ def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) 
     return found[: query.limit_per_id + 1]
 
 
-def _around(session: Session, query: NeighbourQuery, values: Mapping[str, Value]) -> list[Neighbour] | None:
+def _around(session: Session, query: NeighbourQuery, values: Mapping[str, Value]) -> list[Neighbour]:
     """Follow the edges of both directions in one statement, which takes less than half the time of two.
 
-    None where they exceed the limit: then each direction is asked for its own share, so that neither hides the other.
+    Where they exceed the limit, each direction is given its own share, so that neither hides the other. A statement
+    reads all edges of a hub whatever its limit, and hubs are hubs in one direction: the other is asked for first.
     """
-    rows = session.rows(_statement(query, "both", session.hop_hint), **values)
-    if len(rows) > query.limit_per_id:
-        return None
+    found = _both(values, session.rows(_statement(query, "both", session.hop_hint), **values))
+    if len(found) <= query.limit_per_id:
+        return found
+    outgoing = _along(session, query, "outgoing", values)
+    if len(outgoing) <= query.limit_per_id:
+        return outgoing + [each for each in found if each.direction == "incoming"]
+    return outgoing + _along(session, query, "incoming", values)
+
+
+def _both(values: Mapping[str, Value], rows: Iterable[Sequence[Any]]) -> list[Neighbour]:
     found: list[Neighbour] = []
     loops: set[str] = set()
     for *edge, source_id in rows:

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Index,
     Integer,
     Table,
+    TextClause,
     text,
 )
 
@@ -47,8 +48,11 @@ def _belongs_to_entity(column: str) -> ForeignKeyConstraint:
 def _partial_index(column: str, *counted: str) -> Index:
     """Leave out the rows without a value: SQLite would read all of them by such an index, instead of a better one."""
     present = text(f"{column} IS NOT NULL")
-    name = f"ix_entities_{column.removesuffix('_id')}"
-    return Index(name, "organization_id", column, *counted, sqlite_where=present, postgresql_where=present)
+    return _index_where(present, f"ix_entities_{column.removesuffix('_id')}", column, *counted)
+
+
+def _index_where(condition: TextClause, name: str, *columns: str) -> Index:
+    return Index(name, "organization_id", *columns, sqlite_where=condition, postgresql_where=condition)
 
 
 MAY_CONFLICT = text("(expired_at IS NOT NULL OR invalid_at IS NOT NULL OR name = 'SUPERSEDES')")
@@ -164,22 +168,10 @@ relations = Table(
     Index("ix_relations_source", "organization_id", "source_id", "created_at", "id"),
     Index("ix_relations_target", "organization_id", "target_id", "created_at", "id"),
     Index("ix_relations_known", "organization_id", "created_at", "id"),
-    Index(
-        "ix_relations_ended",
-        "organization_id",
-        "created_at",
-        "id",
-        sqlite_where=MAY_CONFLICT,
-        postgresql_where=MAY_CONFLICT,
-    ),
-    Index(
-        "ix_relations_superseding",
-        "organization_id",
-        "target_id",
-        "created_at",
-        sqlite_where=SUPERSEDING,
-        postgresql_where=SUPERSEDING,
-    ),
+    _index_where(MAY_CONFLICT, "ix_relations_ended", "created_at", "id"),
+    _index_where(MAY_CONFLICT, "ix_relations_ended_source", "source_id", "created_at", "id"),
+    _index_where(MAY_CONFLICT, "ix_relations_ended_target", "target_id", "created_at", "id"),
+    _index_where(SUPERSEDING, "ix_relations_superseding", "target_id", "created_at"),
     _belongs_to_entity("source_id"),
     _belongs_to_entity("target_id"),
 )

@@ -21,6 +21,8 @@ def upgrade() -> None:
         _index(f"ix_relations_{end}", f"{end}_id", "created_at", "id")
     _index("ix_relations_known", "created_at", "id")
     _index("ix_relations_ended", "created_at", "id", where=ENDED)
+    for end in ("source", "target"):
+        _index(f"ix_relations_ended_{end}", f"{end}_id", "created_at", "id", where=ENDED)
     _index("ix_relations_superseding", "target_id", "created_at", where=SUPERSEDING)
     for name in ("kept", "project", "epic"):
         op.drop_index(f"ix_entities_{name}", "entities")
@@ -31,6 +33,6 @@ def upgrade() -> None:
 
 
 def _index(name: str, *columns: str, where: str | None = None) -> None:
-    table = "_".join(name.split("_")[1:-1])
+    table = name.split("_")[1]
     condition = None if where is None else sa.text(where)
     op.create_index(name, table, ["organization_id", *columns], sqlite_where=condition, postgresql_where=condition)
