@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from stores.analytics.query import Activity, ActivityQuery
-from stores.ledger.histories import TaskHistory
+from stores.ledger.task_histories import TaskHistory
 from stores.records import Position
 
 SCHEMA = "1"

@@ -8,7 +8,6 @@ from stores.ledger.encoding import address_key
 from stores.ledger.facts import SINGLE_VALUED, Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
-from stores.ledger.histories import Move, TaskHistory
 from stores.ledger.history import HistoryQuery
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.identities import greater_role
@@ -22,6 +21,7 @@ from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import STATED, SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.tallies import AssigneeTally, TaskTally
+from stores.ledger.task_histories import Move, TaskHistory
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
 from stores.ledger.workflow import ABOUT

@@ -18,7 +18,6 @@ from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.expiry import Expiry
 from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
-from stores.ledger.histories import TaskHistoryReads
 from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
 from stores.ledger.identities import Identities
@@ -35,6 +34,7 @@ from stores.ledger.resets import Resets
 from stores.ledger.sessions import Sessions
 from stores.ledger.standings import StandingReads
 from stores.ledger.tallies import TallyReads
+from stores.ledger.task_histories import TaskHistoryReads
 from stores.ledger.teams import Teams
 from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
