@@ -54,7 +54,7 @@ class Asked:
 
     related: tuple[Spread, str]
     traverse: tuple[Spread, str]
-    history: tuple[Spread, str] | None
+    history: tuple[Spread, str]
     page: tuple[Spread, str]
 
 
@@ -82,7 +82,6 @@ def measure_graph(measurement: Measurement, data: Path) -> None:
     measurement.figures += [
         Figure.of(name, found[0], target=Target(limit, limit), floor=floor.p50, note=found[1])
         for name, found, floor, limit in named
-        if found is not None
     ]
     note = f"acknowledged and durable at {count / acknowledged_s:.0f} relations/s"
     measurement.figures.append(
@@ -170,15 +169,9 @@ def _ask(measurement: Measurement, client: Client, ids: Sequence[str], middle: s
     )
 
 
-def _history(measurement: Measurement, client: Client, chosen: Sequence[str], middle: str) -> tuple[Spread, str] | None:
+def _history(measurement: Measurement, client: Client, chosen: Sequence[str], middle: str) -> tuple[Spread, str]:
     bodies = [encoded({"mode": "history", "entity_id": each, "as_of": middle}) for each in chosen]
-    try:
-        timed_ms(lambda body: client.post("/api/search/temporal", body), bodies[:20])
-    except EngrainError as error:
-        if "answered 404" not in error.message:
-            raise
-        measurement.say("This server has no POST /api/search/temporal: no history is measured.")
-        return None
+    timed_ms(lambda body: client.post("/api/search/temporal", body), bodies[:20])
     return measurement.calls(lambda body: client.post("/api/search/temporal", body), bodies[20:])
 
 
