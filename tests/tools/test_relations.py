@@ -146,7 +146,7 @@ async def test_circles_of_work_and_supersession_are_refused_and_others_are_not(o
         await add(owner, x, "ABOUT", x)
     await caught_up(owner)
     found = await owner.call("explore", mode="dependencies", entity_id=y)
-    assert {(each["id"], each["direction"]) for each in found["entities"]} == {(x, "outgoing")}
+    assert {(each["id"], each["direction"]) for each in found["entities"]} == {(x, "outgoing"), (x, "incoming")}
 
 
 async def test_ending_a_supersession_brings_its_target_back(owner: Person) -> None:
