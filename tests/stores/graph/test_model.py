@@ -124,7 +124,7 @@ def _true_at(edge: Relation, query: NeighbourQuery) -> bool:
         return edge.valid_at <= moment
     if edge.valid_at > max(moment, edge.created_at):
         return False
-    return edge.expired_at is None or edge.expired_at > moment
+    return edge.expired_at is None
 
 
 def _seen(edge: Relation, origin: str, other: str, direction: str) -> Neighbour:
