@@ -73,9 +73,7 @@ def _without_right(tx: Transaction, caller: Principal, entity: Entity) -> frozen
     if entity.visibility == private_key(entity.principal_id):
         return frozenset()
     left = set()
-    for relation in tx.relations_of(entity.id):
-        if relation.name != SUPERSEDES or relation.source_id != entity.id:
-            continue
+    for relation in tx.unended_relations(entity.id, {SUPERSEDES}):
         target = tx.entity(relation.target_id)
         if target is None or not may_read(caller, target.visibility):
             left.add(relation.id)

@@ -7,11 +7,13 @@ from datetime import datetime
 from auth.policy import may_read, no_project, require_writable
 from auth.principal import Principal
 from stores.errors import EngrainError, InvalidRequest, NotFound
-from stores.ledger import SUPERSEDES, Recorded, RelationDraft, Transaction, between
-from stores.records import Entity, JsonObject
+from stores.ledger import SUPERSEDES, End, Recorded, RelationDraft, Transaction, between
+from stores.records import Entity, JsonObject, Relation
 from tools.cycles import refuse_cycles
 from tools.entity_types import RELATIONSHIP_TYPES
 
+BY_HAND = "relations"
+"""In the provenance of what was recorded by the operations on relations."""
 PHRASES = {
     "PART_OF": "is part of",
     "CHILD_OF": "is a child of",
@@ -75,13 +77,27 @@ def record(
     targets = tx.entities(link.target_id for link in links) if known is None else known
     for link in links:
         _check(caller, link, targets.get(link.target_id))
-    ends = {link.source.id: link.source.entity_type for link in links}
-    ends |= {each.id: each.entity_type for each in targets.values()}
-    recorded = tx.record_relations([_draft(link, targets[link.target_id]) for link in links], types=ends)
+    there = {each.id: each for each in (*targets.values(), *(link.source for link in links))}
+    recorded = tx.record_relations(
+        [_draft(link, targets[link.target_id]) for link in links],
+        ends={each.id: End(each.entity_type, each.visibility) for each in there.values()},
+        readable=caller.visible,
+    )
+    lasting = (link for link in links if link.invalid_at is None or link.invalid_at > tx.now)
     refuse_cycles(
-        tx, caller, [(link.source, link.name, link.target_id) for link in links if link.source.id not in created]
+        tx, caller, [(link.source, link.name, link.target_id) for link in lasting if link.source.id not in created]
     )
     return recorded
+
+
+def fact_of(relation: Relation, source: str, target: str) -> str:
+    """Say a relation: in the words of who recorded it by hand, else in a sentence of its ends as they are called.
+
+    Such a sentence is made when it is read: a stored one would tell what a record was called while it was hidden.
+    """
+    if relation.fact and relation.provenance.get("from") == BY_HAND:
+        return relation.fact
+    return fact(source, relation.name, target)
 
 
 def fact(source: str, name: str, target: str) -> str:
@@ -127,7 +143,7 @@ def _draft(link: Link, target: Entity) -> RelationDraft:
         name=link.name,
         source_id=link.source.id,
         target_id=target.id,
-        fact=fact(link.source.name, link.name, target.name) if link.fact is None else link.fact,
+        fact=link.fact or "",
         visibility=between(link.source.visibility, target.visibility),
         valid_at=link.valid_at,
         invalid_at=link.invalid_at,

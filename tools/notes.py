@@ -79,7 +79,7 @@ def _draft(task: Entity, request: AddNoteRequest) -> EntityDraft:
 
 
 def note_view(note: Entity, task_id: str) -> NoteView:
-    """Show a note; one that was tied to the task in another way has a person as its author."""
+    """Show a note."""
     name = note.metadata.get("author_name")
     return NoteView(
         id=note.id,
@@ -106,7 +106,7 @@ class NotesView(Result):
 
 
 async def list_notes(app: App, call: Call, request: ListNotesRequest) -> NotesView:
-    """Read the notes on a task, the newest first, with notes that are about it by a relation."""
+    """Read the notes that were written on a task, the newest first."""
 
     def read() -> list[NoteView]:
         caller = call.caller

@@ -16,7 +16,7 @@ from tools.entity_models import EntityId, Label
 from tools.operation import Call, Request, Result
 from tools.search import SearchRequest, search
 from tools.threads import in_thread
-from tools.work import no_such
+from tools.work import MOST_HOURS, no_such
 
 ORDER = ("critical", "high", "medium", "low", "someday")
 WAITING = ("todo", "backlog")
@@ -171,7 +171,9 @@ async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
 
 def _hours(task: Entity | None) -> float | None:
     value = task.metadata.get("actual_hours") if task is not None else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_HOURS:
+        return None
+    return float(value)
 
 
 def _is_free(task: Entity, person: str) -> bool:

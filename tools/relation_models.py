@@ -9,6 +9,7 @@ from stores.ledger import NamedRelation
 from stores.records import JsonObject, Relation
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt
 from tools.entity_types import RelationshipType
+from tools.linking import fact_of
 from tools.operation import Request, Result
 
 BULK_LIMIT = 1000
@@ -83,7 +84,7 @@ def relation_view(named: NamedRelation, now: datetime) -> RelationView:
         source_name=named.source_name,
         target_id=relation.target_id,
         target_name=named.target_name,
-        fact=relation.fact,
+        fact=fact_of(relation, named.source_name, named.target_name),
         created_at=relation.created_at,
         valid_at=relation.valid_at,
         expired_at=relation.expired_at,

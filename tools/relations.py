@@ -18,7 +18,7 @@ from tools.create import SYNC_TIMEOUT_S
 from tools.dates import optional_moment
 from tools.entities import readable
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt
-from tools.linking import Link, record
+from tools.linking import BY_HAND, Link, record
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
 from tools.relation_models import (
     BULK_LIMIT,
@@ -254,7 +254,7 @@ def _link(
             remediation="Name two different entities.",
             details={"field": f"body.{place}target_id"},
         )
-    said: JsonObject = {"from": "relations"}
+    said: JsonObject = {"from": BY_HAND}
     if fields.reason is not None:
         said["reason"] = fields.reason
     return Link(

@@ -11,6 +11,7 @@ from tools.app import App
 from tools.entity_models import Content, Label
 from tools.operation import WRITERS, Call, Operation, Request, Run
 from tools.work import (
+    MOST_HOURS,
     Deed,
     Ids,
     OnTask,
@@ -121,7 +122,7 @@ async def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> T
 class CompleteTaskRequest(OnTask):
     """A task that is done."""
 
-    actual_hours: Annotated[float, Field(ge=0, le=1_000_000)] | None = Field(None, description="Hours that it took.")
+    actual_hours: Annotated[float, Field(ge=0, le=MOST_HOURS)] | None = Field(None, description="Hours that it took.")
     learnings: Content | None = Field(
         None, description="What was learned. It is kept as an episode that whoever reads the task can read."
     )

@@ -13,6 +13,7 @@ from tools.app import App
 from tools.dates import optional_moment
 from tools.entities import readable
 from tools.entity_models import EntityId, Label
+from tools.linking import fact_of
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.threads import in_thread
 
@@ -123,7 +124,7 @@ def _edge(relation: Relation, names: dict[str, str], now: datetime) -> TemporalE
         expired_at=relation.expired_at,
         valid_at=relation.valid_at,
         invalid_at=relation.invalid_at,
-        fact=relation.fact,
+        fact=fact_of(relation, names[relation.source_id], names[relation.target_id]),
         is_current=lasts and relation.valid_at <= max(now, relation.created_at),
     )
 

@@ -11,13 +11,12 @@ from auth.policy import may_reach, may_read, require_work
 from auth.principal import Principal
 from stores.clock import new_id
 from stores.errors import EngrainError, NotFound
-from stores.ledger import STATED, RelationDraft, Transaction, between
+from stores.ledger import BESIDE, RelationDraft, Transaction, between
 from stores.records import Entity, EntityDraft, JsonObject, ProjectRole
 from tools.app import App
 from tools.change import UpdateEntityRequest, revise
 from tools.containment import contain
 from tools.entity_models import CONTENT_LIMIT, NAME_LIMIT, EntityId, MutationReceipt
-from tools.linking import fact
 from tools.operation import Call, Request, Result, Route
 from tools.receipts import receipt
 from tools.threads import in_thread
@@ -31,6 +30,7 @@ Revision = Annotated[int, Field(ge=1)]
 
 IF_MATCH = {"if-match": "expected_revision"}
 REFUSALS = frozenset({400, 404, 409})
+MOST_HOURS = 1_000_000
 REVISION = "Refuse with 409 unless this is the revision now."
 
 
@@ -263,9 +263,8 @@ def relate(tx: Transaction, source: Entity, name: str, target: Entity) -> None:
             name=name,
             source_id=source.id,
             target_id=target.id,
-            fact=fact(source.name, name, target.name),
             visibility=between(source.visibility, target.visibility),
-            provenance=STATED,
+            provenance=BESIDE,
         )
     )
 

@@ -5,7 +5,7 @@ from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
-from stores.ledger.facts import SINGLE_VALUED, Recorded
+from stores.ledger.facts import SINGLE_VALUED, End, Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
 from stores.ledger.history import HistoryQuery
@@ -18,20 +18,20 @@ from stores.ledger.listing import EntityQuery, SortKey
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
-from stores.ledger.relations import STATED, SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
+from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.task_histories import Move, TaskHistory
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
-from stores.ledger.workflow import ABOUT
+from stores.ledger.workflow import ABOUT, BESIDE
 
 __all__ = [
     "ABOUT",
+    "BESIDE",
     "PERSONAL_SLUG",
     "SINGLE_VALUED",
     "SLUG_LENGTH",
-    "STATED",
     "SUPERSEDES",
     "AssigneeTally",
     "AuditDraft",
@@ -44,6 +44,7 @@ __all__ = [
     "DeletionListener",
     "DeviceLogin",
     "DeviceRefusal",
+    "End",
     "EntityQuery",
     "Grant",
     "GrantIdentity",

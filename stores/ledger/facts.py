@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import and_, bindparam, insert, or_, select, update
+from sqlalchemy import BigInteger, and_, bindparam, insert, or_, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
@@ -22,14 +22,13 @@ from stores.ledger.relations import (
     STATES,
     RelationDraft,
     between,
-    present,
     relation_columns,
     to_relation,
     touching_now,
 )
 from stores.ledger.rows import Values
 from stores.ledger.writing import Entry, Writing
-from stores.records import Entity, JsonObject, Relation
+from stores.records import ORGANIZATION, Entity, JsonObject, Relation
 
 SINGLE_VALUED = frozenset({"BELONGS_TO", "PART_OF", "CHILD_OF"})
 """A record has one of each at a time to records of one type: recording another one ends the one before."""
@@ -62,7 +61,7 @@ _unended = select(*relation_columns()).where(
     _table.c.expired_at.is_(None),
 )
 _unended_to = _unended.where(_table.c.target_id.in_(bindparam("targets", expanding=True)))
-_types = select(_entities.c.id, _entities.c.entity_type).where(
+_ends = select(_entities.c.id, _entities.c.entity_type, _entities.c.visibility).where(
     _entities.c.organization_id == bindparam("organization"), _entities.c.id.in_(bindparam("ids", expanding=True))
 )
 _edges = select(_table.c.source_id, _table.c.target_id).where(
@@ -70,7 +69,8 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
     _table.c.source_id.in_(bindparam("ids", expanding=True)),
     _table.c.name == bindparam("name"),
     _table.c.visibility.in_(bindparam("visibility", expanding=True)),
-    present(),
+    _table.c.expired_at.is_(None),
+    or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > bindparam("at", type_=BigInteger)),
     select(_entities.c.id)
     .where(
         _entities.c.organization_id == bindparam("organization"),
@@ -84,6 +84,13 @@ _end = update(_table).where(_of_organization, _table.c.id == bindparam("relation
 
 Place = tuple[str, str, str]
 """What facts share that may be the same or contradict each other: source, name and, where many may be, target."""
+
+
+class End(NamedTuple):
+    """What has to be known of an entity that a fact is about."""
+
+    entity_type: str
+    visibility: str
 
 
 class Recorded(NamedTuple):
@@ -112,16 +119,19 @@ class RelationWrites(Writing):
         self,
         drafts: Sequence[RelationDraft],
         *,
-        types: Mapping[str, str] | None = None,
+        ends: Mapping[str, End] | None = None,
+        readable: frozenset[str] | None = None,
         fields: JsonObject | None = None,
     ) -> list[Recorded]:
         """Store facts, in their order; what is known already is not stored twice.
 
-        `types` holds the entity type of every end, by id, where this transaction has read them already.
+        `ends` holds every end, by id, where this transaction has read them already.
 
-        A draft without dates is known where the fact holds or will hold; with dates, where one has the same. A fact
-        with a `SINGLE_VALUED` name ends those of its source that it contradicts: whose time overlaps with its own and
-        whose target has the type of its target. One about a time that is over neither ends another nor is ended.
+        A draft without dates is known where the fact holds and no end is announced; with dates, where one has the
+        same. A fact with a `SINGLE_VALUED` name ends those of its source that it contradicts: whose time overlaps with
+        its own and whose target has the type of its target. One about a time that is over neither ends another nor is
+        ended. A fact ends none that some may read who may not read it itself, or that has none of the keys `readable`
+        (None: all): what is hidden neither changes what others see nor shows by what it ends.
 
         Raises:
             NotFound: An end of one does not exist.
@@ -129,8 +139,8 @@ class RelationWrites(Writing):
         """
         for draft in drafts:
             check_id(draft.id)
-        ends = (end for draft in drafts for end in (draft.source_id, draft.target_id))
-        types = self._types_of(ends) if types is None else dict(types)
+        wanted = (end for draft in drafts for end in (draft.source_id, draft.target_id))
+        there = self._ends_of(wanted) if ends is None else dict(ends)
         known = self._known(drafts)
         fresh: dict[str, Relation] = {}
         recorded = []
@@ -142,7 +152,11 @@ class RelationWrites(Writing):
                 recorded.append(Recorded(same, False, ()))
                 continue
             relation = self._relation_of(draft)
-            wrong = [each for each in rivals if self._contradicts(relation, each, types)]
+            wrong = [
+                each
+                for each in rivals
+                if self._contradicts(relation, each, there) and _may_end(relation, each, there, readable)
+            ]
             if any(each.id in fresh for each in wrong):
                 self._store(fresh)
             ended = tuple(self._closed(each, relation.valid_at) for each in wrong)
@@ -224,7 +238,10 @@ class RelationWrites(Writing):
         return [relation for relation in found if _lasts(relation, self.now)]
 
     def edges_from(self, source_ids: Iterable[str], name: str, visibility: frozenset[str]) -> list[tuple[str, str]]:
-        """Return source and target of the relations that hold now and that, like their target, carry such a key."""
+        """Return source and target of the relations that hold, or will once hold, and that carry such a key.
+
+        So must their target.
+        """
         values = {
             "organization": self.organization_id,
             "name": name,
@@ -237,17 +254,17 @@ class RelationWrites(Writing):
             for row in self._run(_edges, values | {"ids": ids})
         ]
 
-    def _types_of(self, entity_ids: Iterable[str]) -> dict[str, str]:
+    def _ends_of(self, entity_ids: Iterable[str]) -> dict[str, End]:
         wanted = list(dict.fromkeys(entity_ids))
-        types = {
-            row.id: row.entity_type
+        found = {
+            row.id: End(row.entity_type, row.visibility)
             for ids in in_chunks(wanted)
-            for row in self._run(_types, {"organization": self.organization_id, "ids": ids})
+            for row in self._run(_ends, {"organization": self.organization_id, "ids": ids})
         }
         for entity_id in wanted:
-            if entity_id not in types:
+            if entity_id not in found:
                 raise NotFound(f"Entity {entity_id} does not exist.")
-        return types
+        return found
 
     def _known(self, drafts: Sequence[RelationDraft]) -> defaultdict[Place, list[Relation]]:
         """Return what might be the same as one of the drafts, or contradict it, by place."""
@@ -270,15 +287,15 @@ class RelationWrites(Writing):
                         known[_place(relation)].append(relation)
         return known
 
-    def _contradicts(self, fresh: Relation, old: Relation, types: dict[str, str]) -> bool:
+    def _contradicts(self, fresh: Relation, old: Relation, ends: dict[str, End]) -> bool:
         if fresh.name not in SINGLE_VALUED or not (_lasts(fresh, self.now) and _lasts(old, self.now)):
             return False
-        if old.target_id not in types:
-            types |= self._types_of([old.target_id])
+        if old.target_id not in ends:
+            ends |= self._ends_of([old.target_id])
         overlaps = (old.invalid_at is None or old.invalid_at > fresh.valid_at) and (
             fresh.invalid_at is None or fresh.invalid_at > old.valid_at
         )
-        return overlaps and types[old.target_id] == types[fresh.target_id]
+        return overlaps and ends[old.target_id].entity_type == ends[fresh.target_id].entity_type
 
     def _closed(
         self,
@@ -346,11 +363,18 @@ def _lasts(relation: Relation, now: datetime) -> bool:
     return relation.invalid_at is None or relation.invalid_at > now
 
 
+def _may_end(fresh: Relation, old: Relation, ends: Mapping[str, End], readable: frozenset[str] | None) -> bool:
+    """Tell whether all who may read a fact may read the one that ends it, and the caller may read both."""
+    of_old = {old.visibility, ends[old.source_id].visibility, ends[old.target_id].visibility}
+    of_fresh = {fresh.visibility, ends[fresh.target_id].visibility}
+    return of_fresh <= of_old | {ORGANIZATION} and (readable is None or of_old <= readable)
+
+
 def _is_same(draft: RelationDraft, known: Relation, now: datetime) -> bool:
     if (draft.target_id, draft.visibility) != (known.target_id, known.visibility):
         return False
     if draft.valid_at is None and draft.invalid_at is None:
-        return _lasts(known, now)
+        return known.valid_at <= max(now, known.created_at) and known.invalid_at is None
     return (draft.valid_at, draft.invalid_at) == (known.valid_at, known.invalid_at)
 
 

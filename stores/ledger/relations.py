@@ -37,8 +37,6 @@ from stores.ledger.store import Store
 from stores.records import ORGANIZATION, JsonObject, Relation
 
 SUPERSEDES = "SUPERSEDES"
-STATED: JsonObject = {"from": "related_to"}
-"""The provenance of a relation that its source states in `related_to`."""
 STATES = '{"from":'
 """How the provenance of what is stated begins: who may read it follows from who may read its two ends."""
 

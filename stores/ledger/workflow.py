@@ -5,15 +5,17 @@ from collections.abc import Collection
 from sqlalchemy import BindParameter, bindparam, select
 
 from stores.ledger import schema
-from stores.ledger.encoding import to_micros
+from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.relations import present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
 from stores.ledger.writing import Writing
-from stores.records import Entity
+from stores.records import Entity, JsonObject
 
 ABOUT = "ABOUT"
 """The relationship of a note to what it is about."""
+BESIDE: JsonObject = {"from": "work"}
+"""The provenance of a relation by which an operation on tasks and epics ties what it stores to them."""
 
 _entities = schema.entities
 _relations = schema.relations
@@ -38,6 +40,7 @@ _notes = (
         _relations.c.organization_id == bindparam("organization"),
         _relations.c.target_id == bindparam("subject"),
         _relations.c.name == ABOUT,
+        _relations.c.provenance == dump_json(BESIDE),
         present(),
         _entities.c.type_key == "note",
     )
@@ -55,7 +58,10 @@ class NoteReads(Store):
     def notes_about(
         self, organization_id: str, subject_id: str, *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
-        """Return the notes about a record that, like what ties them to it, carry such a key; the latest first."""
+        """Return the notes that were written on a record, the latest first.
+
+        They and what ties them to it carry such a key.
+        """
         values = {"organization": organization_id, "subject": subject_id, "at": to_micros(self._clock())}
         rows = self._all(_readable_notes, values | {"visibility": sorted(visibility), "limit": limit})
         return [to_entity(row) for row in rows]

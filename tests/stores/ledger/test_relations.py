@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stores.errors import Conflict, NotFound, ValidationFailed
-from stores.ledger import STATED, Ledger, RelationDraft
+from stores.ledger import Ledger, RelationDraft
 from stores.records import ORGANIZATION, Relation
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft
 
@@ -16,6 +16,9 @@ LINK = RelationDraft(name="RELATED_TO", source_id="a", target_id="b", fact="a go
 @pytest.fixture(autouse=True)
 def _entities(ledger: Ledger) -> None:
     create(ledger, draft("a"), draft("b"), draft("c"))
+
+
+STATED = {"from": "related_to"}
 
 
 def add(ledger: Ledger, wanted: RelationDraft) -> Relation:

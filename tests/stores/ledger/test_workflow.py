@@ -1,4 +1,4 @@
-from stores.ledger import ABOUT, Ledger, RelationDraft
+from stores.ledger import ABOUT, BESIDE, Ledger, RelationDraft
 from stores.records import ORGANIZATION
 from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft
 
@@ -7,7 +7,7 @@ EVERYBODY = frozenset({ORGANIZATION})
 
 def say(ledger: Ledger, note: str, subject: str, *, name: str = ABOUT, visibility: str = ORGANIZATION) -> str:
     with ledger.transaction(ORG, ANN) as tx:
-        return tx.add_relation(RelationDraft(name, note, subject, visibility=visibility)).id
+        return tx.add_relation(RelationDraft(name, note, subject, visibility=visibility, provenance=BESIDE)).id
 
 
 def notes(ledger: Ledger, subject: str, visibility: frozenset[str] = EVERYBODY, limit: int = 50) -> list[str]:
@@ -42,6 +42,9 @@ def test_notes_about_a_record_are_read_newest_first_by_whoever_may(ledger: Ledge
     say(ledger, "hidden", "t", visibility="private:ann")
     say(ledger, "guide", "t")
     say(ledger, "n1", "u", name="RELATED_TO")
+    with ledger.transaction(ORG, ANN) as tx:
+        # Whoever may read a task may say something about it; only what was written on it is a note of it.
+        tx.add_relation(RelationDraft(ABOUT, "n2", "u", provenance={"from": "related_to"}))
     assert notes(ledger, "t") == ["n3", "n2", "n1"]
     assert notes(ledger, "t", limit=2) == ["n3", "n2"]
     assert notes(ledger, "t", EVERYBODY | {"private:ann"}) == ["hidden", "n3", "n2", "n1"]

@@ -1,0 +1,90 @@
+"""Facts across what some may read and others not: what is hidden neither shows nor changes what others see."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from stores.clock import utc_now
+from stores.errors import Forbidden, InvalidRequest
+from tests.people import Person, caught_up
+from tests.tools.test_containment import PRIVATE, made
+from tests.tools.test_relations import add, listed
+
+pytestmark = pytest.mark.anyio
+
+
+def ahead(seconds: int = 3600) -> str:
+    return (utc_now() + timedelta(seconds=seconds)).isoformat()
+
+
+async def names(person: Person, entity_id: str) -> set[str]:
+    return {each["target_name"] for each in await listed(person, entity_id, name="PART_OF")}
+
+
+async def sentences(person: Person, entity_id: str) -> set[str]:
+    listed_ones = {each["fact"] for each in await listed(person, entity_id, include_expired=True)}
+    timeline = await person.call("temporal", mode="timeline", entity_id=entity_id)
+    return listed_ones | {each["fact"] for each in timeline["edges"]}
+
+
+async def test_a_hidden_fact_neither_ends_a_public_one_nor_is_ended_by_it(owner: Person, member: Person) -> None:
+    task, shown = await made(owner, "T"), await made(owner, "Open", "epic")
+    hidden = await made(member, "Secret", "epic", **PRIVATE)
+    first = await add(owner, task, "PART_OF", shown)
+    second = await add(member, task, "PART_OF", hidden)
+    assert second["ended"] == []
+    assert await names(owner, task) == {"Open"}
+    assert await names(member, task) == {"Open", "Secret"}
+    other = await made(owner, "Other", "epic")
+    third = await add(owner, task, "PART_OF", other)
+    assert third["ended"] == [first["id"]]
+    assert await names(member, task) == {"Other", "Secret"}
+
+
+async def test_a_sentence_says_what_its_ends_are_called_and_not_what_they_were(owner: Person, member: Person) -> None:
+    shown = await made(owner, "Open", "note")
+    plan = await made(member, "SECRET plan", "note", **PRIVATE)
+    await add(member, plan, "ABOUT", shown)
+    await member.call("update_entity", entity_id=plan, name="Plan", metadata={"memory_scope": "organization"})
+    await caught_up(owner)
+    assert await sentences(owner, shown) == await sentences(owner, plan) == {"Plan is about Open"}
+
+
+async def test_a_supersession_that_begins_later_needs_the_right_to_retire_too(owner: Person, member: Person) -> None:
+    project = await made(owner, "P", "project", visibility="org")
+    task = await made(owner, "T", project_id=project)
+    note = await made(member, "N", "note", **PRIVATE)
+    await add(member, note, "SUPERSEDES", task, valid_at=ahead())
+    with pytest.raises(Forbidden):
+        await member.call("update_entity", entity_id=note, metadata={"memory_scope": "organization"})
+
+
+async def test_circles_are_found_among_facts_that_begin_later_and_not_among_those_that_are_over(owner: Person) -> None:
+    a, b = await made(owner, "A"), await made(owner, "B")
+    over: dict[str, Any] = {"valid_at": "30d", "invalid_at": "20d"}
+    await add(owner, a, "DEPENDS_ON", b, valid_at=ahead())
+    with pytest.raises(InvalidRequest, match=f"{a} -> {b} -> {a}|{b} -> {a} -> {b}"):
+        await add(owner, b, "DEPENDS_ON", a)
+    await add(owner, b, "DEPENDS_ON", a, **over)
+
+
+async def test_what_a_field_states_holds_whatever_was_announced_by_hand(owner: Person) -> None:
+    ending, beginning = await made(owner, "T"), await made(owner, "U")
+    epic = await made(owner, "E", "epic")
+    await add(owner, ending, "PART_OF", epic, invalid_at=ahead())
+    await add(owner, beginning, "PART_OF", epic, valid_at=ahead())
+    for task in (ending, beginning):
+        await owner.call("update_entity", entity_id=task, metadata={"epic_id": epic})
+        (fact,) = await listed(owner, task, name="PART_OF")
+        assert (fact["is_current"], fact["invalid_at"]) == (True, None)
+
+
+async def test_hours_beyond_measure_are_no_sample(owner: Person) -> None:
+    for hours in (10**400, 1e308, float(10**9)):
+        done = await made(owner, "Paint the boat", status="done", actual_hours=hours)
+        assert done
+    task = await made(owner, "Paint the boat")
+    await caught_up(owner)
+    advice = await owner.call("manage", action="estimate", entity_id=task)
+    assert advice["success"] is False
