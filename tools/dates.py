@@ -7,7 +7,10 @@ from stores.errors import ValidationFailed
 
 _RELATIVE = re.compile(r"([0-9]{1,6})\s*([hdwmy])", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
-FORMS = "an ISO 8601 date or time such as 2026-03-01 or 2026-03-01T12:00:00Z, or a relative value such as 7d, 2w or 12h"
+FORMS = (
+    "an ISO 8601 date or time such as 2026-03-01 or 2026-03-01T12:00:00Z, "
+    "or a relative value such as 12h, 7d, 2w, 3m (of 30 days) or 1y"
+)
 
 
 def moment(text: str, *, now: datetime, field: str) -> datetime:
@@ -21,7 +24,7 @@ def moment(text: str, *, now: datetime, field: str) -> datetime:
     try:
         if relative:
             return now - timedelta(days=int(relative[1]) * _DAYS[relative[2].lower()])
-        read = datetime.fromisoformat(text)
+        read = datetime.fromisoformat(text.upper())
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValidationFailed(

@@ -1,7 +1,7 @@
 """Advice on open tasks: their order, what to take up next, circles among them, and how long one may take."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -133,7 +133,7 @@ async def detect_cycles(app: App, call: Call, request: PlanRequest) -> Advice:
 
     def read() -> list[list[str]]:
         tasks = _tasks(app, call.caller, request.entity_id)
-        return circles({task.id: dependencies(task) for task in tasks})
+        return circles(_before(app, call.caller, tasks))
 
     found = await in_thread(read)
     message = f"{len(found)} circles of dependencies" if found else "No circle of dependencies"
@@ -206,15 +206,16 @@ def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:
 
 def _ranked(app: App, caller: Principal, entity_id: str) -> list[Ranked]:
     tasks = _tasks(app, caller, entity_id)
-    named = {each for task in tasks for each in dependencies(task)}
+    before = _before(app, caller, tasks)
+    named = {each for ids in before.values() for each in ids}
     first = {
         each.id
         for each in app.ledger.entities(caller.organization_id, named).values()
         if may_read(caller, each.visibility) and each.metadata.get("status") in OPEN
     }
-    waiting = Counter(each for task in tasks for each in dependencies(task))
+    waiting = Counter(each for ids in before.values() for each in ids)
     ranked = [
-        Ranked(task, tuple(each for each in dependencies(task) if each in first), waiting[task.id]) for task in tasks
+        Ranked(task, tuple(each for each in before[task.id] if each in first), waiting[task.id]) for task in tasks
     ]
     return sorted(ranked, key=_place)
 
@@ -226,10 +227,15 @@ def _place(each: Ranked) -> tuple[bool, int, str, int]:
     return (not each.is_ready, rank, due if isinstance(due, str) and due else "9999", -each.holds_up)
 
 
-def dependencies(task: Entity) -> tuple[str, ...]:
-    """The ids of what comes before a task."""
+def _before(app: App, caller: Principal, tasks: Sequence[Entity]) -> dict[str, tuple[str, ...]]:
+    """The ids of what comes before each task: by its own field, and by facts that the caller may read."""
+    facts = app.ledger.dependencies(caller.organization_id, [task.id for task in tasks], visibility=caller.visible)
+    return {task.id: tuple(dict.fromkeys([*_named(task), *facts.get(task.id, ())])) for task in tasks}
+
+
+def _named(task: Entity) -> list[str]:
     known = task.metadata.get("depends_on")
-    return tuple(dict.fromkeys(each for each in known if isinstance(each, str))) if isinstance(known, list) else ()
+    return [each for each in known if isinstance(each, str)] if isinstance(known, list) else []
 
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:

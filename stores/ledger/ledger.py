@@ -39,14 +39,14 @@ from stores.ledger.teams import Teams
 from stores.ledger.tickets import DeviceLogins, Tickets
 from stores.ledger.transaction import Transaction
 from stores.ledger.version import count_rights
-from stores.ledger.workflow import NoteReads
+from stores.ledger.workflow import WorkReads
 
 CommitListener = Callable[[str, int], None]
 
 _epoch = select(schema.meta.c.value).where(schema.meta.c.name == "epoch")
 
 
-class _Tasks(NoteReads, TallyReads, TaskHistoryReads):
+class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
     """What is known of work."""
 
 

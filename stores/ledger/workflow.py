@@ -1,11 +1,12 @@
 """Tasks, as the epics that they are in and the notes about them see them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from sqlalchemy import BindParameter, bindparam, select
 
 from stores.ledger import schema
 from stores.ledger.encoding import dump_json, to_micros
+from stores.ledger.engine import in_chunks
 from stores.ledger.relations import present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
@@ -14,6 +15,8 @@ from stores.records import Entity, JsonObject
 
 ABOUT = "ABOUT"
 """The relationship of a note to what it is about."""
+DEPENDS_ON = "DEPENDS_ON"
+"""The relationship of a task to what comes before it."""
 BESIDE: JsonObject = {"from": "work"}
 """The provenance of a relation by which an operation on tasks and epics ties what it stores to them."""
 
@@ -52,8 +55,28 @@ _readable_notes = _notes.where(_relations.c.visibility.in_(_visible), _entities.
 )
 
 
-class NoteReads(Store):
-    """Reads of notes."""
+_dependencies = select(_relations.c.source_id, _relations.c.target_id).where(
+    _relations.c.organization_id == bindparam("organization"),
+    _relations.c.source_id.in_(bindparam("ids", expanding=True)),
+    _relations.c.name == DEPENDS_ON,
+    _relations.c.visibility.in_(_visible),
+    present(),
+)
+
+
+class WorkReads(Store):
+    """Reads of what tasks wait for, and of the notes on them."""
+
+    def dependencies(
+        self, organization_id: str, task_ids: Iterable[str], *, visibility: frozenset[str]
+    ) -> dict[str, list[str]]:
+        """Return what each of some tasks depends on now, by facts with such a key; who may read it is not asked."""
+        found: dict[str, list[str]] = {}
+        values = {"organization": organization_id, "visibility": sorted(visibility), "at": to_micros(self._clock())}
+        for ids in in_chunks(task_ids):
+            for source_id, target_id in self._all(_dependencies, values | {"ids": ids}):
+                found.setdefault(source_id, []).append(target_id)
+        return found
 
     def notes_about(
         self, organization_id: str, subject_id: str, *, visibility: frozenset[str], limit: int

@@ -20,6 +20,7 @@ NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
         ("7d", NOW - timedelta(days=7)),
         ("2w", NOW - timedelta(days=14)),
         (" 12h ", NOW - timedelta(hours=12)),
+        ("2026-03-01t12:00:00z", datetime(2026, 3, 1, 12, tzinfo=UTC)),
     ],
 )
 def test_a_moment_is_read_as_utc(text: str, expected: datetime) -> None:

@@ -128,3 +128,13 @@ async def test_a_task_like_no_other_is_not_estimated(owner: Person) -> None:
     assert (advice["success"], advice["data"]) == (False, {"sample": []})
     with pytest.raises(NotFound, match=f"no task {project}"):
         await manage(owner, "estimate", project)
+
+
+async def test_a_dependency_that_was_recorded_by_hand_counts_like_one_of_the_field(owner: Person) -> None:
+    project = await project_of(owner)
+    first, second = await task_of(owner, project, title="first"), await task_of(owner, project, title="second")
+    fact = await owner.call("add_relation", source_id=first, name="DEPENDS_ON", target_id=second)
+    tasks = (await manage(owner, "prioritize", project))["data"]["tasks"]
+    assert [(task["name"], task["waits_for"]) for task in tasks] == [("second", []), ("first", [second])]
+    await owner.call("end_relation", relation_id=fact["id"])
+    assert names(await manage(owner, "prioritize", project)) == ["first", "second"]
