@@ -44,7 +44,7 @@ class Options:
 def run_bench(options: Options, say: Callable[[str], None]) -> int:
     """Measure, print the table, write the JSON. Returns the exit code; a missed figure is no failure of the run.
 
-    About ten minutes for 10,000 entities on two cores, most of them embedding. Nothing is left behind.
+    About a quarter of an hour on two cores, half of it embedding 10,000 texts. Nothing is left behind.
     """
     start = time.perf_counter()
     count = options.entities or (QUICK_ENTITIES if options.quick else ENTITIES)
