@@ -34,7 +34,8 @@ async def test_each_field_states_a_relation_and_says_so(owner: Person) -> None:
     parent = await made(owner, "parent", project_id=project)
     first = await made(owner, "first")
     task = await made(owner, "t", project_id=project, epic_id=epic, parent_task_id=parent, depends_on=[first, epic])
-    assert {(each.name, each.target_id, each.fact, each.provenance["from"]) for each in stated(owner, task)} == {
+    facts = (await owner.call("list_relations", entity_id=task, direction="outgoing"))["relations"]
+    assert {(each["name"], each["target_id"], each["fact"], each["provenance"]["from"]) for each in facts} == {
         ("BELONGS_TO", project, "t belongs to Sea", "metadata.project_id"),
         ("PART_OF", epic, "t is part of Tide", "metadata.epic_id"),
         ("CHILD_OF", parent, "t is a child of parent", "metadata.parent_task_id"),

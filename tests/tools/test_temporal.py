@@ -36,13 +36,14 @@ async def test_history_is_as_at_a_moment_under_the_names_of_then(owner: Person) 
     edge = (await owner.call("temporal", entity_id=old))["edges"][0]
     end(owner, edge["id"])
     assert (edge["source_id"], edge["target_id"], edge["is_current"]) == (new, old, True)
-    assert (edge["fact"], edge["expired_at"], edge["invalid_at"]) == ("new supersedes old", None, None)
+    assert (edge["fact"], edge["expired_at"], edge["invalid_at"]) == ("new supersedes ancient", None, None)
     now = await owner.call("temporal", entity_id=old)
     assert (said(now), now["mode"], now["entity_id"]) == ([], "history", old)
     assert now["message"] == "No facts that held of ancient."
     assert said(await owner.call("temporal", entity_id=old, as_of=before)) == []
     then = await owner.call("temporal", entity_id=old, as_of=while_so)
     assert said(then) == [("new", "SUPERSEDES", "old")]
+    assert then["edges"][0]["fact"] == "new supersedes old", "in the names of then"
     assert datetime.fromisoformat(then["as_of"]) == datetime.fromisoformat(while_so)
     assert not then["edges"][0]["is_current"]
     ended = await owner.call("temporal", include_expired=True)
