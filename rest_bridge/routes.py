@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from pydantic import ValidationError
-from pydantic_core import to_json
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.routing import Route as StarletteRoute
@@ -37,7 +36,7 @@ from stores.records import JsonObject
 from tools.app import App
 from tools.execute import execute
 from tools.operation import Call, Operation, Outcome, Redirect, Request, Route
-from tools.parsing import refusal, refuse_unstorable
+from tools.parsing import parse_json, refusal, refuse_unstorable
 from tools.threads import in_thread
 
 PATH_FIELD = re.compile(r"\{(\w+)\}")
@@ -214,8 +213,7 @@ class Endpoint:
         model = self.operation.request
         try:
             refuse_unstorable(data, "body")
-            # From bytes, because pydantic's strict mode takes dates and tuples only from JSON itself.
-            return model.model_validate_json(to_json(data), strict=True, extra="ignore")
+            return parse_json(model, data)
         except ValidationError as error:
             refused = refusal(error, model, "body")
         except ValidationFailed as error:

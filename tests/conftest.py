@@ -5,12 +5,17 @@ from pathlib import Path
 
 import pytest
 import structlog
+from hypothesis import settings as hypothesis_settings
 
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
 from tests.people import Person, person
 from tools.app import App, open_app
 from tools.logs import LogRing
 from tools.settings import Settings
+
+# The same examples in every run: a change fails for what it changed. `--hypothesis-profile default` searches on.
+hypothesis_settings.register_profile("same", derandomize=True)
+hypothesis_settings.load_profile("same")
 
 
 @pytest.fixture(autouse=True)

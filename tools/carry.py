@@ -48,14 +48,7 @@ def _carry_to_notes(tx: Transaction, caller: Principal, before: Entity, task: En
     """Let the notes of a task follow its place and who may read it."""
 
     def follow(note: Entity) -> Entity:
-        return replace(
-            note,
-            visibility=task.visibility,
-            memory_scope=task.memory_scope,
-            scope_key=task.scope_key,
-            project_id=task.project_id,
-            metadata={**note.metadata, "project_id": task.project_id},
-        )
+        return replace(_placed_like(task, note), metadata={**note.metadata, "project_id": task.project_id})
 
     if (before.visibility, before.project_id) == (task.visibility, task.project_id):
         return
@@ -86,14 +79,7 @@ def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
     """Let the chunks of a source follow its name, its place and who may read it."""
 
     def follow(chunk: Entity) -> Entity:
-        return replace(
-            chunk,
-            name=source.name,
-            visibility=source.visibility,
-            memory_scope=source.memory_scope,
-            scope_key=source.scope_key,
-            project_id=source.project_id,
-        )
+        return replace(_placed_like(source, chunk), name=source.name)
 
     kept = ("name", "visibility", "project_id")
     if all(getattr(before, name) == getattr(source, name) for name in kept):
@@ -102,3 +88,14 @@ def _carry_to_chunks(tx: Transaction, before: Entity, source: Entity) -> None:
         chunk = tx.entity(chunk_id)
         if chunk is not None:
             tx.follow_visibility(chunk, tx.update_entity(chunk_id, follow))
+
+
+def _placed_like(owner: Entity, entity: Entity) -> Entity:
+    """Return an entity in the place of what it belongs to, for the same readers."""
+    return replace(
+        entity,
+        visibility=owner.visibility,
+        memory_scope=owner.memory_scope,
+        scope_key=owner.scope_key,
+        project_id=owner.project_id,
+    )

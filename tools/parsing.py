@@ -2,10 +2,11 @@
 
 import difflib
 import math
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, to_json
 
 from stores.errors import EngrainError, ValidationFailed
 from tools.operation import Request
@@ -30,20 +31,52 @@ _EXPECTED = {
 }
 
 
-def parse(model: type[R], data: object, *, strict_names: bool, strict_types: bool = False, where: str = "body") -> R:
+def parse(model: type[R], data: object, *, strict_names: bool, where: str = "body") -> R:
     """Validate a request.
 
-    `strict_names` refuses unknown fields and names the nearest known one; otherwise they are ignored. `strict_types`
-    takes JSON's own types only, so that "5" is no integer.
+    `strict_names` refuses unknown fields and names the nearest known one; otherwise they are ignored.
 
     Raises:
         ValidationFailed: The first thing that is wrong, with `details.field` and `details.expected`.
     """
     refuse_unstorable(data, where)
     try:
-        return model.model_validate(data, extra="forbid" if strict_names else "ignore", strict=strict_types or None)
+        return model.model_validate(data, extra="forbid" if strict_names else "ignore")
     except ValidationError as error:
         raise refusal(error, model, where) from None
+
+
+def parse_json(model: type[R], data: dict[str, Any]) -> R:
+    """Validate the body of a request as JSON, where "5" is no integer and 5.0 is one, and ignore unknown fields.
+
+    Raises:
+        ValidationError: A field is missing or outside its bounds.
+    """
+    try:
+        # From bytes, because pydantic's strict mode takes dates and tuples only from JSON itself.
+        return model.model_validate_json(to_json(data), strict=True, extra="ignore")
+    except ValidationError as error:
+        if not _make_whole(data, error):
+            raise
+    return model.model_validate_json(to_json(data), strict=True, extra="ignore")
+
+
+def _make_whole(data: dict[str, Any], error: ValidationError) -> bool:
+    """Write 5.0 as 5 where it was refused as no integer: in JSON Schema it is one. Tell whether there was any."""
+    found = False
+    for each in error.errors(include_url=False, include_context=False):
+        value = each["input"]
+        if each["type"] == "int_type" and isinstance(value, float) and value.is_integer():
+            with suppress(KeyError, IndexError, TypeError):  # one of several types: its place names the type, too
+                _holder(data, each["loc"])[each["loc"][-1]] = int(value)
+                found = True
+    return found
+
+
+def _holder(data: Any, place: tuple[int | str, ...]) -> Any:
+    for part in place[:-1]:
+        data = data[part]
+    return data
 
 
 def refuse_unstorable(value: object, path: str) -> None:

@@ -1,7 +1,5 @@
 """Calls a server as whoever is logged in there, and keeps the login fresh."""
 
-import signal
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +9,7 @@ from cli.client.address import DEFAULT, server_address
 from cli.client.credentials import Credential, CredentialFile, Credentials
 from cli.client.failure import CommandFailed, ExitCode, NotLoggedIn, Refused, understanding, warn
 from cli.client.server import JsonObject, Server
+from cli.signals import put_off
 from tools.client_settings import ClientSettings, read_client_settings
 
 EARLY_S = 30
@@ -82,7 +81,7 @@ class Client:
                 return current
             if current is None or current.refresh_token is None:
                 raise self._ended(current)
-            with _uninterrupted():
+            with put_off():  # between the server's answer and the file, Ctrl-C would lose the only token that holds
                 return self._rotated(credentials, current, current.refresh_token)
 
     def _rotated(self, credentials: Credentials, current: Credential, refresh_token: str) -> Credential:
@@ -174,16 +173,3 @@ def checked_token(text: str, where: str) -> str:
 def is_over(credential: Credential) -> bool:
     """Tell whether an access token has ended, or is about to."""
     return credential.expires_at is not None and credential.expires_at <= time.time() + EARLY_S
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Put Ctrl-C off: between the server's answer and the file, it would lose the only token that holds."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

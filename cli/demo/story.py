@@ -20,6 +20,7 @@ from cli.demo.corpus import Corpus, folder_corpus, own_corpus
 from cli.demo.failure import DemoFailed
 from cli.demo.questions import AGENT_QUESTION, KNOWLEDGE, OFF_TOPIC, REPOSITORY, Question, questions_from
 from cli.demo.server import RunningServer, running_server
+from cli.signals import run_interruptible
 
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 1_000_000
@@ -86,7 +87,7 @@ def _play(temporary: Path, environ: Mapping[str, str], folder: Path | None) -> N
         )
         printing.line(f"Everything it stores is in {temporary}, and goes with it.")
         try:
-            asyncio.run(_visit(server, corpora, from_checkout))
+            run_interruptible(lambda: _visit(server, corpora, from_checkout))
         except BaseExceptionGroup as group:
             raise _first_failure(group) from None
     printing.title("The server is stopped and its folder removed.")

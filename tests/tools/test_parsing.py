@@ -1,12 +1,12 @@
 """Requests are validated once, and refused in one sentence."""
 
 import pytest
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from stores.errors import ValidationFailed
 from tools.explore import ExploreRequest
 from tools.operation import Request
-from tools.parsing import parse
+from tools.parsing import parse, parse_json
 from tools.search import SearchRequest
 
 
@@ -58,10 +58,23 @@ def test_a_type_that_there_is_not_is_named_by_its_place_and_the_types_that_there
         assert "more field" not in refused.value.message
 
 
-def test_strict_types_take_no_text_for_a_number() -> None:
-    with pytest.raises(ValidationFailed):
-        parse(Find, {"query": "a", "limit": "5"}, strict_names=False, strict_types=True)
+def test_in_json_text_is_no_number_and_a_whole_number_is_an_integer() -> None:
+    for wrong in ("5", 5.5, True, 1e300):
+        with pytest.raises(ValidationError):
+            parse_json(Find, {"query": "a", "limit": wrong})
+    assert parse_json(Find, {"query": "a", "limit": 5.0}).limit == 5
     assert parse(Find, {"query": "a", "limit": "5"}, strict_names=True).limit == 5
+
+
+def test_whole_numbers_are_found_wherever_they_stand() -> None:
+    class Nested(Request):
+        pages: list[Find]
+        several: list[int] | int | None = None
+
+    found = parse_json(Nested, {"pages": [{"query": "a", "limit": 2}, {"query": "b", "limit": 3.0}], "free": 1.0})
+    assert [page.limit for page in found.pages] == [2, 3]
+    with pytest.raises(ValidationError):
+        parse_json(Nested, {"pages": [], "several": "x"})
 
 
 def test_no_message_sends_the_reader_to_another_site() -> None:
