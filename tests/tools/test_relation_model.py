@@ -141,7 +141,8 @@ class Facts(RuleBasedStateMachine):
         for fact in self.facts:
             if (fact.name, fact.source, fact.target, fact.expired) != (name, source, target, None):
                 continue
-            if fact.lasts(self.now) if dates == (None, None) else (fact.valid, fact.invalid) == dates:
+            holds_openly = fact.valid <= max(self.now, fact.created) and fact.invalid is None
+            if holds_openly if dates == (None, None) else (fact.valid, fact.invalid) == dates:
                 return fact
         return None
 
