@@ -145,7 +145,7 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
     scope = update.pop("memory_scope", None)
     if entity.entity_type == "project":
         update = project_scope(caller, scope, update)
-    checked_workflow(entity.entity_type, update, current=entity.metadata)
+    update = checked_workflow(entity.entity_type, update, current=entity.metadata)
     changed = replace(entity, metadata={**entity.metadata, **update})
     project_id = project_named(update) if "project_id" in update else entity.project_id
     if entity.entity_type == "project":

@@ -127,8 +127,10 @@ def _check(field: Field, entity: Entity) -> None:
     if field.is_list and is_list and all(isinstance(each, str) and each for each in value):  # type: ignore[union-attr]
         return
     expected = f"a list of at most {DEPENDENCIES_LIMIT} ids" if field.is_list else "an id"
+    # How many, and not which: an id among those that were there before may be hidden from who adds one.
+    given = f"a list of {len(value)}" if isinstance(value, list) and not is_list else dumps(value)[:80]
     raise ValidationFailed(
-        f"{field.path} is {dumps(value)[:80]}, which is not {expected}.",
+        f"{field.path} is {given}, which is not {expected}.",
         remediation=f"Send {expected}, or null for none.",
         details={"field": f"body.{field.path}", "expected": f"{expected}, or null"},
     )

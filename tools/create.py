@@ -22,6 +22,7 @@ from tools.containment import stated_links
 from tools.cycles import WORK
 from tools.entities import entity_views
 from tools.entity_models import (
+    Assignees,
     BackgroundJobs,
     Content,
     EntityFields,
@@ -199,7 +200,7 @@ class AddRequest(Request):
     metadata: JsonObject | None = Field(None, description="Further structured data.")
     project: EntityId | None = Field(None, description="Id of the project that it belongs to.")
     priority: Literal["critical", "high", "medium", "low", "someday"] | None = Field(None, description="For tasks.")
-    assignees: Labels | None = Field(None, description="For tasks: who works on it.")
+    assignees: Assignees | None = Field(None, description="For tasks: who works on it.")
     due_date: Label | None = Field(None, description="For tasks: ISO 8601 date.")
     technologies: Labels | None = Field(None, description="For tasks, and as `tech_stack` for projects.")
     depends_on: RelatedTo | None = Field(None, description="For tasks: ids of tasks that come first.")

@@ -1,20 +1,23 @@
 """Moments as people and agents write them: ISO 8601 in any zone, or relative like `7d` and `2w`."""
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from stores.errors import ValidationFailed
 
 _RELATIVE = re.compile(r"([0-9]{1,6})\s*([hdwmy])", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+_DAY_OF_YEAR = re.compile(r"([0-9]{4})-?([0-9]{3})(?=$|T)")
+_MONTH_OR_YEAR = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
+_END_OF_DAY = re.compile(r"T24(?=(?::?00){0,2}(?:[.,]0+)?(?:Z|[+-][0-9:]+)?$)")
 FORMS = (
-    "an ISO 8601 date or time such as 2026-03-01 or 2026-03-01T12:00:00Z, "
+    "an ISO 8601 date or time such as 2026-03-01, 2026-03 or 2026-03-01T12:00:00Z, "
     "or a relative value such as 12h, 7d, 2w, 3m (of 30 days) or 1y"
 )
 
 
 def moment(text: str, *, now: datetime, field: str) -> datetime:
-    """Read a moment as aware UTC; a date alone is its midnight, a time without a zone is UTC.
+    """Read a moment as aware UTC; a date, month or year alone is its first instant, a time without a zone is UTC.
 
     Raises:
         ValidationFailed: It has neither form, or lies outside the years 1 to 9999.
@@ -24,12 +27,34 @@ def moment(text: str, *, now: datetime, field: str) -> datetime:
     try:
         if relative:
             return now - timedelta(days=int(relative[1]) * _DAYS[relative[2].lower()])
-        read = datetime.fromisoformat(text.upper())
+        read = _iso(text.upper())
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ValidationFailed(
             f"{field} is not a date: use {FORMS}.", details={"field": f"body.{field}", "expected": "date"}
         ) from None
+
+
+def _iso(text: str) -> datetime:
+    """Read what ISO 8601 allows, also where Python 3.11 does not: months, years, days of a year, the end of a day.
+
+    Raises:
+        ValueError: It is none of these.
+        OverflowError: It lies beyond the year 9999.
+    """
+    if alone := _MONTH_OR_YEAR.fullmatch(text):
+        return datetime(int(alone[1]), int(alone[2] or 1), 1, tzinfo=UTC)
+    if ordinal := _DAY_OF_YEAR.match(text):
+        text = _day_of_year(int(ordinal[1]), int(ordinal[2])).isoformat() + text[ordinal.end() :]
+    start_of_day, ends = _END_OF_DAY.subn("T00", text)
+    return datetime.fromisoformat(start_of_day) + timedelta(days=ends)
+
+
+def _day_of_year(year: int, number: int) -> date:
+    found = date(year, 1, 1) + timedelta(days=number - 1)
+    if found.year != year:
+        raise ValueError(number)
+    return found
 
 
 def optional_moment(text: str | None, *, now: datetime, field: str) -> datetime | None:

@@ -20,6 +20,8 @@ Content = Annotated[str, StringConstraints(max_length=CONTENT_LIMIT)]
 Description = Annotated[str, StringConstraints(max_length=CONTENT_LIMIT)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=LABEL_LIMIT)]
 Labels = Annotated[list[Label], Field(max_length=LABELS_LIMIT)]
+Assignee = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LABEL_LIMIT, pattern=r"\S")]
+Assignees = Annotated[list[Assignee], Field(max_length=LABELS_LIMIT)]
 Wanted = Annotated[str, StringConstraints(max_length=LABEL_LIMIT)]
 """A label to filter by, from the query of an address, where forms send what is left open as an empty text."""
 EntityId = Annotated[str, StringConstraints(min_length=1, max_length=500)]

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from stores.records import Entity, JsonObject, ProjectRole
 from tools.app import App
-from tools.entity_models import Content, Description, Labels, Name
+from tools.entity_models import Assignees, Content, Description, Labels, Name
 from tools.operation import WRITERS, Call, Operation, Request, Route, Run
 from tools.tasks import nothing_to_change
 from tools.work import (
@@ -39,7 +39,7 @@ class UpdateEpicRequest(OnEpic):
         None, description="New state; `completed` and `archived` are for maintainers of the project."
     )
     priority: Priority | None = Field(None, description="New priority.")
-    assignees: Labels | None = Field(None, description="Who answers for it from now on.")
+    assignees: Assignees | None = Field(None, description="Who answers for it from now on.")
     tags: Labels | None = Field(None, description="New labels.")
 
 

@@ -8,18 +8,19 @@ from pydantic import Field
 
 from auth.policy import may_read
 from stores.errors import Unavailable, ValidationFailed
-from stores.graph import Direction, NeighbourQuery, Reached, Walk
-from stores.ledger import EntityQuery
+from stores.graph import MOST_EDGES, Direction, NeighbourQuery, Reached, Walk
+from stores.ledger import SUPERSEDES, EntityQuery
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.entities import readable
 from tools.entity_models import CommaSeparated, EntityId, Label, split_list
 from tools.entity_types import EntityType
 from tools.operation import Call, Operation, Request, Result, Route, Tool
+from tools.relation_models import RelationName
 from tools.threads import in_thread
 
 WALK_LIMIT = 1000
-"""Entities that a walk reaches at most, before the filters; the answer says when it did."""
+"""Entities that a walk shows at most, and looks around of at most; the answer says when it did."""
 DEPENDS = frozenset({"DEPENDS_ON", "REQUIRES"})
 PRECEDES = frozenset({"BLOCKS"})
 """Relationships by which the target depends on the source."""
@@ -37,7 +38,7 @@ class ExploreRequest(Request):
     )
     types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(None, description="Only these types.")
     entity_id: EntityId | None = Field(None, description="Where related, traverse and dependencies start.")
-    relationship_types: Annotated[list[Label], Field(max_length=50)] | None = Field(
+    relationship_types: Annotated[list[RelationName], Field(max_length=50)] | None = Field(
         None, description="Only along these."
     )
     depth: int = Field(1, ge=1, le=3, description="Steps of traverse and dependencies.")
@@ -48,7 +49,9 @@ class ExploreRequest(Request):
         None, description="Only these projects."
     )
     epic: EntityId | None = Field(None, description="Only tasks of this epic (id).")
-    no_epic: bool = Field(False, description="Only tasks without an epic; nothing of another type.")
+    no_epic: bool = Field(
+        False, description="Only tasks without an epic, or whose epic is gone; nothing of another type."
+    )
     complexity: Label | None = Field(None, description="Only tasks of this complexity.")
     feature: Label | None = Field(None, description="Only tasks of this feature.")
     status: CommaSeparated | None = Field(None, description="Only these statuses, comma-separated.")
@@ -57,6 +60,13 @@ class ExploreRequest(Request):
     include_archived: bool = Field(False, description="Whether archived ones are shown.")
     limit: int = Field(50, ge=1, le=200, description="Most entities.")
     offset: int = Field(0, ge=0, le=1_000_000, description="Entities to skip.")
+
+
+class OtherRelation(Result):
+    """A further relation between two entities."""
+
+    relationship: str
+    direction: Direction
 
 
 class ExploredEntity(Result):
@@ -70,6 +80,11 @@ class ExploredEntity(Result):
     relationship: str | None = None
     direction: Direction | None = None
     distance: int | None = None
+    other_relations: list[OtherRelation] = Field(
+        default_factory=list,
+        description="In a walk: what else relates it to the record from which it was reached; `relationship` is what "
+        "has been true since last.",
+    )
     dependency: Dependency | None = Field(
         None,
         description="In dependencies: whether the start needs it, or it needs the start. In a cycle it has both rows.",
@@ -89,8 +104,8 @@ class Explored(Result):
     actual_total: int
     capped: bool = Field(
         False,
-        description=f"Whether the walk stopped at its bound of {WALK_LIMIT} records in each direction that it follows, "
-        "or left out edges of a hub: then there may be more than actual_total.",
+        description=f"Whether the walk stopped at a bound, {WALK_LIMIT} records that pass the filters or about "
+        f"{MOST_EDGES} relations in each direction that it follows: then there may be more than actual_total.",
     )
 
 
@@ -175,17 +190,36 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
     organization, visible = call.caller.organization_id, call.caller.visible
     ids = {step.id for walk in walks.values() for step in walk.entities}
     kept = app.ledger.matching_ids(organization, replace(_query(call, request), include_chunks=True), ids)
-    kept -= app.ledger.superseded(organization, kept, visibility=visible)
-    rows = [(step, side) for side, walk in walks.items() for step in walk.entities if step.id in kept]
+    retired = app.ledger.superseded(organization, kept, visibility=visible)
+    by_name = SUPERSEDES in (request.relationship_types or ())
+    rows: list[tuple[Reached, Dependency | None]] = []
+    capped = any(walk.capped for walk in walks.values())
+    for side, walk in walks.items():
+        found = [
+            step
+            for step in walk.entities
+            if step.id in kept
+            and (step.id not in retired or tells_of_supersession(step, by_name or step.distance == 1))
+        ]
+        capped = capped or len(found) > WALK_LIMIT
+        rows += [(step, side) for step in found[:WALK_LIMIT]]
     rows.sort(key=lambda row: row[0].distance)
     shown = _shown(app, call, rows[request.offset : request.offset + request.limit])
-    return _page(request, shown, len(rows), capped=any(walk.capped for walk in walks.values()))
+    return _page(request, shown, len(rows), capped=capped)
+
+
+def tells_of_supersession(step: Reached, is_asked_for: bool) -> bool:
+    """Tell whether a superseded record has a place in a walk: as what a supersession that is asked for is about."""
+    return is_asked_for and SUPERSEDES in {each.name for each in (step.path[-1], *step.others)}
 
 
 def _walks(app: App, call: Call, request: ExploreRequest, start: Entity) -> dict[Dependency | None, Walk]:
     """Walk along every wanted relation; of dependencies, what the start needs apart from what needs it."""
-    wanted = frozenset(name.upper() for name in request.relationship_types or ()) or None
-    query = NeighbourQuery(visibility=call.caller.visible, names=wanted, limit_per_id=WALK_LIMIT)
+    wanted = frozenset(request.relationship_types or ()) or None
+    depth = 1 if request.mode == "related" else request.depth
+    # What filters drop takes the place of nothing else: then more is reached, though not around more.
+    cap = MOST_EDGES if _narrows(request, depth) else WALK_LIMIT
+    query = NeighbourQuery(visibility=call.caller.visible, names=wanted, limit_per_id=cap)
     queries: dict[Dependency | None, NeighbourQuery] = {None: query}
     if request.mode == "dependencies":
         depends, precedes = (names if wanted is None else names & wanted for names in (DEPENDS, PRECEDES))
@@ -193,16 +227,26 @@ def _walks(app: App, call: Call, request: ExploreRequest, start: Entity) -> dict
             "needs": replace(query, names=depends, incoming_names=precedes),
             "needed_by": replace(query, names=precedes, incoming_names=depends),
         }
-    depth = 1 if request.mode == "related" else request.depth
     if depth == 1:
-        # One step: what the filters would drop need not take the place of others.
         types, projects = frozenset(request.types or ()) or None, frozenset(_projects(request)) or None
         queries = {side: replace(each, entity_types=types, project_ids=projects) for side, each in queries.items()}
     with app.indexer.indexes(call.caller.organization_id) as indexes:
         if indexes.graph is None:
             raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
         graph = indexes.graph
-        return {side: graph.walk(start.id, depth=depth, query=each, cap=WALK_LIMIT) for side, each in queries.items()}
+        return {
+            side: graph.walk(start.id, depth=depth, query=each, cap=cap, most_around=WALK_LIMIT)
+            for side, each in queries.items()
+        }
+
+
+def _narrows(request: ExploreRequest, depth: int) -> bool:
+    """Tell whether the ledger drops some of what a walk reaches; the graph itself knows types and projects."""
+    by_ledger = (
+        *(request.language, request.category, request.epic, request.no_epic, request.complexity, request.feature),
+        *(request.status, request.priority, request.tags),
+    )
+    return any(by_ledger) or (depth > 1 and bool(request.types or _projects(request)))
 
 
 def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:
@@ -213,6 +257,7 @@ def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None
                 "relationship": step.name,
                 "direction": step.direction,
                 "distance": step.distance,
+                "other_relations": other_relations(step),
                 "dependency": side,
             }
         )
@@ -221,12 +266,19 @@ def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None
     ]
 
 
+def other_relations(step: Reached) -> list[OtherRelation]:
+    """Show what else relates a record to the one from which a walk reached it."""
+    return [OtherRelation(relationship=each.name, direction=each.direction) for each in step.others]
+
+
 def explored_text(page: Explored) -> str:
     """Say a page in a text that an agent reads."""
     more = "; there may be more: the walk reached its bound" if page.capped else ""
     lines = [f"{page.total} of {page.actual_total} ({page.mode}){more}"]
     for entity in page.entities:
-        how = f" — {entity.relationship} {entity.direction}, distance {entity.distance}" if entity.relationship else ""
+        also = "".join(f" and {each.relationship} {each.direction}" for each in entity.other_relations)
+        way = f" — {entity.relationship} {entity.direction}{also}, distance {entity.distance}"
+        how = way if entity.relationship else ""
         how += f" ({entity.dependency.replace('_', ' ')})" if entity.dependency else ""
         status = f" ({entity.metadata['status']})" if entity.metadata.get("status") else ""
         lines.append(f"{entity.id} [{entity.type}]{status} {entity.name}{how}")

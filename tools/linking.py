@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from auth.policy import may_read, no_project, require_writable
+from auth.policy import may_reach, may_read, no_project, require_writable
 from auth.principal import Principal
 from stores.errors import EngrainError, InvalidRequest, NotFound
 from stores.ledger import SUPERSEDES, End, Recorded, RelationDraft, Transaction, between
@@ -106,7 +106,7 @@ def fact(source: str, name: str, target: str) -> str:
 
 
 def _check(caller: Principal, link: Link, target: Entity | None) -> None:
-    if target is None or not may_read(caller, target.visibility):
+    if target is None or not may_read(caller, target.visibility) or (link.types and not may_reach(caller, target)):
         raise _unknown(link)
     if link.types and target.entity_type not in link.types:
         raise _misplaced(link, target)

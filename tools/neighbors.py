@@ -1,6 +1,7 @@
 """expand_neighbors: the entities around several ids, with a little of their text."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from pydantic import Field
@@ -8,12 +9,14 @@ from pydantic import Field
 from auth.policy import may_read
 from stores.errors import NotFound, Unavailable
 from stores.graph import NeighbourQuery, Reached, Walk
-from stores.ledger import Standing
+from stores.ledger import SUPERSEDES, Standing
 from stores.records import Entity
 from tools.app import App
-from tools.entity_models import EntityId, Label
+from tools.entity_models import EntityId
 from tools.entity_types import EntityType
+from tools.explore import OtherRelation, other_relations, tells_of_supersession
 from tools.operation import Call, Operation, Request, Result, Tool
+from tools.relation_models import RelationName
 from tools.threads import in_thread
 
 SEEDS_LIMIT = 50
@@ -25,7 +28,7 @@ class ExpandRequest(Request):
     entity_ids: Annotated[list[EntityId], Field(min_length=1, max_length=SEEDS_LIMIT)] = Field(
         description="Ids to start from, as search returned them."
     )
-    relationship_types: Annotated[list[Label], Field(max_length=50)] | None = Field(
+    relationship_types: Annotated[list[RelationName], Field(max_length=50)] | None = Field(
         None, description="Only along these."
     )
     types: Annotated[list[EntityType], Field(max_length=50)] | None = Field(
@@ -48,6 +51,7 @@ class Neighbor(Result):
     relationship: str
     direction: str
     distance: int
+    other_relations: list[OtherRelation] = Field(default_factory=list)
 
 
 class Neighborhood(Result):
@@ -56,6 +60,7 @@ class Neighborhood(Result):
     entity_id: str
     name: str
     neighbors: list[Neighbor]
+    capped: bool = Field(False, description="Whether not everything around it was looked at.")
 
 
 class Expanded(Result):
@@ -82,7 +87,9 @@ def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
     reached = (step.id for walk in walks.values() for step in walk.entities)
     standings = app.ledger.standings(caller.organization_id, reached, visibility=caller.visible)
     results = [
-        _neighborhood(app, call, request, seeds[seed_id], _shown(call, request, walks[seed_id], standings))
+        _neighborhood(app, call, request, seeds[seed_id], _shown(call, request, walks[seed_id], standings)).model_copy(
+            update={"capped": walks[seed_id].capped}
+        )
         for seed_id in known
     ]
     return Expanded(results=results, total=sum(len(result.neighbors) for result in results))
@@ -91,10 +98,14 @@ def _expand(app: App, call: Call, request: ExpandRequest) -> Expanded:
 def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]) -> dict[str, Walk]:
     query = NeighbourQuery(
         visibility=call.caller.visible,
-        names=frozenset(name.upper() for name in request.relationship_types or ()) or None,
+        names=frozenset(request.relationship_types or ()) or None,
         include_incoming=request.include_incoming,
         limit_per_id=200,
     )
+    if request.depth == 1:
+        # One step: what the filters would drop need not take the place of others.
+        projects = None if request.project is None else frozenset({request.project})
+        query = replace(query, entity_types=frozenset(request.types or ()) or None, project_ids=projects)
     with app.indexer.indexes(call.caller.organization_id) as indexes:
         if indexes.graph is None:
             raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
@@ -103,11 +114,12 @@ def _walks(app: App, call: Call, request: ExpandRequest, seed_ids: Sequence[str]
 
 def _shown(call: Call, request: ExpandRequest, walk: Walk, standings: Mapping[str, Standing]) -> list[Reached]:
     """Keep what is there for the caller, in force and of a wanted type, and no more of it than can be shown."""
+    by_name = SUPERSEDES in (request.relationship_types or ())
     kept = [
         step
         for step in walk.entities
         if (standing := standings.get(step.id)) is not None
-        and not standing.superseded
+        and (not standing.superseded or tells_of_supersession(step, by_name))
         and may_read(call.caller, standing.visibility)
         and (not request.types or standing.entity_type in request.types)
     ]
@@ -132,6 +144,7 @@ def _neighborhood(app: App, call: Call, request: ExpandRequest, seed: Entity, st
                 relationship=step.name,
                 direction=step.direction,
                 distance=step.distance,
+                other_relations=other_relations(step),
             )
             for step, entity in kept[: request.limit]
         ],
@@ -148,7 +161,8 @@ def _text(expanded: Expanded) -> str:
     for result in expanded.results:
         lines.append(f"{result.entity_id} {result.name}: {len(result.neighbors)} neighbours")
         for hit in result.neighbors:
-            lines.append(f"- {hit.relationship} {hit.direction}: {hit.id} [{hit.type}] {hit.name}")
+            also = "".join(f" and {each.relationship} {each.direction}" for each in hit.other_relations)
+            lines.append(f"- {hit.relationship} {hit.direction}{also}: {hit.id} [{hit.type}] {hit.name}")
             if hit.content:
                 lines.append("  " + " ".join(hit.content.split()))
     return "\n".join(lines)

@@ -1,14 +1,16 @@
 """The wire shapes of relations, shared by the operations that take or return them."""
 
+import difflib
 from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from stores.ledger import NamedRelation
 from stores.records import JsonObject, Relation
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt
-from tools.entity_types import RelationshipType
+from tools.entity_types import RELATIONSHIP_TYPES, RelationshipType
 from tools.linking import fact_of
 from tools.operation import Request, Result
 
@@ -17,11 +19,17 @@ FACT_LIMIT = 2_000
 DATE_LIMIT = 100
 
 
-def _upper(value: object) -> object:
-    return value.upper() if isinstance(value, str) else value
+def _known(value: object) -> object:
+    """Read a relationship in any case; of one that there is not, name the nearest that there is."""
+    if not isinstance(value, str) or value.upper() in RELATIONSHIP_TYPES:
+        return value.upper() if isinstance(value, str) else value
+    near = difflib.get_close_matches(value.upper(), sorted(RELATIONSHIP_TYPES), n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(RELATIONSHIP_TYPES))}"
+    given = {"given": value[:80], "hint": hint, "expected": "a relationship type"}
+    raise PydanticCustomError("relationship_type", "{given} is no relationship type; {hint}", given)
 
 
-RelationName = Annotated[RelationshipType, BeforeValidator(_upper)]
+RelationName = Annotated[RelationshipType, BeforeValidator(_known)]
 Fact = Annotated[str, StringConstraints(min_length=1, max_length=FACT_LIMIT, pattern=r"\S")]
 Date = Annotated[str, StringConstraints(min_length=1, max_length=DATE_LIMIT)]
 Direction = Literal["outgoing", "incoming", "both"]

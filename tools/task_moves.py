@@ -8,7 +8,7 @@ from auth.principal import Principal
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
-from tools.entity_models import Content, Label
+from tools.entity_models import Assignee, Content
 from tools.operation import WRITERS, Call, Operation, Request, Run
 from tools.work import (
     MOST_HOURS,
@@ -41,7 +41,7 @@ def _joined(value: JsonValue, *added: str) -> list[Any]:
 class StartTaskRequest(OnTask):
     """A task to start."""
 
-    assignee: Label | None = Field(None, description="Who works on it; the caller when absent.")
+    assignee: Assignee | None = Field(None, description="Who works on it; the caller when absent.")
 
 
 async def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDone:
@@ -49,7 +49,8 @@ async def start_task(app: App, call: Call, request: StartTaskRequest) -> TaskDon
     assignee = request.assignee or _name_of(call.caller)
 
     def plan(task: Entity) -> JsonObject:
-        return {"metadata": {"status": "doing", "assignees": _joined(task.metadata.get("assignees"), assignee)}}
+        known = [each for each in _listed(task.metadata.get("assignees")) if isinstance(each, str) and each.strip()]
+        return {"metadata": {"status": "doing", "assignees": [*known, assignee]}}
 
     done = await carry_out(app, call, Deed("start_task", "task", request.task_id, request.expected_revision, plan))
     known = done.entity.metadata

@@ -8,7 +8,7 @@ from stores.errors import InvalidRequest
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.create import SYNC_TIMEOUT_S, store
-from tools.entity_models import Description, EntityFields, EntityId, Label, Labels, Name
+from tools.entity_models import Assignees, Description, EntityFields, EntityId, Label, Labels, Name
 from tools.operation import WRITERS, Call, Operation, Request, Route
 from tools.work import (
     IF_MATCH,
@@ -40,7 +40,7 @@ class CreateTaskRequest(Request):
     priority: Priority = Field("medium", description="How much it matters.")
     complexity: Complexity = Field("medium", description="How hard it is.")
     status: TaskStatus = Field("todo", description="The state in which it begins.")
-    assignees: Labels | None = Field(None, description="Who works on it.")
+    assignees: Assignees | None = Field(None, description="Who works on it.")
     epic_id: EntityId | None = Field(None, description="Id of the epic that it is part of.")
     parent_task_id: EntityId | None = Field(None, description="Id of the task that it is a part of.")
     feature: Label | None = Field(None, description="The feature that it is for.")
@@ -79,7 +79,7 @@ class UpdateTaskRequest(OnTask):
     status: TaskStatus | None = Field(None, description="New state. A task that is archived stays archived.")
     priority: Priority | None = Field(None, description="New priority.")
     complexity: Complexity | None = Field(None, description="New complexity.")
-    assignees: Labels | None = Field(None, description="Who works on it from now on.")
+    assignees: Assignees | None = Field(None, description="Who works on it from now on.")
     epic_id: EntityId | None = Field(None, description="Id of its new epic; null takes it out of its epic.")
     parent_task_id: EntityId | None = Field(None, description="Id of its new parent task; null for none.")
     feature: Label | None = Field(None, description="New feature; null for none.")

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.records import Entity, EntityDraft, JsonObject
+from stores.wording import comparable
 from tools.entity_types import COMPLEXITIES, PRIORITIES, PROJECT_VISIBILITIES, STATUSES
 
 STAMPS = {
@@ -34,29 +35,31 @@ def with_defaults(entity_type: str, metadata: JsonObject) -> JsonObject:
     if entity_type == "task":
         defaults["complexity"] = COMPLEXITIES[0]
     merged = {**defaults, **{key: value for key, value in metadata.items() if value is not None or key not in defaults}}
-    checked_workflow(entity_type, merged, current={})
-    return merged
+    return checked_workflow(entity_type, merged, current={})
 
 
-def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObject) -> None:
+def checked_workflow(entity_type: str, update: JsonObject, *, current: JsonObject) -> JsonObject:
     """Refuse workflow values that are no words of the interface, and a move out of a task's archive.
 
-    Null is no word: what has a workflow is always in one of its states, and filters rely on that.
+    Null is no word: what has a workflow is always in one of its states, and filters rely on that. Returns the change
+    with everybody among the assignees once.
 
     Raises:
-        ValidationFailed: Unknown status, priority, complexity or project visibility, or what cannot be an epic's id.
+        ValidationFailed: Unknown status, priority, complexity or project visibility, or what cannot be an epic's id or
+            a list of assignees.
         InvalidRequest: The task or epic is archived, which is final.
     """
     if entity_type not in STATUSES:
-        return
+        return update
     _one_of("status", update, STATUSES[entity_type])
     if entity_type in ("task", "epic"):
         _one_of("priority", update, PRIORITIES)
         _one_of("complexity", update, COMPLEXITIES)
         _leave_archived(update.get("status"), current.get("status"))
         _names_an_epic(update.get("epic_id"))
-    else:
-        _one_of("visibility", update, PROJECT_VISIBILITIES)
+        return update | {key: _people(value) for key, value in update.items() if key == "assignees"}
+    _one_of("visibility", update, PROJECT_VISIBILITIES)
+    return update
 
 
 def moved(subject: Entity | EntityDraft, update: JsonObject, now: datetime) -> JsonObject:
@@ -123,6 +126,26 @@ def _names_an_epic(value: JsonValue) -> None:
             remediation="Send the id of an epic as a text, or null for none.",
             details={"field": "body.metadata.epic_id", "expected": "id of an epic, or null"},
         )
+
+
+def _people(value: JsonValue) -> JsonValue:
+    """Leave everybody in a list once, in the spelling that came first; names that differ in case alone are one.
+
+    Raises:
+        ValidationFailed: It is no list, or holds what is nobody's name.
+    """
+    if value is None:
+        return None
+    names: dict[str, str] = {}
+    for name in value if isinstance(value, list) else [value]:
+        if not isinstance(value, list) or not isinstance(name, str) or not name.strip():
+            raise ValidationFailed(
+                f"metadata.assignees holds {dumps(name)[:80]}; it takes a list of names.",
+                remediation="Send a list with the name of each, or null for nobody.",
+                details={"field": "body.metadata.assignees", "expected": "list of names, or null"},
+            )
+        names.setdefault(comparable(name.strip()), name.strip())
+    return list(names.values())
 
 
 def _leave_archived(new: JsonValue, old: JsonValue) -> None:

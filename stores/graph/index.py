@@ -112,14 +112,25 @@ class GraphIndex:
         around = self._hop(ids, query)
         return [neighbour for found in around.values() for neighbour in found[: query.limit_per_id]]
 
-    def walk(self, entity_id: str, *, depth: int, query: NeighbourQuery, cap: int = WALK_CAP) -> Walk:
+    def walk(
+        self, entity_id: str, *, depth: int, query: NeighbourQuery, cap: int = WALK_CAP, most_around: int | None = None
+    ) -> Walk:
         """Visit what lies within one to three edges, nearest first, at most `cap` entities."""
-        return self.walks((entity_id,), depth=depth, query=query, cap=cap)[entity_id]
+        return self.walks((entity_id,), depth=depth, query=query, cap=cap, most_around=most_around)[entity_id]
 
     def walks(
-        self, entity_ids: Iterable[str], *, depth: int, query: NeighbourQuery, cap: int = WALK_CAP
+        self,
+        entity_ids: Iterable[str],
+        *,
+        depth: int,
+        query: NeighbourQuery,
+        cap: int = WALK_CAP,
+        most_around: int | None = None,
     ) -> dict[str, Walk]:
-        """Walk from each of several entities, by where it starts. What two walks pass is looked up once."""
+        """Walk from each of several entities, by where it starts. What two walks pass is looked up once.
+
+        The neighbours of about `most_around` entities are looked up for each walk (None: as many as the cap lets).
+        """
         if not 1 <= depth <= 3:
             raise ValueError("depth must be 1, 2 or 3")
         known: dict[str, Sequence[Neighbour]] = {}
@@ -129,7 +140,10 @@ class GraphIndex:
             shown = [neighbour for id_ in ids for neighbour in known[id_][: query.limit_per_id]]
             return shown, any(len(known[id_]) > query.limit_per_id for id_ in ids)
 
-        return {start: breadth_first(start, depth=depth, cap=cap, neighbours=around) for start in entity_ids}
+        return {
+            start: breadth_first(start, depth=depth, cap=cap, neighbours=around, most_around=most_around)
+            for start in entity_ids
+        }
 
     def _hop(self, ids: Iterable[str], query: NeighbourQuery) -> dict[str, list[Neighbour]]:
         """Follow the edges of each entity; where there are more than the limit, one too many is returned."""

@@ -21,6 +21,8 @@ class Reached:
     id: str
     distance: int
     path: tuple[Step, ...]
+    others: tuple[Step, ...] = ()
+    """What else links it to the entity from which the walk arrived, each name and direction once."""
 
     @property
     def name(self) -> str:
@@ -51,21 +53,25 @@ MOST_EDGES = 20_000
 """Edges that a walk looks at; those of the entities after that are left out."""
 
 
-def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop) -> Walk:
+def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop, most_around: int | None = None) -> Walk:
     """Visit everything within `depth` edges of the start, at most `cap` entities; each only on its first arrival.
 
-    The work is bounded, too: nobody's neighbours are looked up once the cap or `MOST_EDGES` is reached.
+    The work is bounded, too: nobody's neighbours are looked up once the cap or `MOST_EDGES` is reached, or once they
+    were of about `most_around` entities.
     """
     seen: dict[str, Reached] = {start: Reached(start, 0, ())}
     frontier = [start]
-    capped, edges = False, 0
+    capped, edges, around = False, 0, 0
     for _ in range(depth):
         arrivals: dict[str, Reached] = {}
         for place in range(0, len(frontier), AT_ONCE):
-            if len(seen) + len(arrivals) > cap or edges > MOST_EDGES:
+            is_enough = most_around is not None and around >= most_around
+            if is_enough or len(seen) + len(arrivals) > cap or edges > MOST_EDGES:
                 capped = True
                 break
-            found, cut = neighbours(frontier[place : place + AT_ONCE])
+            origins = frontier[place : place + AT_ONCE]
+            found, cut = neighbours(origins)
+            around += len(origins)
             edges += len(found)
             capped = capped or cut
             arrivals |= _arrivals(found, seen, arrivals)
@@ -79,10 +85,15 @@ def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop) -> Walk:
 
 
 def _arrivals(found: Iterable[Neighbour], seen: dict[str, Reached], known: dict[str, Reached]) -> dict[str, Reached]:
-    arrivals: dict[str, Reached] = {}
+    """Tell what is met for the first time; all edges of an origin are found together."""
+    links: dict[str, tuple[str, dict[Step, None]]] = {}
     for neighbour in found:
-        if neighbour.id not in seen and neighbour.id not in known and neighbour.id not in arrivals:
-            origin = seen[neighbour.origin_id]
-            step = Step(neighbour.name, neighbour.direction)
-            arrivals[neighbour.id] = Reached(neighbour.id, origin.distance + 1, (*origin.path, step))
+        if neighbour.id not in seen and neighbour.id not in known:
+            origin_id, steps = links.setdefault(neighbour.id, (neighbour.origin_id, {}))
+            if origin_id == neighbour.origin_id:
+                steps[Step(neighbour.name, neighbour.direction)] = None
+    arrivals: dict[str, Reached] = {}
+    for id_, (origin_id, (first, *others)) in links.items():
+        origin = seen[origin_id]
+        arrivals[id_] = Reached(id_, origin.distance + 1, (*origin.path, first), tuple(others))
     return arrivals

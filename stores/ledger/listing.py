@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from stores.errors import ValidationFailed
@@ -47,7 +47,7 @@ class EntityQuery:
     project_ids: tuple[str, ...] = ()
     epic: str | None = None
     no_epic: bool = False
-    """Tasks without an epic, and nothing else."""
+    """Tasks that name no epic or none that there is for the caller, and nothing else."""
     complexity: str | None = None
     feature: str | None = None
     search: str | None = None
@@ -168,17 +168,29 @@ def _conditions(columns: Columns, organization_id: str, query: EntityQuery) -> I
     ):
         if word is not None:
             yield column == key_of(word)
-    yield from _place_conditions(columns, query)
+    yield from _place_conditions(columns, organization_id, query)
     yield from _text_conditions(columns, organization_id, query)
 
 
-def _place_conditions(columns: Columns, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+def _epics(organization_id: str, query: EntityQuery, epic_id: str | None = None) -> Select[tuple[str]]:
+    """The epics that there are for the caller: a task whose field names another one is part of none."""
+    epics = _table.alias("epics")
+    there = select(epics.c.id).where(
+        epics.c.organization_id == organization_id,
+        epics.c.type_key == "epic",
+        epics.c.visibility.in_(sorted(query.visibility)),
+    )
+    return there if epic_id is None else there.where(epics.c.id == epic_id)
+
+
+def _place_conditions(columns: Columns, organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     if query.project_ids:
         yield columns.project_id.in_(sorted(set(query.project_ids)))
     if query.epic is not None:
-        yield columns.epic_id == query.epic
+        yield and_(columns.epic_id == query.epic, _epics(organization_id, query, query.epic).exists())
     if query.no_epic:
-        yield and_(columns.type_key == "task", columns.epic_id.is_(None))
+        without = or_(columns.epic_id.is_(None), columns.epic_id.not_in(_epics(organization_id, query)))
+        yield and_(columns.type_key == "task", without)
     if not query.include_archived and "archived" not in _keys(query.statuses):
         yield columns.status_key != "archived"
     if not query.include_chunks and "document" not in _keys(query.types):

@@ -1,10 +1,12 @@
 """Exploring: dependencies of both sides, cycles, hubs, pages whose counts add up."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from stores.errors import ValidationFailed
 from stores.graph import NeighbourQuery
 from stores.ledger import RelationDraft
 from stores.records import ORGANIZATION
@@ -91,6 +93,128 @@ async def test_a_walk_past_a_hub_is_bounded_and_says_so(owner: Person, monkeypat
         assert (beside["actual_total"], beside["capped"]) == ((20, True) if mode == "traverse" else (0, False))
     listed = await owner.call("explore", limit=200)
     assert (listed["actual_total"], listed["capped"]) == (43, False)
+
+
+@pytest.mark.parametrize(("mode", "depth"), [("related", 1), ("traverse", 1), ("traverse", 3)])
+async def test_what_filters_drop_takes_no_place_in_a_walk(
+    owner: Person, monkeypatch: pytest.MonkeyPatch, mode: str, depth: int
+) -> None:
+    monkeypatch.setattr(explore, "WALK_LIMIT", 20)
+    (hub,) = await made(owner, "hub")
+    leaves = await made(owner, *(f"leaf {number}" for number in range(40)), tags=["common"])
+    rare: dict[str, dict[str, Any]] = {
+        "tagged": {"tags": ["rare"]},
+        "sorted": {"category": "rare"},
+        "written": {"languages": ["rare"]},
+        "doing": {"entity_type": "task", "metadata": {"status": "doing", "feature": "rare", "priority": "low"}},
+    }
+    for name, fields in rare.items():
+        leaves += await made(owner, name, **fields)
+    now = owner.app.clock()
+    with owner.app.ledger.transaction(owner.organization_id, owner.user_id) as tx:
+        for days, leaf in enumerate(leaves):
+            tx.add_relation(RelationDraft("ABOUT", leaf, hub, valid_at=now - timedelta(days=days)))
+    await caught_up(owner)
+    filters: list[tuple[dict[str, Any], str]] = [
+        ({"tags": "rare"}, "tagged"),
+        ({"category": "rare"}, "sorted"),
+        ({"language": "rare"}, "written"),
+        ({"status": "doing"}, "doing"),
+        ({"feature": "rare"}, "doing"),
+        ({"priority": "low"}, "doing"),
+        ({"types": ["task"]}, "doing"),
+        ({"no_epic": True}, "doing"),
+    ]
+    for given, name in filters:
+        page = await owner.call("explore", mode=mode, depth=depth, entity_id=hub, **given)
+        assert [each["name"] for each in page["entities"]] == [name], given
+        assert page["capped"] is (depth > 1), "what is around the last leaves was not looked at"
+    full = await owner.call("explore", mode=mode, depth=depth, entity_id=hub, tags="common", limit=5)
+    assert (full["total"], full["actual_total"], full["capped"]) == (5, 20, True)
+
+
+def pairs(row: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(each["relationship"], each["direction"]) for each in row["other_relations"]}
+
+
+async def test_every_relation_of_a_pair_shows_in_its_one_row(owner: Person, member: Person) -> None:
+    a, b, c = await made(owner, *"abc")
+    now = owner.app.clock()
+    await link(owner, (a, "DEPENDS_ON", b), valid_at=now - timedelta(days=1))
+    await link(owner, (a, "RELATED_TO", b), (b, "RELATED_TO", a), (b, "ABOUT", c), valid_at=now - timedelta(days=2))
+    await link(owner, (a, "RELATED_TO", b), (c, "TOUCHES", a), valid_at=now - timedelta(days=3))
+    await link(owner, (a, "OWNS", b), visibility=f"private:{owner.user_id}", valid_at=now - timedelta(days=4))
+    others = {("RELATED_TO", "outgoing"), ("RELATED_TO", "incoming")}
+    for who, more in ((member, set[tuple[str, str]]()), (owner, {("OWNS", "outgoing")})):
+        page = await who.call("explore", mode="related", entity_id=a)
+        row, other = page["entities"]
+        assert (row["id"], row["relationship"], row["direction"]) == (b, "DEPENDS_ON", "outgoing")
+        assert pairs(row) == others | more
+        assert len(row["other_relations"]) == len(others | more)
+        assert (other["id"], other["other_relations"], page["actual_total"]) == (c, [], 2)
+        (around,) = (await who.call("expand_neighbors", entity_ids=[a]))["results"]
+        assert [pairs(each) for each in around["neighbors"]] == [others | more, set()]
+    assert "DEPENDS_ON outgoing and RELATED_TO" in explored_text(Explored.model_validate(page))
+    only = await owner.call("explore", mode="related", entity_id=a, relationship_types=["related_to", "OWNS"])
+    (row,) = only["entities"]
+    assert pairs(row) | {(row["relationship"], row["direction"])} == others | {("OWNS", "outgoing")}
+    needs = await owner.call("explore", mode="dependencies", entity_id=a)
+    assert [pairs(row) for row in needs["entities"]] == [set()], "they are no dependencies"
+    listed = await owner.call("explore")
+    assert [row["other_relations"] for row in listed["entities"]] == [[], [], []]
+
+
+async def test_a_superseded_record_shows_beside_what_supersedes_it_and_where_that_is_asked_for(owner: Person) -> None:
+    first, second, third, beside = await made(owner, "first", "second", "third", "beside")
+    await link(owner, (third, "SUPERSEDES", second), (second, "SUPERSEDES", first))
+    await link(owner, *((beside, "ABOUT", each) for each in (first, second, third)))
+
+    async def shown(start: str, **fields: Any) -> set[tuple[str, int]]:
+        page = await owner.call("explore", **{"mode": "related", "entity_id": start, **fields})
+        assert page["actual_total"] == len(page["entities"])
+        return {(each["name"], each["distance"]) for each in page["entities"]}
+
+    assert await shown(third) == {("second", 1), ("beside", 1)}
+    assert await shown(second) == {("first", 1), ("third", 1), ("beside", 1)}
+    assert await shown(first) == {("second", 1), ("beside", 1)}
+    assert await shown(beside) == {("third", 1)}
+    far: dict[str, Any] = {"mode": "traverse", "depth": 3}
+    assert await shown(third, **far) == {("second", 1), ("beside", 1)}
+    assert await shown(third, **far, relationship_types=["supersedes"]) == {("second", 1), ("first", 2)}
+    assert await shown(beside, **far, relationship_types=["ABOUT", "SUPERSEDES"]) == {("third", 1)}
+
+    async def expanded(start: str, **fields: Any) -> set[str]:
+        (around,) = (await owner.call("expand_neighbors", entity_ids=[start], **fields))["results"]
+        return {each["name"] for each in around["neighbors"]}
+
+    assert await expanded(third) == {"beside"}
+    assert await expanded(third, relationship_types=["SUPERSEDES"], depth=2) == {"second", "first"}
+
+
+async def test_an_unknown_relationship_is_refused_with_the_nearest(owner: Person) -> None:
+    (start,) = await made(owner, "a")
+    questions: dict[str, dict[str, Any]] = {
+        "explore": {"mode": "related", "entity_id": start},
+        "expand_neighbors": {"entity_ids": [start]},
+    }
+    for operation, fields in questions.items():
+        for unknown, said in (("depend_on", "did you mean DEPENDS_ON?"), ("{zz}", "known are ABOUT, APPLIES_TO, ")):
+            with pytest.raises(ValidationFailed, match=re.escape(f"{unknown} is no relationship type; {said}")) as no:
+                await owner.call(operation, **fields, relationship_types=["ABOUT", unknown])
+            assert no.value.details == {"field": "body.relationship_types.1", "expected": "a relationship type"}
+
+
+async def test_expanding_finds_a_rare_type_beside_many_others(owner: Person) -> None:
+    (hub,) = await made(owner, "hub")
+    leaves = await made(owner, *(f"leaf {number}" for number in range(110)))
+    leaves += await made(owner, *(f"leaf {number}" for number in range(110)))
+    (rare,) = await made(owner, "rare", entity_type="topic")
+    await link(owner, (hub, "ABOUT", rare), valid_at=owner.app.clock() - timedelta(days=1))
+    await link(owner, *((hub, "ABOUT", leaf) for leaf in leaves))
+    (around,) = (await owner.call("expand_neighbors", entity_ids=[hub]))["results"]
+    assert (len(around["neighbors"]), around["capped"]) == (8, True)
+    (around,) = (await owner.call("expand_neighbors", entity_ids=[hub], types=["topic"]))["results"]
+    assert ([each["id"] for each in around["neighbors"]], around["capped"]) == ([rare], False)
 
 
 async def test_only_a_page_of_a_walk_is_read_whole(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,6 +110,7 @@ async def test_neighbours_come_with_relationship_direction_and_text(owner: Perso
             "relationship": "DEPENDS_ON",
             "direction": "incoming",
             "distance": 1,
+            "other_relations": [],
         }
     ]
     assert (await owner.call("expand_neighbors", entity_ids=[a], include_incoming=False))["total"] == 0

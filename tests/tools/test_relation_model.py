@@ -328,9 +328,17 @@ class Facts(RuleBasedStateMachine):
             around = [fact for fact in self.facts if entity_id in (fact.source, fact.target)]
             current = [fact for fact in around if fact.is_current(self.now)]
             self.compare_lists(entity_id, around, current)
-            others = {fact.target if fact.source == entity_id else fact.source for fact in current}
+            ways: dict[str, set[tuple[str, str]]] = {}
+            for fact in current:
+                outgoing = fact.source == entity_id
+                other = fact.target if outgoing else fact.source
+                ways.setdefault(other, set()).add((fact.name, "outgoing" if outgoing else "incoming"))
             walked = self.call("explore", mode="related", entity_id=entity_id, limit=200)
-            assert {each["id"] for each in walked["entities"]} == others - retired
+            assert {each["id"]: relations(each) for each in walked["entities"]} == {
+                other: links
+                for other, links in ways.items()
+                if other not in retired or "SUPERSEDES" in {name for name, _ in links}
+            }
             needed = [fact for fact in current if fact.name == "DEPENDS_ON"]
             needs = {(fact.target, "outgoing") for fact in needed if fact.source == entity_id}
             needs |= {(fact.source, "incoming") for fact in needed if fact.target == entity_id}
@@ -356,6 +364,14 @@ class Facts(RuleBasedStateMachine):
         if getattr(self, "things", None):
             self.compare()
             assert self.world.app.indexer.check(self.owner.organization_id) == []
+
+
+def relations(shown: dict[str, Any]) -> set[tuple[str, str]]:
+    """Everything by which a walk's row is related, each once."""
+    found = [shown, *shown["other_relations"]]
+    ways = {(each["relationship"], each["direction"]) for each in found}
+    assert len(ways) == len(found)
+    return ways
 
 
 def row(view: dict[str, Any]) -> tuple[Any, ...]:

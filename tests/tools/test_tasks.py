@@ -51,6 +51,31 @@ async def test_a_task_has_the_fields_that_it_was_given(owner: Person) -> None:
     assert {"epic_id", "parent_task_id"}.isdisjoint(task["metadata"]), "nothing is stored for what was not given"
 
 
+async def test_everybody_is_assigned_once_and_nobody_is_a_blank(owner: Person) -> None:
+    project = await project_of(owner)
+    task = await task_of(owner, project, assignees=[" Ada ", "Bob", "ada", "Bob"])
+    assert (await read(owner, task))["metadata"]["assignees"] == ["Ada", "Bob"]
+    epic = (await owner.call("create_entity", name="E", entity_type="epic"))["id"]
+    changes: dict[str, Any] = {"update_task": {"task_id": task}, "update_epic": {"epic_id": epic}}
+    for operation, subject in changes.items():
+        await owner.call(operation, **subject, assignees=["Cy", "Cy", "Bob"])
+        for wrong in (["Cy", " "], [""]):
+            with pytest.raises(ValidationFailed) as refused:
+                await owner.call(operation, **subject, assignees=wrong)
+            assert str(refused.value.details["field"]).startswith("body.assignees")
+    assert (await read(owner, epic))["metadata"]["assignees"] == ["Cy", "Bob"]
+    with pytest.raises(ValidationFailed):
+        await owner.call("start_task", task_id=task, assignee="\u00a0")
+    started = await owner.call("start_task", task_id=task, assignee="CY")
+    assert started["data"]["assignees"] == ["Cy", "Bob"]
+    for odd in ("Ada", ["Ada", 7], [None], ["\t"], {"name": "Ada"}):
+        with pytest.raises(ValidationFailed) as refused:
+            await owner.call("update_entity", entity_id=task, metadata={"assignees": odd})
+        assert refused.value.details["field"] == "body.metadata.assignees"
+    await owner.call("update_entity", entity_id=task, metadata={"assignees": ["Dee", "dee "]})
+    assert (await read(owner, task))["metadata"]["assignees"] == ["Dee"]
+
+
 async def test_a_task_needs_a_live_project_in_sight(owner: Person, member: Person, stranger: Person) -> None:
     hidden = await project_of(owner, visibility="private")
     for person, project in ((owner, "project_0"), (member, hidden), (stranger, hidden)):

@@ -25,13 +25,14 @@ def tasks(ledger: Ledger) -> Ledger:
     create(
         ledger,
         draft("a", entity_type="task", tags=("Urgent", "x"), languages=("Python",), project_id="p1", category="Backend",
-              metadata={"status": "todo", "priority": "high", "epic_id": "epic-1", "feature": "Search"}),
+              metadata={"status": "todo", "priority": "high", "epic_id": "g", "feature": "Search"}),
         draft("b", entity_type="Task", tags=("y",), languages=("rust", "python"), project_id="p2",
               metadata={"status": "DOING", "priority": "low", "complexity": "Simple"}),
         draft("c", entity_type="task", metadata={"status": "archived"}),
         draft("d", entity_type="pattern", category="backend", metadata={"status": 3, "priority": ["high"]}),
         draft("e", entity_type="task", visibility="private:bob"),
         draft("f", entity_type="document", source_id="s1"),
+        draft("g", entity_type="Epic", metadata={"status": "archived"}),
     )  # fmt: skip
     return ledger
 
@@ -53,8 +54,8 @@ def spelt(value: object) -> str:
         ({"types": ("pattern", "task")}, "abd"),
         ({"types": ("Document",)}, "f"),
         ({"include_chunks": True}, "abdf"),
-        ({"include_archived": True}, "abcd"),
-        ({"statuses": ("Archived",)}, "c"),
+        ({"include_archived": True}, "abcdg"),
+        ({"statuses": ("Archived",)}, "cg"),
         ({"statuses": ("todo", "doing")}, "ab"),
         ({"priorities": ("HIGH",)}, "a"),
         ({"tags": ("urgent", "Y")}, "ab"),
@@ -64,7 +65,9 @@ def spelt(value: object) -> str:
         ({"category": "BACKEND"}, "ad"),
         ({"project_ids": ("p1", "p3")}, "a"),
         ({"project_ids": ("P1",)}, ""),
-        ({"epic": "epic-1"}, "a"),
+        ({"epic": "g"}, "a"),
+        ({"epic": "g", "visibility": frozenset({"private:bob"})}, ""),
+        ({"epic": "d"}, ""),
         ({"no_epic": True}, "b"),
         ({"no_epic": True, "types": ("pattern", "Task")}, "b"),
         ({"complexity": "simple"}, "b"),
@@ -131,6 +134,18 @@ def explained(ledger: Ledger, read: Callable[[], object]) -> list[str]:
         ]
 
 
+def test_a_task_of_an_epic_that_is_hidden_or_gone_is_one_without(tasks: Ledger) -> None:
+    create(tasks, draft("h", entity_type="epic", visibility="private:ann"))
+    create(tasks, draft("i", entity_type="task", metadata={"epic_id": "h"}))
+    every = EVERYTHING.visibility | {"private:ann"}
+    assert (ids(tasks, epic="h"), ids(tasks, no_epic=True)) == ([], ["b", "i"])
+    assert (ids(tasks, epic="h", visibility=every), ids(tasks, no_epic=True, visibility=every)) == (["i"], ["b"])
+    with tasks.transaction(ORG, ANN) as tx:
+        tx.delete_entity("h")
+        tx.delete_entity("g")
+    assert (ids(tasks, epic="g"), ids(tasks, no_epic=True, visibility=every)) == ([], ["a", "b", "i"])
+
+
 def test_another_organization_sees_nothing(tasks: Ledger) -> None:
     assert tasks.list_entities(OTHER, EVERYTHING) == ([], 0)
 
@@ -141,7 +156,7 @@ def test_a_list_follows_updates_of_what_it_filters_by(tasks: Ledger) -> None:
     assert ids(tasks, tags=("z",)) == ["a"]
     assert ids(tasks, tags=("urgent",)) == []
     assert ids(tasks, statuses=("done",)) == ["a"]
-    assert ids(tasks, epic="epic-1") == []
+    assert ids(tasks, epic="g") == []
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,84 @@
+"""Epics that somebody may not see: work on tasks tells them apart from what does not exist nowhere."""
+
+import json
+from typing import Any
+
+import pytest
+
+from stores.errors import EngrainError
+from tests.people import Person
+from tests.tools.test_containment import PRIVATE, made
+from tests.tools.test_relations import add
+from tests.tools.test_tasks import give_role
+from tools.containment import DEPENDENCIES_LIMIT
+
+pytestmark = pytest.mark.anyio
+
+MISSING = "epic_000000000000"
+
+
+async def project_for(owner: Person, member: Person) -> str:
+    project = await made(owner, "P", "project", visibility="org")
+    await give_role(owner, project, member, "project_contributor")
+    return project
+
+
+async def epic_hidden_by(how: str, owner: Person) -> str:
+    if how == "its scope":
+        return await made(owner, "Secret", "epic", **PRIVATE)
+    closed = await made(owner, "Closed", "project", visibility="private")
+    scope = {"memory_scope": "organization"} if how == "its project alone" else {}
+    return await made(owner, "Secret", "epic", project_id=closed, **scope)
+
+
+async def answer(person: Person, operation: str, fields: dict[str, Any]) -> str:
+    """What an operation says, or all of its refusal."""
+    try:
+        return json.dumps(await person.call(operation, **fields))
+    except EngrainError as error:
+        return json.dumps([error.code, error.message, error.remediation, error.details])
+
+
+@pytest.mark.parametrize("how", ["its scope", "its project", "its project alone"])
+async def test_naming_a_hidden_epic_is_answered_like_naming_none(owner: Person, member: Person, how: str) -> None:
+    project, epic = await project_for(owner, member), await epic_hidden_by(how, owner)
+    task = await made(owner, "T", project_id=project)
+    new = {"title": "New", "project_id": project}
+    for operation, fields, key in (
+        ("create_task", new, "epic_id"),
+        ("create_task", new, "parent_task_id"),
+        ("update_task", {"task_id": task}, "epic_id"),
+        ("update_task", {"task_id": task}, "parent_task_id"),
+        ("start_task", {}, "task_id"),
+        ("start_epic", {}, "epic_id"),
+        ("manage", {"action": "suggest"}, "entity_id"),
+    ):
+        hidden, missing = [await answer(member, operation, {**fields, key: each}) for each in (epic, MISSING)]
+        assert json.loads(missing)[0] == "not_found", (operation, key)
+        assert hidden.replace(epic, MISSING) == missing, (operation, key)
+    for key in ("depends_on", "add_depends_on"):
+        operation, fields = ("create_task", new) if key == "depends_on" else ("update_task", {"task_id": task})
+        hidden, missing = [await answer(member, operation, {**fields, key: [each]}) for each in (epic, MISSING)]
+        assert json.loads(missing)[0] == "not_found"
+        assert hidden.replace(epic, MISSING) == missing
+
+
+@pytest.mark.parametrize("how", ["its scope", "its project"])
+async def test_a_refusal_names_no_hidden_epic_that_the_task_has(owner: Person, member: Person, how: str) -> None:
+    project, epic = await project_for(owner, member), await epic_hidden_by(how, owner)
+    other, shown = await made(owner, "O", project_id=project), await made(owner, "E", "epic", project_id=project)
+    task = await made(owner, "T", project_id=project, epic_id=epic, depends_on=[epic])
+    await owner.call("update_entity", entity_id=epic, metadata={"depends_on": [other]})
+    by_hand = await made(owner, "H", project_id=project)
+    await add(owner, by_hand, "PART_OF", epic)
+    ids = [f"{number}" for number in range(DEPENDENCIES_LIMIT)]
+    for operation, fields in (
+        ("update_task", {"task_id": task, "add_depends_on": ids}),
+        ("update_task", {"task_id": other, "add_depends_on": [task]}),
+        ("add_relation", {"source_id": other, "name": "DEPENDS_ON", "target_id": task}),
+        ("add_relation", {"source_id": task, "name": "PART_OF", "target_id": shown}),
+        ("add_relation", {"source_id": by_hand, "name": "PART_OF", "target_id": shown, "valid_at": "7d"}),
+        ("update_task", {"task_id": task, "epic_id": shown, "status": "archived"}),
+        ("start_task", {"task_id": task}),
+    ):
+        assert epic not in await answer(member, operation, fields), (operation, fields)
