@@ -28,7 +28,12 @@ _FINDS_ROWS_BY_KEY: Mapping[Engine, bool] = {
 }
 _HOP_HINTS: Mapping[Engine, str] = {
     "ladybug": "",  # its own plan is twice as fast as the hinted one
-    "kuzu": "HINT (a JOIN r) JOIN b",  # its own plan reads every entity: 20 times slower
+    "kuzu": "HINT (e0 JOIN r1) JOIN e1",  # its own plan reads every entity: 20 times slower
+}
+
+_FOLLOWS_PATHS: Mapping[Engine, bool] = {
+    "ladybug": True,
+    "kuzu": False,  # reads every entity for a path of two edges, and takes no hint against it
 }
 
 
@@ -64,7 +69,9 @@ class Session:
 
     def __init__(self, module: ModuleType, database: Any, engine: Engine) -> None:
         self.hop_hint = _HOP_HINTS[engine]
-        """How to follow the edges `r` of an entity `a` to entities `b`, where the planner needs to be told."""
+        """How to follow the edges `r1` of an entity `e0` to entities `e1`, where the planner needs to be told."""
+        self.follows_paths = _FOLLOWS_PATHS[engine]
+        """Whether a path of several edges costs about what it passes."""
         self.finds_rows_by_key = _FINDS_ROWS_BY_KEY[engine]
         """Whether MATCH finds the entity that a row of a list names by its key."""
         self._connection = module.Connection(database, num_threads=1)

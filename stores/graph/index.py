@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from stores.graph import gate
 from stores.graph.applying import write
 from stores.graph.engine import MIB, Engine, Session
 from stores.graph.files import building_path, database_path, remove_strangers, replace_graph
-from stores.graph.neighbours import Neighbour, NeighbourQuery, hop
+from stores.graph.neighbours import Neighbour, NeighbourQuery, hop, ring
 from stores.graph.schema import (
     CONTENTS,
     COUNT_DANGLING,
@@ -140,10 +141,11 @@ class GraphIndex:
             shown = [neighbour for id_ in ids for neighbour in known[id_][: query.limit_per_id]]
             return shown, any(len(known[id_]) > query.limit_per_id for id_ in ids)
 
-        return {
-            start: breadth_first(start, depth=depth, cap=cap, neighbours=around, most_around=most_around)
-            for start in entity_ids
-        }
+        def walked(start: str) -> Walk:
+            found = partial(self._ring, start, query)
+            return breadth_first(start, depth=depth, cap=cap, neighbours=around, ring=found, most_around=most_around)
+
+        return {start: walked(start) for start in entity_ids}
 
     def _hop(self, ids: Iterable[str], query: NeighbourQuery) -> dict[str, list[Neighbour]]:
         """Follow the edges of each entity; where there are more than the limit, one too many is returned."""
@@ -153,6 +155,12 @@ class GraphIndex:
         now = self._clock()
         with self._reading() as session:
             return {origin_id: hop(session, origin_id, query, now) for origin_id in origins}
+
+    def _ring(self, start_id: str, query: NeighbourQuery, distance: int) -> list[Neighbour] | None:
+        """Follow the edges of all that lies so many steps from an entity, if the engine can do so at once."""
+        now = self._clock()
+        with self._reading() as session:
+            return ring(session, start_id, distance, query, now) if session.follows_paths else None
 
     def apply(self, batch: IndexBatch) -> None:
         """Make the batch visible to reads and advance the position, in one commit.

@@ -1,20 +1,19 @@
 """One hop from an entity: the question, the answer, and the statement that gets it."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from stores.graph.engine import Session, Value
 from stores.graph.schema import OPEN_ENDED, known_end, known_time, stored_time
 
 Direction = Literal["outgoing", "incoming"]
 _Ways = Direction | Literal["both"]
-_ARROWS: Mapping[_Ways, str] = {
-    "outgoing": "-[r:Relation]->",
-    "incoming": "<-[r:Relation]-",
-    "both": "-[r:Relation]-",
-}
+_ARROWS: Mapping[_Ways, tuple[str, str]] = {"outgoing": ("-", "->"), "incoming": ("<-", "-"), "both": ("-", "-")}
+RING_LIMIT = 8_192
+"""Paths that are read at once; where there are more, entities are asked one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +61,7 @@ class NeighbourQuery:
         return replace(self, names=self.incoming_names, incoming_names=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     """An entity one edge away from an origin."""
 
     origin_id: str
@@ -88,9 +86,39 @@ def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) 
         for direction in query.ways:
             asked = query.towards(direction)
             found += _along(session, asked, direction, _values(asked, now) | {"id": origin_id})
-    found.sort(key=lambda neighbour: neighbour.relation_id)
-    found.sort(key=lambda neighbour: neighbour.valid_at, reverse=True)
-    return found[: query.limit_per_id + 1]
+    return _sorted(found)[: query.limit_per_id + 1]
+
+
+def ring(
+    session: Session, start_id: str, distance: int, query: NeighbourQuery, now: datetime
+) -> list[Neighbour] | None:
+    """Follow the edges of all that lies so many steps from an entity, in one statement; those of an origin as `hop`.
+
+    Several times faster than one statement for each of them. The origins are what a path of that length leads to,
+    the start and what is nearer among them. None where the question is not the same at each step, where some origin
+    may have more edges than the limit, and where there are more than `RING_LIMIT` paths.
+    """
+    if query.incoming_names is not None or query.entity_types is not None or query.project_ids is not None:
+        return None
+    ways: _Ways = "both" if len(query.ways) > 1 else query.ways[0]
+    rows = session.rows(_ring_statement(query, ways, distance), **_values(query, now), id=start_id)
+    if len(rows) > RING_LIMIT:
+        return None
+    found: dict[tuple[str, str, str], Neighbour] = {}
+    for origin_id, neighbour_id, relation_id, *rest, source_id in rows:
+        direction: Direction = "outgoing" if source_id == origin_id else "incoming"
+        edge = (neighbour_id, relation_id, *rest)
+        # Several paths lead to an origin, and an edge from an entity to itself leads there twice.
+        found.setdefault((origin_id, relation_id, neighbour_id), _neighbour(origin_id, direction, edge))
+    most = Counter(origin_id for origin_id, *_ in found).most_common(1)
+    if most and most[0][1] > query.limit_per_id:
+        return None
+    return _sorted(found.values())
+
+
+def _sorted(found: Iterable[Neighbour]) -> list[Neighbour]:
+    by_id = sorted(found, key=lambda neighbour: neighbour.relation_id)
+    return sorted(by_id, key=lambda neighbour: neighbour.valid_at, reverse=True)
 
 
 def _around(session: Session, query: NeighbourQuery, values: Mapping[str, Value]) -> list[Neighbour]:
@@ -116,7 +144,7 @@ def _both(values: Mapping[str, Value], rows: Iterable[Sequence[Any]]) -> list[Ne
         outgoing = source_id == values["id"] and edge[1] not in loops
         if edge[0] == values["id"]:
             loops.add(edge[1])
-        found.append(_neighbour(values, "outgoing" if outgoing else "incoming", edge))
+        found.append(_neighbour(str(values["id"]), "outgoing" if outgoing else "incoming", edge))
     return found
 
 
@@ -124,35 +152,57 @@ def _along(
     session: Session, query: NeighbourQuery, direction: Direction, values: Mapping[str, Value]
 ) -> list[Neighbour]:
     rows = session.rows(_statement(query, direction, session.hop_hint), **values)
-    return [_neighbour(values, direction, edge) for *edge, _ in rows]
+    return [_neighbour(str(values["id"]), direction, edge) for *edge, _ in rows]
 
 
 def _statement(query: NeighbourQuery, ways: _Ways, hint: str) -> str:
-    if query.as_of is None:
-        # What was closed is closed, and what was true when it was recorded has begun, whatever the clock says.
-        begun = "(r.valid_at <= $moment OR r.valid_at <= r.created_at)"
-        edge = ["r.expired_at = $never", "r.invalid_at > $moment", begun]
-    else:
-        edge = ["r.valid_at <= $moment", "r.invalid_at > $moment"]
-    edge.append("r.visibility IN $visibility")
-    if query.names is not None:
-        edge.append("r.name IN $names")
-    # Tested beside a column of the edge, or the planner scans all entities for the neighbour first (30 times slower).
-    neighbour = f"(r.id = '' OR ({' AND '.join(_neighbour_tests(query))}))"
     return (
-        f"MATCH (a:Entity {{id: $id}}){_ARROWS[ways]}(b:Entity) "
-        f"WHERE a.visibility IN $visibility AND {' AND '.join(edge)} AND {neighbour} {hint} "
-        f"RETURN b.id, r.id, r.name, r.valid_at, r.invalid_at, r.source_id "
+        f"MATCH (e0:Entity {{id: $id}}){_arrow(ways, 1)}(e1:Entity) "
+        f"WHERE e0.visibility IN $visibility AND {_tests(query, 1)} {hint} "
+        f"RETURN e1.id, r1.id, r1.name, r1.valid_at, r1.invalid_at, r1.source_id "
         f"LIMIT {_rounded(query.limit_per_id + 1)}"
     )
 
 
-def _neighbour_tests(query: NeighbourQuery) -> list[str]:
-    tests = ["b.visibility IN $visibility"]
+def _ring_statement(query: NeighbourQuery, ways: _Ways, distance: int) -> str:
+    steps = range(1, distance + 2)
+    pattern = "".join(f"{_arrow(ways, step)}(e{step}:Entity)" for step in steps)
+    last = distance + 1
+    return (
+        f"MATCH (e0:Entity {{id: $id}}){pattern} "
+        f"WHERE e0.visibility IN $visibility AND {' AND '.join(_tests(query, step) for step in steps)} "
+        f"RETURN e{distance}.id, e{last}.id, r{last}.id, r{last}.name, r{last}.valid_at, r{last}.invalid_at, "
+        f"r{last}.source_id LIMIT {RING_LIMIT + 1}"
+    )
+
+
+def _arrow(ways: _Ways, step: int) -> str:
+    left, right = _ARROWS[ways]
+    return f"{left}[r{step}:Relation]{right}"
+
+
+def _tests(query: NeighbourQuery, step: int) -> str:
+    """What the edge of a step and the entity at its end must be."""
+    edge, entity = f"r{step}", f"e{step}"
+    if query.as_of is None:
+        # What was closed is closed, and what was true when it was recorded has begun, whatever the clock says.
+        begun = f"({edge}.valid_at <= $moment OR {edge}.valid_at <= {edge}.created_at)"
+        tests = [f"{edge}.expired_at = $never", f"{edge}.invalid_at > $moment", begun]
+    else:
+        tests = [f"{edge}.valid_at <= $moment", f"{edge}.invalid_at > $moment"]
+    tests.append(f"{edge}.visibility IN $visibility")
+    if query.names is not None:
+        tests.append(f"{edge}.name IN $names")
+    # Tested beside a column of the edge, or the planner scans all entities for the neighbour first (30 times slower).
+    return f"{' AND '.join(tests)} AND ({edge}.id = '' OR ({' AND '.join(_entity_tests(query, entity))}))"
+
+
+def _entity_tests(query: NeighbourQuery, entity: str) -> list[str]:
+    tests = [f"{entity}.visibility IN $visibility"]
     if query.entity_types is not None:
-        tests.append("b.entity_type IN $entity_types")
+        tests.append(f"{entity}.entity_type IN $entity_types")
     if query.project_ids is not None:
-        tests.append("b.project_id IN $project_ids")
+        tests.append(f"{entity}.project_id IN $project_ids")
     return tests
 
 
@@ -174,7 +224,6 @@ def _rounded(limit: int) -> int:
     return 1 << (limit - 1).bit_length()
 
 
-def _neighbour(values: Mapping[str, Value], direction: Direction, edge: Sequence[Any]) -> Neighbour:
+def _neighbour(origin_id: str, direction: Direction, edge: Sequence[Any]) -> Neighbour:
     neighbour_id, relation_id, name, valid_at, invalid_at = edge
-    origin_id = str(values["id"])
     return Neighbour(origin_id, neighbour_id, relation_id, name, direction, known_time(valid_at), known_end(invalid_at))

@@ -1,21 +1,21 @@
 """A bounded breadth-first walk."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
 
 from stores.graph.neighbours import Direction, Neighbour
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One edge of a path, seen from where the walk came."""
 
     name: str
     direction: Direction
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(NamedTuple):
     """An entity and how the walk first arrived at it."""
 
     id: str
@@ -47,13 +47,18 @@ class Walk:
 Hop = Callable[[Sequence[str]], tuple[list[Neighbour], bool]]
 """The neighbours of some entities, and whether some were left out."""
 
+Ring = Callable[[int], Sequence[Neighbour] | None]
+"""All edges of what lies so many steps from the start; None where entities are to be asked for theirs."""
+
 AT_ONCE = 16
 """Entities whose neighbours are looked up before asking whether there is room for more."""
 MOST_EDGES = 20_000
 """Edges that a walk looks at; those of the entities after that are left out."""
 
 
-def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop, most_around: int | None = None) -> Walk:
+def breadth_first(
+    start: str, *, depth: int, cap: int, neighbours: Hop, ring: Ring = lambda _: None, most_around: int | None = None
+) -> Walk:
     """Visit everything within `depth` edges of the start, at most `cap` entities; each only on its first arrival.
 
     The work is bounded, too: nobody's neighbours are looked up once the cap or `MOST_EDGES` is reached, or once they
@@ -62,9 +67,16 @@ def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop, most_aro
     seen: dict[str, Reached] = {start: Reached(start, 0, ())}
     frontier = [start]
     capped, edges, around = False, 0, 0
-    for _ in range(depth):
+    for distance in range(depth):
         arrivals: dict[str, Reached] = {}
-        for place in range(0, len(frontier), AT_ONCE):
+        is_near = most_around is None or around + len(frontier) <= most_around
+        if distance and is_near and len(seen) <= cap and (found := ring(distance)) is not None:
+            arrivals = _arrivals(_from(frontier, found), seen, {})
+            pages: Iterable[int] = ()
+            around, edges = around + len(frontier), edges + len(found)
+        else:
+            pages = range(0, len(frontier), AT_ONCE)
+        for place in pages:
             is_enough = most_around is not None and around >= most_around
             if is_enough or len(seen) + len(arrivals) > cap or edges > MOST_EDGES:
                 capped = True
@@ -82,6 +94,15 @@ def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop, most_aro
         if not frontier:
             break
     return Walk(tuple(seen.values())[1:], capped)
+
+
+def _from(origins: Sequence[str], found: Iterable[Neighbour]) -> Iterator[Neighbour]:
+    """Leave out the edges of other origins, and order the rest as if each origin had been asked in its turn."""
+    of: dict[str, list[Neighbour]] = {origin: [] for origin in origins}
+    for neighbour in found:
+        if neighbour.origin_id in of:
+            of[neighbour.origin_id].append(neighbour)
+    return chain.from_iterable(of.values())
 
 
 def _arrivals(found: Iterable[Neighbour], seen: dict[str, Reached], known: dict[str, Reached]) -> dict[str, Reached]:

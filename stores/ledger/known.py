@@ -13,6 +13,20 @@ MOST_RECORDS = 50_000
 """Records of one organization; above that all of them are read again."""
 
 
+class Facets(NamedTuple):
+    """What filters compare, words in lower case; "" or None where a record has none."""
+
+    type: str
+    status: str
+    priority: str
+    category: str
+    complexity: str
+    feature: str
+    epic_id: str | None
+    project_id: str | None
+    source_id: str | None
+
+
 class Standing(NamedTuple):
     """Whether a record is there, who may read it, and whether another one, visible to the caller, retired it."""
 
@@ -22,6 +36,7 @@ class Standing(NamedTuple):
     updated_us: int
     """Microseconds since 1970: a ranking compares hundreds of these, and shows none."""
     created_us: int
+    facets: Facets
     superseded: bool = False
     """What depends on the caller: never known beforehand."""
 
@@ -30,6 +45,8 @@ class Standing(NamedTuple):
 class _Known:
     position: Position
     rows: dict[str, Standing] = field(default_factory=dict)
+    facets: dict[Facets, Facets] = field(default_factory=dict)
+    """Each once: most records share theirs with many."""
 
 
 class KnownRows:
@@ -77,4 +94,6 @@ class KnownRows:
                 return
             if len(known.rows) + len(rows) > MOST_RECORDS:
                 known.rows.clear()
-            known.rows.update(rows)
+                known.facets.clear()
+            once = known.facets.setdefault
+            known.rows.update((each, row._replace(facets=once(row.facets, row.facets))) for each, row in rows.items())

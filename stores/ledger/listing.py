@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
-from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from stores.errors import ValidationFailed
 from stores.ledger import schema
-from stores.ledger.encoding import check_text, dump_json, key_of
-from stores.ledger.listed import as_json, listed
+from stores.ledger.encoding import check_text, key_of
+from stores.ledger.listed import as_json
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
 from stores.records import Entity
@@ -65,8 +64,6 @@ class EntityQuery:
 FEW = 1_500
 """As many matches are read and sorted sooner than their like is met on the way along an index of the order."""
 
-Columns = ReadOnlyColumnCollection[str, ColumnElement[Any]]
-
 
 class Listing(Store):
     """Lists of current entities."""
@@ -76,7 +73,7 @@ class Listing(Store):
 
         Ties are broken by id, so that pages never overlap.
         """
-        matching = and_(*_conditions(_table.c, organization_id, query))
+        matching = and_(*_conditions(organization_id, query))
         with self._database.read() as connection:
             if query.search:
                 return _page_first(connection, query, matching)
@@ -87,39 +84,18 @@ class Listing(Store):
                 return _page(connection, query, matching), total
             return _sorted_page(connection, query, matching), total
 
-    def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
-        """Return those of the entities that a query lists, whatever its page. It must not look for text.
-
-        The work is in proportion to the ids.
-        """
-        ids = sorted(set(entity_ids))
-        if not ids:
-            return set()
-        dialect = self._database.writer.dialect.name
-        # By its key, and then filtered: beside the filters, SQLite would read every record by one of their indexes. It
-        # would, too, if such an index held all of these columns: none holds the revision.
-        named = (
-            select(*(_table.c[name] for name in _FILTERED))
-            .where(_table.c.organization_id == organization_id, _table.c.id.in_(listed(dialect, "ids")))
-            .cte("named")
-            .prefix_with("MATERIALIZED")
-        )
-        kept = select(as_json(dialect, [named.c.id])).where(*_conditions(named.c, organization_id, query))
-        found = self._first(kept, {"ids": dump_json(list[Any](ids))})
-        return {row[0] for row in json.loads((found and found[0]) or "[]")}
-
 
 def _count(connection: Connection, matching: ColumnElement[bool]) -> int:
     return connection.execute(select(func.count()).select_from(_table).where(matching)).scalar_one()
 
 
-def _order(query: EntityQuery, columns: Columns) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
-    key, tie = columns[_SORT_COLUMNS[query.sort_by].name], columns["id"]
+def _order(query: EntityQuery) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
+    key, tie = _SORT_COLUMNS[query.sort_by], _table.c.id
     return (key, tie) if query.sort_order == "asc" else (key.desc(), tie.desc())
 
 
 def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[Entity]:
-    page = select(*entity_columns(_table)).where(matching).order_by(*_order(query, _table.c))
+    page = select(*entity_columns(_table)).where(matching).order_by(*_order(query))
     return [to_entity(row) for row in connection.execute(page.limit(query.limit).offset(query.offset))]
 
 
@@ -144,15 +120,9 @@ def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElem
     return found, _count(connection, matching)
 
 
-_FILTERED = (
-    "id", "type_key", "status_key", "priority_key", "category_key", "complexity_key", "feature_key",
-    "epic_id", "project_id", "source_id", "visibility", "revision",
-)  # fmt: skip
-
-
-def _conditions(columns: Columns, organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
-    if "organization_id" in columns:
-        yield columns.organization_id == organization_id
+def _conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+    columns = _table.c
+    yield columns.organization_id == organization_id
     yield columns.visibility.in_(sorted(query.visibility))
     for column, words in (
         (columns.type_key, query.types),
@@ -168,8 +138,8 @@ def _conditions(columns: Columns, organization_id: str, query: EntityQuery) -> I
     ):
         if word is not None:
             yield column == key_of(word)
-    yield from _place_conditions(columns, organization_id, query)
-    yield from _text_conditions(columns, organization_id, query)
+    yield from _place_conditions(organization_id, query)
+    yield from _text_conditions(organization_id, query)
 
 
 def _epics(organization_id: str, query: EntityQuery, epic_id: str | None = None) -> Select[tuple[str]]:
@@ -183,7 +153,8 @@ def _epics(organization_id: str, query: EntityQuery, epic_id: str | None = None)
     return there if epic_id is None else there.where(epics.c.id == epic_id)
 
 
-def _place_conditions(columns: Columns, organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+def _place_conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+    columns = _table.c
     if query.project_ids:
         yield columns.project_id.in_(sorted(set(query.project_ids)))
     if query.epic is not None:
@@ -197,24 +168,24 @@ def _place_conditions(columns: Columns, organization_id: str, query: EntityQuery
         yield columns.source_id.is_(None)
 
 
-def _text_conditions(columns: Columns, organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
+def _text_conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     for kind, words in (("tag", query.tags), ("language", query.languages)):
         if words:
-            yield _has_label(columns, organization_id, kind, words)
+            yield _has_label(organization_id, kind, words)
     if query.search:
         check_text((query.search,))
         if len(query.search) > SEARCH_LENGTH:
             raise ValidationFailed(f"The text to look for has more than {SEARCH_LENGTH} characters.")
-        yield columns.search_text.contains(comparable(query.search), autoescape=True)
+        yield _table.c.search_text.contains(comparable(query.search), autoescape=True)
 
 
-def _has_label(columns: Columns, organization_id: str, kind: str, words: Iterable[str]) -> ColumnElement[bool]:
+def _has_label(organization_id: str, kind: str, words: Iterable[str]) -> ColumnElement[bool]:
     labelled = select(_labels.c.entity_id).where(
         _labels.c.organization_id == organization_id,
         _labels.c.kind == kind,
         _labels.c.label.in_(_keys(words)),
     )
-    return columns.id.in_(labelled)
+    return _table.c.id.in_(labelled)
 
 
 def _keys(words: Iterable[str]) -> list[str]:

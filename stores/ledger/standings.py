@@ -1,7 +1,7 @@
 """Standings: what a ranking must know of many records at once, read without their text."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -10,26 +10,32 @@ from sqlalchemy import Select, bindparam, exists, select
 
 from stores.errors import NotFound
 from stores.ledger import schema
-from stores.ledger.encoding import dump_json, to_micros
+from stores.ledger.encoding import dump_json, key_of, to_micros
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
-from stores.ledger.known import KnownRows, Standing
+from stores.ledger.known import Facets, KnownRows, Standing
 from stores.ledger.listed import as_json, listed
+from stores.ledger.listing import EntityQuery
 from stores.ledger.relations import holds, present
 from stores.records import Change, Position
 
 MOST_CHANGES = 500
 """Changes that are followed one by one; after more, all is read again."""
 
+_OWN = ("id", "entity_type", "visibility", "updated_at", "created_at")
+_FACETS = (
+    "type_key", "status_key", "priority_key", "category_key", "complexity_key", "feature_key",
+    "epic_id", "project_id", "source_id",
+)  # fmt: skip
 _table = schema.entities
+_labels = schema.entity_labels
 _relations = schema.relations
 
 
 @cache
 def _standings(dialect: str) -> Select[Any]:
     """Return the query."""
-    columns = (_table.c.id, _table.c.entity_type, _table.c.visibility, _table.c.updated_at, _table.c.created_at)
-    return select(as_json(dialect, columns)).where(
+    return select(as_json(dialect, [_table.c[name] for name in (*_OWN, *_FACETS)])).where(
         _table.c.organization_id == bindparam("organization"), _table.c.id.in_(listed(dialect, "ids"))
     )
 
@@ -52,6 +58,46 @@ def _retired(dialect: str, *, now: bool) -> Select[Any]:
             _table.c.visibility.in_(listed(dialect, "visibility")),
         ),
     )
+
+
+@cache
+def _labelled(dialect: str) -> Select[Any]:
+    """Return the query for those of some records that have one of some labels."""
+    return select(_labels.c.entity_id).where(
+        _labels.c.organization_id == bindparam("organization"),
+        _labels.c.entity_id.in_(listed(dialect, "ids")),
+        _labels.c.kind == bindparam("kind"),
+        _labels.c.label.in_(listed(dialect, "labels")),
+    )
+
+
+def _test_of(query: EntityQuery) -> Callable[[Facets], bool]:
+    """Return what a record's facets must pass; whether an epic is there for the caller is asked apart."""
+    types, statuses, priorities = (
+        {key_of(word) for word in words} for words in (query.types, query.statuses, query.priorities)
+    )
+    words = {
+        name: key_of(word)
+        for name, word in (("category", query.category), ("complexity", query.complexity), ("feature", query.feature))
+        if word is not None
+    }
+    shows_archived = query.include_archived or "archived" in statuses
+    shows_chunks = query.include_chunks or "document" in types
+
+    def passes(facets: Facets) -> bool:
+        return (
+            (not types or facets.type in types)
+            and (not statuses or facets.status in statuses)
+            and (not priorities or facets.priority in priorities)
+            and all(getattr(facets, name) == word for name, word in words.items())
+            and (not query.project_ids or facets.project_id in query.project_ids)
+            and (query.epic is None or facets.epic_id == query.epic)
+            and (not query.no_epic or facets.type == "task")
+            and (shows_archived or facets.status != "archived")
+            and (shows_chunks or facets.source_id is None)
+        )
+
+    return passes
 
 
 class StandingReads(EntityReads, FeedReads):
@@ -111,6 +157,27 @@ class StandingReads(EntityReads, FeedReads):
         readable = {each for each, entity in then.items() if entity.visibility in visibility}
         return {row.target_id for row in found if row.source_id in readable}
 
+    def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
+        """Return those of the entities that a query lists, whatever its page. It must not look for text.
+
+        The work is in proportion to the ids.
+        """
+        dialect = self._database.writer.dialect.name
+        passes = _test_of(query)
+        rows = self._rows(organization_id, list(dict.fromkeys(entity_ids)), dialect).values()
+        kept = {row.id: row.facets.epic_id for row in rows if row.visibility in query.visibility and passes(row.facets)}
+        if query.epic is not None or query.no_epic:
+            epics = self._rows(organization_id, list({each for each in kept.values() if each}), dialect).values()
+            there = {each.id for each in epics if each.facets.type == "epic" and each.visibility in query.visibility}
+            kept = {each: epic for each, epic in kept.items() if (epic in there) != query.no_epic}
+        found = set(kept)
+        for kind, words in (("tag", query.tags), ("language", query.languages)):
+            if words and found:
+                values = {"organization": organization_id, "ids": dump_json(list[Any](sorted(found))), "kind": kind}
+                labels = dump_json(list[Any](sorted({key_of(word) for word in words})))
+                found = {row.entity_id for row in self._all(_labelled(dialect), values | {"labels": labels})}
+        return found
+
     def _rows(self, organization_id: str, ids: Sequence[str], dialect: str) -> dict[str, Standing]:
         try:
             position = self._followed(organization_id)
@@ -120,7 +187,8 @@ class StandingReads(EntityReads, FeedReads):
         if missing := [each for each in ids if each not in rows]:
             values = {"organization": organization_id, "ids": dump_json(list[Any](missing))}
             found = self._first(_standings(dialect), values)
-            read = {row[0]: Standing(*row) for row in json.loads((found and found[0]) or "[]")}
+            rows_read = json.loads((found and found[0]) or "[]")
+            read = {row[0]: Standing._make((*row[: len(_OWN)], Facets(*row[len(_OWN) :]), False)) for row in rows_read}
             self._known.keep(organization_id, position, read)
             rows |= read
         return rows

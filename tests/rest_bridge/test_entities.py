@@ -118,7 +118,7 @@ ODD_TEXT = ("search=%", "search=%4", "search=%zz", "&&&", "=", "search=a+b%20c",
 async def test_odd_percent_encoding_is_refused_or_taken_to_the_letter(app: App, ada: Person) -> None:
     async with (
         serving(app, OPERATIONS) as port,
-        httpx2.AsyncClient(headers=ada.bearer, trust_env=False) as client,
+        httpx2.AsyncClient(headers=ada.bearer, trust_env=False, timeout=30) as client,
     ):
 
         async def ask(method: str, target: str) -> httpx2.Response:

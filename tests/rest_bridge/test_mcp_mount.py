@@ -348,7 +348,7 @@ def test_a_credential_for_agents_alone_may_read_and_write(app: App, ada: Person)
 async def test_the_sdks_own_client_speaks_both_revisions(app: App, ada: Person, notes: Notes, mode: str) -> None:
     async with (
         serving(app, notes.operations()) as port,
-        httpx2.AsyncClient(headers=ada.bearer, trust_env=False) as http,
+        httpx2.AsyncClient(headers=ada.bearer, trust_env=False, timeout=30) as http,
         Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http), mode=mode) as mcp,
     ):
         listed = {tool.name for tool in (await mcp.list_tools()).tools}

@@ -221,7 +221,7 @@ def real_server(folder: Path) -> Iterator[ServerProcess]:
 
 @pytest.mark.slow
 def test_an_invitation_names_the_port_that_was_free(tmp_path: Path) -> None:
-    with real_server(tmp_path) as server, httpx2.Client(base_url=server.address, trust_env=False) as http:
+    with real_server(tmp_path) as server, httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
         account = {"email": "ada@example.org", "password": "long enough", "name": "Ada"}
         made = http.post("/api/auth/local/signup", json=account).json()
         http.headers = {"Authorization": f"Bearer {made['access_token']}"}
@@ -234,7 +234,7 @@ def test_an_invitation_names_the_port_that_was_free(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("which", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_the_server_in_time_although_clients_stay(tmp_path: Path, which: signal.Signals) -> None:
-    with real_server(tmp_path) as server, httpx2.Client(base_url=server.address, trust_env=False) as http:
+    with real_server(tmp_path) as server, httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as http:
         account = {"email": "ada@example.org", "password": "long enough", "name": "Ada"}
         token = http.post("/api/auth/local/signup", json=account).json()["access_token"]
         http.headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
@@ -274,7 +274,7 @@ def test_writes_that_wait_for_the_indexes_are_answered_when_the_server_stops(tmp
     with server_process(tmp_path) as server, signed_in(server, "/api/auth/local/signup") as http:
         writing = threading.Thread(target=write, args=[http])
         writing.start()
-        with httpx2.Client(base_url=server.address, headers=http.headers, trust_env=False) as other:
+        with httpx2.Client(base_url=server.address, headers=http.headers, trust_env=False, timeout=30) as other:
             while other.get("/api/entities").json()["total"] < 128:
                 assert writing.is_alive(), asked
         started = time.monotonic()

@@ -322,7 +322,7 @@ async def test_a_forwarded_address_counts_from_a_trusted_proxy_only(
         def make(started: Any) -> Server:
             return Server(configuration(application, app.settings.trusted_proxies), started)
 
-        async with listening(make) as port, httpx2.AsyncClient(trust_env=False) as http:
+        async with listening(make) as port, httpx2.AsyncClient(trust_env=False, timeout=30) as http:
             url, body = f"http://127.0.0.1:{port}{LOGIN}", {"email": NOBODY, "password": "wrong password"}
             answers = [
                 await http.post(url, json=body, headers={"X-Forwarded-For": f"203.0.113.{number}"})

@@ -79,7 +79,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 @pytest.fixture(scope="module")
 def http(server: ServerProcess) -> Iterator[httpx2.Client]:
     """The server as programs see it."""
-    with httpx2.Client(base_url=server.address, trust_env=False) as client:
+    with httpx2.Client(base_url=server.address, trust_env=False, timeout=30) as client:
         yield client
 
 

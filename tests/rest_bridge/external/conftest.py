@@ -57,5 +57,5 @@ async def base(app: App) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def browser(base: str) -> AsyncIterator[Browser]:
-    async with httpx2.AsyncClient(headers={"User-Agent": "Firefox"}, trust_env=False) as client:
+    async with httpx2.AsyncClient(headers={"User-Agent": "Firefox"}, trust_env=False, timeout=30) as client:
         yield Browser(client, base)

@@ -195,7 +195,7 @@ async def test_a_local_account_is_linked_by_a_verified_address_and_loses_what_it
 
 async def httpx2_get(browser: Browser, headers: dict[str, str]) -> httpx2.Response:
     """Ask who a credential is, without the browser's cookies."""
-    async with httpx2.AsyncClient(trust_env=False) as client:
+    async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
         return await client.get(f"{browser.base}/api/auth/me", headers=headers)
 
 

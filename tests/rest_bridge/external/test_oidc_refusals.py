@@ -135,7 +135,7 @@ async def test_a_code_of_another_attempt_is_refused_by_pkce(browser: Browser, pr
 async def test_a_link_that_somebody_sends_signs_nobody_in(
     browser: Browser, provider: ProviderProcess, base: str
 ) -> None:
-    async with httpx2.AsyncClient(trust_env=False) as client:
+    async with httpx2.AsyncClient(trust_env=False, timeout=30) as client:
         link = await Browser(client, base).to_provider(LOGIN)
         assert_envelope(await browser.get(link), 400, "oauth_state_invalid")
         await browser.to_provider(LOGIN)

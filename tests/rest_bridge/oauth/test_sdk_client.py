@@ -77,7 +77,7 @@ class Browser:
 async def address(tmp_path: Path) -> AsyncIterator[str]:
     environ = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
     with server_process(tmp_path / "data", environ=environ) as server:
-        async with httpx2.AsyncClient(base_url=server.address) as http:
+        async with httpx2.AsyncClient(base_url=server.address, timeout=30) as http:
             account = {"email": EMAIL, "password": PASSWORD, "name": "Ann"}
             assert (await http.post("/api/auth/local/signup", json=account)).status_code == 201
         yield server.address

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stores.graph import GraphIndex, Neighbour, NeighbourQuery
+from stores.graph.walk import breadth_first
 from stores.index import IndexBatch
 from stores.records import ORGANIZATION, Entity, Position, Relation
 from tests.stores.graph.drafts import ENGINE, NOW, entity, relation
@@ -160,6 +161,13 @@ def _agree(graph: GraphIndex, model: Model, queries: Sequence[NeighbourQuery]) -
         for origin in model.entities:
             expected |= model.neighbours(origin, query)
         assert set(found) == expected
+
+        def one_by_one(ids: Sequence[str], query: NeighbourQuery = query) -> tuple[list[Neighbour], bool]:
+            return graph.neighbours(ids, query=query), False
+
+        for origin in IDS:
+            plain = breadth_first(origin, depth=3, cap=100, neighbours=one_by_one)
+            assert graph.walk(origin, depth=3, query=query, cap=100) == plain
 
 
 @settings(max_examples=12, deadline=None)

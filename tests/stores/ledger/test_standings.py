@@ -9,6 +9,7 @@ from sqlalchemy import event
 from stores.clock import utc_now
 from stores.ledger import Ledger, RelationDraft, Standing
 from stores.ledger.encoding import to_micros
+from stores.ledger.known import Facets
 from stores.records import Entity
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, organization, rename
 
@@ -34,9 +35,14 @@ def test_a_standing_tells_who_may_read_a_record_and_whether_it_was_retired(ledge
 
     assert ledger.standings(ORG, ["old", "new", "absent"], visibility=ALL) == {
         "old": Standing(
-            "old", "rule", "private:x", to_micros(old.updated_at), to_micros(old.created_at), superseded=True
+            *("old", "rule", "private:x", to_micros(old.updated_at), to_micros(old.created_at)),
+            facets=Facets("rule", "", "", "", "", "", None, None, None),
+            superseded=True,
         ),
-        "new": Standing("new", "episode", "organization", to_micros(changed.updated_at), to_micros(changed.created_at)),
+        "new": Standing(
+            *("new", "episode", "organization", to_micros(changed.updated_at), to_micros(changed.created_at)),
+            facets=Facets("episode", "", "", "", "", "", None, None, None),
+        ),
     }
     before = ledger.standings(ORG, ["old"], visibility=ALL, as_of=relation.created_at - timedelta(microseconds=1))
     assert not before["old"].superseded
