@@ -7,6 +7,7 @@ from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
 from stores.ledger.facts import SINGLE_VALUED, End, Recorded
 from stores.ledger.feed import Snapshot
+from stores.ledger.filters import EntityQuery, SortKey
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
 from stores.ledger.history import HistoryQuery
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
@@ -14,7 +15,6 @@ from stores.ledger.identities import greater_role
 from stores.ledger.known import Standing
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
-from stores.ledger.listing import EntityQuery, SortKey
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit

@@ -16,7 +16,6 @@ from stores.ledger.departures import Departures
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.expiry import Expiry
-from stores.ledger.feed import FeedReads
 from stores.ledger.grants import Grants
 from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
@@ -32,7 +31,6 @@ from stores.ledger.projects import ProjectMembers
 from stores.ledger.relations import RelationReads
 from stores.ledger.resets import Resets
 from stores.ledger.sessions import Sessions
-from stores.ledger.standings import StandingReads
 from stores.ledger.tallies import TallyReads
 from stores.ledger.task_histories import TaskHistoryReads
 from stores.ledger.teams import Teams
@@ -50,7 +48,7 @@ class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
     """What is known of work."""
 
 
-class _Records(StandingReads, RelationReads, HistoryReads, DocumentReads, Listing, FeedReads):
+class _Records(Listing, RelationReads, HistoryReads, DocumentReads):
     """What is known."""
 
 

@@ -2,21 +2,20 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
 
 from stores.errors import ValidationFailed
 from stores.ledger import schema
-from stores.ledger.encoding import check_text, key_of
-from stores.ledger.listed import as_json
+from stores.ledger.encoding import check_text, dump_json, key_of
+from stores.ledger.filters import EntityQuery
+from stores.ledger.listed import as_json, listed
 from stores.ledger.rows import entity_columns, to_entity
-from stores.ledger.store import Store
+from stores.ledger.standings import StandingReads
 from stores.records import Entity
 from stores.wording import comparable
-
-SortKey = Literal["name", "created_at", "updated_at", "entity_type"]
 
 SEARCH_LENGTH = 2_000
 """SQLite refuses LIKE patterns over 50,000 bytes."""
@@ -31,41 +30,13 @@ _SORT_COLUMNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class EntityQuery:
-    """What to list. An empty tuple filters nothing; words are compared in any case."""
-
-    visibility: frozenset[str]
-    types: tuple[str, ...] = ()
-    statuses: tuple[str, ...] = ()
-    priorities: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    """Any of them suffices, as in every other tuple."""
-    languages: tuple[str, ...] = ()
-    category: str | None = None
-    project_ids: tuple[str, ...] = ()
-    epic: str | None = None
-    no_epic: bool = False
-    """Tasks that name no epic or none that there is for the caller, and nothing else."""
-    complexity: str | None = None
-    feature: str | None = None
-    search: str | None = None
-    """A part of the name or the description."""
-    include_archived: bool = False
-    """Also implied by a status `archived`."""
-    include_chunks: bool = False
-    """Also implied by a type `document`."""
-    sort_by: SortKey = "updated_at"
-    sort_order: Literal["asc", "desc"] = "desc"
-    limit: int = 50
-    offset: int = 0
-
-
 FEW = 1_500
 """As many matches are read and sorted sooner than their like is met on the way along an index of the order."""
+FEW_LABELLED = 3 * FEW
+"""As many records with a label are filtered sooner than the records that pass the other filters are read."""
 
 
-class Listing(Store):
+class Listing(StandingReads):
     """Lists of current entities."""
 
     def list_entities(self, organization_id: str, query: EntityQuery) -> tuple[list[Entity], int]:
@@ -74,15 +45,50 @@ class Listing(Store):
         Ties are broken by id, so that pages never overlap.
         """
         matching = and_(*_conditions(organization_id, query))
+        if not query.search and (few := self._few(organization_id, query, matching)) is not None:
+            return self._sorted_page(organization_id, query, few)
         with self._database.read() as connection:
             if query.search:
                 return _page_first(connection, query, matching)
             total = _count(connection, matching)
-            if query.offset >= total:
-                return [], total
-            if total > FEW:
-                return _page(connection, query, matching), total
-            return _sorted_page(connection, query, matching), total
+            return (_page(connection, query, matching) if query.offset < total else []), total
+
+    def _few(self, organization_id: str, query: EntityQuery, matching: ColumnElement[bool]) -> list[str] | None:
+        """Return the ids of all that matches, or None where that is not little."""
+        for kind, words, others in (
+            ("tag", query.tags, replace(query, tags=())),
+            ("language", query.languages, replace(query, languages=())),
+        ):
+            if words:
+                labelled = self._ids(_labelled(organization_id, kind, words).limit(FEW_LABELLED + 1))
+                if len(labelled) <= FEW_LABELLED:
+                    return list(self.matching_ids(organization_id, others, labelled))
+        found = self._ids(select(_table.c.id).where(matching).limit(FEW + 1))
+        return found if len(found) <= FEW else None
+
+    def _ids(self, query: Select[Any]) -> list[str]:
+        found = self._first(select(as_json(self._database.writer.dialect.name, [query.subquery().c[0]])), {})
+        return [row[0] for row in json.loads((found and found[0]) or "[]")]
+
+    def _sorted_page(self, organization_id: str, query: EntityQuery, ids: list[str]) -> tuple[list[Entity], int]:
+        """Sort some matches and read a page of them: asked to sort, SQLite reads along the order."""
+        dialect = self._database.writer.dialect.name
+        if query.sort_by in ("updated_at", "created_at"):
+            rows = self._rows(organization_id, ids, dialect).values()
+            keys: list[Any] = [
+                (row.updated_us if query.sort_by == "updated_at" else row.created_us, row.id) for row in rows
+            ]
+        else:
+            columns = (_SORT_COLUMNS[query.sort_by], _table.c.id)
+            named = and_(_table.c.organization_id == organization_id, _table.c.id.in_(listed(dialect, "ids")))
+            found = self._first(select(as_json(dialect, columns)).where(named), {"ids": dump_json(list[Any](ids))})
+            keys = json.loads((found and found[0]) or "[]")
+        keys.sort(reverse=query.sort_order == "desc")
+        page: list[str] = [each for _, each in keys[query.offset : query.offset + query.limit]]
+        entities = self.entities(organization_id, page)
+        # Read one after the other: what was hidden or erased in between is left out.
+        shown = [entities[each] for each in page if each in entities and entities[each].visibility in query.visibility]
+        return shown, len(keys)
 
 
 def _count(connection: Connection, matching: ColumnElement[bool]) -> int:
@@ -97,19 +103,6 @@ def _order(query: EntityQuery) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
 def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[Entity]:
     page = select(*entity_columns(_table)).where(matching).order_by(*_order(query))
     return [to_entity(row) for row in connection.execute(page.limit(query.limit).offset(query.offset))]
-
-
-def _sorted_page(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[Entity]:
-    """Find what matches by the index of a filter, and sort it here: asked to sort, SQLite reads along the order."""
-    columns = (_SORT_COLUMNS[query.sort_by], _table.c.id, _table.c.organization_id)
-    found = connection.execute(select(as_json(connection.dialect.name, columns)).where(matching)).scalar()
-    places = sorted(map(tuple, json.loads(found or "[]")), reverse=query.sort_order == "desc")
-    place_of = {row[1]: place for place, row in enumerate(places[query.offset : query.offset + query.limit])}
-    if not place_of:
-        return []
-    named = and_(_table.c.organization_id == places[0][2], _table.c.id.in_(sorted(place_of)))
-    page = connection.execute(select(*entity_columns(_table)).where(named))
-    return sorted((to_entity(row) for row in page), key=lambda entity: place_of[entity.id])
 
 
 def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> tuple[list[Entity], int]:
@@ -171,7 +164,7 @@ def _place_conditions(organization_id: str, query: EntityQuery) -> Iterator[Colu
 def _text_conditions(organization_id: str, query: EntityQuery) -> Iterator[ColumnElement[bool]]:
     for kind, words in (("tag", query.tags), ("language", query.languages)):
         if words:
-            yield _has_label(organization_id, kind, words)
+            yield _table.c.id.in_(_labelled(organization_id, kind, words))
     if query.search:
         check_text((query.search,))
         if len(query.search) > SEARCH_LENGTH:
@@ -179,13 +172,12 @@ def _text_conditions(organization_id: str, query: EntityQuery) -> Iterator[Colum
         yield _table.c.search_text.contains(comparable(query.search), autoescape=True)
 
 
-def _has_label(organization_id: str, kind: str, words: Iterable[str]) -> ColumnElement[bool]:
-    labelled = select(_labels.c.entity_id).where(
+def _labelled(organization_id: str, kind: str, words: Iterable[str]) -> Select[tuple[str]]:
+    return select(_labels.c.entity_id).where(
         _labels.c.organization_id == organization_id,
         _labels.c.kind == kind,
         _labels.c.label.in_(_keys(words)),
     )
-    return _table.c.id.in_(labelled)
 
 
 def _keys(words: Iterable[str]) -> list[str]:

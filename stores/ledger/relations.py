@@ -15,7 +15,6 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
-    case,
     exists,
     func,
     or_,
@@ -123,27 +122,49 @@ def present() -> ColumnElement[bool]:
 
 
 _of_organization = _table.c.organization_id == bindparam("organization")
-_touching = (
-    select(*relation_columns())
-    .where(_of_organization, or_(_table.c.source_id == bindparam("entity"), _table.c.target_id == bindparam("entity")))
-    .order_by(_table.c.created_at.desc(), _table.c.id)
-    .limit(bindparam("limit"))
-)
-_touching_then = _touching.where(holds())
-touching_now = _touching.where(present())
-"""The relations of an `entity` that hold `at` the present, up to a `limit`, the latest first."""
-_other = case((_table.c.source_id == bindparam("entity"), _table.c.target_id), else_=_table.c.source_id)
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
-_readable = and_(
-    _table.c.visibility.in_(_visible),
-    exists().where(
+
+
+def _touching(*conditions: ColumnElement[bool], readable: bool = False) -> Select[Any]:
+    """Return the query for the relations of an `entity`, up to a `limit`, the latest first.
+
+    Each direction is read by an index of its own: asked for both at once, SQLite reads all relations there are along
+    the order. A relation of an entity to itself counts as outgoing.
+    """
+    entity: BindParameter[str] = bindparam("entity")
+    ends = (
+        (_table.c.target_id, (_table.c.source_id == entity,)),
+        (_table.c.source_id, (_table.c.target_id == entity, _table.c.source_id != entity)),
+    )
+    parts = [
+        select(*relation_columns())
+        .where(_of_organization, *of_entity, *conditions, *(_readable(other) if readable else ()))
+        .order_by(_table.c.created_at.desc(), _table.c.id)
+        .limit(bindparam("limit"))
+        .subquery()
+        .select()
+        for other, of_entity in ends
+    ]
+    found = union_all(*parts).subquery()
+    return found.select().order_by(found.c.created_at.desc(), found.c.id).limit(bindparam("limit"))
+
+
+def _readable(other: Column[Any]) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Return the conditions on a relation and on its other end."""
+    end = exists().where(
         schema.entities.c.organization_id == bindparam("organization"),
-        schema.entities.c.id == _other,
+        schema.entities.c.id == other,
         schema.entities.c.visibility.in_(_visible),
-    ),
-)
-_readable_now = touching_now.where(_readable)
-_readable_then = _touching_then.where(_readable)
+    )
+    return _table.c.visibility.in_(_visible), end
+
+
+_touching_ever = _touching()
+_touching_then = _touching(holds())
+touching_now = _touching(present())
+"""The relations of an `entity` that hold `at` the present, up to a `limit`, the latest first."""
+_readable_now = _touching(present(), readable=True)
+_readable_then = _touching(holds(), readable=True)
 _by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
 _ends = select(_table.c.source_id, _table.c.target_id).where(
     _of_organization,
@@ -247,7 +268,7 @@ class RelationReads(Store):
         """
         values: Values = {"organization": organization_id, "entity": entity_id, "limit": limit}
         if history:
-            return [to_relation(row) for row in self._all(_touching, values)]
+            return [to_relation(row) for row in self._all(_touching_ever, values)]
         rows = self._all(touching_now if at is None else _touching_then, values | {"at": self._micros(at)})
         return [to_relation(row) for row in rows]
 

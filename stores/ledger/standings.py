@@ -1,7 +1,7 @@
 """Standings: what a ranking must know of many records at once, read without their text."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -13,9 +13,9 @@ from stores.ledger import schema
 from stores.ledger.encoding import dump_json, key_of, to_micros
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
+from stores.ledger.filters import EntityQuery, test_of
 from stores.ledger.known import Facets, KnownRows, Standing
 from stores.ledger.listed import as_json, listed
-from stores.ledger.listing import EntityQuery
 from stores.ledger.relations import holds, present
 from stores.records import Change, Position
 
@@ -69,35 +69,6 @@ def _labelled(dialect: str) -> Select[Any]:
         _labels.c.kind == bindparam("kind"),
         _labels.c.label.in_(listed(dialect, "labels")),
     )
-
-
-def _test_of(query: EntityQuery) -> Callable[[Facets], bool]:
-    """Return what a record's facets must pass; whether an epic is there for the caller is asked apart."""
-    types, statuses, priorities = (
-        {key_of(word) for word in words} for words in (query.types, query.statuses, query.priorities)
-    )
-    words = {
-        name: key_of(word)
-        for name, word in (("category", query.category), ("complexity", query.complexity), ("feature", query.feature))
-        if word is not None
-    }
-    shows_archived = query.include_archived or "archived" in statuses
-    shows_chunks = query.include_chunks or "document" in types
-
-    def passes(facets: Facets) -> bool:
-        return (
-            (not types or facets.type in types)
-            and (not statuses or facets.status in statuses)
-            and (not priorities or facets.priority in priorities)
-            and all(getattr(facets, name) == word for name, word in words.items())
-            and (not query.project_ids or facets.project_id in query.project_ids)
-            and (query.epic is None or facets.epic_id == query.epic)
-            and (not query.no_epic or facets.type == "task")
-            and (shows_archived or facets.status != "archived")
-            and (shows_chunks or facets.source_id is None)
-        )
-
-    return passes
 
 
 class StandingReads(EntityReads, FeedReads):
@@ -163,7 +134,7 @@ class StandingReads(EntityReads, FeedReads):
         The work is in proportion to the ids.
         """
         dialect = self._database.writer.dialect.name
-        passes = _test_of(query)
+        passes = test_of(query)
         rows = self._rows(organization_id, list(dict.fromkeys(entity_ids)), dialect).values()
         kept = {row.id: row.facets.epic_id for row in rows if row.visibility in query.visibility and passes(row.facets)}
         if query.epic is not None or query.no_epic:

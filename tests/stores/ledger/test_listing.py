@@ -1,6 +1,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event
 
+from stores.clock import utc_now
 from stores.errors import ValidationFailed
 from stores.ledger import EntityQuery, Ledger, SortKey, listing
 from stores.records import ORGANIZATION
@@ -111,6 +113,17 @@ def test_a_walk_and_a_supersession_are_read_by_key(ledger: Ledger) -> None:
     assert "sqlite_autoindex_entities_1" in plans
     assert "ix_relations_superseding" in plans
     assert not re.search(r"ix_entities_kept|ix_relations_target", plans)
+
+
+def test_the_neighbours_of_one_record_are_read_without_those_of_all_others(ledger: Ledger) -> None:
+    create(ledger, draft("a"))
+    moment = utc_now()
+    for at in (None, moment):
+        read = partial(ledger.readable_relations_of, ORG, "a", visibility=EVERYTHING.visibility, at=at, limit=5)
+        plan = "\n".join(explained(ledger, read))
+        assert "ix_relations_source" in plan
+        assert "ix_relations_target" in plan
+        assert "ix_relations_known" not in plan
 
 
 def explained(ledger: Ledger, read: Callable[[], object]) -> list[str]:
