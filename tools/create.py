@@ -95,13 +95,15 @@ async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync:
             require_live_project(app, caller.organization_id, str(project_id))
         mode = "sync" if sync else "async"
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
-            entities = [
-                tx.create_entity(
-                    replace(draft, metadata=moved(draft, draft.metadata, tx.now)),
-                    fields={"mode": mode, **workflow_fields(draft.metadata)},
-                )
-                for draft in drafts
-            ]
+            entities = tx.create_entities(
+                [
+                    (
+                        replace(draft, metadata=moved(draft, draft.metadata, tx.now)),
+                        {"mode": mode, **workflow_fields(draft.metadata)},
+                    )
+                    for draft in drafts
+                ]
+            )
             links: list[Link] = []
             for fields, entity in zip(requests, entities, strict=True):
                 grant_project(tx, entity)

@@ -19,6 +19,7 @@ KEY_BYTES = 200
 ID_BYTES = 400
 """The longest id that is stored, for the same reason."""
 
+_encoded = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
@@ -86,8 +87,10 @@ def dump_json(value: JsonValue | tuple[str, ...]) -> str:
     Raises:
         ValidationFailed: It holds NaN, an infinity, U+0000, a lone surrogate, or is nested beyond reading.
     """
+    if value in ({}, [], ()):
+        return "[]" if value != {} else "{}"
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _encoded(value)
     except (ValueError, RecursionError) as error:
         raise ValidationFailed(
             "A value cannot be stored as JSON: a number out of range, or nested too deep."

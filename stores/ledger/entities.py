@@ -1,6 +1,6 @@
 """Entities: read by id, now or as of a time; created and changed inside a transaction."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -167,15 +167,24 @@ class EntityWrites(Writing):
         Raises:
             Conflict: The id is taken.
         """
-        check_id(draft.id)
-        entity = self._entity_of(draft)
-        if not self._insert_new(_table, entity_values(entity)):
-            raise Conflict(f"Entity {draft.id} exists already.")
-        if labels := label_rows(entity):
+        return self.create_entities([(draft, fields)])[0]
+
+    def create_entities(self, drafts: Sequence[tuple[EntityDraft, JsonObject | None]]) -> list[Entity]:
+        """Store new entities, each with what goes into the change feed.
+
+        Raises:
+            Conflict: An id is taken.
+        """
+        for draft, _ in drafts:
+            check_id(draft.id)
+        entities = [self._entity_of(draft) for draft, _ in drafts]
+        self._insert_all(_table, [entity_values(entity) for entity in entities], "entity")
+        if labels := [row for entity in entities for row in label_rows(entity)]:
             self._run(_label, labels)
-        self._record(_entry(entity, fields))
-        self._unlinked.add(entity.id)
-        return entity
+        for entity, (_, fields) in zip(entities, drafts, strict=True):
+            self._record(_entry(entity, fields))
+            self._unlinked.add(entity.id)
+        return entities
 
     def update_entity(
         self,

@@ -5,9 +5,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, and_, bindparam, insert, or_, select, update
+from sqlalchemy import BigInteger, and_, bindparam, or_, select, update
 
-from stores.errors import Conflict, NotFound
+from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import (
     check_id,
@@ -16,7 +16,7 @@ from stores.ledger.encoding import (
     optional_micros,
     to_micros,
 )
-from stores.ledger.engine import in_chunks, insert_or_skip
+from stores.ledger.engine import in_chunks
 from stores.ledger.relations import (
     NO_LIMIT,
     STATES,
@@ -325,16 +325,7 @@ class RelationWrites(Writing):
         """
         rows = [_relation_values(relation) for relation in relations.values()]
         relations.clear()
-        if len(rows) == 1:
-            statement = insert_or_skip(self._connection.dialect.name, _table)
-            if self._run(statement, rows[0]).rowcount != 1:
-                raise Conflict(f"Relation {rows[0]['id']} exists already.")
-        elif rows:
-            for ids in in_chunks(row["id"] for row in rows):
-                taken = self._run(_by_ids, {"organization": self.organization_id, "ids": ids}).first()
-                if taken is not None:
-                    raise Conflict(f"Relation {taken.id} exists already.")
-            self._run(insert(_table), rows)
+        self._insert_all(_table, rows, "relation")
 
     def _relation_of(self, draft: RelationDraft) -> Relation:
         check_text((draft.name, draft.fact, draft.visibility))

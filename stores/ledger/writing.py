@@ -8,11 +8,12 @@ from uuid import uuid4
 from sqlalchemy import Connection, CursorResult, Executable, Table, bindparam, insert, select, update
 
 from stores.clock import Clock
-from stores.errors import NotFound
+from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import check_id, check_keys, dump_json, to_micros
 from stores.ledger.engine import insert_or_skip
 from stores.ledger.rows import Values
+from stores.ledger.store import clashing
 from stores.records import ChangeOperation, JsonObject, Kind
 
 Result = CursorResult[*tuple[Any, ...]]
@@ -86,6 +87,19 @@ class Writing:
     def _insert_new(self, table: Table, values: Values) -> bool:
         """Insert a row and tell whether its key was free."""
         return self._run(insert_or_skip(self._connection.dialect.name, table), values).rowcount == 1
+
+    def _insert_all(self, table: Table, rows: Sequence[Values], kind: Kind) -> None:
+        """Insert records.
+
+        Raises:
+            Conflict: An id is taken.
+        """
+        if len(rows) == 1:
+            if not self._insert_new(table, rows[0]):
+                raise Conflict(f"{kind.capitalize()} {rows[0]['id']} exists already.")
+        elif rows:
+            with clashing(f"One of the ids of the {kind} rows is taken."):
+                self._run(insert(table), rows)
 
     def _record(self, entry: Entry) -> None:
         check_id(entry.record_id)
