@@ -146,18 +146,37 @@ class Facts(RuleBasedStateMachine):
                 return fact
         return None
 
-    def rivals(self, fresh: Fact) -> list[Fact]:
+    def alike(self, fresh: Fact) -> list[Fact]:
+        return [
+            old
+            for old in self.facts
+            if (old.name, old.source) == (fresh.name, fresh.source)
+            and self.things[old.target].kind == self.things[fresh.target].kind
+        ]
+
+    def rivals(self, fresh: Fact, *, dated: bool = False) -> list[Fact]:
         if fresh.name not in SINGLE or not fresh.lasts(self.now):
             return []
         return [
             old
-            for old in self.facts
-            if (old.name, old.source, old.expired) == (fresh.name, fresh.source, None)
+            for old in self.alike(fresh)
+            if old.expired is None
             and old.lasts(self.now)
             and (old.invalid is None or old.invalid > fresh.valid)
             and (fresh.invalid is None or fresh.invalid > old.valid)
-            and self.things[old.target].kind == self.things[fresh.target].kind
+            and not (dated and old.valid > fresh.valid)
         ]
+
+    def make_way(self, fresh: Fact) -> None:
+        """Let a fact that is told late end where the next one begins: what lasts, or led up to what lasts."""
+        if fresh.name not in SINGLE:
+            return
+        later = [old for old in self.alike(fresh) if old.valid > fresh.valid and old.invalid != old.valid]
+        ways = {old.valid for old in later if old.expired is None and old.lasts(self.now)}
+        while more := {old.valid for old in later if old.invalid in ways} - ways:
+            ways |= more
+        if ways and (fresh.invalid is None or fresh.invalid > min(ways)):
+            fresh.invalid = min(ways)
 
     def closes_a_circle(self, name: str, source: str, target: str) -> bool:
         if not (name in ("CHILD_OF", "SUPERSEDES") or (name == "DEPENDS_ON" and self.things[source].kind != "topic")):
@@ -166,7 +185,8 @@ class Facts(RuleBasedStateMachine):
         while waiting:
             here = waiting.pop()
             for fact in self.facts:
-                if (fact.name, fact.source) == (name, here) and fact.is_current(self.now) and fact.target not in seen:
+                ends = fact.expired is not None or not fact.lasts(self.now)
+                if (fact.name, fact.source) == (name, here) and not ends and fact.target not in seen:
                     seen.add(fact.target)
                     waiting.append(fact.target)
         return source in seen
@@ -226,15 +246,15 @@ class Facts(RuleBasedStateMachine):
         self.things[made] = thing
         self.adopt(made, stated)
 
-    def refusal_of(self, fresh: Fact, same: Fact | None) -> type[EngrainError] | None:
+    def refusal_of(self, fresh: Fact, same: Fact | None, ended: list[Fact]) -> type[EngrainError] | None:
         if fresh.invalid is not None and fresh.invalid <= fresh.valid:
             return ValidationFailed
         if fresh.source == fresh.target:
             return InvalidRequest
-        if same is None and any(self.things[old.source].states(old.name, old.target) for old in self.rivals(fresh)):
+        if same is None and any(self.things[old.source].states(old.name, old.target) for old in ended):
             return InvalidRequest
-        holds = (same or fresh).is_current(self.now)
-        circle = holds and self.closes_a_circle(fresh.name, fresh.source, fresh.target)
+        lasts = (same or fresh).lasts(self.now)
+        circle = lasts and self.closes_a_circle(fresh.name, fresh.source, fresh.target)
         return InvalidRequest if circle else None
 
     @precondition(lambda self: len(self.things) > 1)
@@ -246,8 +266,11 @@ class Facts(RuleBasedStateMachine):
         valid = None if since is None else self.now + timedelta(days=since)
         invalid = None if until is None else self.now + timedelta(days=until)
         fresh = Fact("", name, source, target, self.now, valid or self.now, invalid)
-        same = self.same(name, source, target, (valid, invalid))
-        refusal = self.refusal_of(fresh, same)
+        if valid is not None:
+            self.make_way(fresh)
+        same = self.same(name, source, target, (valid, invalid if valid is None else fresh.invalid))
+        ended = self.rivals(fresh, dated=valid is not None)
+        refusal = self.refusal_of(fresh, same, ended)
         dates = {"valid_at": valid and valid.isoformat(), "invalid_at": invalid and invalid.isoformat()}
         given = {key: value for key, value in dates.items() if value is not None}
         fields = {"source_id": source, "name": name, "target_id": target, **given}
@@ -258,7 +281,6 @@ class Facts(RuleBasedStateMachine):
             assert answer["id"] == same.id
             return
         fresh.id = answer["id"]
-        ended = self.rivals(fresh)
         assert set(answer["ended"]) == {old.id for old in ended}
         for old in ended:
             self.close(old, fresh.valid)
