@@ -1,11 +1,15 @@
 """Facts against a plain model: writes, supersessions, ends and deletions at random, while the clock jumps about."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from stores.errors import EngrainError, InvalidRequest, ValidationFailed
 from tests.people import person
+from tests.stores.graph.drafts import ENGINE, ENGINE_VARIABLE, OTHER_ENGINE
 from tools.app import App, open_app
 from tools.catalogue import by_name
 from tools.execute import execute
@@ -407,11 +412,18 @@ def row(view: dict[str, Any]) -> tuple[Any, ...]:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     clock = Clock()
-    place = Settings(data_dir=tmp_path_factory.mktemp("facts"), rate_limit_enabled=False, embedding_provider="none")
+    place = Settings(
+        data_dir=tmp_path_factory.mktemp("facts"),
+        rate_limit_enabled=False,
+        embedding_provider="none",
+        graph_engine=ENGINE,
+    )
     with ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal("asyncio"))
         app = stack.enter_context(portal.wrap_async_context_manager(open_app(place, logs=LogRing(), clock=clock)))
         yield World(portal, app, clock)
+        assert ENGINE in sys.modules
+        assert OTHER_ENGINE not in sys.modules
 
 
 def test_facts_are_what_a_plain_model_says(world: World) -> None:
@@ -422,3 +434,20 @@ def test_facts_are_what_a_plain_model_says(world: World) -> None:
             max_examples=15, stateful_step_count=35, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
+
+
+@pytest.mark.skipif(ENGINE_VARIABLE in os.environ, reason="this is the run on a chosen engine")
+def test_facts_are_what_a_plain_model_says_on_the_other_engine_too() -> None:
+    """In a process of its own: the two engines share none."""
+    here = Path(__file__)
+    child = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--confcutdir={here.parent}", str(here)],
+        cwd=here.parents[2],
+        env={**os.environ, ENGINE_VARIABLE: OTHER_ENGINE},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert child.returncode == 0, f"{child.stdout}\n{child.stderr}"
+    assert "1 passed, 1 skipped" in child.stdout
