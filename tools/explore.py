@@ -8,7 +8,7 @@ from pydantic import Field
 
 from auth.policy import may_read
 from stores.errors import Unavailable, ValidationFailed
-from stores.graph import MOST_EDGES, Direction, NeighbourQuery, Reached, Walk
+from stores.graph import Direction, NeighbourQuery, Reached, Step, Walk
 from stores.ledger import SUPERSEDES, EntityQuery
 from stores.records import Entity, JsonObject
 from tools.app import App
@@ -21,6 +21,8 @@ from tools.threads import in_thread
 
 WALK_LIMIT = 1000
 """Entities that a walk shows at most, and looks around of at most; the answer says when it did."""
+WIDE = 5
+"""How many times as many a walk reaches where filters drop some."""
 DEPENDS = frozenset({"DEPENDS_ON", "REQUIRES"})
 PRECEDES = frozenset({"BLOCKS"})
 """Relationships by which the target depends on the source."""
@@ -104,8 +106,8 @@ class Explored(Result):
     actual_total: int
     capped: bool = Field(
         False,
-        description=f"Whether the walk stopped at a bound, {WALK_LIMIT} records that pass the filters or about "
-        f"{MOST_EDGES} relations in each direction that it follows: then there may be more than actual_total.",
+        description=f"Whether the walk stopped at a bound, such as {WALK_LIMIT} records that pass the filters in each "
+        "direction that it follows: then there may be more than actual_total.",
     )
 
 
@@ -217,8 +219,9 @@ def _walks(app: App, call: Call, request: ExploreRequest, start: Entity) -> dict
     """Walk along every wanted relation; of dependencies, what the start needs apart from what needs it."""
     wanted = frozenset(request.relationship_types or ()) or None
     depth = 1 if request.mode == "related" else request.depth
+    narrows = _narrows(request, depth)
     # What filters drop takes the place of nothing else: then more is reached, though not around more.
-    cap = MOST_EDGES if _narrows(request, depth) else WALK_LIMIT
+    cap = WIDE * WALK_LIMIT if narrows and depth > 1 else WALK_LIMIT
     query = NeighbourQuery(visibility=call.caller.visible, names=wanted, limit_per_id=cap)
     queries: dict[Dependency | None, NeighbourQuery] = {None: query}
     if request.mode == "dependencies":
@@ -234,10 +237,28 @@ def _walks(app: App, call: Call, request: ExploreRequest, start: Entity) -> dict
         if indexes.graph is None:
             raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
         graph = indexes.graph
-        return {
+        walks = {
             side: graph.walk(start.id, depth=depth, query=each, cap=cap, most_around=WALK_LIMIT)
             for side, each in queries.items()
         }
+    if narrows and depth == 1:
+        walks = {
+            side: _nearby(app, call, request, queries[side]) if walk.capped else walk for side, walk in walks.items()
+        }
+    return walks
+
+
+def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery) -> Walk:
+    """Take one step by the ledger, which knows what the filters ask: past a hub, few of its many neighbours."""
+    names = {way: query.towards(way).names for way in query.ways}
+    most = WIDE * WALK_LIMIT
+    wanted = replace(_query(call, request), include_chunks=True)
+    found = app.ledger.links_to_matching(call.caller.organization_id, str(request.entity_id), wanted, names, most)
+    steps: dict[str, dict[Step, None]] = {}
+    for link in found:
+        steps.setdefault(link.id, {})[Step(link.name, link.way)] = None
+    reached = [Reached(id_, 1, (first,), tuple(others)) for id_, (first, *others) in steps.items()]
+    return Walk(tuple(reached), capped=len(found) == most)
 
 
 def _narrows(request: ExploreRequest, depth: int) -> bool:
