@@ -130,6 +130,13 @@ async def test_what_filters_drop_takes_no_place_in_a_walk(
         assert [each["name"] for each in page["entities"]] == [name], given
         assert page["capped"] is (depth > 1), "what is around the last leaves was not looked at"
         assert page["entities"][0]["relationship"] == "ABOUT"
+    if depth == 1:
+        for leaf in leaves[:30]:
+            await owner.call("update_entity", entity_id=leaf, metadata={"status": "archived"})
+        active = await owner.call("explore", mode=mode, entity_id=hub)
+        assert (active["actual_total"], active["capped"]) == (len(leaves) - 30, False), "as with what is archived"
+        for leaf in leaves[:30]:
+            await owner.call("update_entity", entity_id=leaf, metadata={"status": None})
     full = await owner.call("explore", mode=mode, depth=depth, entity_id=hub, tags="common", limit=5)
     assert (full["total"], full["actual_total"], full["capped"]) == (5, 20, True)
 
