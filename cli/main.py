@@ -26,6 +26,7 @@ class IndexName(StrEnum):
     LEXICAL = "lexical"
     GRAPH = "graph"
     VECTORS = "vectors"
+    ANALYTICS = "analytics"
 
 
 @app.command()
@@ -92,7 +93,7 @@ def check(
         float, typer.Option("--wait", min=0, help="Seconds to wait for indexes that are behind, all in all.")
     ] = 10,
 ) -> None:
-    """Prove that every index equals the ledger. The server must be stopped.
+    """Prove that every index, and the analytics, equal the ledger. The server must be stopped.
 
     Exit code 1 where one differs, 3 where none does but one is still behind.
     """

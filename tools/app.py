@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 KEPT_LENGTH = 32
 """The least number of characters in a file that names the folder or holds its secret."""
+ANALYTICS_FILE = "analytics.duckdb"
 BESIDE = 4
 """Threads that do what a search does beside its own."""
 
@@ -178,7 +179,7 @@ def _opened(
             partial(import_engines, settings.graph_engine),
             providers.load,
         )
-        analytics = Analytics(stores.ledger, stores.folder.path / "analytics.duckdb")
+        analytics = Analytics(stores.ledger, stores.folder.path / ANALYTICS_FILE)
         stores.ledger.on_commit.append(analytics.notify)
         stores.ledger.on_delete.append(analytics.forget)
         # Of what other processes commit, the indexes hear first.

@@ -1,6 +1,6 @@
 """Explore: lists and walks of the graph without semantic search."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ from pydantic import Field
 
 from auth.policy import may_read
 from stores.errors import Unavailable, ValidationFailed
-from stores.graph import MOST_EDGES, Direction, NeighbourQuery, Reached, Walk
+from stores.graph import Direction, NeighbourQuery, Reached, Step, Walk
 from stores.ledger import SUPERSEDES, EntityQuery
 from stores.records import Entity, JsonObject
 from tools.app import App
@@ -21,6 +21,8 @@ from tools.threads import in_thread
 
 WALK_LIMIT = 1000
 """Entities that a walk shows at most, and looks around of at most; the answer says when it did."""
+WIDE = 5
+"""How many times as many a walk reaches where filters drop some."""
 DEPENDS = frozenset({"DEPENDS_ON", "REQUIRES"})
 PRECEDES = frozenset({"BLOCKS"})
 """Relationships by which the target depends on the source."""
@@ -104,8 +106,8 @@ class Explored(Result):
     actual_total: int
     capped: bool = Field(
         False,
-        description=f"Whether the walk stopped at a bound, {WALK_LIMIT} records that pass the filters or about "
-        f"{MOST_EDGES} relations in each direction that it follows: then there may be more than actual_total.",
+        description=f"Whether the walk stopped at a bound, such as {WALK_LIMIT} records that pass the filters in each "
+        "direction that it follows: then there may be more than actual_total.",
     )
 
 
@@ -185,11 +187,18 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
             details={"field": "body.entity_id", "expected": "a value: it is required"},
         )
     start = readable(app, call.caller, request.entity_id)
-    walks = _walks(app, call, request, start)
-    # Of what was reached, only ids are read here: who may see them, and which of them the filters let through.
+    depth = 1 if request.mode == "related" else request.depth
+    queries = _queries(call, request, depth)
+    walks = _walks(app, call, start, depth, queries)
+    kept = _kept(app, call, request, walks)
+    if depth == 1 and any(
+        walk.capped and any(step.id not in kept for step in walk.entities) for walk in walks.values()
+    ):
+        walks = {
+            side: _nearby(app, call, request, queries[side]) if walk.capped else walk for side, walk in walks.items()
+        }
+        kept = _kept(app, call, request, walks)
     organization, visible = call.caller.organization_id, call.caller.visible
-    ids = {step.id for walk in walks.values() for step in walk.entities}
-    kept = app.ledger.matching_ids(organization, replace(_query(call, request), include_chunks=True), ids)
     retired = app.ledger.superseded(organization, kept, visibility=visible)
     by_name = SUPERSEDES in (request.relationship_types or ())
     rows: list[tuple[Reached, Dependency | None]] = []
@@ -213,40 +222,64 @@ def tells_of_supersession(step: Reached, is_asked_for: bool) -> bool:
     return is_asked_for and SUPERSEDES in {each.name for each in (step.path[-1], *step.others)}
 
 
-def _walks(app: App, call: Call, request: ExploreRequest, start: Entity) -> dict[Dependency | None, Walk]:
-    """Walk along every wanted relation; of dependencies, what the start needs apart from what needs it."""
+def _kept(app: App, call: Call, request: ExploreRequest, walks: Mapping[Dependency | None, Walk]) -> set[str]:
+    """Return what may be seen and the filters let through. Of what was reached, only ids are read here."""
+    ids = {step.id for walk in walks.values() for step in walk.entities}
+    return app.ledger.matching_ids(call.caller.organization_id, _of_walk(call, request), ids)
+
+
+def _of_walk(call: Call, request: ExploreRequest) -> EntityQuery:
+    return replace(_query(call, request), include_chunks=True)
+
+
+def _queries(call: Call, request: ExploreRequest, depth: int) -> dict[Dependency | None, NeighbourQuery]:
+    """Ask along every wanted relation; of dependencies, what the start needs apart from what needs it."""
     wanted = frozenset(request.relationship_types or ()) or None
-    depth = 1 if request.mode == "related" else request.depth
-    # What filters drop takes the place of nothing else: then more is reached, though not around more.
-    cap = MOST_EDGES if _narrows(request, depth) else WALK_LIMIT
-    query = NeighbourQuery(visibility=call.caller.visible, names=wanted, limit_per_id=cap)
-    queries: dict[Dependency | None, NeighbourQuery] = {None: query}
-    if request.mode == "dependencies":
-        depends, precedes = (names if wanted is None else names & wanted for names in (DEPENDS, PRECEDES))
-        queries = {
-            "needs": replace(query, names=depends, incoming_names=precedes),
-            "needed_by": replace(query, names=precedes, incoming_names=depends),
-        }
+    query = NeighbourQuery(visibility=call.caller.visible, names=wanted, limit_per_id=_most(request, depth))
     if depth == 1:
         types, projects = frozenset(request.types or ()) or None, frozenset(_projects(request)) or None
-        queries = {side: replace(each, entity_types=types, project_ids=projects) for side, each in queries.items()}
+        query = replace(query, entity_types=types, project_ids=projects)
+    if request.mode != "dependencies":
+        return {None: query}
+    depends, precedes = (names if wanted is None else names & wanted for names in (DEPENDS, PRECEDES))
+    return {
+        "needs": replace(query, names=depends, incoming_names=precedes),
+        "needed_by": replace(query, names=precedes, incoming_names=depends),
+    }
+
+
+def _most(request: ExploreRequest, depth: int) -> int:
+    """How many a walk may reach: more where filters drop some on the way. A single step past them is the ledger's."""
+    filters = (
+        *(request.language, request.category, request.epic, request.no_epic, request.complexity, request.feature),
+        *(request.status, request.priority, request.tags, request.types, _projects(request)),
+    )
+    return WIDE * WALK_LIMIT if depth > 1 and any(filters) else WALK_LIMIT
+
+
+def _walks(
+    app: App, call: Call, start: Entity, depth: int, queries: Mapping[Dependency | None, NeighbourQuery]
+) -> dict[Dependency | None, Walk]:
     with app.indexer.indexes(call.caller.organization_id) as indexes:
         if indexes.graph is None:
             raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
         graph = indexes.graph
         return {
-            side: graph.walk(start.id, depth=depth, query=each, cap=cap, most_around=WALK_LIMIT)
+            side: graph.walk(start.id, depth=depth, query=each, cap=each.limit_per_id, most_around=WALK_LIMIT)
             for side, each in queries.items()
         }
 
 
-def _narrows(request: ExploreRequest, depth: int) -> bool:
-    """Tell whether the ledger drops some of what a walk reaches; the graph itself knows types and projects."""
-    by_ledger = (
-        *(request.language, request.category, request.epic, request.no_epic, request.complexity, request.feature),
-        *(request.status, request.priority, request.tags),
-    )
-    return any(by_ledger) or (depth > 1 and bool(request.types or _projects(request)))
+def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery) -> Walk:
+    """Take one step by the ledger, which knows what the filters ask: past a hub, few of its many neighbours."""
+    names = {way: query.towards(way).names for way in query.ways}
+    wanted, most = _of_walk(call, request), WIDE * WALK_LIMIT
+    found = app.ledger.links_to_matching(call.caller.organization_id, str(request.entity_id), wanted, names, most)
+    steps: dict[str, dict[Step, None]] = {}
+    for link in found:
+        steps.setdefault(link.id, {})[Step(link.name, link.way)] = None
+    reached = [Reached(id_, 1, (first,), tuple(others)) for id_, (first, *others) in steps.items()]
+    return Walk(tuple(reached), capped=len(found) == most)
 
 
 def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:

@@ -83,7 +83,8 @@ def record(
         ends={each.id: End(each.entity_type, each.visibility) for each in there.values()},
         readable=caller.visible,
     )
-    lasting = (link for link in links if link.invalid_at is None or link.invalid_at > tx.now)
+    ends_at = (each.relation.invalid_at for each in recorded)
+    lasting = (link for link, end in zip(links, ends_at, strict=True) if end is None or end > tx.now)
     refuse_cycles(
         tx, caller, [(link.source, link.name, link.target_id) for link in lasting if link.source.id not in created]
     )

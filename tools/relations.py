@@ -46,7 +46,8 @@ async def add_relation(app: App, call: Call, request: AddRelationRequest) -> Rel
     """Record that one entity is related to another: a fact, with the time since when it is true.
 
     Of BELONGS_TO, PART_OF and CHILD_OF an entity has one at a time to each type of target: a new one ends the one
-    before. SUPERSEDES takes its target out of search. What is known already is not stored twice.
+    before, and one with an earlier `valid_at` ends where the known one begins. SUPERSEDES takes its target out of
+    search. What is known already is not stored twice.
     """
     written = await in_thread(_write, app, call, [request])
     one = written.recorded[0]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import structlog
 
+from stores.analytics.comparison import compare
 from stores.analytics.query import Activity, ActivityQuery
 from stores.errors import EngrainError, NotFound, Unavailable
 from stores.ledger import Ledger
@@ -149,6 +150,40 @@ class Analytics:
         except _TooLate:
             self.notify(organization_id, 0)
             raise Unavailable("The metrics are being made from the ledger; that takes a moment.") from None
+
+    def differences(self, organization_id: str, timeout_s: float) -> list[str] | None:
+        """Compare with the ledger, one sentence for each task that is held otherwise; None: it is still behind. Blocks.
+
+        Raises:
+            NotFound: There is no such organization.
+            Unavailable: The file cannot be used.
+        """
+        until = time.monotonic() + timeout_s
+
+        def read(file: "AnalyticsFile") -> list[str]:
+            with self._level(file, organization_id, until):
+                ids = self._ledger.task_ids(organization_id)
+                return compare(file.histories(organization_id), self._ledger.task_histories(organization_id, ids))
+
+        try:
+            return self._using(read)
+        except _TooLate:
+            return None
+
+    def rebuild(self, organization_id: str) -> None:
+        """Make what there is of an organization anew from the ledger. Blocks.
+
+        Raises:
+            NotFound: There is no such organization.
+            Unavailable: The file cannot be used.
+        """
+
+        def renew(file: "AnalyticsFile") -> None:
+            book = self._book(organization_id)
+            with book.lock:
+                self._rebuild(file, organization_id, book, None)
+
+        self._using(renew)
 
     def _using(self, action: Callable[["AnalyticsFile"], T]) -> T:
         """Do something with the file, which is opened when it is not.

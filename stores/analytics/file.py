@@ -5,6 +5,7 @@ again. Times are UTC without a zone. There are no keys and no indexes: rows are 
 """
 
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from stores.analytics.query import Activity, ActivityQuery
-from stores.ledger.task_histories import TaskHistory
+from stores.ledger.task_histories import Move, TaskHistory
 from stores.records import Position
 
 SCHEMA = "1"
@@ -65,6 +66,10 @@ SELECT (SELECT count(*) FROM seen WHERE created_at > $since),
 _PER_DAY = f"""{_SEEN}, days AS (SELECT unnest(range($first, $end, INTERVAL 1 DAY))::DATE AS day)
 SELECT day, count(completed.id) FROM days LEFT JOIN completed ON completed_at::DATE = day GROUP BY day ORDER BY day
 """  # noqa: S608 - both parts are ours
+_TASKS = "SELECT id, project_id, visibility, created_at FROM tasks WHERE organization_id = $organization"
+_MOVES = """
+SELECT id, revision, status, moved_at FROM task_moves WHERE organization_id = $organization ORDER BY id, revision
+"""
 
 
 class AnalyticsFile:
@@ -153,6 +158,22 @@ class AnalyticsFile:
         per_day = self._read(_PER_DAY, {**seen, "first": end - timedelta(days=query.days), "end": end})
         return Activity(created, completed, tuple(per_day))
 
+    def histories(self, organization_id: str) -> list[TaskHistory]:
+        """What is held of every task; moves of none are shown as those of one without a project and readers."""
+        of_organization = {"organization": organization_id}
+        moves: defaultdict[str, list[Move]] = defaultdict(list)
+        for task_id, revision, status, at in self._read(_MOVES, of_organization):
+            moves[task_id].append(Move(revision, status, _aware(at)))
+        found = [
+            TaskHistory(task_id, project_id, visibility, _aware(created_at), tuple(moves.get(task_id, ())))
+            for task_id, project_id, visibility, created_at in self._read(_TASKS, of_organization)
+        ]
+        strays = moves.keys() - {each.id for each in found}
+        return [
+            *found,
+            *(TaskHistory(each, None, "", moves[each][0].at, tuple(moves[each])) for each in sorted(strays)),
+        ]
+
     def _read(self, statement: str, values: Mapping[str, object]) -> list[Any]:
         with self._lock:
             cursor = self._connection.cursor()
@@ -205,3 +226,7 @@ def _table(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.Table:
 
 def _naive(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=UTC)

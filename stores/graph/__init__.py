@@ -4,10 +4,9 @@ from stores.graph.engine import Engine
 from stores.graph.index import GraphIndex
 from stores.graph.neighbours import Direction, Neighbour, NeighbourQuery
 from stores.graph.recovery import probe, set_aside
-from stores.graph.walk import MOST_EDGES, Reached, Step, Walk
+from stores.graph.walk import Reached, Step, Walk
 
 __all__ = [
-    "MOST_EDGES",
     "Direction",
     "Engine",
     "GraphIndex",

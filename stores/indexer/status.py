@@ -27,7 +27,7 @@ class IndexStatus:
 class Examined:
     """One index held against the ledger."""
 
-    index: IndexName
+    index: IndexName | Literal["analytics"]
     pending: int
     """Changes of the feed, or records, that it has still to take in; they are no difference."""
     differences: list[str]

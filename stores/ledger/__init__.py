@@ -5,7 +5,7 @@ from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
-from stores.ledger.facts import SINGLE_VALUED, End, Recorded
+from stores.ledger.facts import Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.filters import EntityQuery, SortKey
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
@@ -20,6 +20,7 @@ from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
 from stores.ledger.sessions import RotationRefusal
+from stores.ledger.successions import SINGLE_VALUED, End
 from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.task_histories import Move, TaskHistory
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -27,11 +28,9 @@ from stores.ledger.relations import (
     touching_now,
 )
 from stores.ledger.rows import Values
+from stores.ledger.successions import SINGLE_VALUED, End, ended_by, lasts, succeeded_at
 from stores.ledger.writing import Entry, Writing
-from stores.records import ORGANIZATION, Entity, JsonObject, Relation
-
-SINGLE_VALUED = frozenset({"BELONGS_TO", "PART_OF", "CHILD_OF"})
-"""A record has one of each at a time to records of one type: recording another one ends the one before."""
+from stores.records import Entity, JsonObject, Relation
 
 _table = schema.relations
 _entities = schema.entities
@@ -54,12 +53,12 @@ _stated = (
 )
 _show = update(_table).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
 _by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
-_unended = select(*relation_columns()).where(
+_ever = select(*relation_columns()).where(
     _of_organization,
     _table.c.source_id.in_(bindparam("sources", expanding=True)),
     _table.c.name.in_(bindparam("names", expanding=True)),
-    _table.c.expired_at.is_(None),
 )
+_unended = _ever.where(_table.c.expired_at.is_(None))
 _unended_to = _unended.where(_table.c.target_id.in_(bindparam("targets", expanding=True)))
 _ends = select(_entities.c.id, _entities.c.entity_type, _entities.c.visibility).where(
     _entities.c.organization_id == bindparam("organization"), _entities.c.id.in_(bindparam("ids", expanding=True))
@@ -84,13 +83,6 @@ _end = update(_table).where(_of_organization, _table.c.id == bindparam("relation
 
 Place = tuple[str, str, str]
 """What facts share that may be the same or contradict each other: source, name and, where many may be, target."""
-
-
-class End(NamedTuple):
-    """What has to be known of an entity that a fact is about."""
-
-    entity_type: str
-    visibility: str
 
 
 class Recorded(NamedTuple):
@@ -130,8 +122,10 @@ class RelationWrites(Writing):
         A draft without dates is known where the fact holds and no end is announced; with dates, where one has the
         same. A fact with a `SINGLE_VALUED` name ends those of its source that it contradicts: whose time overlaps with
         its own and whose target has the type of its target. One about a time that is over neither ends another nor is
-        ended. A fact ends none that some may read who may not read it itself, or that has none of the keys `readable`
-        (None: all): what is hidden neither changes what others see nor shows by what it ends.
+        ended. With a `valid_at`, a fact ends where the next one begins that is known, so that facts come out the same
+        in whichever order they are told. A fact ends none that some may read who may not read it itself, or that has
+        none of the keys `readable` (None: all): what is hidden neither changes what others see nor shows by what it
+        ends.
 
         Raises:
             NotFound: An end of one does not exist.
@@ -147,20 +141,22 @@ class RelationWrites(Writing):
         for draft in drafts:
             place = _place(draft)
             rivals = known[place]
-            same = next((each for each in rivals if _is_same(draft, each, self.now)), None)
+            relation = self._relation_of(draft)
+            if draft.name in SINGLE_VALUED:
+                there |= self._ends_of({each.target_id for each in rivals} - there.keys())
+                if draft.valid_at is not None:
+                    relation = _until(relation, succeeded_at(relation, rivals, there, self.now, readable))
+            same = next((each for each in rivals if _is_same(draft, relation, each, self.now)), None)
             if same is not None:
                 recorded.append(Recorded(same, False, ()))
                 continue
-            relation = self._relation_of(draft)
-            wrong = [
-                each
-                for each in rivals
-                if self._contradicts(relation, each, there) and _may_end(relation, each, there, readable)
-            ]
+            wrong = ended_by(relation, rivals, there, self.now, readable)
+            if draft.valid_at is not None:
+                wrong = [each for each in wrong if each.valid_at <= relation.valid_at]
             if any(each.id in fresh for each in wrong):
                 self._store(fresh)
             ended = tuple(self._closed(each, relation.valid_at) for each in wrong)
-            known[place] = [*(each for each in rivals if each not in wrong), relation]
+            known[place] = [*(each for each in rivals if each not in wrong), *ended, relation]
             fresh[relation.id] = relation
             recorded.append(Recorded(relation, True, ended))
             self._record(_entry(relation, "create", fields))
@@ -235,7 +231,7 @@ class RelationWrites(Writing):
             "names": sorted(names),
         }
         found = map(to_relation, self._run(_unended, values))
-        return [relation for relation in found if _lasts(relation, self.now)]
+        return [relation for relation in found if lasts(relation, self.now)]
 
     def edges_from(self, source_ids: Iterable[str], name: str, visibility: frozenset[str]) -> list[tuple[str, str]]:
         """Return source and target of the relations that hold, or will once hold, and that carry such a key.
@@ -267,13 +263,13 @@ class RelationWrites(Writing):
         return found
 
     def _known(self, drafts: Sequence[RelationDraft]) -> defaultdict[Place, list[Relation]]:
-        """Return what might be the same as one of the drafts, or contradict it, by place."""
+        """Return what might be the same as one of the drafts, contradict it or come after it, by place."""
         known: defaultdict[Place, list[Relation]] = defaultdict(list)
         old = [draft for draft in drafts if draft.source_id not in self._unlinked]
         single = [draft for draft in old if draft.name in SINGLE_VALUED]
         several = [draft for draft in old if draft.name not in SINGLE_VALUED]
         for some in (single, several):
-            statement = _unended if some is single else _unended_to
+            statement = _unended_to if some is several else _ever if any(draft.valid_at for draft in some) else _unended
             names, targets = {draft.name for draft in some}, {draft.target_id for draft in some}
             for sources in in_chunks(draft.source_id for draft in some):
                 for ends in in_chunks(targets) if some is several else ((),):
@@ -286,16 +282,6 @@ class RelationWrites(Writing):
                     for relation in map(to_relation, self._run(statement, values)):
                         known[_place(relation)].append(relation)
         return known
-
-    def _contradicts(self, fresh: Relation, old: Relation, ends: dict[str, End]) -> bool:
-        if fresh.name not in SINGLE_VALUED or not (_lasts(fresh, self.now) and _lasts(old, self.now)):
-            return False
-        if old.target_id not in ends:
-            ends |= self._ends_of([old.target_id])
-        overlaps = (old.invalid_at is None or old.invalid_at > fresh.valid_at) and (
-            fresh.invalid_at is None or fresh.invalid_at > old.valid_at
-        )
-        return overlaps and ends[old.target_id].entity_type == ends[fresh.target_id].entity_type
 
     def _closed(
         self,
@@ -350,23 +336,20 @@ def _place(fact: RelationDraft | Relation) -> Place:
     return fact.source_id, fact.name, "" if fact.name in SINGLE_VALUED else fact.target_id
 
 
-def _lasts(relation: Relation, now: datetime) -> bool:
-    return relation.invalid_at is None or relation.invalid_at > now
+def _until(relation: Relation, moment: datetime | None) -> Relation:
+    """Let a fact end at a moment at the latest."""
+    if moment is None or (relation.invalid_at is not None and relation.invalid_at <= moment):
+        return relation
+    return replace(relation, invalid_at=moment)
 
 
-def _may_end(fresh: Relation, old: Relation, ends: Mapping[str, End], readable: frozenset[str] | None) -> bool:
-    """Tell whether all who may read a fact may read the one that ends it, and the caller may read both."""
-    of_old = {old.visibility, ends[old.source_id].visibility, ends[old.target_id].visibility}
-    of_fresh = {fresh.visibility, ends[fresh.target_id].visibility}
-    return of_fresh <= of_old | {ORGANIZATION} and (readable is None or of_old <= readable)
-
-
-def _is_same(draft: RelationDraft, known: Relation, now: datetime) -> bool:
-    if (draft.target_id, draft.visibility) != (known.target_id, known.visibility):
+def _is_same(draft: RelationDraft, fresh: Relation, known: Relation, now: datetime) -> bool:
+    """Tell whether what came of a draft is a fact that is known and not closed."""
+    if (draft.target_id, draft.visibility, None) != (known.target_id, known.visibility, known.expired_at):
         return False
     if draft.valid_at is None and draft.invalid_at is None:
         return known.valid_at <= max(now, known.created_at) and known.invalid_at is None
-    return (draft.valid_at, draft.invalid_at) == (known.valid_at, known.invalid_at)
+    return (draft.valid_at, fresh.invalid_at) == (known.valid_at, known.invalid_at)
 
 
 def _entry(relation: Relation, operation: Any, fields: JsonObject | None, *, revision: int = 1) -> Entry:

@@ -1,17 +1,18 @@
 """Lists of entities: filtered, sorted and paged in the database."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select, union_all
 
 from stores.errors import ValidationFailed
 from stores.ledger import schema
-from stores.ledger.encoding import check_text, dump_json, key_of
+from stores.ledger.encoding import check_text, dump_json, key_of, to_micros
 from stores.ledger.filters import EntityQuery
 from stores.ledger.listed import as_json, listed
+from stores.ledger.relations import present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.standings import StandingReads
 from stores.records import Entity
@@ -22,12 +23,26 @@ SEARCH_LENGTH = 2_000
 
 _table = schema.entities
 _labels = schema.entity_labels
+_facts = schema.relations
 _SORT_COLUMNS = {
     "name": _table.c.name_key,
     "created_at": _table.c.created_at,
     "updated_at": _table.c.updated_at,
     "entity_type": _table.c.type_key,
 }
+
+
+Way = Literal["outgoing", "incoming"]
+Names = Mapping[Way, frozenset[str] | None]
+"""The relationships wanted in each direction, None being all; none in one that is absent."""
+
+
+class Link(NamedTuple):
+    """A fact, seen from one of its ends: the other end, the relationship, and the direction."""
+
+    id: str
+    name: str
+    way: Way
 
 
 FEW = 1_500
@@ -89,6 +104,39 @@ class Listing(StandingReads):
         # Read one after the other: what was hidden or erased in between is left out.
         shown = [entities[each] for each in page if each in entities and entities[each].visibility in query.visibility]
         return shown, len(keys)
+
+    def links_to_matching(
+        self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
+    ) -> list[Link]:
+        """Return the facts of now between an entity and those that a query lists, what has been true since last first.
+
+        Each name and direction of a pair comes once or more. The work is in proportion to the entity's facts, and what
+        does not match takes no place within the limit.
+        """
+        parts = [_links(organization_id, entity_id, query, way, wanted) for way, wanted in names.items()]
+        if not parts:
+            return []
+        found = union_all(*parts).subquery()
+        latest = found.select().order_by(found.c.valid_at.desc(), found.c.relation_id).limit(limit)
+        return [Link(row.id, row.name, row.way) for row in self._all(latest, {"at": to_micros(self._clock())})]
+
+
+def _links(
+    organization_id: str, entity_id: str, query: EntityQuery, way: Way, wanted: frozenset[str] | None
+) -> Select[Any]:
+    near, far = (_facts.c.source_id, _facts.c.target_id)[:: 1 if way == "outgoing" else -1]
+    found = select(
+        far.label("id"), _facts.c.name, literal(way).label("way"), _facts.c.valid_at, _facts.c.id.label("relation_id")
+    ).join(_table, and_(_table.c.organization_id == _facts.c.organization_id, _table.c.id == far))
+    found = found.where(
+        _facts.c.organization_id == organization_id,
+        near == entity_id,
+        far != entity_id,
+        _facts.c.visibility.in_(sorted(query.visibility)),
+        present(),
+        *_conditions(organization_id, query),
+    )
+    return found if wanted is None else found.where(_facts.c.name.in_(sorted(wanted)))
 
 
 def _count(connection: Connection, matching: ColumnElement[bool]) -> int:

@@ -129,8 +129,31 @@ async def test_what_filters_drop_takes_no_place_in_a_walk(
         page = await owner.call("explore", mode=mode, depth=depth, entity_id=hub, **given)
         assert [each["name"] for each in page["entities"]] == [name], given
         assert page["capped"] is (depth > 1), "what is around the last leaves was not looked at"
+        assert page["entities"][0]["relationship"] == "ABOUT"
+    if depth == 1:
+        for leaf in leaves[:30]:
+            await owner.call("update_entity", entity_id=leaf, metadata={"status": "archived"})
+        active = await owner.call("explore", mode=mode, entity_id=hub)
+        assert (active["actual_total"], active["capped"]) == (len(leaves) - 30, False), "as with what is archived"
+        for leaf in leaves[:30]:
+            await owner.call("update_entity", entity_id=leaf, metadata={"status": None})
     full = await owner.call("explore", mode=mode, depth=depth, entity_id=hub, tags="common", limit=5)
     assert (full["total"], full["actual_total"], full["capped"]) == (5, 20, True)
+
+
+async def test_dependencies_past_a_hub_are_filtered_in_the_direction_that_they_have(
+    owner: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explore, "WALK_LIMIT", 5)
+    (hub,) = await made(owner, "hub")
+    leaves = await made(owner, *(f"leaf {number}" for number in range(12)))
+    needs, needed, other = await made(owner, "needs", "needed", "other", category="rare")
+    then = owner.app.clock() - timedelta(days=1)
+    await link(owner, *((hub, "DEPENDS_ON", leaf) for leaf in leaves), *((leaf, "REQUIRES", hub) for leaf in leaves))
+    await link(owner, (needs, "BLOCKS", hub), (needed, "DEPENDS_ON", hub), (other, "ABOUT", hub), valid_at=then)
+    found = await owner.call("explore", mode="dependencies", entity_id=hub, category="rare")
+    assert set(rows(found)) == {("needs", "needs", "incoming", 1), ("needed", "needed_by", "incoming", 1)}
+    assert found["capped"] is False
 
 
 def pairs(row: dict[str, Any]) -> set[tuple[str, str]]:

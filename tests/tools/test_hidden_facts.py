@@ -42,6 +42,19 @@ async def test_a_hidden_fact_neither_ends_a_public_one_nor_is_ended_by_it(owner:
     assert await names(member, task) == {"Other", "Secret"}
 
 
+async def test_a_fact_does_not_end_where_a_hidden_one_begins(owner: Person, member: Person) -> None:
+    task, shown = await made(owner, "T"), await made(owner, "Open", "epic")
+    hidden = await made(member, "Secret", "epic", **PRIVATE)
+    await add(member, task, "PART_OF", hidden, valid_at="7d")
+    for person in (owner, member):
+        told = await add(person, task, "PART_OF", shown, valid_at="2025-03")
+        assert (told["invalid_at"], told["ended"], told["is_current"]) == (None, [], True)
+    private = await made(member, "Mine", "epic", **PRIVATE)
+    told = await add(member, task, "PART_OF", private, valid_at="2025-01")
+    assert told["is_current"] is False, "what is hidden ends where what all may read begins"
+    assert await names(member, task) == {"Open", "Secret"}
+
+
 async def test_a_sentence_says_what_its_ends_are_called_and_not_what_they_were(owner: Person, member: Person) -> None:
     shown = await made(owner, "Open", "note")
     plan = await made(member, "SECRET plan", "note", **PRIVATE)

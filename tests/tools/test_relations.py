@@ -102,13 +102,70 @@ async def test_of_some_names_there_is_one_at_a_time_to_each_type(owner: Person) 
     assert gone["expired_at"] == second["created_at"]
     over = await add(owner, part, "PART_OF", old, valid_at="2019-01-01", invalid_at="2020-01-01")
     assert over["ended"] == []
-    early = await add(owner, part, "PART_OF", old, valid_at="2018-01-01")
-    assert early["ended"] == [second["id"]]
-    gone = next(each for each in await listed(owner, part, include_expired=True) if each["id"] == second["id"])
-    assert gone["invalid_at"] == gone["valid_at"], "a fact that is contradicted from before it began was never true"
     for target in (old, new):
         await add(owner, part, "ABOUT", target)
     assert len(await listed(owner, part, name="ABOUT")) == 2
+
+
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [
+        ("a03- b06-", "a03-06 b06-"),
+        ("b06- a03-", "a03-06 b06-"),
+        ("b06- a03- a03-", "a03-06 b06-"),
+        ("b06- a03-09", "a03-06 b06-"),
+        ("b06- a03-04", "a03-04 b06-"),
+        ("a03- b06- c08-", "a03-06 b06-08 c08-"),
+        ("b06- a03- c08-", "a03-06 b06-08 c08-"),
+        ("b06- c08- a03-", "a03-06 b06-08 c08-"),
+        ("c08- b06- a03-", "a03-06 b06-08 c08-"),
+        ("a08- b06- a03-", "a03-06 a08- b06-08"),
+        ("c08- b04-05 a03-", "a03-08 b04-05 c08-"),
+        # What has its end keeps it.
+        ("a03- c08- b06-", "a03-08 b06-08 c08-"),
+        ("c08- a03- b06-", "a03-08 b06-08 c08-"),
+    ],
+)
+async def test_facts_come_out_the_same_in_whichever_order_they_are_told(owner: Person, told: str, known: str) -> None:
+    part = await made(owner, "part", "artifact")
+    topics = {name: await made(owner, name, "topic") for name in "abc"}
+    for fact in told.split():
+        since, _, until = fact[1:].partition("-")
+        dates = {"valid_at": f"2025-{since}"} | ({"invalid_at": f"2025-{until}"} if until else {})
+        await add(owner, part, "PART_OF", topics[fact[0]], **dates)
+    facts = await listed(owner, part, include_expired=True)
+    spans = [f"{each['target_name']}{each['valid_at'][5:7]}-{(each['invalid_at'] or '')[5:7]}" for each in facts]
+    assert sorted(spans) == known.split()
+    (current,) = await listed(owner, part)
+    assert current["valid_at"] == max(each["valid_at"] for each in facts)
+    await caught_up(owner)
+
+
+async def test_a_fact_without_a_date_holds_from_now_on_whatever_was_announced(owner: Person) -> None:
+    part = await made(owner, "part", "artifact")
+    one, two, three = [await made(owner, name, "topic") for name in ("one", "two", "three")]
+    announced = await add(owner, part, "PART_OF", one, valid_at="2999-06")
+    between = await add(owner, part, "PART_OF", two, valid_at="2999-03")
+    assert (between["invalid_at"], between["ended"]) == (announced["valid_at"], [])
+    now = await add(owner, part, "PART_OF", three)
+    assert (now["invalid_at"], set(now["ended"])) == (None, {announced["id"], between["id"]})
+
+
+async def test_what_a_field_states_has_a_past_that_can_be_told(owner: Person) -> None:
+    epic, before = await made(owner, "e", "epic"), await made(owner, "b", "epic")
+    task = await made(owner, "t", epic_id=epic)
+    [stated] = await listed(owner, task)
+    told = await add(owner, task, "PART_OF", before, valid_at="30d")
+    assert (told["invalid_at"], told["ended"]) == (stated["valid_at"], [])
+    assert await listed(owner, task) == [stated]
+
+
+async def test_a_parent_that_was_told_late_closes_no_circle(owner: Person) -> None:
+    child, parent, other = [await made(owner, name) for name in ("child", "parent", "other")]
+    await add(owner, child, "CHILD_OF", other, valid_at="7d")
+    await add(owner, parent, "CHILD_OF", child)
+    told = await add(owner, child, "CHILD_OF", parent, valid_at="30d")
+    assert told["is_current"] is False
 
 
 async def test_what_a_field_states_is_ended_by_the_field_alone(owner: Person) -> None:

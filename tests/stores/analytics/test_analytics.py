@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -133,6 +134,51 @@ def test_what_is_not_visible_counts_nowhere(analytics: Analytics, ledger: Ledger
         tx.update_entity("a", lambda entity: replace(entity, project_id="q"))
     assert ask(analytics, clock, visibility=frozenset({"project:p"})).completed_recently == 0
     assert ask(analytics, clock, visibility=frozenset({"private:ann"})).completed_recently == 1
+
+
+def test_every_task_that_is_held_otherwise_is_named_until_it_is_made_anew(
+    analytics: Analytics, ledger: Ledger, path: Path
+) -> None:
+    for name in "abcde":
+        task(ledger, name)
+        move(ledger, name, "doing")
+    assert analytics.differences(ORG, 5) == []
+    analytics.close()
+    with closing(duckdb.connect(str(path))) as file:
+        file.execute("DELETE FROM tasks WHERE id = 'a'")
+        file.execute("INSERT INTO tasks SELECT * FROM tasks WHERE id = 'b'")
+        file.execute("UPDATE tasks SET visibility = 'private:ann' WHERE id = 'c'")
+        file.execute("DELETE FROM task_moves WHERE id = 'd' AND status = 'doing'")
+        file.execute("UPDATE tasks SET id = 'x' WHERE id = 'e'")
+        file.execute("UPDATE task_moves SET id = 'y' WHERE id = 'e'")
+    again = started(ledger, path)
+    try:
+        assert again.differences(ORG, 5) == [
+            "task a is held with another project, visibility or date",
+            "task b is held 2 times",
+            "task c is held with another project, visibility or date",
+            "task d moved otherwise",
+            "task e is missing",
+            "task x is not in the ledger",
+            "task y is not in the ledger",
+        ]
+        again.rebuild(ORG)
+        assert again.differences(ORG, 5) == []
+        assert again.status().pending == 0
+    finally:
+        again.close()
+
+
+def test_what_has_no_time_to_catch_up_is_behind_and_not_different(ledger: Ledger, path: Path) -> None:
+    task(ledger, "a")
+    late = started(ledger, path)
+    try:
+        assert late.differences(ORG, 0) is None
+        assert late.differences(ORG, 5) == []
+        with pytest.raises(NotFound):
+            late.differences("nowhere", 5)
+    finally:
+        late.close()
 
 
 def test_what_is_deleted_leaves_no_row(analytics: Analytics, ledger: Ledger, clock: SetClock, path: Path) -> None:

@@ -1,0 +1,81 @@
+"""Facts of which there is one at a time: which one ends another, and where one ends that is told too late."""
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from stores.records import ORGANIZATION, Relation
+
+SINGLE_VALUED = frozenset({"BELONGS_TO", "PART_OF", "CHILD_OF"})
+"""A record has one of each at a time to records of one type: recording another one ends the one before."""
+
+
+class End(NamedTuple):
+    """What has to be known of an entity that a fact is about."""
+
+    entity_type: str
+    visibility: str
+
+
+Ends = Mapping[str, End]
+"""Every end of some facts, by id."""
+
+
+def lasts(relation: Relation, now: datetime) -> bool:
+    """Tell whether a fact has not come to its end."""
+    return relation.invalid_at is None or relation.invalid_at > now
+
+
+def ended_by(
+    fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, readable: frozenset[str] | None
+) -> list[Relation]:
+    """Return those of the rivals whose place a fact takes: both last, and their times overlap.
+
+    They share its source and name. `readable` holds the caller's keys; None: all.
+    """
+    if fresh.name not in SINGLE_VALUED or not lasts(fresh, now):
+        return []
+    return [
+        old
+        for old in rivals
+        if old.expired_at is None
+        and lasts(old, now)
+        and _overlap(fresh, old)
+        and _may_end(fresh, old, ends, readable)
+        and _is_of_one_type(fresh, old, ends)
+    ]
+
+
+def succeeded_at(
+    fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, readable: frozenset[str] | None
+) -> datetime | None:
+    """Return when the next one begins after a fact that is told late; None: none does.
+
+    What counts is the one that lasts, and before it those of which each ended where the next one began.
+    """
+    found: set[datetime] = set()
+    for each in sorted(rivals, key=lambda rival: rival.valid_at, reverse=True):
+        if each.valid_at <= fresh.valid_at:
+            break
+        leads_on = each.invalid_at in found if each.expired_at is not None or not lasts(each, now) else True
+        was_true = each.invalid_at is None or each.invalid_at > each.valid_at
+        if leads_on and was_true and _is_of_one_type(fresh, each, ends) and _may_end(each, fresh, ends, readable):
+            found.add(each.valid_at)
+    return min(found, default=None)
+
+
+def _overlap(one: Relation, other: Relation) -> bool:
+    return (other.invalid_at is None or other.invalid_at > one.valid_at) and (
+        one.invalid_at is None or one.invalid_at > other.valid_at
+    )
+
+
+def _is_of_one_type(one: Relation, other: Relation, ends: Ends) -> bool:
+    return ends[one.target_id].entity_type == ends[other.target_id].entity_type
+
+
+def _may_end(ender: Relation, ended: Relation, ends: Ends, readable: frozenset[str] | None) -> bool:
+    """Tell whether all who may read a fact may read the one that ends it, and the caller may read both."""
+    of_ended = {ended.visibility, ends[ended.source_id].visibility, ends[ended.target_id].visibility}
+    of_ender = {ender.visibility, ends[ender.target_id].visibility}
+    return of_ender <= of_ended | {ORGANIZATION} and (readable is None or of_ended | of_ender <= readable)
