@@ -17,7 +17,7 @@ both|then? decided|agreed|chose|opted|settled
         settled on|for
         made the decision|call to
         ruled out
-        in the end we|i
+        in the end we|i|everybody|everyone
         ended up with|using|choosing|going|keeping
         consensus is|was|that
         standardising|standardizing|standardised|standardized on
@@ -38,7 +38,8 @@ both|then? decided|agreed|chose|opted|settled
         let's|lets go|do|use|keep|drop|stick|take|not|leave|make|skip
         switched|moved|changed to ... rather|instead
         we drop|keep|freeze|skip|stay|stick|stop|use
-        we'll|we will go|use|keep|stay|stick with|on|to|the|a
+        we'll go|use|keep|stay|stick with|on|to|the|a
+        we will go|use|keep|stay|stick with|on|to|the|a
         postponed|deferred|parked|shelved until|to|for|the
         reverted to|back
         turned it|that|this off|on for
@@ -80,7 +81,8 @@ both|then? decided|agreed|chose|opted|settled
         """
         rather than
         instead of
-        in favour|favor of
+        rejected|dropped|decided|chosen ... in favour|favor of
+        ^ no ... on|before|after|during|until monday|tuesday|wednesday|thursday|friday|the|next|further
         """,
     ),
     Row(
@@ -103,6 +105,7 @@ both|then? decided|agreed|chose|opted|settled
         """
         the|our|my plan is|was|for
         we|i plan|intend|aim to|for
+        ^ working|continuing on ... this|today|tomorrow|next
         planning|planned|intending|aiming to|for|in
         next step|steps is|are|will
         aiming|targeting for|the|a|<number>
@@ -126,6 +129,9 @@ both|then? decided|agreed|chose|opted|settled
         is|are planned|scheduled for|in|on|to
         will be rolled|released|shipped|migrated|launched|moved
         when i'm|we're back
+        we meet|continue|resume|start|begin|ship|launch|release|reconvene again? on|at|in|next|again|with|tomorrow
+        goes|go|going out|live on|at|in|next
+        follow-up|next call|meeting|sync|review|session|round|batch|run is? on|in|at|goes
         """,
     ),
     Row(
@@ -136,7 +142,8 @@ both|then? decided|agreed|chose|opted|settled
         going to
         next up
         starts|begins|ships|launches|continues on|in|next|with|at
-        it'll|will come|ship|launch|start|follow with|in|on|next
+        it'll come|ship|launch|start|follow with|in|on|next
+        will come|ship|launch|start|follow with|in|on|next
         ^ continue|start with|on
         """,
     ),
@@ -171,7 +178,8 @@ both|then? decided|agreed|chose|opted|settled
         must
         follow|following up with|on
         make sure
-        i'll|i will
+        i'll <verb>
+        i will <verb>
         was|is|are asked|supposed|meant to
         assigned to
         is|are to
@@ -185,6 +193,7 @@ both|then? decided|agreed|chose|opted|settled
         ^ will
         still open|missing|outstanding|pending|undone
         remains to
+        should|must|needs|need to? be <participle>
         by|until|before|due monday|tuesday|wednesday|thursday|friday|tomorrow|tonight|eod|eow
         ticket|issue <ref>? for
         same ... check
@@ -220,7 +229,10 @@ both|then? decided|agreed|chose|opted|settled
         alternatively
         would|might|could make sense
         would|might help|allow|let
-        it'd|it would be nice|good|great|cool|useful
+        it'd be nice|good|great|cool|useful|better|easier
+        it would be nice|good|great|cool|useful|better|easier
+        shouldn't|couldn't|can't we|i
+        should we|i rather|maybe|just|also|better
         might|may want to
         would love|like to
         worth a try|look|shot

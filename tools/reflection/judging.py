@@ -9,7 +9,7 @@ from tools.reflection.cues import Hit, hits
 from tools.reflection.finding import Kind
 from tools.reflection.layout import Block
 from tools.reflection.phrases import mask, words_of
-from tools.reflection.signals import IMPERATIVES, condition_before, quotations, signals
+from tools.reflection.signals import IMPERATIVES, PEOPLE_DO, THINGS_DO, condition_before, quotations, signals
 from tools.reflection.wordlist import words
 from tools.reflection.words import NOTHING, Context, day_of, label_of
 
@@ -35,12 +35,16 @@ _OWNER_AFTER = re.compile(
     r"\(@?[A-Z][^\W\d_]{1,20}(?:,[\w .]{1,20})?\)[.\s]*\Z|(?:→|->|—|–) @?[A-Z][^\W\d_]{1,20}[.\s]*\Z|"
     r"(?<!\w)@[a-zA-Z][\w.-]{1,30}"
 )
-_NO_ORDER = words("of is are was were has have had on in with and or by")
+_DETERMINERS = words("the our their its this that each every any all a an your my these those")
+_SUBJECT = 8
+"""Words in which a subject and its verb are looked for."""
+_NO_ORDER = words("me w of is are was were has have had on in with and or by")
 """Words after which a verb at the start was a noun: “review of …”, “update on …”."""
 _STEP = re.compile(r"(?:^|[,;:]\s+|\band\s+|\bthen\s+)(\w+)\b")
 _LEADING = 7
 """Fewer words with a colon at the end only lead to what follows."""
 _HEADED = 0.9
+_MADE = re.compile("[\ue000-\ue003]")
 _HEADED_PROSE = 0.78
 
 
@@ -93,7 +97,7 @@ def judge(statement: Statement, *, first: bool) -> Verdict | None:
     """Return what a sentence is, or nothing. `first` says that it opens its block."""
     if not _says_something(statement) or (statement.block.leads and len(statement.words) < _LEADING):
         return None
-    votes = [*_announced(statement, first=first), *_shaped(statement), *_cued(statement)]
+    votes = [*_announced(statement, first=first), *_shaped(statement), *_behaves(statement), *_cued(statement)]
     best: dict[Kind, tuple[float, _Vote]] = {}
     for vote in votes:
         sure = _weighed(vote, statement)
@@ -120,6 +124,8 @@ def _announced(statement: Statement, *, first: bool) -> list[_Vote]:
     """What label, check box and heading say."""
     votes: list[_Vote] = []
     block, label = statement.block, statement.label
+    if label == "artifact" and not _MADE.search(statement.masked):
+        label = None
     if label and label != "mute":
         votes.append(_Vote(label, SURE, f"A label announces {_a(label)}.", CEILINGS[label]))
     if statement.dated and not statement.words[0].endswith("ed"):
@@ -147,11 +153,24 @@ def _shaped(statement: Statement) -> list[_Vote]:
         votes.append(_Vote("task", WEAK, "It gives an order.", CEILINGS["task"]))
     if sum(word in IMPERATIVES for word in _STEP.findall(statement.masked)) > 1:
         votes.append(_Vote("procedure", FAIR, "It tells several steps.", CEILINGS["procedure"]))
+    if "question" in statement.signals:
+        votes.append(_Vote("idea", CLEAR, "It asks whether to do something.", CUED["idea"]))
     return votes
 
 
+def _behaves(statement: Statement) -> list[_Vote]:
+    """A thing and a verb in the third person: how it behaves."""
+    opening = statement.words[:_SUBJECT]
+    if opening and opening[0] in _DETERMINERS and any(word in THINGS_DO for word in opening[2:]):
+        verb = next(word for word in opening[2:] if word in THINGS_DO)
+        return [
+            _Vote("claim", FAIR, f"“{opening[0]} {opening[1]} … {verb}” tells how something behaves.", CUED["claim"])
+        ]
+    return []
+
+
 def _orders(words: list[str]) -> bool:
-    if len(words) < 2 or words[0] not in IMPERATIVES or words[1] in _NO_ORDER:
+    if len(words) < 2 or words[0] not in IMPERATIVES or words[1] in _NO_ORDER or words[1] in THINGS_DO:
         return False
     return not words[1].endswith("ed") and not (words[0] == "run" and words[1][0].isdigit())
 
@@ -170,6 +189,8 @@ def _owned(statement: Statement) -> Iterator[_Vote]:
         verb.removesuffix("s") in IMPERATIVES or verb.removesuffix("es") in IMPERATIVES or verb == "will"
     ):
         yield _Vote("task", 0.97, f"“{name}” does it.", CEILINGS["task"])
+    elif verb in PEOPLE_DO and not link:
+        yield _Vote("task", FAIR, f"“{name}” does it.", CEILINGS["task"])
 
 
 def _cued(statement: Statement) -> list[_Vote]:
@@ -194,6 +215,7 @@ _MUTED: dict[str, frozenset[Kind]] = {
     "question": frozenset({"decision", "plan", "claim", "procedure", "artifact"}),
     "undecided": frozenset({"decision", "plan", "claim", "idea"}),
     "unknown": frozenset({"decision", "plan", "claim", "idea"}),
+    "reported_doubt": frozenset({"decision", "plan", "idea"}),
     "refuted": frozenset({"decision", "claim", "idea", "procedure"}),
 }
 """Which kinds a sentence cannot be when it says such a thing."""

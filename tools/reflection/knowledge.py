@@ -25,6 +25,10 @@ ROWS: tuple[Row, ...] = (
         """
         we|i found|discovered|learned|learnt|noticed|realised|realized|confirmed|verified|measured that|out|the
         found|find|finding out that|the
+        ^ found a|an|the|that
+        means|mean that
+        only one|two|the|<number> ... can
+        most|many|few|two|three|four|five|several of <number>|two|three|four|five|six|the|our|us
         discovered|learned|learnt|noticed|realised|realized|confirmed|verified|proved that
         happens|fails|crashes|breaks|occurs|appears|works|grows|reproduces|stops only? when|whenever|if|with|after|\
 because|since|during|for
@@ -128,6 +132,9 @@ start|debug|test|deploy|rebuild
         run|use|set|call|open|pass|execute|type <code>|<path>
         frees|fixes|helps|solves|cures it|this|that|them
         helps|helped $
+        solved|fixed|cured it|this|that $
+        makes|made ... go away
+        with|via|using <code>
         then|and restart|rerun|reload|redeploy|retry
         """,
     ),
@@ -137,7 +144,7 @@ start|debug|test|deploy|rebuild
         "reads like instructions",
         """
         ^ run <made>|the|it|make|this|all|a
-        ^ open|set|pull|push|click|select|pick|call|pass|start|stop|restart|enable|disable|install|configure|\
+        ^ open|set|pull|push|click|select|pick|pass|start|stop|restart|enable|disable|install|configure|\
 export
         ^ <code>
         before <gerund>

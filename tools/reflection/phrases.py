@@ -19,6 +19,7 @@ _THINGS = {
     "<made>": f"[{URL}{PATH}{CODE}{REF}]+",
     "<number>": r"[~<>≈]?\d[\d.,]*\s?[%\w]*",
     "<gerund>": r"[a-z]{2,30}ing",
+    "<participle>": r"[a-z]{2,30}ed|done|rewritten|written|rebuilt|sent|set|run|shown|made|built|cut|split",
     "<verb>": "|".join(sorted(IMPERATIVES)),
 }
 _GAP = rf"(?:[\w'{URL}{PATH}{CODE}{REF}/.-]+\s+){{0,3}}?"
@@ -39,7 +40,7 @@ _MASKED = (
             re.IGNORECASE,
         ),
     ),
-    (REF, re.compile(r"(?<![\w#!])(?:[#!]\d{1,7}|[A-Z][A-Z0-9]{1,9}-\d{1,7})\b")),
+    (REF, re.compile(r"(?<![\w#!])(?:[\w.-]{0,40}[#!]\d{1,7}|[A-Z][A-Z0-9]{1,9}-\d{1,7})\b")),
 )
 _WORD = re.compile(rf"[\w'-]+|{URL}+|{PATH}+|{CODE}+|{REF}+")
 _CURLY = str.maketrans({"’": "'", "‘": "'", **dict.fromkeys("\ue000\ue001\ue002\ue003", " ")})

@@ -7,24 +7,49 @@ from tools.reflection.wordlist import words
 
 IMPERATIVES = words(
     """
-    add adapt adjust agree alert align allow analyse analyze announce apply archive arrange ask assign attach
-    audit automate avoid backport benchmark block book build bump call cancel change check choose clarify clean
-    clear close collect compare compile configure confirm connect contact convert coordinate copy create cut
-    define delete deploy deprecate describe design disable discuss do document download draft drop enable
-    encrypt ensure escalate estimate evaluate execute expand export extend extract file fill find finish fix
-    follow format generate get give go group handle help hide implement import improve inform install introduce
-    investigate invite join keep label launch leave let limit link list lead load log look lower maintain make
-    map mark measure merge migrate mirror mock monitor move notify open order organise organize pair pass patch
-    pick pin ping plan point polish post prepare prevent print promote propose provide prune publish pull push
-    put raise re-run reach rebuild record redeploy reduce refactor refresh reject release reload remind remove
-    rename repeat replace replay report request rerun reset resize resolve respond restart restore retire retry
-    return revert review revisit revoke rewrite roll rotate run save schedule seed select send separate set
-    setup share ship shorten show sign simplify size skip sort split start stop store stream submit summarise
-    summarize support swap switch sync tag take talk tell test throttle tidy track translate try tune turn
-    update upgrade upload use validate verify wait watch whitelist wire work wrap write
+    adapt add adjust agree alert align allow analyse analyze annotate announce apply archive arrange ask assign
+    attach audit automate avoid backport benchmark block book build bump call cancel change check choose clarify
+    clean clear clone close collect compare compile configure confirm connect contact convert coordinate copy
+    create cut define delete deploy deprecate describe design disable discuss do document download draft drop
+    enable encrypt ensure escalate estimate evaluate execute expand export extend extract file fill find finish
+    fix follow format generate get give go group handle help hide implement import improve inform install
+    interview introduce investigate invite join keep label launch lead leave let limit link list load log look
+    lower maintain make map mark measure merge migrate mirror mock monitor move notify open order organise
+    organize pair pass patch pick pin ping plan point polish post prepare prevent print promote propose provide
+    prune publish pull push put raise re-run reach rebuild record recruit redeploy reduce refactor refresh
+    reject release reload remind remove rename repeat replace replay report request rerun reset resize resolve
+    respond restart restore retire retrain retry return revert review revisit revoke rewrite roll rotate run
+    save schedule seed select send separate set setup share ship shorten show sign simplify size sketch skip
+    sort split start stop store stream submit summarise summarize support swap switch sync tag take talk tell
+    test throttle tidy track translate try tune turn update upgrade upload use validate verify wait watch
+    whitelist wire work wrap write
     """
 )
 """Verbs that open an instruction."""
+_NOUNS = words(
+    """
+    answer book build call change check copy file fix group label link list load log map mark mock order patch pin plan
+    point post print record release report request review run seed show support tag talk test watch work wrap
+    """
+)
+PEOPLE_DO = words(
+    """
+    arranges asks books buys clarifies contacts coordinates discusses drafts estimates interviews investigates orders
+    organises organizes prepares presents recruits reminds reviews schedules sketches talks writes
+    """
+)
+"""What a capital name does that is a person, not a program."""
+THINGS_DO = frozenset(
+    f"{verb}{'es' if verb.endswith(('s', 'sh', 'ch', 'x')) else 's'}" for verb in IMPERATIVES - _NOUNS
+) | words(
+    """
+    assumes says shows seems needs wants makes takes gives gets knows thinks expects becomes contains costs crashes
+    fails happens hangs lacks leaks loses means misses occurs returns requires skips comes goes
+    lives belongs behaves relies
+    produces causes depends grows consumes throws raises blocks breaks complains overwrites hits
+    """
+)
+"""Verbs in the third person: after “the …” they tell how something behaves."""
 
 _PATTERNS: Mapping[str, str] = {
     "undecided": r"\bno (?:final |clear )?decisions?\b|\b(?:not|n't|never) (?:yet )?(?:really |finally )?"

@@ -39,12 +39,14 @@ LABELS: dict[Context, str] = {
     "task": "todo|to do|to-do|action|action item|ai|task|fixme|follow up|follow-up|next action|remaining|still to do|"
     "left to do|still open|ticket",
     "plan": "plan|next|next step|next steps|next up|goal|roadmap|today|tomorrow|this week|next week|then",
-    "idea": "idea|proposal|suggestion|thought|alternative|alternatively|brainwave",
+    "idea": "idea|proposal|recommendation|my recommendation|suggestion|thought|alternative|alternatively|brainwave",
     "claim": "finding|cause|cause found|root cause|reason|learning|lesson|lesson learned|insight|observation|"
     "result|fact|"
     "risk|til|note|nb|learned|gotcha|caveat|beware|problem",
     "procedure": "fix|workaround|solution|how to|howto|recipe|remedy|to fix|to reproduce|steps",
-    "artifact": "artifact|pr|mr|patch|report|draft|design doc|doc|checkpoint|recording|slides|dashboard|link|branch",
+    "artifact": "artifact|pr|mr|patch|report|draft|design doc|doc|checkpoint|recording|slides|dashboard|link|"
+    "links|branch|"
+    "script|scripts|photos|code|notes|numbers|data|traces|files|examples|screenshots|video|results|deck|spec|issue",
     "mute": "q|question|open question|open|yesterday|done|status|blocked|blockers|attendees|present|impact|a|"
     "env|version",
 }
@@ -66,7 +68,10 @@ def _table(words: dict[Context, str]) -> dict[str, Context]:
 _BY_HEADING = _table(HEADINGS)
 _BY_LABEL = _table(LABELS)
 _ADDED = re.compile(r" (?:for|of|with|w/|by|from|until|this|next) .*\Z")
+_LAST = words("goal fix cause workaround decision idea solution finding action proposal recommendation lesson plan")
+"""Labels that other words may stand before (“quick fix”)."""
 _LONGEST = 4
+_SHORT = 3
 _WORD = re.compile(r"[^\W_][\w'’-]*")
 _LABEL = re.compile(
     r"(?:\*\*|__|_)?([^\W_][\w'/ -]{0,24}?)(?:\*\*|__|_)?(\([^()\n]{1,30}\))?(?:\*\*|__)?[ \t]?(?::|[-–—] "
@@ -96,17 +101,22 @@ def heading_context(text: str) -> Context | None:
     """Return what a heading promises, `None` if nothing that is known."""
     words = [word.lower().replace("’", "'") for word in _WORD.findall(text[:200])]
     for length in range(min(_LONGEST, len(words)), 0, -1):
-        for part in (words[:length], words[-length:]):
-            context = _BY_HEADING.get(" ".join(part))
-            if context and (length > 1 or len(words) <= 3 or part is not words[-length:]):
-                return context
+        context = _BY_HEADING.get(" ".join(words[:length]))
+        if context and (length > 1 or len(words) <= _SHORT):
+            return context
+        context = _BY_HEADING.get(" ".join(words[-length:]))
+        if context and context != "mute" and (length > 1 or len(words) <= _SHORT):
+            return context
     return None
 
 
 def label_context(text: str) -> Context | None:
     """Return what a label announces; what it is for, and with whom, does not count (“goal for the week”)."""
     label = text.strip().lower()
-    return _BY_LABEL.get(label) or _BY_LABEL.get(_ADDED.sub("", label))
+    if label.startswith("not "):
+        return "decision"
+    last = label.rsplit(" ", 1)[-1]
+    return _BY_LABEL.get(label) or _BY_LABEL.get(_ADDED.sub("", label)) or (_BY_LABEL[last] if last in _LAST else None)
 
 
 def label_of(sentence: str) -> tuple[Context, int] | None:
