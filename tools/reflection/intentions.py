@@ -191,7 +191,7 @@ both|then? decided|agreed|chose|opted|settled
         "sounds like a to-do",
         """
         ^ will
-        still open|missing|outstanding|pending|undone
+        still missing|outstanding|pending|undone
         remains to
         should|must|needs|need to? be <participle>
         by|until|before|due monday|tuesday|wednesday|thursday|friday|tomorrow|tonight|eod|eow

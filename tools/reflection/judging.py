@@ -117,7 +117,8 @@ def _says_something(statement: Statement) -> bool:
     plain = statement.masked.strip(" .!?*_`'\"()[]")
     if plain in NOTHING or not any(character.isalpha() or "\ue000" <= character <= "\ue003" for character in plain):
         return False
-    return len(statement.words) > 1 or statement.label is not None or bool(statement.block.context)
+    announced = statement.label is not None or statement.block.checked is not None or bool(statement.block.context)
+    return announced or len(statement.words) > 1
 
 
 def _announced(statement: Statement, *, first: bool) -> list[_Vote]:
@@ -133,7 +134,7 @@ def _announced(statement: Statement, *, first: bool) -> list[_Vote]:
     if block.checked is False and first:
         votes.append(_Vote("task", SURE, "An empty check box stands before it.", CEILINGS["task"]))
     context = block.context
-    if context and context != "mute" and not label:
+    if context and context != "mute" and not label and (block.item or context not in ("procedure", "artifact")):
         strength = _HEADED if block.item and first else _HEADED_PROSE
         votes.append(
             _Vote(context, strength, f"It stands under a heading that announces {_a(context)}.", CEILINGS[context])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from tools.reflection.words import TITLES, Context, heading_context
+from tools.reflection.words import TITLES, Context, heading_context, is_heading
 
 BLOCK_LIMIT = 8_000
 """Characters of a paragraph that are read; what is longer is data, not prose."""
@@ -233,8 +233,19 @@ def _bare_heading(reader: _Reader, text: str, following: tuple[int, int]) -> tup
     context = heading_context(label[1])
     listed = _BULLET.match(notes, *following) or _NUMBER.match(notes, *following)
     bold = text.startswith(("**", "__"))
-    known = context is not None and len(label[1].split()) <= 4 and not reader.open
-    if bold or known or (listed and len(text.split()) <= 5 and not reader.open and text[-1] not in ".!?,;"):
+    announced = text[-1] in ":?" and len(label[1].split()) <= 4
+    known = context is not None and (announced or is_heading(text)) and not reader.open
+    if (
+        bold
+        or known
+        or (
+            listed
+            and not text.lower().startswith("to ")
+            and len(text.split()) <= 5
+            and not reader.open
+            and text[-1] not in ".!?,;"
+        )
+    ):
         return 7, context
     return None
 

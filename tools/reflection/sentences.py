@@ -30,6 +30,7 @@ _WHOLE = re.compile(
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘*_/]*\Z")
 _INLINE_LABEL = re.compile(r"[;,]?\s+(?=(?:TODO|FIXME|ACTION)(?:\(\w{1,30}\))?[: ]\s*\w)")
 _LOOK_BACK = 24
+_CLOSERS = '"”’»)'
 
 
 def sentences(text: str) -> Iterator[tuple[int, int]]:
@@ -57,6 +58,8 @@ def _ends_here(text: str, start: int, at: int, end: int) -> bool:
     if at == end or text[at] != "." or end >= len(text):
         return True
     following = text[end : end + 12].lstrip()[:1]
+    if text[end - 1] in _CLOSERS and following.islower():
+        return False
     if text.startswith("...", at):
         return not following.islower()
     found = _WORD_BEFORE.search(text[max(start, at - _LOOK_BACK) : at])

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tools.reflection.wordlist import words
 
@@ -11,7 +12,7 @@ STOP_WORDS = words(
     """
     a about above actually after again all already also am an and any are as at be because been before being
     below both but by can could did do does doing down during each even few finally for from further had has
-    have having he her here him his how i if in into is it its itself just like me more most my myself now of
+    have having he her here him his how i if in into is it its itself just later like me more most my myself now of
     off ok on once only or other our out over own really same she should so some still such than that the their
     them then there therefore these they this those through to todo too under until up us very was we well were
     what when where which while who why will with would yes you your i'll i'm it's let's that's we'll we're
@@ -53,6 +54,7 @@ def terms(text: str) -> Terms:
     return Terms(stems, numbers, len(negations) % 2 == 1)
 
 
+@lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """Cut the ending of an English word, roughly: `caches`, `cached` and `caching` become one."""
     for ending in _ENDINGS:

@@ -5,7 +5,7 @@ import re
 from tools.reflection.finding import TITLE_LIMIT, Kind
 from tools.reflection.words import label_of
 
-_MARKUP = re.compile(r"\*\*|__|`|^[#>\s]{1,12}|\[([^\[\]\n]{1,120})\]\([^()\s]{1,400}\)")
+_MARKUP = re.compile(r"\*\*|__|`|^[#>\s]{1,12}|^\d{1,3}[.)] |\[([^\[\]\n]{1,120})\]\([^()\s]{1,400}\)")
 _FILLER = re.compile(
     r"(?:(?:ok(?:ay)?|so|and|but|yes|yeah|well|hm+|aha?|then|also)[,:]?\s+){1,3}|"
     r"(?:we|i|they|the team)\s+(?:have\s+)?(?:decided|agreed)\s+(?:that\s+|to\s+)?|(?:it\s+)?turn(?:s|"

@@ -110,6 +110,11 @@ def heading_context(text: str) -> Context | None:
     return None
 
 
+def is_heading(text: str) -> bool:
+    """Whether a text is a known heading and nothing more."""
+    return " ".join(word.lower() for word in _WORD.findall(text[:200])) in _BY_HEADING
+
+
 def label_context(text: str) -> Context | None:
     """Return what a label announces; what it is for, and with whom, does not count (“goal for the week”)."""
     label = text.strip().lower()
