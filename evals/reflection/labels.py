@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A passage that a person would keep, `notes[start:end]`."""
+    """A span that a person would keep, `notes[start:end]`."""
 
     kind: Kind
     start: int
@@ -32,7 +32,7 @@ class Note:
     notes: str
     expected: tuple[Label, ...]
     forbidden: tuple[tuple[int, int], ...]
-    """Passages with a cue that are no finding all the same: questions, quotations, what was refuted."""
+    """Spans with a cue that are no finding all the same: questions, quotations, what was refuted."""
 
 
 @dataclass(frozen=True, slots=True)

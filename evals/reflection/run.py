@@ -91,7 +91,7 @@ def markdown(results: Mapping[str, NotesResult], pairs: Mapping[str, Mapping[str
         result = results[name]
         lines.append(
             f"{name}: {result.notes} notes, F1 {result.overall.f1:.3f}; {result.forbidden_found} of {result.forbidden} "
-            "passages found that must not be."
+            "spans found that must not be."
         )
     lines.append(
         f"{TIMED_LENGTH:,} characters take {took_ms.p50:.0f} ms (p50), {took_ms.p95:.0f} ms (p95), n = {took_ms.n}."

@@ -58,7 +58,7 @@ class NotesResult:
     by_kind: dict[str, Score]
     bands: tuple[Band, ...]
     forbidden: int
-    """Passages that must not be found."""
+    """Spans that must not be found."""
     forbidden_found: int
 
 

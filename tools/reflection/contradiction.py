@@ -62,6 +62,8 @@ def contradicts(new: str, old: str) -> str | None:
     """
     old_ones = list(islice(_spoken(old), _SENTENCES))
     for text in islice(_spoken(new), _SENTENCES):
+        if text in old_ones:
+            continue
         for other in old_ones:
             reason = _between(text, other)
             if reason:

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 @dataclass(frozen=True, slots=True)
-class _Passage:
+class _Span:
     kind: Kind
     start: int
     end: int
@@ -37,17 +37,17 @@ def extract(notes: str, *, limit: int | None = None) -> list[Finding]:
     counted. With `limit`, the surest stay (ties: the earlier). Notes of some length in which nothing is found give one
     finding of kind `session`. Time and memory grow with the length of the notes alone.
     """
-    passages = list(_passages(notes))
-    if not passages:
+    spans = list(_spans(notes))
+    if not spans:
         return list(_session(notes))[:limit]
-    found = _folded(notes, passages)
+    found = _folded(notes, spans)
     if limit is not None and len(found) > limit:
         surest = sorted(found, key=lambda entry: (-entry[0].confidence, entry[0].start))[: max(0, limit)]
         found = sorted(surest, key=lambda entry: entry[0].start)
-    return [_finding(notes, passage, count) for passage, count in found]
+    return [_finding(notes, span, count) for span, count in found]
 
 
-def _passages(notes: str) -> Iterator[_Passage]:
+def _spans(notes: str) -> Iterator[_Span]:
     found = blocks(notes)
     number = 0
     while number < len(found):
@@ -60,7 +60,7 @@ def _passages(notes: str) -> Iterator[_Passage]:
         number += 1
 
 
-def _in_block(block: Block, notes: str) -> Iterator[_Passage]:
+def _in_block(block: Block, notes: str) -> Iterator[_Span]:
     text = notes[block.start : block.end]
     for index, (start, end) in enumerate(sentences(text)):
         if end - start > SENTENCE_LIMIT:
@@ -68,7 +68,7 @@ def _in_block(block: Block, notes: str) -> Iterator[_Passage]:
         verdict = judge(read(text[start:end], block), first=index == 0)
         if verdict:
             at = block.start + start
-            yield _Passage(verdict.kind, at, block.start + end, verdict.reason, verdict.confidence)
+            yield _Span(verdict.kind, at, block.start + end, verdict.reason, verdict.confidence)
 
 
 def _steps_after(found: Sequence[Block], number: int, notes: str) -> int:
@@ -92,10 +92,10 @@ def _leads_to_steps(block: Block, notes: str) -> bool:
     )
 
 
-def _steps(found: Sequence[Block], notes: str) -> _Passage:
+def _steps(found: Sequence[Block], notes: str) -> _Span:
     start, end = found[0].start, found[-1].end
     reason = "Numbered steps that tell how to do something."
-    return _Passage(
+    return _Span(
         "procedure", _line_start(notes, start) if found[0].ordered else start, end, reason, CEILINGS["procedure"]
     )
 
@@ -108,12 +108,12 @@ def _line_start(notes: str, position: int) -> int:
     return start
 
 
-def _folded(notes: str, passages: Sequence[_Passage]) -> list[tuple[_Passage, int]]:
-    leaders = groups([(passage.kind, notes[passage.start : passage.end]) for passage in passages])
+def _folded(notes: str, spans: Sequence[_Span]) -> list[tuple[_Span, int]]:
+    leaders = groups([(span.kind, notes[span.start : span.end]) for span in spans])
     counts: dict[int, int] = {}
     for leader in leaders:
         counts[leader] = counts.get(leader, 0) + 1
-    return [(passages[number], count) for number, count in sorted(counts.items())]
+    return [(spans[number], count) for number, count in sorted(counts.items())]
 
 
 def _session(notes: str) -> Iterator[Finding]:
@@ -135,20 +135,20 @@ def _session(notes: str) -> Iterator[Finding]:
         break
     if end > start:
         reason = "No cue stands in the notes, so that they are kept as one record of the session."
-        yield _finding(notes, _Passage("session", start, end, reason, CEILINGS["session"]), 1)
+        yield _finding(notes, _Span("session", start, end, reason, CEILINGS["session"]), 1)
 
 
-def _finding(notes: str, passage: _Passage, count: int) -> Finding:
-    content = notes[passage.start : passage.end]
+def _finding(notes: str, span: _Span, count: int) -> Finding:
+    content = notes[span.start : span.end]
     return Finding(
-        kind=passage.kind,
+        kind=span.kind,
         title=title_of(content),
         content=content,
-        start=passage.start,
-        end=passage.end,
-        reason=passage.reason,
-        confidence=passage.confidence,
-        tags=tags_of(passage.kind, content),
+        start=span.start,
+        end=span.end,
+        reason=span.reason,
+        confidence=span.confidence,
+        tags=tags_of(span.kind, content),
         sensitivity_flags=sensitivity_flags(content),
         count=count,
     )

@@ -1,4 +1,4 @@
-"""What reflection finds: a passage of the notes that is worth keeping, of which kind, and how sure that is."""
+"""What reflection finds: a span of the notes that is worth keeping, of which kind, and how sure that is."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -15,7 +15,7 @@ TITLE_LIMIT = 120
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One passage; `content` is `notes[start:end]` to the letter."""
+    """One span; `content` is `notes[start:end]` to the letter."""
 
     kind: Kind
     title: str
@@ -29,4 +29,4 @@ class Finding:
     tags: tuple[str, ...]
     sensitivity_flags: tuple[Sensitivity, ...] = ()
     count: int = 1
-    """How many passages of the notes say this, nearly in these words; the span is that of the first."""
+    """How many spans of the notes say this, nearly in these words; the span is that of the first."""

@@ -44,6 +44,7 @@ both|then? decided|agreed|chose|opted|settled
         reverted to|back
         turned it|that|this off|on for
         customer|client|legal|board|management has|have accepted|approved|agreed
+        customer|client|legal|board|management|committee approves|accepts|agrees|chooses|rejects
         """,
     ),
     Row(
@@ -131,6 +132,7 @@ both|then? decided|agreed|chose|opted|settled
         when i'm|we're back
         we meet|continue|resume|start|begin|ship|launch|release|reconvene again? on|at|in|next|again|with|tomorrow
         goes|go|going out|live on|at|in|next
+        go-live|release|launch|deadline|deployment is|stays|moves on|to|in|at
         follow-up|next call|meeting|sync|review|session|round|batch|run is? on|in|at|goes
         """,
     ),
@@ -170,7 +172,7 @@ both|then? decided|agreed|chose|opted|settled
         """
         please
         pls
-        could|can|would|will you
+        could|can|would|will you <verb>
         needs|need to
         needs|need a|an|another|more review|test|tests|fix|owner|look|decision|check|cleanup|update
         has|have|got|needs to
@@ -193,10 +195,19 @@ both|then? decided|agreed|chose|opted|settled
         ^ will
         still missing|outstanding|pending|undone
         remains to
+        missing test|tests|docs|documentation|check|handling
         should|must|needs|need to? be <participle>
         by|until|before|due monday|tuesday|wednesday|thursday|friday|tomorrow|tonight|eod|eow
         ticket|issue <ref>? for
         same ... check
+        """,
+    ),
+    Row(
+        "task",
+        WEAK,
+        "says what ought to be done",
+        """
+        should <verb>
         """,
     ),
     Row(
@@ -236,6 +247,9 @@ both|then? decided|agreed|chose|opted|settled
         might|may want to
         would love|like to
         worth a try|look|shot
+        could we|one <verb>
+        have you considered|tried|thought
+        maybe|perhaps <verb>
         nice to have
         ^ or a|an|the|maybe|just
         """,

@@ -13,7 +13,7 @@ from tools.reflection.signals import IMPERATIVES, PEOPLE_DO, THINGS_DO, conditio
 from tools.reflection.wordlist import words
 from tools.reflection.words import NOTHING, Context, day_of, label_of
 
-FLOOR = 0.58
+FLOOR = 0.62
 """Less sure than this is not found."""
 _ORDER: tuple[Kind, ...] = ("decision", "task", "artifact", "procedure", "plan", "idea", "claim")
 """Which kind wins when two are equally sure."""

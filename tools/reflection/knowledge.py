@@ -27,6 +27,7 @@ ROWS: tuple[Row, ...] = (
         found|find|finding out that|the
         ^ found a|an|the|that
         means|mean that
+        works|performs best|better|worse|worst
         only one|two|the|<number> ... can
         most|many|few|two|three|four|five|several of <number>|two|three|four|five|six|the|our|us
         discovered|learned|learnt|noticed|realised|realized|confirmed|verified|proved that
@@ -66,7 +67,7 @@ because|since|during|for
 allow
         isn't|aren't|wasn't|weren't
         is|are|was|were not
-        can't|cannot|can|could|couldn't only|not|be
+        can't|cannot|can|could|couldn't only|not
         cannot|can't
         never|always|silently
         takes|took|costs|cost|loses|lost|gains|saves|halves|doubles about|around|roughly|at? <number>
@@ -116,7 +117,7 @@ called|created|printed|loaded|compact|disabled|enabled
         how to
         you can|have|need|must
         to fix|avoid|prevent|reset|restore|recover|reproduce|retrain|cancel|undo|find|get|see|enable|disable|stop|\
-start|debug|test|deploy|rebuild ... , run|use|set|call|pass|open|do|add|stop|change|first
+start|debug|test|deploy|rebuild , run|use|set|call|pass|open|do|add|stop|change|first
         """,
     ),
     Row(
@@ -135,6 +136,7 @@ start|debug|test|deploy|rebuild
         solved|fixed|cured it|this|that $
         makes|made ... go away
         with|via|using <code>
+        if|when|whenever|once , <verb>
         then|and restart|rerun|reload|redeploy|retry
         """,
     ),
@@ -149,7 +151,6 @@ export
         ^ <code>
         before <gerund>
         before you
-        if ... , run|use|set|restart|rerun|call
         can be ... with|by
         first ... then
         works if you
@@ -162,7 +163,7 @@ export
         "names something that was made",
         """
         opened|created|wrote|pushed|published|uploaded|generated|drafted|filed|raised|submitted|made|saved|exported|\
-committed|added|recorded|built ... <made>
+committed|added|recorded|built ... ... <made>
         pr|mr|patch|report|draft|doc|document|slides|dashboard|recording|screenshots|spec|adr|checkpoint|branch|\
 diagram|prototype is|are|was? up|here|ready|at|in|on|under|open? ... <made>
         """,
@@ -176,6 +177,7 @@ diagram|prototype is|are|was? up|here|ready|at|in|on|under|open? ... <made>
 code|script|notebook|notes|spec|adr|examples|requests|checkpoint|branch|diagram|plots|data|model|weights is|are|\
 live|lie|lies? in|at|under|on|here? <url>|<path>
         is|are|lives|lies|live|lie in|at|under <url>|<path>
+        ticket|issue|task is|was <ref>
         pushed|opened|merged|published|released <made>|branch|feature
         here's|here is? the|my|a? ... <made>
         """,

@@ -227,7 +227,7 @@ def _bare_heading(reader: _Reader, text: str, following: tuple[int, int]) -> tup
     label = _LABELLED.fullmatch(text)
     alone = not notes[following[0] : following[1]].strip()
     if text.lower().startswith(TITLES) and (alone or _NUMBER.match(notes, *following)):
-        return 7, heading_context(text)
+        return 7, heading_context(text.split(":")[0])
     if not label or text.startswith(("- ", "* ", "+ ")) or _TIME.match(text):
         return None
     context = heading_context(label[1])
@@ -262,7 +262,8 @@ def _read_row(reader: _Reader, start: int, end: int, following: tuple[int, int])
     for number, (first, last) in enumerate(cells):
         column = reader.columns[number] if number < len(reader.columns) else None
         if first < last:
-            reader.blocks.append(Block(first, last, column or reader.context, item=True))
+            inherited = reader.context if number == 0 else None
+            reader.blocks.append(Block(first, last, column or inherited, item=True))
 
 
 def _cells(notes: str, start: int, end: int) -> Iterator[tuple[int, int]]:

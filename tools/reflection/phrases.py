@@ -1,9 +1,10 @@
 """The small language of the cue table: a phrase in, a compiled pattern and the words that wake it out. Pure.
 
-Words are parted by spaces. `a|b` is either word, a trailing `?` makes a word optional, `...` is up to three words, `^`
-is the start of the statement and `$` its end. `<url>`, `<path>`, `<code>`, `<ref>` (a ticket or pull request) and
-`<number>` stand for what they name, `<made>` for any of the first four, `<gerund>` for a word in -ing and `<verb>` for
-an imperative. The first element that is not optional must be words or something blotted out.
+Words are parted by spaces. `a|b` is either word, a trailing `?` makes a word optional, `...` is up to three words, `,`
+whatever stands before the next comma. `^` is the start of the statement and `$` its end. `<url>`, `<path>`, `<code>`,
+`<ref>` (a ticket or pull request) and `<number>` stand for what they name, `<made>` for any of the first four,
+`<gerund>` for a word in -ing, `<participle>` for one in -ed and `<verb>` for an imperative. The first element that is
+not optional must be words or something blotted out.
 """
 
 import re
@@ -24,6 +25,7 @@ _THINGS = {
 }
 _GAP = rf"(?:[\w'{URL}{PATH}{CODE}{REF}/.-]+\s+){{0,3}}?"
 _SPACE = r"[\s:,(\"*_–—-]{1,12}"
+_TO_COMMA = r"[^,;.!?]{0,80},\s+"
 _WAKES_ON = {"<url>": URL, "<path>": PATH, "<code>": CODE, "<ref>": REF}
 _FILE_ENDINGS = (
     "py|md|rs|go|ts|tsx|js|jsx|json|jsonl|yml|yaml|toml|sql|sh|csv|tsv|parquet|ipynb|html|css|scss|java|kt|swift|rb|php|c|"
@@ -72,8 +74,8 @@ def compile_phrase(phrase: str) -> tuple[re.Pattern[str], frozenset[str]]:
         if element in ("^", "$"):
             pattern += r"\A" if element == "^" else r"\W*\Z"
             continue
-        if element == "...":
-            pattern += _GAP
+        if element in ("...", ","):
+            pattern += _GAP if element == "..." else _TO_COMMA
             continue
         optional = element.endswith("?") and len(element) > 1
         bare = element.rstrip("?") if optional else element

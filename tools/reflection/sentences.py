@@ -29,6 +29,8 @@ _WHOLE = re.compile(
 """Code, addresses, quotations and brackets: a mark inside of them ends nothing."""
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘*_/]*\Z")
 _INLINE_LABEL = re.compile(r"[;,]?\s+(?=(?:TODO|FIXME|ACTION)(?:\(\w{1,30}\))?[: ]\s*\w)")
+_STARTER = re.compile(r"\s+(?:We|I|It|The|This|That|They|Then|There|So|But|And|In|For|No|Not|Yes|He|She|You)\b")
+"""What opens a sentence and is nobody's name: the letter before it was no initial."""
 _LOOK_BACK = 24
 _CLOSERS = '"”’»)'
 
@@ -79,7 +81,8 @@ def _is_abbreviated(text: str, start: int, at: int, word: str, following: str) -
     before = text[max(start, at - _LOOK_BACK) : at - len(word)].strip()
     if word.isdigit():
         return not before
-    return len(word) == 1 and text[at - 1].isupper() and not before[-1:].isdigit()
+    initial = len(word) == 1 and text[at - 1].isupper() and not before[-1:].isdigit()
+    return initial and not _STARTER.match(text, at + 1)
 
 
 def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

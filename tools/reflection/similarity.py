@@ -16,7 +16,7 @@ _CLAUSE = re.compile(r",? (?:which|because|since|so that|although|whereas|instea
 _KNOWN_LIMIT = 20_000
 _PREFIX = 8
 _COMPARED = 16
-"""Earlier passages that share a rare word with a passage and are compared with it: keeps folding linear."""
+"""Earlier spans that share a rare word with a span and are compared with it: keeps folding linear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Earlier:
-    """The passages so far, by their rarest stems: two that are alike share one of them (prefix filtering)."""
+    """The spans so far, by their rarest stems: two that are alike share one of them (prefix filtering)."""
 
     read: Sequence[Terms]
     frequency: Counter[str]

@@ -19,7 +19,7 @@ HEADINGS: dict[Context, str] = {
     "follow ups|follow-ups|next actions|open tasks|remaining|remaining work|still to do|left to do|homework|checklist",
     "idea": "idea|ideas|brainstorm|brainstorming|try|to try|things to try|what to try|suggestion|suggestions|proposal|"
     "proposals|improvement ideas|wishlist|nice to have",
-    "plan": "plan|plans|the plan|roadmap|next|next step|next steps|goal|goals|milestone|milestones|timeline|schedule|"
+    "plan": "plan|plans|the plan|roadmap|next|next step|next steps|goal|goals|milestone|milestones|"
     "this week|next week|week plan|rollout|roll-out|today|tomorrow",
     "claim": "finding|findings|learning|learnings|lesson|lessons|lessons learned|what we learned|what we found|"
     "root cause|"
@@ -30,7 +30,7 @@ HEADINGS: dict[Context, str] = {
     "mute": "question|questions|open question|open questions|open points|unresolved|attendees|present|"
     "participants|agenda|"
     "went well|what went well|done|yesterday|status|impact|blockers|blocked|steps to reproduce|to reproduce|log|logs|"
-    "environment|parking lot",
+    "environment|parking lot|timeline",
 }
 """A heading says this when it is, begins or ends with one of the words; the longest word wins."""
 
@@ -54,7 +54,7 @@ LABELS: dict[Context, str] = {
 
 NOTHING = words(
     """
-    no none nothing n/a na tbd tba unclear open pending no. none. - – — unknown later not yet ? see below see
+    no none nothing n/a na tbd tba unclear open pending no. none. - – — unknown later not yet off ? see below see
     above
     """
 ) | {"not yet", "see below", "see above", "to be decided", "not discussed", "no blockers"}
@@ -118,8 +118,8 @@ def is_heading(text: str) -> bool:
 def label_context(text: str) -> Context | None:
     """Return what a label announces; what it is for, and with whom, does not count (“goal for the week”)."""
     label = text.strip().lower()
-    if label.startswith("not "):
-        return "decision"
+    if label.startswith(("not ", "option ")):
+        return "decision" if label.startswith("not ") else "idea"
     last = label.rsplit(" ", 1)[-1]
     return _BY_LABEL.get(label) or _BY_LABEL.get(_ADDED.sub("", label)) or (_BY_LABEL[last] if last in _LAST else None)
 
