@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 from tools.reflection.cue_row import CEILINGS
 from tools.reflection.finding import Finding, Kind
-from tools.reflection.judging import judge, read
+from tools.reflection.judging import gives_order, judge, read
 from tools.reflection.layout import Block, blocks
 from tools.reflection.sensitivity import sensitivity_flags
 from tools.reflection.sentences import sentences
@@ -48,7 +49,7 @@ def extract(notes: str, *, limit: int | None = None) -> list[Finding]:
 
 
 def _spans(notes: str) -> Iterator[_Span]:
-    found = blocks(notes)
+    found = _with_orders(blocks(notes), notes)
     number = 0
     while number < len(found):
         after = _steps_after(found, number, notes)
@@ -58,6 +59,22 @@ def _spans(notes: str) -> Iterator[_Span]:
             continue
         yield from _in_block(found[number], notes)
         number += 1
+
+
+def _with_orders(found: Sequence[Block], notes: str) -> list[Block]:
+    """Read a list as tasks where no heading says otherwise and most of its items are orders."""
+    marked = list(found)
+    for listed, run in groupby(enumerate(found), key=lambda entry: entry[1].item and entry[1].context is None):
+        items = list(run) if listed else []
+        orders = [
+            (number, block)
+            for number, block in items
+            if gives_order(notes[block.start : min(block.end, block.start + 80)])
+        ]
+        if len(orders) > 1 and 2 * len(orders) >= len(items):
+            for number, block in orders:
+                marked[number] = replace(block, among_orders=True)
+    return marked
 
 
 def _in_block(block: Block, notes: str) -> Iterator[_Span]:

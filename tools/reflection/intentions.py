@@ -42,6 +42,9 @@ both|then? decided|agreed|chose|opted|settled
         we will go|use|keep|stay|stick with|on|to|the|a
         postponed|deferred|parked|shelved until|to|for|the
         reverted to|back
+        moved|pushed|shifted to monday|tuesday|wednesday|thursday|friday|next
+        on hold
+        disabled|stopped|paused|killed|kept|silenced ... ... for now
         turned it|that|this off|on for
         customer|client|legal|board|management has|have accepted|approved|agreed
         customer|client|legal|board|management|committee approves|accepts|agrees|chooses|rejects
@@ -160,7 +163,7 @@ both|then? decided|agreed|chose|opted|settled
         must|has|have be|to be done|rotated|changed|fixed|added|removed|updated
         action item
         still to do|be
-        someone|somebody|anybody must|should|has|needs|will|please|to
+        someone|somebody|anybody ... must|should|has|needs|will|please|to
         don't forget to
         remember to
         """,
@@ -174,7 +177,7 @@ both|then? decided|agreed|chose|opted|settled
         pls
         could|can|would|will you <verb>
         needs|need to
-        needs|need a|an|another|more review|test|tests|fix|owner|look|decision|check|cleanup|update
+        needs|need ... review|test|tests|fix|owner|look|decision|check|cleanup|update|ticket|alert|rule|docs
         has|have|got|needs to
         gotta
         must
@@ -204,7 +207,7 @@ both|then? decided|agreed|chose|opted|settled
     ),
     Row(
         "task",
-        WEAK,
+        FAIR,
         "says what ought to be done",
         """
         should <verb>
@@ -223,6 +226,7 @@ both|then? decided|agreed|chose|opted|settled
         ^ wonder|wondering if|whether|about
         why not
         why don't|not we
+        we|i should
         """,
     ),
     Row(
@@ -262,7 +266,6 @@ both|then? decided|agreed|chose|opted|settled
         maybe
         perhaps
         could
-        we|i should
         consider|considering
         ^ let people|users|them|us
         ideally

@@ -118,7 +118,7 @@ def _says_something(statement: Statement) -> bool:
     if plain in NOTHING or not any(character.isalpha() or "\ue000" <= character <= "\ue003" for character in plain):
         return False
     announced = statement.label is not None or statement.block.checked is not None or bool(statement.block.context)
-    return announced or len(statement.words) > 1
+    return announced or len(statement.words) > 1 or bool(_MADE.search(plain))
 
 
 def _announced(statement: Statement, *, first: bool) -> list[_Vote]:
@@ -131,6 +131,8 @@ def _announced(statement: Statement, *, first: bool) -> list[_Vote]:
         votes.append(_Vote(label, SURE, f"A label announces {_a(label)}.", CEILINGS[label]))
     if statement.dated and not statement.words[0].endswith("ed"):
         votes.append(_Vote("plan", FAIR, "A day or month announces it.", CEILINGS["plan"]))
+    if block.among_orders and first:
+        votes.append(_Vote("task", FAIR, "It gives an order, as most items of its list do.", CEILINGS["task"]))
     if block.checked is False and first:
         votes.append(_Vote("task", SURE, "An empty check box stands before it.", CEILINGS["task"]))
     context = block.context
@@ -168,6 +170,11 @@ def _behaves(statement: Statement) -> list[_Vote]:
             _Vote("claim", FAIR, f"“{opening[0]} {opening[1]} … {verb}” tells how something behaves.", CUED["claim"])
         ]
     return []
+
+
+def gives_order(text: str) -> bool:
+    """Whether the first words of a text are those of an order."""
+    return _orders(words_of(mask(text)))
 
 
 def _orders(words: list[str]) -> bool:

@@ -89,6 +89,12 @@ called|created|printed|loaded|compact|disabled|enabled
         come|comes from
         calls|called <made>|on|every|by
         nobody|everyone|everybody uses|knows|reads|has
+        is|are|was|were too|useless|flaky|expired|unreliable|confusing|misleading|incompatible|deprecated|outdated|\
+unused
+        is|are|was|were <participle> twice|every|after|before|while|when
+        it's the
+        half of the|our|all
+        before they|it is|are
         too many|much|few|slow|big|heavy
         """,
     ),
@@ -135,6 +141,8 @@ start|debug|test|deploy|rebuild
         helps|helped $
         solved|fixed|cured it|this|that $
         makes|made ... go away
+        ^ setting|adding|removing|using|changing|switching|running|replacing|moving|raising|lowering|clearing ... ... \
+brings|makes|helps|fixes|cuts|reduces|solves|works|stops|avoids|halves
         with|via|using <code>
         if|when|whenever|once , <verb>
         then|and restart|rerun|reload|redeploy|retry
@@ -163,7 +171,8 @@ export
         "names something that was made",
         """
         opened|created|wrote|pushed|published|uploaded|generated|drafted|filed|raised|submitted|made|saved|exported|\
-committed|added|recorded|built ... ... <made>
+committed|added|recorded|built ... ... <url>|<path>|<ref>
+        created|wrote|pushed|added|generated ... <code>
         pr|mr|patch|report|draft|doc|document|slides|dashboard|recording|screenshots|spec|adr|checkpoint|branch|\
 diagram|prototype is|are|was? up|here|ready|at|in|on|under|open? ... <made>
         """,
@@ -184,10 +193,11 @@ live|lie|lies? in|at|under|on|here? <url>|<path>
     ),
     Row(
         "artifact",
-        WEAK,
+        FAIR,
         "names a place",
         """
         ^ <url>
+        ^ <ref> $
         ^ <path> $
         see <url>|<path>
         """,

@@ -70,6 +70,8 @@ class Block:
     spoken: bool = False
     leads: bool = False
     """Whether it ends with a colon, so that what follows hangs on it."""
+    among_orders: bool = False
+    """Whether it gives an order in a list of which most items do."""
 
 
 @dataclass(slots=True)

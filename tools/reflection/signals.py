@@ -35,7 +35,8 @@ _NOUNS = words(
 PEOPLE_DO = words(
     """
     arranges asks books buys clarifies contacts coordinates discusses drafts estimates interviews investigates orders
-    organises organizes prepares presents recruits reminds reviews schedules sketches talks writes
+    organises organizes prepares presents collects updates hands brings creates recruits reminds
+    reviews schedules sketches talks writes
     """
 )
 """What a capital name does that is a person, not a program."""
