@@ -10,7 +10,7 @@ from tools.reflection.finding import Kind
 from tools.reflection.layout import Block
 from tools.reflection.phrases import mask, words_of
 from tools.reflection.signals import IMPERATIVES, PEOPLE_DO, THINGS_DO, condition_before, quotations, signals
-from tools.reflection.wordlist import words
+from tools.reflection.wordlist import word_set
 from tools.reflection.words import NOTHING, Context, day_of, label_of
 
 FLOOR = 0.62
@@ -26,7 +26,7 @@ _OWNER = re.compile(
     r" has to| should|)\s+([a-z][\w-]+)"
 )
 """Who, how the sentence goes on, and the first word after it."""
-_NO_OWNERS = words(
+_NO_OWNERS = word_set(
     """
     how what when where why who session notes note it this that we you they need needs want ok yes then
     """
@@ -35,10 +35,10 @@ _OWNER_AFTER = re.compile(
     r"\(@?[A-Z][^\W\d_]{1,20}(?:,[\w .]{1,20})?\)[.\s]*\Z|(?:→|->|—|–) @?[A-Z][^\W\d_]{1,20}[.\s]*\Z|"
     r"(?<!\w)@[a-zA-Z][\w.-]{1,30}"
 )
-_DETERMINERS = words("the our their its this that each every any all a an your my these those")
+_DETERMINERS = word_set("the our their its this that each every any all a an your my these those")
 _SUBJECT = 8
 """Words in which a subject and its verb are looked for."""
-_NO_ORDER = words("me w of is are was were has have had on in with and or by")
+_NO_ORDER = word_set("me w of is are was were has have had on in with and or by")
 """Words after which a verb at the start was a noun: “review of …”, “update on …”."""
 _STEP = re.compile(r"(?:^|[,;:]\s+|\band\s+|\bthen\s+)(\w+)\b")
 _LEADING = 7
@@ -103,6 +103,7 @@ def judge(statement: Statement, *, first: bool) -> Verdict | None:
         sure = _weighed(vote, statement)
         if sure > best.get(vote.kind, (0.0, vote))[0]:
             best[vote.kind] = (sure, vote)
+    # Two different hints at one kind are a little surer than the better of them.
     for kind, (sure, vote) in best.items():
         seconded = len({other.reason for other in votes if other.kind == kind}) > 1
         best[kind] = (min(vote.ceiling, sure + 0.03) if seconded else sure, vote)

@@ -155,6 +155,8 @@ def _in_run(notes: str, run: list[tuple[int, int]]) -> Iterator[int]:
         return
     if sum(full for full, _, _ in joints) >= 0.75 * len(joints):
         yield from (start for full, start, lower in joints if full or lower)
+    elif width >= _SURELY_WRAPPED and not casual:
+        yield from (start for full, start, lower in joints if full and lower)
 
 
 def _first_word(notes: str, start: int, end: int) -> int:

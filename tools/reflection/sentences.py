@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator
 
-from tools.reflection.wordlist import words
+from tools.reflection.wordlist import word_set
 
-ABBREVIATIONS = words(
+ABBREVIATIONS = word_set(
     """
     adm al approx art asst avg ca cf ch col cont dept dir dr ed eds eg eq est et ex excl ext fa fig figs gen hon
     ie incl jr lt max mgr min misc mr mrs mt nr obs op orig pers pl pp prof ref refs reg resp rev sec sen sg sgt
@@ -13,8 +13,8 @@ ABBREVIATIONS = words(
     """
 )
 """Words after which a full stop ends no sentence."""
-_BEFORE_NUMBER = words("art ch fig figs no nos nr p pp par sec vol v")
-_BEFORE_CAPITAL = words(
+_BEFORE_NUMBER = word_set("art ch fig figs no nos nr p pp par sec vol v")
+_BEFORE_CAPITAL = word_set(
     """
     etc inc ltd co corp jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat
     sun a.m p.m e.u u.s u.k

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Mapping
 
-from tools.reflection.wordlist import words
+from tools.reflection.wordlist import word_set
 
-IMPERATIVES = words(
+IMPERATIVES = word_set(
     """
     adapt add adjust agree alert align allow analyse analyze annotate announce apply archive arrange ask assign
     attach audit automate avoid backport benchmark block book build bump call cancel change check choose clarify
@@ -26,13 +26,13 @@ IMPERATIVES = words(
     """
 )
 """Verbs that open an instruction."""
-_NOUNS = words(
+_NOUNS = word_set(
     """
     answer book build call change check copy file fix group label link list load log map mark mock order patch pin plan
     point post print record release report request review run seed show support tag talk test watch work wrap
     """
 )
-PEOPLE_DO = words(
+PEOPLE_DO = word_set(
     """
     arranges asks books buys clarifies contacts coordinates discusses drafts estimates interviews investigates orders
     organises organizes prepares presents collects updates hands brings creates recruits reminds
@@ -42,7 +42,7 @@ PEOPLE_DO = words(
 """What a capital name does that is a person, not a program."""
 THINGS_DO = frozenset(
     f"{verb}{'es' if verb.endswith(('s', 'sh', 'ch', 'x')) else 's'}" for verb in IMPERATIVES - _NOUNS
-) | words(
+) | word_set(
     """
     assumes says shows seems needs wants makes takes gives gets knows thinks expects becomes contains costs crashes
     fails happens hangs lacks leaks loses means misses occurs returns requires skips comes goes

@@ -4,11 +4,11 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tools.reflection.wordlist import words
+from tools.reflection.wordlist import word_set
 
 _WORD = re.compile(r"[^\W\d_]+(?:[.'-][^\W\d_]+)*|\d[\d.,:]*|[_@#+][\w.]+")
 _SPLIT_NUMBER = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
-STOP_WORDS = words(
+STOP_WORDS = word_set(
     """
     a about above actually after again all already also am an and any are as at be because been before being
     below both but by can could did do does doing down during each even few finally for from further had has
@@ -19,7 +19,7 @@ STOP_WORDS = words(
     we've decision decided action task idea plan note
     """
 )
-NEGATIONS = words(
+NEGATIONS = word_set(
     """
     no not never none nothing nobody neither nor without cannot can't don't doesn't didn't isn't aren't wasn't
     weren't won't wouldn't shouldn't couldn't hasn't haven't hadn't longer stop stopped

@@ -4,7 +4,7 @@ import re
 from typing import Literal
 
 from tools.reflection.finding import Kind
-from tools.reflection.wordlist import words
+from tools.reflection.wordlist import word_set
 
 Context = Kind | Literal["mute"]
 """A kind that a heading promises, or `mute` where nothing under it is worth keeping without words of its own."""
@@ -52,12 +52,9 @@ LABELS: dict[Context, str] = {
 }
 """Words that announce a kind when a colon follows them at the start of a sentence."""
 
-NOTHING = words(
-    """
-    no none nothing n/a na tbd tba unclear open pending no. none. - – — unknown later not yet off ? see below see
-    above
-    """
-) | {"not yet", "see below", "see above", "to be decided", "not discussed", "no blockers"}
+NOTHING = word_set("no none nothing n/a na tbd tba unclear open pending unknown later off - – — ?") | {
+    "not yet", "see below", "see above", "to be decided", "not discussed", "no blockers",
+}  # fmt: skip
 """What follows a label that announces nothing."""
 
 
@@ -68,7 +65,7 @@ def _table(words: dict[Context, str]) -> dict[str, Context]:
 _BY_HEADING = _table(HEADINGS)
 _BY_LABEL = _table(LABELS)
 _ADDED = re.compile(r" (?:for|of|with|w/|by|from|until|this|next) .*\Z")
-_LAST = words("goal fix cause workaround decision idea solution finding action proposal recommendation lesson plan")
+_LAST = word_set("goal fix cause workaround decision idea solution finding action proposal recommendation lesson plan")
 """Labels that other words may stand before (“quick fix”)."""
 _LONGEST = 4
 _SHORT = 3
@@ -82,7 +79,7 @@ _SHOUTED = re.compile(r"(TODO|FIXME|ACTION|IDEA|NOTE|TIL)(\(\w{1,30}\))?[ \t]+(?
 
 TITLES = ("brainstorm", "how to ", "howto", "runbook", "how we ")
 """What a title opens with that says what the whole text is, colon or not."""
-DAYS = words(
+DAYS = word_set(
     """
     mon tue wed thu fri sat sun monday tuesday wednesday thursday friday saturday sunday january february march
     april may june july august september october november december
