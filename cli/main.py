@@ -29,6 +29,13 @@ class IndexName(StrEnum):
     ANALYTICS = "analytics"
 
 
+class Suite(StrEnum):
+    """What `engrain eval` measures."""
+
+    RETRIEVAL = "retrieval"
+    REFLECTION = "reflection"
+
+
 @app.command()
 def version() -> None:
     """Print the version."""
@@ -140,13 +147,21 @@ def bench(
 
 @app.command(name="eval")
 def evaluate(
+    suite: Annotated[
+        Suite, typer.Argument(help="What to measure; reflection brings its own data and takes --json and --markdown.")
+    ] = Suite.RETRIEVAL,
     data: Annotated[Path | None, typer.Option(help="Folder that holds the labelled sets, one subfolder each.")] = None,
     sets: Annotated[str | None, typer.Option("--set", help="Only these, comma-separated.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Questions of each set, drawn by a fixed seed.")] = None,
     json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table into this file.")] = None,
 ) -> None:
-    """Measure retrieval on labelled data. Exit code 2 where there is none."""
+    """Measure retrieval, or reflection, on labelled data. Exit code 2 where there is none."""
+    if suite is Suite.REFLECTION:
+        from evals.reflection import Options as Files  # noqa: PLC0415 - as below
+        from evals.reflection import run_reflection_eval  # noqa: PLC0415 - as below
+
+        raise typer.Exit(run_reflection_eval(Files(json, markdown), typer.echo))
     from evals.evaluate import Options, run_eval  # noqa: PLC0415 - engines load only when they are used
 
     names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from typer.models import ParameterInfo
+from typer.models import ArgumentInfo, ParameterInfo
 
 from cli.main import app
 from cli.reference.markdown import code, spoken, table
@@ -53,7 +53,8 @@ def _row(parameter: str, hint: Any) -> list[str]:  # noqa: ANN401, RUF100 - a ty
     # Inside Annotated, typer takes the first name for a default and sorts it out when it runs.
     declared = (info.default, *(info.param_decls or ())) if info is not None else ()
     named = [name for name in declared if isinstance(name, str) and name.startswith("-")]
-    names = named or [f"--{parameter.replace('_', '-')}"]
+    bare = parameter.replace("_", "-")
+    names = named or [f"[{bare}]" if isinstance(info, ArgumentInfo) else f"--{bare}"]
     return [" ".join(map(code, names)), _value(kind), (info.help if info is not None else None) or ""]
 
 

@@ -1,0 +1,119 @@
+"""Measures both splits and lays the figures out as tables."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evals.machine import facts
+from evals.reflection.labels import SPLITS, read_notes, read_pairs
+from evals.reflection.scoring import BANDS, Band, NotesResult, Score, score_notes, score_pairs
+from evals.timing import Spread, spread, timed_ms
+from tools.reflection import KINDS, extract
+
+TIMED_LENGTH = 20_000
+"""Characters of the text that is timed: the notes of the set one after the other."""
+_RUNS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Where to write the figures besides the screen."""
+
+    json_file: Path | None = None
+    markdown_file: Path | None = None
+
+
+def run_reflection_eval(options: Options, say: Callable[[str], None]) -> int:
+    """Measure and report. Returns the exit code, which is 0."""
+    results: dict[str, NotesResult] = {split: score_notes(read_notes(split), extract) for split in SPLITS}
+    pairs: dict[str, Mapping[str, Score]] = {
+        split: score_pairs([pair for pair in read_pairs() if pair.split == split]) for split in SPLITS
+    }
+    took_ms = _timed()
+    report = markdown(results, pairs, took_ms)
+    say(report)
+    if options.markdown_file:
+        options.markdown_file.write_text(report, encoding="utf-8")
+    if options.json_file:
+        document = {
+            "machine": facts(),
+            "notes": {split: _plain(result) for split, result in results.items()},
+            "pairs": {split: {asks: _figures(s) for asks, s in scores.items()} for split, scores in pairs.items()},
+            "extract_20000_characters_ms": dataclasses.asdict(took_ms),
+        }
+        options.json_file.write_text(json.dumps(document, indent=2), encoding="utf-8")
+    return 0
+
+
+def _timed() -> Spread:
+    text = "\n\n".join(note.notes for split in SPLITS for note in read_notes(split))
+    text = (text * (TIMED_LENGTH // len(text) + 1))[:TIMED_LENGTH]
+    extract("We decided to warm up.")
+    return spread(timed_ms(extract, [text] * _RUNS))
+
+
+def _plain(result: NotesResult) -> dict[str, object]:
+    return {
+        "notes": result.notes,
+        "overall": _figures(result.overall),
+        "any_kind": _figures(result.any_kind),
+        "by_kind": {kind: _figures(score) for kind, score in result.by_kind.items()},
+        "confidence": [dataclasses.asdict(band) for band in result.bands],
+        "forbidden": result.forbidden,
+        "forbidden_found": result.forbidden_found,
+    }
+
+
+def _figures(score: Score) -> dict[str, float]:
+    return {
+        **dataclasses.asdict(score),
+        "precision": round(score.precision, 4),
+        "recall": round(score.recall, 4),
+        "f1": round(score.f1, 4),
+    }
+
+
+def markdown(results: Mapping[str, NotesResult], pairs: Mapping[str, Mapping[str, Score]], took_ms: Spread) -> str:
+    """Lay the figures out: per kind, per band of confidence, pairs, time."""
+    names = list(results)
+    lines = [
+        "| kind | " + " | ".join(f"{name} precision | recall | labels" for name in names) + " |",
+        "|---|" + "---|" * (3 * len(names)),
+    ]
+    lines += [_row(kind, [results[name].by_kind[kind] for name in names]) for kind in KINDS]
+    lines.append(_row("**all**", [results[name].overall for name in names]))
+    lines.append(_row("span, any kind", [results[name].any_kind for name in names]))
+    lines += [_row(asks, [pairs[name][asks] for name in names]) for asks in ("duplicate", "contradiction")]
+    lines += ["", *_band_lines(results, names), ""]
+    for name in names:
+        result = results[name]
+        lines.append(
+            f"{name}: {result.notes} notes, F1 {result.overall.f1:.3f}; {result.forbidden_found} of {result.forbidden} "
+            "spans found that must not be."
+        )
+    lines.append(
+        f"{TIMED_LENGTH:,} characters take {took_ms.p50:.0f} ms (p50), {took_ms.p95:.0f} ms (p95), n = {took_ms.n}."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def _row(name: str, scores: Sequence[Score]) -> str:
+    cells = (f"{score.precision:.2f} | {score.recall:.2f} | {score.right + score.missed}" for score in scores)
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def _band_lines(results: Mapping[str, NotesResult], names: Sequence[str]) -> list[str]:
+    lines = [
+        "| confidence | " + " | ".join(f"{name} mean | right | findings" for name in names) + " |",
+        "|---|" + "---|" * (3 * len(names)),
+    ]
+    for low, high in zip(BANDS, (*BANDS[1:], 1.0), strict=True):
+        bands = [next((band for band in results[name].bands if band.low == low), None) for name in names]
+        lines.append(f"| {low:.2f} to {high:.2f} | {' | '.join(_band(band) for band in bands)} |")
+    return lines
+
+
+def _band(band: Band | None) -> str:
+    return f"{band.confidence:.2f} | {band.precision:.2f} | {band.n}" if band else "- | - | 0"

@@ -1,0 +1,109 @@
+"""The labelled notes are sound, and what reflection finds in them stays as good as it was."""
+
+import json
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from evals.reflection import Label, Note, Options, Pair, read_notes, read_pairs, run_reflection_eval, score_notes
+from evals.reflection.labels import SPLITS
+from evals.reflection.scoring import overlap, score_pairs
+from tools.reflection import KINDS, Finding, extract
+
+FLOOR = {"dev": 0.82, "test": 0.68}
+"""F1 over all kinds; measured were 0.85 and 0.71."""
+
+
+def finding(kind: str, start: int, end: int, confidence: float = 0.8) -> Finding:
+    return Finding(kind, "t", "c", start, end, "r.", confidence, ("reflection", kind))  # type: ignore[arg-type]
+
+
+def test_the_set_is_sound() -> None:
+    notes = [note for split in SPLITS for note in read_notes(split)]
+    assert len(notes) >= 60
+    assert len({note.id for note in notes}) == len(notes)
+    assert {note.split for note in notes} == set(SPLITS)
+    assert len(read_notes("test")) >= 20
+    labels = Counter(label.kind for note in notes for label in note.expected)
+    assert set(labels) == set(KINDS)
+    for note in notes:
+        spans = sorted((label.start, label.end) for label in note.expected)
+        assert all(one[1] <= other[0] for one, other in pairwise(spans)), note.id
+    assert sum(not note.expected for note in notes) >= 4
+
+
+def test_pairs_ask_both_ways() -> None:
+    asked = Counter((pair.asks, pair.expected) for pair in read_pairs())
+    assert min(asked.values()) >= 8
+    assert len(asked) == 4
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_what_is_found_stays_as_good_as_it_was(split: str) -> None:
+    result = score_notes(read_notes(split), extract)  # type: ignore[arg-type]
+    assert result.overall.f1 >= FLOOR[split]
+    assert result.forbidden_found <= result.forbidden // 5
+
+
+def test_sure_findings_are_right_more_often_than_doubtful_ones() -> None:
+    result = score_notes([note for split in SPLITS for note in read_notes(split)], extract)
+    doubtful, *_, sure = [band for band in result.bands if band.n >= 15]
+    assert sure.precision > doubtful.precision
+
+
+def test_pairs_are_told_apart_and_contradictions_are_rarely_cried_wrongly() -> None:
+    scores = score_pairs(read_pairs())
+    assert scores["contradiction"].precision >= 0.9
+    assert scores["contradiction"].recall >= 0.8
+    assert scores["duplicate"].f1 >= 0.85
+
+
+def test_a_finding_meets_a_label_of_its_kind_that_it_half_covers() -> None:
+    note = Note("n", "dev", "x", "x" * 100, (Label("task", 0, 20), Label("claim", 50, 70)), ((80, 90),))
+    found = [finding("task", 0, 15), finding("task", 1, 19), finding("idea", 50, 70, 0.6), finding("plan", 80, 90)]
+    result = score_notes([note], lambda _: found)
+    assert (result.overall.right, result.overall.wrong, result.overall.missed) == (1, 3, 1)
+    assert (result.any_kind.right, result.any_kind.wrong, result.any_kind.missed) == (2, 2, 0)
+    assert (result.by_kind["task"].right, result.by_kind["task"].wrong) == (1, 1)
+    assert result.forbidden_found == 1
+    assert [(band.n, round(band.precision, 2)) for band in result.bands] == [(1, 0.0), (3, 0.33)]
+    assert overlap((0, 10), (5, 15)) == pytest.approx(1 / 3)
+
+
+def test_pairs_are_counted_by_question() -> None:
+    pairs = [
+        Pair("duplicate", "dev", "The cache is cold at night.", "The cache is cold at night", True),
+        Pair("duplicate", "dev", "The cache is cold.", "Nobody likes Mondays.", True),
+        Pair("contradiction", "dev", "It is on.", "Nobody likes Mondays.", False),
+    ]
+    scores = score_pairs(pairs)
+    assert (scores["duplicate"].precision, scores["duplicate"].recall) == (1.0, 0.5)
+    assert scores["contradiction"].right + scores["contradiction"].wrong == 0
+
+
+@pytest.mark.parametrize(
+    ("entry", "word"),
+    [({"kind": "task", "text": "absent"}, "0 times"), ({"kind": "task", "text": "it"}, "2 times"),
+     ({"kind": "wish", "text": "do"}, "no kind wish")],
+)  # fmt: skip
+def test_a_damaged_label_is_refused_with_the_name_of_its_note(
+    tmp_path: Path, entry: dict[str, str], word: str
+) -> None:  # fmt: skip
+    row = {"id": "n1", "split": "dev", "form": "x", "notes": "do it, it is due", "expected": [entry], "forbidden": []}
+    (tmp_path / "notes-dev.jsonl").write_text(json.dumps(row))
+    with pytest.raises(ValueError, match=f"n1.*{word}"):
+        read_notes("dev", tmp_path)
+
+
+def test_the_report_shows_every_kind_and_is_written_where_asked(tmp_path: Path) -> None:
+    said: list[str] = []
+    table, report = tmp_path / "table.md", tmp_path / "report.json"
+    assert run_reflection_eval(Options(report, table), said.append) == 0
+    assert said == [table.read_text()]
+    assert all(f"| {kind} |" in said[0] for kind in KINDS)
+    document = json.loads(report.read_text())
+    assert set(document["notes"]) == set(SPLITS)
+    assert document["notes"]["dev"]["overall"]["f1"] >= FLOOR["dev"]
+    assert document["extract_20000_characters_ms"]["n"] > 0

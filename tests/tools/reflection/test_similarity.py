@@ -1,0 +1,39 @@
+"""What counts as known already."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.reflection import Duplicate, duplicates_of
+
+
+def test_the_nearest_known_text_comes_first() -> None:
+    known = [
+        "Consumers of NATS are restarted every night.",
+        "Turns out the webhook handler retries on HTTP 409, which it should not.",
+        "The webhook handler retries on HTTP 409.",
+    ]
+    found = duplicates_of("the webhook handler retries on HTTP 409", known)
+    assert [duplicate.index for duplicate in found] == [2, 1]
+    assert found[0].similarity == 1.0
+
+
+def test_a_sentence_inside_of_a_long_record_is_found() -> None:
+    record = (
+        "# Week 12\n\nThree pages in total. Hosts built before 2024 have no size limit for journald. Quiet otherwise."
+    )
+    assert duplicates_of("Journald has no size limit on hosts built before 2024.", [record])
+
+
+def test_other_numbers_and_the_opposite_are_not_the_same() -> None:
+    known = ["Access logs are kept for 30 days.", "Access logs are not kept for 14 days."]
+    assert duplicates_of("Access logs are kept for 14 days.", known) == []
+
+
+def test_nothing_is_like_nothing() -> None:
+    assert duplicates_of("", ["", "something"]) == []
+    assert duplicates_of("something", []) == []
+
+
+@given(st.text(alphabet="abcdefgh xyz", min_size=3).filter(lambda text: any(len(word) > 3 for word in text.split())))
+def test_every_text_with_words_is_like_itself(text: str) -> None:
+    assert duplicates_of(text, [text]) == [Duplicate(0, 1.0)]

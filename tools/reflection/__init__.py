@@ -1,0 +1,18 @@
+"""Reflection: what is worth keeping in session notes. Pure: text in, findings out; no stores, no clock, no model."""
+
+from tools.reflection.contradiction import contradicts
+from tools.reflection.extract import extract
+from tools.reflection.finding import KINDS, SENSITIVITIES, Finding, Kind, Sensitivity
+from tools.reflection.similarity import Duplicate, duplicates_of
+
+__all__ = [
+    "KINDS",
+    "SENSITIVITIES",
+    "Duplicate",
+    "Finding",
+    "Kind",
+    "Sensitivity",
+    "contradicts",
+    "duplicates_of",
+    "extract",
+]

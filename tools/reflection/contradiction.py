@@ -1,0 +1,190 @@
+"""Says when a new sentence cannot hold together with an old one. Careful: silent where it is not plain. Pure."""
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+
+from tools.reflection.phrases import mask
+from tools.reflection.sentences import sentences
+from tools.reflection.signals import signals
+from tools.reflection.terms import STOP_WORDS, Terms, overlap, stem, terms
+
+_SENTENCES = 40
+_SAME_SUBJECT = 0.8
+_SPOKEN_LIMIT = 600
+
+_OPPOSITES = (
+    ("enabled", "disabled"), ("on", "off"), ("allowed", "forbidden"), ("allowed", "prohibited"), ("allowed", "banned"),
+    ("required", "optional"), ("mandatory", "optional"), ("supported", "unsupported"), ("public", "private"),
+    ("synchronous", "asynchronous"), ("open", "closed"), ("always", "never"), ("stateless", "stateful"),
+    ("encrypted", "unencrypted"), ("signed", "unsigned"), ("safe", "unsafe"), ("mutable", "immutable"),
+    ("blocking", "non-blocking"), ("manual", "automatic"), ("manually", "automatically"), ("active", "inactive"),
+    ("valid", "invalid"), ("online", "offline"), ("present", "absent"), ("included", "excluded"), ("true", "false"),
+    ("sync", "async"), ("accept", "reject"), ("accepts", "rejects"), ("keeps", "drops"), ("passes", "fails"),
+)  # fmt: skip
+_OPPOSITE_OF: dict[str, set[str]] = {}
+for _one, _other in _OPPOSITES:
+    _OPPOSITE_OF.setdefault(_one, set()).add(_other)
+    _OPPOSITE_OF.setdefault(_other, set()).add(_one)
+
+_NAME = r"((?:[\w.+#/-]+\s+){0,2}?[\w.+#/-]+(?:\s+v?\d[\w.]*)?)"
+_SLOT = r"(?:\s+(?:for|as|in|on)\s+([^.,;:()]{2,80}))?"
+_TAIL = (
+    r"(?=\s*(?:[.,;:()!]|$|\s(?:because|since|so|now|instead|rather|to|from|and|at|by|with|when|which|"
+    r"today|yesterday)\b))"
+)
+_USES = re.compile(
+    r"\b(?:we|i|they|team|project|service|it)\s+(?:(?:now|currently|finally|will|have|are|both|all|have now|"
+    r"decided to|agreed to)\s+)?"
+    r"(?:use|uses|run|runs|run on|runs on|are on|is on|moved to|switched to|migrated to|upgraded to|moved over "
+    r"to|chose|picked|"
+    rf"selected|go with|went with|going with|stay on|staying on|stay with|standardised on|standardized "
+    rf"on)\s+(?:the\s+)?{_NAME}{_SLOT}{_TAIL}"
+)
+_STATE = re.compile(
+    r"^(?:the\s+|our\s+|a\s+)?([\w' /-]{2,80}?)\s+(?:is|are|is now|are now|was changed to|is set to|defaults to|"
+    r"default to|"
+    r"was set to|is limited to|lives in|live in|lives at|is called|expires after|expire after|runs on|run on|"
+    r"equals|is stored in|"
+    r"are stored in|is kept in|are kept in|is kept for|are kept for|is owned by|belongs to)\s+(.{1,80}?)[.!\s]*$"
+)
+_VALUE = re.compile(r"~?\d[\d.,]*\s*[a-zµ%]*|v\d[\w.]*")
+_LOOSE = re.compile(
+    r"\b(?:also|too|both|or|used to|sometimes|usually|often|partly|some|except|mostly|almost|about|was|were|had)\b"
+)
+
+
+def contradicts(new: str, old: str) -> str | None:
+    """Return in a sentence why `new` and `old` cannot both hold, `None` where that is not plain.
+
+    Found are the opposite of one sentence about the same subject, another value for the same thing, and another choice
+    or version where one takes the other's place. Questions, ideas, conditions and doubt contradict nothing.
+    """
+    old_ones = list(islice(_spoken(old), _SENTENCES))
+    for text in islice(_spoken(new), _SENTENCES):
+        if text in old_ones:
+            continue
+        for other in old_ones:
+            reason = _between(text, other)
+            if reason:
+                return reason
+    return None
+
+
+def _spoken(text: str) -> Iterable[str]:
+    """Sentences that state something."""
+    for start, end in sentences(text[:20_000]):
+        part = text[start:end].strip().lstrip("-*•> ").strip()
+        if 0 < len(part) <= _SPOKEN_LIMIT and not signals(mask(part)) & {
+            "question",
+            "hedge",
+            "condition",
+            "undecided",
+            "unknown",
+        }:
+            yield " ".join(part.split())
+
+
+def _between(new: str, old: str) -> str | None:
+    one, other = terms(new), terms(old)
+    if not one.stems & other.stems:
+        return None
+    return _other_choice(new, old) or _other_value(new, old) or _opposite(new, old) or _negation(new, one, old, other)
+
+
+def _negation(new: str, one: Terms, old: str, other: Terms) -> str | None:
+    """The same sentence with and without a negation."""
+    if one.negated == other.negated or one.numbers != other.numbers or _loose(new, old):
+        return None
+    if len(one.stems & other.stems) >= 2 and overlap(one.stems, other.stems) >= 0.85:
+        return f"One says the opposite of the other: “{_short(new)}” and “{_short(old)}”."
+    return None
+
+
+def _opposite(new: str, old: str) -> str | None:
+    """The same sentence with a word and its opposite."""
+    ours, theirs = (re.findall(r"[\w'-]+", text.lower()) for text in (new, old))
+    pairs = [(a, b) for a in ours for b in _OPPOSITE_OF.get(a, set()) & set(theirs)]
+    if len(pairs) != 1 or _loose(new, old):
+        return None
+    mine, yours = pairs[0]
+    if mine in theirs or yours in ours:
+        return None
+    one, other = (terms(" ".join(word for word in words if word not in pairs[0])) for words in (ours, theirs))
+    same = one.stems and overlap(one.stems, other.stems) >= _SAME_SUBJECT
+    if same and one.numbers == other.numbers and one.negated == other.negated:
+        return f"“{mine}” is the opposite of “{yours}”, said of the same thing."
+    return None
+
+
+def _other_value(new: str, old: str) -> str | None:
+    """Another number, or another name, for the same property."""
+    mine, yours = _STATE.match(_lower(new)), _STATE.match(_lower(old))
+    if not mine or not yours or _loose(new, old):
+        return None
+    subject, others = terms(mine[1]), terms(yours[1])
+    if not subject.stems or subject.stems != others.stems or subject.numbers != others.numbers:
+        return None
+    values = [_VALUE.findall(match[2]) for match in (mine, yours)]
+    if len(values[0]) == len(values[1]) == 1 and _plain(values[0][0]) != _plain(values[1][0]):
+        rests = [terms(_VALUE.sub(" ", match[2])).stems for match in (mine, yours)]
+        if rests[0] == rests[1] and _unit(values[0][0]) == _unit(values[1][0]):
+            return (
+                f"“{_said(new, mine, 2)}” is another value than “{_said(old, yours, 2)}” for “{_said(new, mine, 1)}”."
+            )
+    return None
+
+
+def _lower(text: str) -> str:
+    """In lower case, of the same length."""
+    lower = text.lower()
+    return lower if len(lower) == len(text) else "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
+
+
+def _said(text: str, match: re.Match[str], group: int) -> str:
+    """The words of a match as they were written."""
+    return text[match.start(group) : match.end(group)].rstrip(" .")
+
+
+def _plain(value: str) -> str:
+    return re.sub(r"[\s,~v]", "", value).rstrip(".")
+
+
+def _unit(value: str) -> str:
+    unit = re.sub(r"[\d.,\s~]", "", value)
+    return {"sec": "s", "seconds": "s", "second": "s", "minutes": "min", "minute": "min", "percent": "%"}.get(
+        unit, unit
+    )
+
+
+def _other_choice(new: str, old: str) -> str | None:
+    """Another version of one product, or another product for the same purpose."""
+    mine, yours = _USES.search(_lower(new)), _USES.search(_lower(old))
+    if not mine or not yours or _loose(new, old) or terms(new).negated or terms(old).negated:
+        return None
+    (name, version), (old_name, old_version) = (_version(match[1]) for match in (mine, yours))
+    purpose, old_purpose = (_stems(match[2]) for match in (mine, yours))
+    if name == old_name and version and old_version and version != old_version and purpose == old_purpose:
+        return f"“{_said(new, mine, 1)}” takes the place of “{_said(old, yours, 1)}”."
+    if name != old_name and purpose and purpose == old_purpose and not _stems(name) & _stems(old_name):
+        return f"“{_said(new, mine, 1)}” instead of “{_said(old, yours, 1)}” for “{_said(new, mine, 2)}”."
+    return None
+
+
+def _version(name: str) -> tuple[str, str]:
+    words = name.split()
+    if len(words) > 1 and re.fullmatch(r"v?\d[\w.]*", words[-1]):
+        return " ".join(words[:-1]), words[-1].lstrip("v").rstrip(".")
+    return name, ""
+
+
+def _stems(text: str | None) -> frozenset[str]:
+    return frozenset(stem(word) for word in re.findall(r"[\w-]+", text or "") if word not in STOP_WORDS)
+
+
+def _loose(new: str, old: str) -> bool:
+    return bool(_LOOSE.search(new.lower()) or _LOOSE.search(old.lower()))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:79].rsplit(" ", 1)[0] + " …"

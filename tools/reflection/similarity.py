@@ -1,0 +1,111 @@
+"""Finds what is known already among texts that the caller brings, and what one text says twice. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tools.reflection.sentences import sentences
+from tools.reflection.terms import Terms, overlap, terms
+
+SAME = 0.75
+"""Dice's coefficient of the stems from which on two sentences say the same."""
+_CONTAINED = 0.9
+_LONG_ENOUGH = 4
+_CLAUSE = re.compile(r",? (?:which|because|since|so that|although|whereas|instead of|rather than)\b|; ")
+_KNOWN_LIMIT = 20_000
+_PREFIX = 8
+_COMPARED = 16
+"""Earlier spans that share a rare word with a span and are compared with it: keeps folding linear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """A known text that says what a finding says."""
+
+    index: int
+    """Its place in `known`."""
+    similarity: float
+    """From `SAME` to 1."""
+
+
+def duplicates_of(text: str, known: Sequence[str]) -> list[Duplicate]:
+    """Return the known texts that hold what `text` says, nearest first; ties keep their order.
+
+    A known text may be longer: its sentences are compared one by one. Other numbers, or the opposite, are not the same.
+    Words only: the same in other words is not found. Reads the first 20,000 characters of each.
+    """
+    wanted = terms(text)
+    found = []
+    for index, candidate in enumerate(known):
+        best = max((similarity(wanted, terms(part)) for part in _parts(candidate)), default=0.0)
+        if best >= SAME:
+            found.append(Duplicate(index, round(best, 3)))
+    return sorted(found, key=lambda duplicate: (-duplicate.similarity, duplicate.index))
+
+
+def _parts(text: str) -> Iterable[str]:
+    text = text[:_KNOWN_LIMIT]
+    yield text
+    for start, end in sentences(text):
+        for line in text[start:end].splitlines():
+            yield line
+            head = _CLAUSE.split(line, 1)[0]
+            if len(head) < len(line):
+                yield head
+
+
+def similarity(one: Terms, other: Terms) -> float:
+    """Say from 0 to 1 how much two sentences say the same."""
+    if one.negated != other.negated or one.numbers != other.numbers or not one.stems:
+        return 0.0
+    shared = overlap(one.stems, other.stems)
+    smaller = min(len(one.stems), len(other.stems))
+    larger = max(len(one.stems), len(other.stems))
+    if smaller >= _LONG_ENOUGH and larger <= 2 * smaller:
+        contained = len(one.stems & other.stems) / smaller
+        shared = max(shared, contained * 0.9 if contained >= _CONTAINED else 0.0)
+    return shared
+
+
+def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
+    """Return for each (kind, text) the place of the first one that says the same, itself if there is none.
+
+    Linear: a text is compared with at most a few earlier ones that share one of its rarest words.
+    """
+    read = [terms(text) for _, text in texts]
+    earlier = _Earlier(read, Counter(stem for one in read for stem in one.stems))
+    exact: dict[str, int] = {}
+    leaders = []
+    for number, (kind, text) in enumerate(texts):
+        leader = exact.setdefault(" ".join(text.lower().split()).rstrip(".!"), number)
+        if leader == number:
+            leader = earlier.like(number, kind)
+        if leader == number:
+            earlier.add(number, kind)
+        leaders.append(leader)
+    return leaders
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """The spans so far, by their rarest stems: two that are alike share one of them (prefix filtering)."""
+
+    read: Sequence[Terms]
+    frequency: Counter[str]
+    by_stem: dict[tuple[str, str], list[int]] = field(default_factory=dict)
+
+    def rare(self, number: int) -> list[str]:
+        stems = sorted(self.read[number].stems, key=lambda stem: (self.frequency[stem], stem))
+        return stems[: min(_PREFIX, len(stems) - int(SAME * len(stems)) + 1)]
+
+    def add(self, number: int, kind: str) -> None:
+        for stem in self.rare(number):
+            row = self.by_stem.setdefault((kind, stem), [])
+            if len(row) < _COMPARED:
+                row.append(number)
+
+    def like(self, number: int, kind: str) -> int:
+        found = {other for stem in self.rare(number) for other in self.by_stem.get((kind, stem), ())}
+        same = (other for other in sorted(found) if similarity(self.read[number], self.read[other]) >= SAME)
+        return next(same, number)
