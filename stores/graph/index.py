@@ -11,7 +11,7 @@ from stores.graph import gate
 from stores.graph.applying import write
 from stores.graph.engine import MIB, Engine, Session
 from stores.graph.files import building_path, database_path, remove_strangers, replace_graph
-from stores.graph.neighbours import Neighbour, NeighbourQuery, hop, ring
+from stores.graph.neighbours import Edge, Neighbour, NeighbourQuery, hop, ring
 from stores.graph.schema import (
     CONTENTS,
     COUNT_DANGLING,
@@ -156,7 +156,7 @@ class GraphIndex:
         with self._reading() as session:
             return {origin_id: hop(session, origin_id, query, now) for origin_id in origins}
 
-    def _ring(self, start_id: str, query: NeighbourQuery, distance: int) -> list[Neighbour] | None:
+    def _ring(self, start_id: str, query: NeighbourQuery, distance: int) -> list[Edge] | None:
         """Follow the edges of all that lies so many steps from an entity, if the engine can do so at once."""
         now = self._clock()
         with self._reading() as session:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 from stores.graph.engine import Session, Value
@@ -89,9 +90,16 @@ def hop(session: Session, origin_id: str, query: NeighbourQuery, now: datetime) 
     return _sorted(found)[: query.limit_per_id + 1]
 
 
-def ring(
-    session: Session, start_id: str, distance: int, query: NeighbourQuery, now: datetime
-) -> list[Neighbour] | None:
+class Edge(NamedTuple):
+    """What a walk needs of a neighbour."""
+
+    origin_id: str
+    id: str
+    name: str
+    direction: Direction
+
+
+def ring(session: Session, start_id: str, distance: int, query: NeighbourQuery, now: datetime) -> list[Edge] | None:
     """Follow the edges of all that lies so many steps from an entity, in one statement; those of an origin as `hop`.
 
     Several times faster than one statement for each of them. The origins are what a path of that length leads to,
@@ -104,16 +112,17 @@ def ring(
     rows = session.rows(_ring_statement(query, ways, distance), **_values(query, now), id=start_id)
     if len(rows) > RING_LIMIT:
         return None
-    found: dict[tuple[str, str, str], Neighbour] = {}
-    for origin_id, neighbour_id, relation_id, *rest, source_id in rows:
-        direction: Direction = "outgoing" if source_id == origin_id else "incoming"
-        edge = (neighbour_id, relation_id, *rest)
-        # Several paths lead to an origin, and an edge from an entity to itself leads there twice.
-        found.setdefault((origin_id, relation_id, neighbour_id), _neighbour(origin_id, direction, edge))
-    most = Counter(origin_id for origin_id, *_ in found).most_common(1)
+    # Several paths lead to an origin, and an edge from an entity to itself leads there twice.
+    rows = list({(row[0], row[2]): row for row in rows}.values())
+    most = Counter([row[0] for row in rows]).most_common(1)
     if most and most[0][1] > query.limit_per_id:
         return None
-    return _sorted(found.values())
+    rows.sort(key=itemgetter(2))
+    rows.sort(key=itemgetter(4), reverse=True)
+    return [
+        Edge(origin_id, id_, name, "outgoing" if source_id == origin_id else "incoming")
+        for origin_id, id_, _, name, _, source_id in rows
+    ]
 
 
 def _sorted(found: Iterable[Neighbour]) -> list[Neighbour]:
@@ -171,8 +180,8 @@ def _ring_statement(query: NeighbourQuery, ways: _Ways, distance: int) -> str:
     return (
         f"MATCH (e0:Entity {{id: $id}}){pattern} "
         f"WHERE e0.visibility IN $visibility AND {' AND '.join(_tests(query, step) for step in steps)} "
-        f"RETURN e{distance}.id, e{last}.id, r{last}.id, r{last}.name, r{last}.valid_at, r{last}.invalid_at, "
-        f"r{last}.source_id LIMIT {RING_LIMIT + 1}"
+        f"RETURN e{distance}.id, e{last}.id, r{last}.id, r{last}.name, r{last}.valid_at, r{last}.source_id "
+        f"LIMIT {RING_LIMIT + 1}"
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from stores.graph.neighbours import Direction, Neighbour
+from stores.graph.neighbours import Direction, Edge, Neighbour
 
 
 class Step(NamedTuple):
@@ -47,7 +47,7 @@ class Walk:
 Hop = Callable[[Sequence[str]], tuple[list[Neighbour], bool]]
 """The neighbours of some entities, and whether some were left out."""
 
-Ring = Callable[[int], Sequence[Neighbour] | None]
+Ring = Callable[[int], Sequence[Edge] | None]
 """All edges of what lies so many steps from the start; None where entities are to be asked for theirs."""
 
 AT_ONCE = 16
@@ -82,11 +82,11 @@ def breadth_first(
                 capped = True
                 break
             origins = frontier[place : place + AT_ONCE]
-            found, cut = neighbours(origins)
+            near, cut = neighbours(origins)
             around += len(origins)
-            edges += len(found)
+            edges += len(near)
             capped = capped or cut
-            arrivals |= _arrivals(found, seen, arrivals)
+            arrivals |= _arrivals(near, seen, arrivals)
         room = cap - (len(seen) - 1)
         capped = capped or len(arrivals) > room
         frontier = list(arrivals)[:room]
@@ -96,23 +96,28 @@ def breadth_first(
     return Walk(tuple(seen.values())[1:], capped)
 
 
-def _from(origins: Sequence[str], found: Iterable[Neighbour]) -> Iterator[Neighbour]:
+def _from(origins: Sequence[str], found: Iterable[Edge]) -> Iterator[Edge]:
     """Leave out the edges of other origins, and order the rest as if each origin had been asked in its turn."""
-    of: dict[str, list[Neighbour]] = {origin: [] for origin in origins}
-    for neighbour in found:
-        if neighbour.origin_id in of:
-            of[neighbour.origin_id].append(neighbour)
+    of: dict[str, list[Edge]] = {origin: [] for origin in origins}
+    for edge in found:
+        if edge.origin_id in of:
+            of[edge.origin_id].append(edge)
     return chain.from_iterable(of.values())
 
 
-def _arrivals(found: Iterable[Neighbour], seen: dict[str, Reached], known: dict[str, Reached]) -> dict[str, Reached]:
+def _arrivals(
+    found: Iterable[Edge | Neighbour], seen: dict[str, Reached], known: dict[str, Reached]
+) -> dict[str, Reached]:
     """Tell what is met for the first time; all edges of an origin are found together."""
     links: dict[str, tuple[str, dict[Step, None]]] = {}
-    for neighbour in found:
-        if neighbour.id not in seen and neighbour.id not in known:
-            origin_id, steps = links.setdefault(neighbour.id, (neighbour.origin_id, {}))
-            if origin_id == neighbour.origin_id:
-                steps[Step(neighbour.name, neighbour.direction)] = None
+    for edge in found:
+        if edge.id in seen or edge.id in known:
+            continue
+        step = Step(edge.name, edge.direction)
+        if (link := links.get(edge.id)) is None:
+            links[edge.id] = (edge.origin_id, {step: None})
+        elif link[0] == edge.origin_id:
+            link[1][step] = None
     arrivals: dict[str, Reached] = {}
     for id_, (origin_id, (first, *others)) in links.items():
         origin = seen[origin_id]
