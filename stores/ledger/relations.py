@@ -22,7 +22,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from stores.clock import new_uuid
+from stores.clock import new_ordered_uuid
 from stores.ledger import schema
 from stores.ledger.encoding import (
     from_micros,
@@ -61,7 +61,7 @@ class RelationDraft:
     """When it became true; None: now."""
     invalid_at: datetime | None = None
     provenance: JsonObject = field(default_factory=dict)
-    id: str = field(default_factory=new_uuid)
+    id: str = field(default_factory=new_ordered_uuid)
 
 
 _RELATION_COLUMNS = (

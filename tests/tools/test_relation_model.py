@@ -6,7 +6,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -21,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from stores.errors import EngrainError, InvalidRequest, ValidationFailed
 from tests.people import person
 from tests.stores.graph.drafts import ENGINE, ENGINE_VARIABLE, OTHER_ENGINE
+from tests.tools.relation_facts import SINGLE, Clock, Fact, Thing, row
 from tools.app import App, open_app
 from tools.catalogue import by_name
 from tools.execute import execute
@@ -29,7 +30,6 @@ from tools.operation import Call
 from tools.parsing import parse
 from tools.settings import Settings
 
-SINGLE = {"PART_OF", "CHILD_OF", "BELONGS_TO"}
 NAMES = st.sampled_from(("RELATED_TO", "DEPENDS_ON", "SUPERSEDES", "PART_OF", "PART_OF", "CHILD_OF"))
 LINKS = st.sampled_from((None, "SUPERSEDES", "DEPENDS_ON", "RELATED_TO"))
 TYPES = st.sampled_from(("task", "epic", "topic"))
@@ -37,55 +37,6 @@ STEPS = st.sampled_from((0, 0, 1, 60, 86_400, -1, -3_600, -86_400))
 DAYS = st.one_of(st.none(), st.integers(-3, 3))
 PICK = st.integers(0, 6)
 _serial = count()
-
-
-class Clock:
-    """Stands still unless a test turns it, forwards or back: equal moments are the rule."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 6, 1, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
-@dataclass
-class Fact:
-    """A relation as the model keeps it: the four times, and its ends."""
-
-    id: str
-    name: str
-    source: str
-    target: str
-    created: datetime
-    valid: datetime
-    invalid: datetime | None
-    expired: datetime | None = None
-
-    def lasts(self, now: datetime) -> bool:
-        return self.invalid is None or self.invalid > now
-
-    def is_current(self, now: datetime) -> bool:
-        return self.expired is None and self.lasts(now) and self.valid <= max(now, self.created)
-
-    def held(self, at: datetime) -> bool:
-        known = self.created <= at and (self.expired is None or self.expired > at)
-        return known and self.valid <= at and self.lasts(at)
-
-    def row(self) -> tuple[Any, ...]:
-        return (self.id, self.name, self.source, self.target, self.created, self.valid, self.invalid, self.expired)
-
-
-@dataclass
-class Thing:
-    """An entity as the model keeps it: its type and the fields that state relations."""
-
-    kind: str
-    epic: str | None = None
-    needs: list[str] = field(default_factory=list)
-
-    def states(self, name: str, target: str) -> bool:
-        return (name == "PART_OF" and self.epic == target) or (name == "DEPENDS_ON" and target in self.needs)
 
 
 @dataclass(frozen=True)
@@ -401,14 +352,6 @@ def relations(shown: dict[str, Any]) -> set[tuple[str, str]]:
     return ways
 
 
-def row(view: dict[str, Any]) -> tuple[Any, ...]:
-    times = (view[name] for name in ("created_at", "valid_at", "invalid_at", "expired_at"))
-    return (
-        *(view[name] for name in ("id", "name", "source_id", "target_id")),
-        *(None if time is None else datetime.fromisoformat(time) for time in times),
-    )
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     clock = Clock()
@@ -441,7 +384,7 @@ def test_facts_are_what_a_plain_model_says_on_the_other_engine_too() -> None:
     """In a process of its own: the two engines share none."""
     here = Path(__file__)
     child = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--confcutdir={here.parent}", str(here)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(here)],
         cwd=here.parents[2],
         env={**os.environ, ENGINE_VARIABLE: OTHER_ENGINE},
         capture_output=True,

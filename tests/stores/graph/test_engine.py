@@ -32,7 +32,7 @@ def test_importing_the_graph_loads_no_engine() -> None:
 @pytest.mark.skipif(ENGINE_VARIABLE in os.environ, reason="this is the run on a chosen engine")
 def test_every_graph_test_passes_on_the_other_engine_too() -> None:
     child = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--confcutdir={HERE}", str(HERE)],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE)],
         cwd=CHECKOUT,
         env={**os.environ, ENGINE_VARIABLE: OTHER_ENGINE},
         capture_output=True,
