@@ -41,6 +41,7 @@ Link = tuple[str, int]
 class Floors:
     """What the engines alone take: milliseconds, and relations per second."""
 
+    get: Spread
     related: Spread
     traverse: Spread
     history: Spread
@@ -52,6 +53,7 @@ class Floors:
 class Asked:
     """What the server took, each with its note."""
 
+    get: tuple[Spread, str]
     related: tuple[Spread, str]
     traverse: tuple[Spread, str]
     history: tuple[Spread, str]
@@ -74,6 +76,7 @@ def measure_graph(measurement: Measurement, data: Path) -> None:
             asked = _ask(measurement, first, ids, middle)
     floors = _measure_floors(texts, links, measurement.times(300))
     named = (
+        ("get with its neighbours, of a large graph", asked.get, floors.get, 3),
         ("related, of a large graph", asked.related, floors.related, 4),
         ("traverse to depth 3", asked.traverse, floors.traverse, 12),
         ("history at a date", asked.history, floors.history, 5),
@@ -161,7 +164,10 @@ def _ask(measurement: Measurement, client: Client, ids: Sequence[str], middle: s
         timed_ms(lambda body: client.post("/api/search/explore", body), bodies[:20])
         return measurement.calls(lambda body: client.post("/api/search/explore", body), bodies[20:])
 
+    paths = [f"/api/entities/{each}" for each in chosen]
+    timed_ms(client.get, paths[:20])
     return Asked(
+        get=measurement.calls(client.get, paths[20:]),
         related=explored(mode="related"),
         traverse=explored(mode="traverse", depth=3),
         history=_history(measurement, client, chosen, middle),
@@ -214,6 +220,7 @@ def _measure_floors(texts: Sequence[Record], links: Sequence[Sequence[Link]], co
             graph.load([entities], [relations], _POSITION)
             rate = len(relations) / (time.perf_counter() - start)
             return Floors(
+                get=spread(timed_ms(lambda each: database.execute(_GET, (each,)).fetchall(), chosen)),
                 related=spread(timed_ms(lambda each: graph.walk(each, depth=1, query=query, cap=WALK_LIMIT), chosen)),
                 traverse=spread(timed_ms(lambda each: graph.walk(each, depth=3, query=query, cap=WALK_LIMIT), chosen)),
                 history=spread(timed_ms(lambda each: database.execute(_HISTORY, (each, each)).fetchall(), chosen)),
@@ -224,6 +231,7 @@ def _measure_floors(texts: Sequence[Record], links: Sequence[Sequence[Link]], co
             graph.close()
 
 
+_GET = "SELECT * FROM entities WHERE id = ?"
 _HISTORY = "SELECT * FROM relations WHERE (source = ? OR target = ?) AND known < 1e12 ORDER BY known DESC LIMIT 50"
 _LIST = (
     "SELECT * FROM entities WHERE type = 'task' AND status IN ('doing', 'review') AND priority = 'high'"
