@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple
 
-from stores.records import Position
+from stores.ledger.relations import SUPERSEDES
+from stores.records import Change, Position
 
 MOST_ORGANIZATIONS = 64
 MOST_RECORDS = 50_000
@@ -47,6 +48,7 @@ class _Known:
     rows: dict[str, Standing] = field(default_factory=dict)
     facets: dict[Facets, Facets] = field(default_factory=dict)
     """Each once: most records share theirs with many."""
+    retirable: frozenset[str] | None = None
 
 
 class KnownRows:
@@ -62,8 +64,8 @@ class KnownRows:
             known = self._known.get(organization_id)
             return known.position if known is not None else None
 
-    def advance(self, organization_id: str, before: Position | None, to: Position, changed: Iterable[str]) -> None:
-        """Forget the records that changed between two positions; forget all if the first is not where we are."""
+    def advance(self, organization_id: str, before: Position | None, to: Position, changes: Iterable[Change]) -> None:
+        """Forget what changed between two positions; forget all if the first is not where we are."""
         with self._lock:
             known = self._known.get(organization_id)
             if known is not None and known.position == to:
@@ -71,11 +73,26 @@ class KnownRows:
             if known is None or known.position != before:
                 known = self._known[organization_id] = _Known(to)
             known.position = to
-            for record_id in changed:
-                known.rows.pop(record_id, None)
+            for change in changes:
+                known.rows.pop(change.record_id, None)
+                if (change.kind, change.entity_type) == ("relation", SUPERSEDES):
+                    known.retirable = None
             self._known.move_to_end(organization_id)
             if len(self._known) > MOST_ORGANIZATIONS:
                 self._known.popitem(last=False)
+
+    def retirable(self, organization_id: str, position: Position) -> frozenset[str] | None:
+        """The ids of all that some supersession is about, whatever its dates and whoever sees it; None: not known."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            return None if known is None or known.position != position else known.retirable
+
+    def keep_retirable(self, organization_id: str, position: Position, ids: frozenset[str]) -> None:
+        """Remember what may be retired, as read at a position or after it."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            if known is not None and known.position == position and len(ids) <= MOST_RECORDS:
+                known.retirable = ids
 
     def get(self, organization_id: str, position: Position, ids: Iterable[str]) -> dict[str, Standing]:
         """The rows that are known at a position."""

@@ -14,7 +14,7 @@ from stores.ledger.encoding import dump_json, key_of, to_micros
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.known import Facets, KnownRows, Standing
+from stores.ledger.known import MOST_RECORDS, Facets, KnownRows, Standing
 from stores.ledger.listed import as_json, listed
 from stores.ledger.relations import holds, present
 from stores.records import Change, Position
@@ -38,6 +38,14 @@ def _standings(dialect: str) -> Select[Any]:
     return select(as_json(dialect, [_table.c[name] for name in (*_OWN, *_FACETS)])).where(
         _table.c.organization_id == bindparam("organization"), _table.c.id.in_(listed(dialect, "ids"))
     )
+
+
+_superseding_all = (
+    select(_relations.c.target_id)
+    .distinct()
+    .where(_relations.c.organization_id == bindparam("organization"), schema.SUPERSEDING)
+    .limit(bindparam("most"))
+)
 
 
 @cache
@@ -112,12 +120,12 @@ class StandingReads(EntityReads, FeedReads):
         Only what has one of the visibility keys has an effect: the relation, and the record that states it. At a time,
         that record must have been readable then, too.
         """
-        ids = list(dict.fromkeys(entity_ids))
+        ids = self._retirable(organization_id, set(entity_ids))
         if not ids:
             return set()
         values = {
             "organization": organization_id,
-            "ids": dump_json(list[Any](ids)),
+            "ids": dump_json(list[Any](sorted(ids))),
             "visibility": dump_json(list[Any](sorted(visibility))),
             "at": to_micros(self._clock() if as_of is None else as_of),
         }
@@ -127,6 +135,23 @@ class StandingReads(EntityReads, FeedReads):
         then = self.entities_at(organization_id, {row.source_id for row in found}, as_of)
         readable = {each for each, entity in then.items() if entity.visibility in visibility}
         return {row.target_id for row in found if row.source_id in readable}
+
+    def _retirable(self, organization_id: str, ids: set[str]) -> set[str]:
+        """Keep what some supersession is about, whatever its dates and whoever sees it: of most records, none is."""
+        try:
+            position = self._followed(organization_id) if ids else None
+        except NotFound:
+            return set()
+        if position is None:
+            return set()
+        known = self._known.retirable(organization_id, position)
+        if known is None:
+            rows = self._all(_superseding_all, {"organization": organization_id, "most": MOST_RECORDS + 1})
+            known = frozenset(row.target_id for row in rows)
+            if len(known) > MOST_RECORDS:
+                return ids
+            self._known.keep_retirable(organization_id, position, known)
+        return ids & known
 
     def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
         """Return those of the entities that a query lists, whatever its page. It must not look for text.
@@ -173,5 +198,5 @@ class StandingReads(EntityReads, FeedReads):
         if known is not None and self.batch_at(organization_id, known.sequence) == known.batch:
             changes = self.changes(organization_id, known.sequence, MOST_CHANGES)
         whole = bool(changes) and changes[-1].sequence >= head.sequence
-        self._known.advance(organization_id, known if whole else None, head, (each.record_id for each in changes))
+        self._known.advance(organization_id, known if whole else None, head, changes)
         return head

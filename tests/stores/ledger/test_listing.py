@@ -108,7 +108,9 @@ def test_few_matches_come_in_the_order_of_many(
 
 
 def test_a_walk_and_a_supersession_are_read_by_key(ledger: Ledger) -> None:
-    create(ledger, draft("a"))
+    create(ledger, draft("a"), draft("b"))
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.add_relation(RelationDraft(name="SUPERSEDES", source_id="b", target_id="a"))
     plans = "\n".join(explained(ledger, lambda: ledger.matching_ids(ORG, EVERYTHING, ["a"])))
     plans += "\n".join(explained(ledger, lambda: ledger.superseded(ORG, ["a"], visibility=EVERYTHING.visibility)))
     assert "sqlite_autoindex_entities_1" in plans

@@ -64,7 +64,8 @@ def test_a_supersession_that_ended_retires_nothing(ledger: Ledger) -> None:
 def test_records_are_found_by_id_and_not_by_reading_all_of_an_organization(tmp_path: Path) -> None:
     ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=utc_now)
     ledger.create_organization(organization(ORG, is_personal=False))
-    create(ledger, draft("old"))
+    create(ledger, draft("old"), draft("new"))
+    supersede(ledger, "new", "old")
     reader = ledger._database.reader
     asked: list[tuple[str, Any]] = []
     event.listen(
@@ -130,6 +131,39 @@ def test_what_is_remembered_survives_neither_many_changes_nor_a_full_memory(
         for each in ids:
             tx.update_entity(each, lambda entity: replace(entity, content="new"))
     assert seen(ledger, *ids) == truth(ledger, *ids)
+
+
+def supersede(ledger: Ledger, source: str, target: str) -> None:
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.add_relation(RelationDraft(name="SUPERSEDES", source_id=source, target_id=target))
+
+
+def test_a_supersession_by_another_process_is_seen_at_once(
+    ledger: Ledger, populated_url: str, clock: SteppingClock
+) -> None:
+    create(ledger, *map(draft, "abcd"))
+    other = Ledger.open(populated_url, clock=clock)
+    keys = frozenset({"organization"})
+    expected: set[str] = set()
+    assert ledger.superseded(ORG, "abcd", visibility=keys) == expected
+    for source, target in ("ab", "bc", "ad"):
+        supersede(other, source, target)
+        expected.add(target)
+        for _ in range(2):
+            assert ledger.superseded(ORG, "abcd", visibility=keys) == expected
+            assert ledger.superseded(ORG, "a", visibility=keys) == set()
+    with other.transaction(ORG, ANN) as tx:
+        tx.delete_entity("b")
+    assert ledger.superseded(ORG, "abcd", visibility=keys) == {"d"}
+    other.close()
+
+
+def test_more_supersessions_than_are_remembered_are_asked_for(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stores.ledger.standings.MOST_RECORDS", 1)
+    create(ledger, *map(draft, "abc"))
+    for target in "bc":
+        supersede(ledger, "a", target)
+    assert ledger.superseded(ORG, "abc", visibility=ALL) == {"b", "c"}
 
 
 def test_one_organization_never_learns_what_another_has(ledger: Ledger) -> None:
