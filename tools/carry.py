@@ -1,4 +1,4 @@
-"""What follows a record that changes or goes: chunks of a source, notes of a task, who may read what records state."""
+"""What follows a record that changes or goes: chunks of a source, notes and learnings, who may read relations."""
 
 from dataclasses import replace
 
@@ -19,8 +19,8 @@ def carry(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> 
         tx.follow_visibility(before, after, left=_without_right(tx, caller, after))
     if after.entity_type == "source":
         _carry_to_chunks(tx, before, after)
-    elif after.entity_type == "task":
-        _carry_to_notes(tx, caller, before, after)
+    elif after.entity_type in ("task", "epic"):
+        _carry_beside(tx, caller, before, after)
 
 
 def let_go(tx: Transaction, caller: Principal, entity: Entity) -> None:
@@ -35,27 +35,33 @@ def _own_notes(tx: Transaction, caller: Principal, task: Entity) -> list[Entity]
 
     Others that are about it belong to whoever wrote them, and stay as they are.
     """
-    return [
-        note
-        for note in tx.notes_about(task.id)
-        if note.metadata.get("task_id") == task.id
-        and note.visibility == task.visibility
-        and (note.project_id is None or note.project_id == task.project_id or caller.may_write_in(note.project_id))
-    ]
+    return [note for note in tx.notes_about(task.id) if _is_beside(caller, note, task)]
 
 
-def _carry_to_notes(tx: Transaction, caller: Principal, before: Entity, task: Entity) -> None:
-    """Let the notes of a task follow its place and who may read it."""
+def _is_beside(caller: Principal, record: Entity, work: Entity) -> bool:
+    """Tell whether what was stored on a task or epic is still where that is."""
+    return (
+        record.metadata.get(f"{work.entity_type}_id") == work.id
+        and record.visibility == work.visibility
+        and (
+            record.project_id is None or record.project_id == work.project_id or caller.may_write_in(record.project_id)
+        )
+    )
 
-    def follow(note: Entity) -> Entity:
-        return replace(_placed_like(task, note), metadata={**note.metadata, "project_id": task.project_id})
 
-    if (before.visibility, before.project_id) == (task.visibility, task.project_id):
+def _carry_beside(tx: Transaction, caller: Principal, before: Entity, work: Entity) -> None:
+    """Let the notes on a task or epic, and what was learned on it, follow its place and who may read it."""
+
+    def follow(record: Entity) -> Entity:
+        return replace(_placed_like(work, record), metadata={**record.metadata, "project_id": work.project_id})
+
+    if (before.visibility, before.project_id) == (work.visibility, work.project_id):
         return
-    for note in _own_notes(tx, caller, before):
-        moved = tx.update_entity(note.id, follow)
-        tx.follow_visibility(note, moved)
-        contain(tx, caller, note, moved)
+    for record in (*tx.notes_about(work.id), *tx.learned_on(work.id)):
+        if _is_beside(caller, record, before):
+            moved = tx.update_entity(record.id, follow)
+            tx.follow_visibility(record, moved)
+            contain(tx, caller, record, moved)
 
 
 def _without_right(tx: Transaction, caller: Principal, entity: Entity) -> frozenset[str]:

@@ -11,7 +11,7 @@ from auth.policy import may_reach, may_read, require_work
 from auth.principal import Principal
 from stores.clock import new_id
 from stores.errors import EngrainError, NotFound
-from stores.ledger import BESIDE, RelationDraft, Transaction, between
+from stores.ledger import BESIDE, DERIVED_FROM, RelationDraft, Transaction, between
 from stores.records import Entity, EntityDraft, JsonObject, ProjectRole
 from tools.app import App
 from tools.change import UpdateEntityRequest, revise
@@ -193,10 +193,12 @@ def told(learnings: str | None) -> str | None:
 def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -> list[Entity]:
     """Store what was learned on a task or epic as an episode that its readers can read, derived from it.
 
-    Learnings that it had before are an episode already.
+    The same words are not stored twice.
     """
     text = subject.metadata.get("learnings")
-    if not isinstance(text, str) or text == before.metadata.get("learnings"):
+    if not isinstance(text, str) or not text.strip():
+        return []
+    if any(episode.content == text for episode in tx.learned_on(subject.id)):
         return []
     draft = EntityDraft(
         id=new_id("episode"),
@@ -211,7 +213,7 @@ def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -
         scope_key=subject.scope_key,
         project_id=subject.project_id,
     )
-    return [keep_beside(tx, caller, draft, "DERIVED_FROM", subject, fields={})]
+    return [keep_beside(tx, caller, draft, DERIVED_FROM, subject, fields={})]
 
 
 def keep_beside(

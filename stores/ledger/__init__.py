@@ -25,11 +25,12 @@ from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.task_histories import Move, TaskHistory
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
-from stores.ledger.workflow import ABOUT, BESIDE
+from stores.ledger.workflow import ABOUT, BESIDE, DERIVED_FROM
 
 __all__ = [
     "ABOUT",
     "BESIDE",
+    "DERIVED_FROM",
     "PERSONAL_SLUG",
     "SINGLE_VALUED",
     "SLUG_LENGTH",

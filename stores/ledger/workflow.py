@@ -1,8 +1,9 @@
 """Tasks, as the epics that they are in and the notes about them see them."""
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
-from sqlalchemy import BindParameter, bindparam, select
+from sqlalchemy import BindParameter, Select, bindparam, select
 
 from stores.ledger import schema
 from stores.ledger.encoding import dump_json, to_micros
@@ -15,6 +16,8 @@ from stores.records import Entity, JsonObject
 
 ABOUT = "ABOUT"
 """The relationship of a note to what it is about."""
+DERIVED_FROM = "DERIVED_FROM"
+"""The relationship of what was learned to what it was learned on."""
 DEPENDS_ON = "DEPENDS_ON"
 """The relationship of a task to what comes before it."""
 BESIDE: JsonObject = {"from": "work"}
@@ -33,23 +36,31 @@ _statuses = (
     )
     .distinct()
 )
-_notes = (
-    select(*entity_columns(_entities))
-    .join(
-        _relations,
-        (_relations.c.organization_id == _entities.c.organization_id) & (_relations.c.source_id == _entities.c.id),
+
+
+def _kept_beside(name: str, kind: str) -> Select[Any]:
+    """Return the query for what operations stored beside a `subject`, the latest first."""
+    return (
+        select(*entity_columns(_entities))
+        .join(
+            _relations,
+            (_relations.c.organization_id == _entities.c.organization_id) & (_relations.c.source_id == _entities.c.id),
+        )
+        .where(
+            _relations.c.organization_id == bindparam("organization"),
+            _relations.c.target_id == bindparam("subject"),
+            _relations.c.name == name,
+            _relations.c.provenance == dump_json(BESIDE),
+            present(),
+            _entities.c.type_key == kind,
+        )
+        .order_by(_entities.c.created_at.desc(), _entities.c.id.desc())
+        .distinct()
     )
-    .where(
-        _relations.c.organization_id == bindparam("organization"),
-        _relations.c.target_id == bindparam("subject"),
-        _relations.c.name == ABOUT,
-        _relations.c.provenance == dump_json(BESIDE),
-        present(),
-        _entities.c.type_key == "note",
-    )
-    .order_by(_entities.c.created_at.desc(), _entities.c.id.desc())
-    .distinct()
-)
+
+
+_notes = _kept_beside(ABOUT, "note")
+_learnings = _kept_beside(DERIVED_FROM, "episode")
 _readable_notes = _notes.where(_relations.c.visibility.in_(_visible), _entities.c.visibility.in_(_visible)).limit(
     bindparam("limit")
 )
@@ -102,3 +113,8 @@ class WorkflowReads(Writing):
         """Return every note about a record, the latest first."""
         values = {"organization": self.organization_id, "subject": subject_id, "at": to_micros(self.now)}
         return [to_entity(row) for row in self._run(_notes, values)]
+
+    def learned_on(self, subject_id: str) -> list[Entity]:
+        """Return every episode of what was learned on a task or epic, the latest first."""
+        values = {"organization": self.organization_id, "subject": subject_id, "at": to_micros(self.now)}
+        return [to_entity(row) for row in self._run(_learnings, values)]

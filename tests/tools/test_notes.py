@@ -74,6 +74,41 @@ async def test_a_note_goes_where_its_task_goes_and_goes_with_it(owner: Person, m
     await caught_up(owner)
 
 
+@pytest.mark.parametrize("kind", ["task", "epic"])
+async def test_what_was_learned_goes_where_its_work_goes(owner: Person, member: Person, kind: str) -> None:
+    project = await project_of(owner)
+    work = (await owner.call("create_entity", name="W", entity_type=kind, metadata={"project_id": project}))["id"]
+    done = await owner.call(f"complete_{kind}", **{f"{kind}_id": work}, learnings="the bakery safe")
+    episode = done["data"]["episode_id"]
+    assert (await read(member, episode))["content"] == "the bakery safe"
+    hidden = await project_of(owner, visibility="private")
+    for away in ({"project_id": hidden}, {"project_id": project}, {"memory_scope": "private"}):
+        await owner.call("update_entity", entity_id=work, metadata=away)
+        for each in (work, episode):
+            if away == {"project_id": project}:
+                assert (await read(member, each))["metadata"]["project_id"] == project
+            else:
+                with pytest.raises(NotFound):
+                    await read(member, each)
+    await caught_up(owner)
+    found = (await member.call("search", query="bakery safe"))["results"]
+    assert not {work, episode} & {each["id"] for each in found}
+    await owner.call("update_entity", entity_id=work, metadata={"memory_scope": "project"})
+    assert (await read(member, episode))["metadata"]["memory_scope"] == "project"
+
+
+async def test_an_episode_that_its_author_hid_stays_hidden(owner: Person, member: Person) -> None:
+    project = await project_of(owner)
+    task = await task_of(owner, project)
+    episode = (await owner.call("complete_task", task_id=task, learnings="secret"))["data"]["episode_id"]
+    await owner.call("update_entity", entity_id=episode, metadata={"memory_scope": "private"})
+    other = await project_of(owner)
+    await owner.call("update_entity", entity_id=task, metadata={"project_id": other})
+    assert (await read(member, task))["metadata"]["project_id"] == other
+    with pytest.raises(NotFound):
+        await read(member, episode)
+
+
 async def test_what_others_wrote_about_a_task_stays_theirs(owner: Person, member: Person) -> None:
     project = await project_of(owner)
     task = await task_of(owner, project)

@@ -39,6 +39,22 @@ async def test_a_lane_that_fails_is_named_as_among_those_that_answer(settings: S
         assert {f"{name}_count" for name in failed} <= set(filters["graph_retrieval"])
 
 
+async def test_diagnostics_do_not_count_what_others_keep_to_themselves(owner: Person, member: Person) -> None:
+    made = await owner.call("create_entity", name="On quetzals", content="The quetzalcode opens it.", sync=True)
+    asked = {"query": "quetzalcode", "boost_recent": False, "include_retrieval_diagnostics": True}
+
+    async def seen() -> object:
+        found = (await owner.call("search", **asked))["filters"]["graph_retrieval"]
+        return found["source_details"][made["id"]], found["ranking_trace"][0]["sources"], found["lexical_count"]
+
+    before = await seen()
+    for number in range(8):
+        secret = {"memory_scope": "private"}
+        text = f"quetzalcode {number} " * 3
+        await member.call("create_entity", name=f"mine {number}", content=text, metadata=secret, sync=True)
+    assert await seen() == before
+
+
 async def test_a_document_that_was_not_ingested_has_a_hint_of_its_own(owner: Person) -> None:
     place = {"source_id": "elsewhere", "heading_path": ["Top"]}
     made = await owner.call(

@@ -276,6 +276,17 @@ async def test_learnings_become_an_episode_of_those_who_read_the_task(owner: Per
     assert (await owner.call("list_entities", entity_type="episode"))["total"] == 1
 
 
+async def test_words_that_are_no_episode_yet_become_one(owner: Person) -> None:
+    task = await task_of(owner, await project_of(owner))
+    await owner.call("update_entity", entity_id=task, metadata={"learnings": "Ocelots need rope"})
+    done = await owner.call("complete_task", task_id=task, learnings="Ocelots need rope")
+    episode = done["data"]["episode_id"]
+    assert (await read(owner, episode))["content"] == "Ocelots need rope"
+    await owner.call("delete_entity", entity_id=episode)
+    again = await owner.call("complete_task", task_id=task, learnings="Ocelots need rope")
+    assert again["data"]["episode_id"] not in (None, episode)
+
+
 async def test_what_is_learned_on_a_private_task_stays_private(owner: Person, member: Person) -> None:
     project = await project_of(owner)
     metadata = {"project_id": project, "memory_scope": "private"}

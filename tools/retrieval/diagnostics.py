@@ -22,7 +22,8 @@ def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str,
     }
     if detailed_from is not None:
         best = ranking.best[detailed_from : detailed_from + DETAILED]
-        shown["source_details"] = {candidate.id: _details(candidate) for candidate in best}
+        strongest = max((each.lexical for each in ranking.best if each.lexical is not None), default=0.0)
+        shown["source_details"] = {candidate.id: _details(candidate, strongest) for candidate in best}
         shown["ranking_trace"] = [
             {"entity_id": c.id, "rank": rank, "score": c.score, "sources": c.sources, "metadata": {}}
             for rank, c in enumerate(best, start=detailed_from + 1)
@@ -34,13 +35,18 @@ DETAILED = 50
 """Candidates that detailed diagnostics describe: no page shows more."""
 
 
-def _details(candidate: Candidate) -> dict[str, Any]:
+def _details(candidate: Candidate, strongest: float) -> dict[str, Any]:
+    """Describe a candidate; its BM25 as a share of the strongest one, to two digits.
+
+    How rare a word is, is counted over records that the caller may not read, too: the bare number would tell how many.
+    """
     ranks = {"lexical": candidate.lexical_rank, "vector": candidate.dense_rank, "graph": candidate.graph_rank}
-    scores = {"lexical": candidate.lexical, "vector": candidate.cosine, "coverage": candidate.coverage}
+    lexical = None if candidate.lexical is None or strongest <= 0 else candidate.lexical / strongest
+    scores = {"lexical": lexical, "vector": candidate.cosine, "coverage": candidate.coverage}
     return {
         "sources": candidate.sources,
         "ranks": {name: rank for name, rank in ranks.items() if rank is not None},
-        "original_scores": {name: round(score, 6) for name, score in scores.items() if score is not None},
+        "original_scores": {name: round(score, 2) for name, score in scores.items() if score is not None},
         "graph_expansion_only": candidate.sources == ["graph"],
-        "fused_score": round(candidate.fused, 6),
+        "fused_score": round(candidate.fused, 3),
     }
