@@ -45,7 +45,8 @@ async def test_diagnostics_do_not_count_what_others_keep_to_themselves(owner: Pe
 
     async def seen() -> object:
         found = (await owner.call("search", **asked))["filters"]["graph_retrieval"]
-        return found["source_details"][made["id"]], found["ranking_trace"][0]["sources"], found["lexical_count"]
+        details = found["source_details"][made["id"]]
+        return details["original_scores"], details["ranks"], found["lexical_count"], found["merged_count"]
 
     before = await seen()
     for number in range(8):
