@@ -82,9 +82,7 @@ def _temporal(app: App, caller: Principal, request: TemporalRequest) -> Temporal
     now = app.clock()
     as_of = optional_moment(request.as_of, now=now, field="as_of")
     known_at = optional_moment(request.known_at, now=now, field="known_at")
-    name = None
-    if request.entity_id is not None:
-        name = readable(app, caller, request.entity_id).name
+    about = None if request.entity_id is None else readable(app, caller, request.entity_id)
     query = HistoryQuery(
         mode=request.mode,
         visibility=caller.visible,
@@ -97,9 +95,11 @@ def _temporal(app: App, caller: Principal, request: TemporalRequest) -> Temporal
     found = app.ledger.relation_history(caller.organization_id, query)
     shown = found[: request.limit]
     ends = {end for relation in shown for end in (relation.source_id, relation.target_id)}
+    ends |= set() if about is None else {about.id}
     names = app.ledger.entity_names(caller.organization_id, ends, as_of)
     edges = [_edge(each, names, now) for each in shown if {each.source_id, each.target_id} <= names.keys()]
     has_more = len(found) > request.limit
+    name = None if about is None else names.get(about.id, about.name)
     return TemporalAnswer(
         mode=request.mode,
         entity_id=request.entity_id,

@@ -40,7 +40,8 @@ async def test_history_is_as_at_a_moment_under_the_names_of_then(owner: Person) 
     now = await owner.call("temporal", entity_id=old)
     assert (said(now), now["mode"], now["entity_id"]) == ([], "history", old)
     assert now["message"] == "No facts that held of ancient."
-    assert said(await owner.call("temporal", entity_id=old, as_of=before)) == []
+    earlier = await owner.call("temporal", entity_id=old, as_of=before)
+    assert (said(earlier), earlier["message"]) == ([], f"No facts that held of old, as at {before}.")
     then = await owner.call("temporal", entity_id=old, as_of=while_so)
     assert said(then) == [("new", "SUPERSEDES", "old")]
     assert then["edges"][0]["fact"] == "new supersedes old", "in the names of then"
