@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from auth.principal import Principal
 from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
-from stores.records import ORGANIZATION, Access, Entity, Identity, ProjectRole, Role
+from stores.records import ORGANIZATION, Access, Entity, Identity, JsonObject, ProjectRole, Role
 
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
@@ -160,14 +160,36 @@ def require_work(principal: Principal, entity: Entity, least: ProjectRole = "pro
         )
 
 
-def require_ending(principal: Principal, entity: Entity, status: JsonValue) -> None:
+def require_ending(principal: Principal, epic: Entity, update: JsonObject) -> None:
     """Refuse that anybody but its maintainers says that an epic is completed, or archives it.
+
+    `update` is the change of its metadata with the date that it brings along: an epic that went with its tasks is
+    archived for good by whoever says so once more.
 
     Raises:
         Forbidden: The caller's role in the epic's project is not enough.
     """
-    if entity.entity_type == "epic" and status in ENDINGS and status != entity.metadata.get("status"):
-        require_work(principal, entity, "project_maintainer")
+    status = update.get("status")
+    if epic.entity_type != "epic" or status not in ENDINGS:
+        return
+    if status != epic.metadata.get("status") or update.get("archived_at"):
+        require_work(principal, epic, "project_maintainer")
+
+
+def require_entry(principal: Principal, epic: Entity) -> None:
+    """Refuse that anybody but its maintainers puts an epic that has ended into a project, as a new one or by a move.
+
+    Raises:
+        Forbidden: The caller's role in the project is not enough.
+    """
+    status = epic.metadata.get("status")
+    if epic.entity_type != "epic" or status not in ENDINGS or may_work(principal, epic, "project_maintainer"):
+        return
+    raise Forbidden(
+        f"An epic that comes {status} needs the role project_maintainer in project {epic.project_id}.",
+        remediation="Leave its status out, or ask a maintainer of the project to do it.",
+        details={"field": "body.metadata.status", "expected": "project_maintainer"},
+    )
 
 
 def require_deletable(principal: Principal, entity: Entity) -> None:

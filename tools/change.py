@@ -10,6 +10,7 @@ from auth.policy import (
     may_read,
     require_deletable,
     require_ending,
+    require_entry,
     require_scope_change,
     require_writable,
     without_stamped,
@@ -95,7 +96,7 @@ def revise(
     require_writable(caller, before)
     metadata = None if request.metadata is None else moved(before, request.metadata, tx.now)
     if metadata is not None:
-        require_ending(caller, before, metadata.get("status"))
+        require_ending(caller, before, metadata)
 
     def change(current: Entity) -> Entity:
         plain = {name: getattr(request, name) for name in given if name != "metadata"}
@@ -109,6 +110,8 @@ def revise(
         expected_revision=request.expected_revision,
         fields=workflow_fields(metadata or {}) | ({"action": action} if action else {}),
     )
+    if updated.project_id != before.project_id:
+        require_entry(caller, updated)
     grant_project(tx, updated)
     remember_project(tx, call, "project.update", updated, {"changed": _changed(request, given)})
     carry(tx, caller, before, updated)

@@ -10,6 +10,7 @@ from pydantic import Field, JsonValue
 from auth.policy import (
     Visibility,
     project_key,
+    require_entry,
     require_whole,
     without_stamped,
     writable_visibility,
@@ -106,6 +107,7 @@ async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync:
             )
             links: list[Link] = []
             for fields, entity in zip(requests, entities, strict=True):
+                require_entry(caller, entity)
                 grant_project(tx, entity)
                 remember_project(tx, call, "project.create", entity, None)
                 links += related(entity, fields.related_to or ()) + stated_links(None, entity)

@@ -11,6 +11,7 @@ from auth.policy import may_reach, may_read
 from auth.principal import Principal
 from stores.ledger import EntityQuery
 from stores.records import Entity, JsonObject
+from stores.wording import comparable
 from tools.app import App
 from tools.entity_models import EntityId, Label
 from tools.operation import Call, Request, Result
@@ -178,7 +179,8 @@ def _hours(task: Entity | None) -> float | None:
 
 def _is_free(task: Entity, person: str) -> bool:
     assignees = task.metadata.get("assignees")
-    return not assignees or (isinstance(assignees, list) and person in assignees)
+    names = [each for each in assignees if isinstance(each, str)] if isinstance(assignees, list) else []
+    return not assignees or comparable(person.strip()) in {comparable(name.strip()) for name in names}
 
 
 def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:

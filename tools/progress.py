@@ -9,10 +9,7 @@ from auth.policy import may_reach, may_work, private_key
 from auth.principal import Principal
 from stores.ledger import Transaction
 from stores.records import ORGANIZATION, Entity
-from tools.workflow import derived_status, moved, workflow_fields
-
-ARCHIVED_AT = "archived_at"
-"""Tells an epic that somebody archived from one whose tasks are merely all archived."""
+from tools.workflow import ARCHIVED_AT, derived_status, moved, workflow_fields
 
 
 def follow_epics(tx: Transaction, caller: Principal, before: Entity | None, after: Entity | None) -> list[Entity]:

@@ -25,17 +25,13 @@ from tools.work import (
     task_route,
     told,
 )
+from tools.workflow import joined
 
 Commits = Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=100)]], Field(max_length=200)]
 
 
 def _listed(value: JsonValue) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _joined(value: JsonValue, *added: str) -> list[Any]:
-    """A list of metadata with what is not in it yet at its end."""
-    return list(dict.fromkeys([*_listed(value), *added]))
 
 
 class StartTaskRequest(OnTask):
@@ -111,7 +107,7 @@ async def submit_review(app: App, call: Call, request: SubmitReviewRequest) -> T
     def plan(task: Entity) -> JsonObject:
         given: JsonObject = {"status": "review", "pr_url": request.pr_url}
         if request.commit_shas:
-            given["commit_shas"] = _joined(task.metadata.get("commit_shas"), *request.commit_shas)
+            given["commit_shas"] = joined(task.metadata.get("commit_shas"), request.commit_shas)
         return {"metadata": {key: value for key, value in given.items() if value is not None}}
 
     done = await carry_out(app, call, Deed("submit_review", "task", request.task_id, request.expected_revision, plan))

@@ -23,6 +23,7 @@ from tools.work import (
     in_words_of,
     task_done,
 )
+from tools.workflow import joined
 
 TaskStatus = Literal["backlog", "todo", "doing", "blocked", "review", "done", "archived"]
 Complexity = Literal["trivial", "simple", "medium", "complex", "epic"]
@@ -132,9 +133,8 @@ def _dependencies(request: UpdateTaskRequest, task: Entity) -> list[Any]:
     """The ids that a task depends on after a change, in the order in which they came."""
     known = task.metadata.get("depends_on")
     present = known if isinstance(known, list) else []
-    gone = set(request.remove_depends_on or ())
-    kept = [each for each in present if each not in gone]
-    return list(dict.fromkeys([*kept, *(request.add_depends_on or ())]))
+    gone = request.remove_depends_on or []
+    return joined([each for each in present if each not in gone], request.add_depends_on or [])
 
 
 def nothing_to_change(model: type[Request], beside: set[str]) -> InvalidRequest:

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from json import dumps
 
@@ -18,6 +18,8 @@ STAMPS = {
     "epic": {"in_progress": "started_at", "completed": "completed_at", "archived": "archived_at"},
 }
 """The metadata key that tells when a task or an epic came into a state."""
+ARCHIVED_AT = "archived_at"
+"""Tells an epic that somebody archived from one whose tasks are merely all archived; the server alone writes it."""
 SLUG_LENGTH = 40
 
 
@@ -66,12 +68,15 @@ def moved(subject: Entity | EntityDraft, update: JsonObject, now: datetime) -> J
     """Add to a change of metadata what the move to another status brings along, whoever asks for the move.
 
     When a task or epic came into its state is written down; the first start counts, and what is taken up again is not
-    completed any more. A task that starts gets the name of a branch. What the change itself says, wins. For a new
-    record the change is all its metadata.
+    completed any more. A task that starts gets the name of a branch. What the change itself says, wins, except when an
+    epic was archived. For a new record the change is all its metadata.
     """
+    if subject.entity_type == "epic":
+        update = {key: value for key, value in update.items() if key != ARCHIVED_AT}
     status, current = update.get("status"), subject.metadata if isinstance(subject, Entity) else {}
     stamps = STAMPS.get(subject.entity_type, {})
-    if not isinstance(status, str) or not stamps or status == current.get("status"):
+    becomes_final = subject.entity_type == "epic" and status == "archived" and not current.get(ARCHIVED_AT)
+    if not isinstance(status, str) or not stamps or (status == current.get("status") and not becomes_final):
         return update
     brought: JsonObject = {}
     if (stamp := stamps.get(status)) and not (stamp == "started_at" and current.get(stamp)):
@@ -81,6 +86,13 @@ def moved(subject: Entity | EntityDraft, update: JsonObject, now: datetime) -> J
     if status == "doing" and not current.get("branch_name"):
         brought["branch_name"] = branch_name(subject.id, subject.name)
     return {**brought, **update}
+
+
+def joined(known: JsonValue, added: Iterable[str]) -> list[JsonValue]:
+    """Return a list of metadata, whatever is in it, with what is not in it yet at its end."""
+    present = known if isinstance(known, list) else []
+    texts = {each for each in present if isinstance(each, str)}
+    return [*present, *(each for each in dict.fromkeys(added) if each not in texts)]
 
 
 def branch_name(task_id: str, title: str) -> str:

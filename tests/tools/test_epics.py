@@ -212,6 +212,71 @@ async def test_an_epic_is_ended_by_maintainers(
     assert await status_of(owner, epic) in ("completed", "archived")
 
 
+@pytest.mark.parametrize("wish", [{"archived_at": None}, {"archived_at": "", "status": "archived"}])
+async def test_what_was_archived_stays_so_whoever_clears_the_date(
+    wish: dict[str, Any], owner: Person, member: Person
+) -> None:
+    project = await project_of(owner)
+    await give_role(owner, project, member, "project_contributor")
+    epic = await epic_of(owner, project)
+    task = await task_of(owner, project, epic_id=epic)
+    await owner.call("update_entity", entity_id=epic, metadata={"status": "archived", "archived_at": None})
+    stamped = (await read(owner, epic))["metadata"]["archived_at"]
+    assert stamped
+    for person in (member, owner):
+        await person.call("update_entity", entity_id=epic, metadata=wish)
+        assert (await read(owner, epic))["metadata"]["archived_at"] == stamped
+    await member.call("start_task", task_id=task)
+    await member.call("block_task", task_id=task, reason="r")
+    assert await status_of(owner, epic) == "archived"
+
+
+async def test_only_maintainers_make_it_final_that_an_epic_went_with_its_tasks(owner: Person, member: Person) -> None:
+    project = await project_of(owner)
+    await give_role(owner, project, member, "project_contributor")
+    epic = await epic_of(owner, project, archived_at="2020-01-01")
+    await task_of(owner, project, epic_id=epic, status="archived")
+    assert await status_of(owner, epic) == "archived"
+    await member.call("update_entity", entity_id=epic, metadata={"archived_at": "2020-01-01"})
+    with pytest.raises(Forbidden, match="that needs the role project_maintainer"):
+        await member.call("update_entity", entity_id=epic, metadata={"status": "archived"})
+    task = await task_of(member, project, epic_id=epic, status="doing")
+    assert await status_of(owner, epic) == "in_progress", "nobody archived it"
+    await owner.call("archive_task", task_id=task)
+    await owner.call("archive_epic", epic_id=epic)
+    await task_of(member, project, epic_id=epic, status="doing")
+    assert await status_of(owner, epic) == "archived"
+
+
+@pytest.mark.parametrize("status", ["completed", "archived"])
+async def test_an_epic_comes_ended_from_maintainers_alone(status: str, owner: Person, member: Person) -> None:
+    project = await project_of(owner)
+    await give_role(owner, project, member, "project_contributor")
+    ended = {"project_id": project, "status": status}
+    draft = {"name": "Moon", "entity_type": "epic", "metadata": ended}
+    refused = f"{status} needs the role project_maintainer in project {project}"
+    for operation, fields in (
+        ("create_entity", draft),
+        ("create_entity", {**draft, "metadata": {**ended, "memory_scope": "private"}}),
+        ("bulk_create_entities", {"entities": [draft]}),
+        ("add", {"title": "Moon", "content": "c", "entity_type": "epic", "metadata": ended}),
+    ):
+        with pytest.raises(Forbidden, match=refused):
+            await member.call(operation, **fields)
+    loose = await epic_of(member, status=status)
+    assert await status_of(member, loose) == status, "its author runs what is in no project"
+    with pytest.raises(Forbidden, match=refused):
+        await member.call("update_entity", entity_id=loose, metadata={"project_id": project})
+    open_one = await epic_of(member)
+    with pytest.raises(Forbidden, match=refused):
+        await member.call("update_entity", entity_id=open_one, metadata=ended)
+    listed = await owner.call("explore", mode="list", types=["epic"], project=project)
+    assert listed["total"] == 0
+    await owner.call("change_project_member", project_id=project, user_id=member.user_id, role="project_maintainer")
+    assert (await member.call("create_entity", **draft))["metadata"]["status"] == status
+    await member.call("update_entity", entity_id=loose, metadata={"project_id": project})
+
+
 async def test_an_epic_out_of_sight_is_as_one_that_is_not_there(
     owner: Person, member: Person, stranger: Person
 ) -> None:

@@ -69,6 +69,7 @@ async def test_only_what_can_be_taken_up_is_suggested(owner: Person) -> None:
     await task_of(owner, project, title="anyone's", status="backlog")
     assert names(await manage(owner, "suggest", project)) == ["Ada's", "Bob's", "anyone's"]
     assert names(await manage(owner, "suggest", project, assignee="Bob")) == ["Bob's", "anyone's"]
+    assert names(await manage(owner, "suggest", project, assignee=" bOB ")) == ["Bob's", "anyone's"]
     assert names(await manage(owner, "suggest", epic)) == ["Bob's"]
     assert names(await manage(owner, "suggest", project, limit=1)) == ["Ada's"]
     for action, entity_id in (("suggest", begun), ("prioritize", "nothing"), ("detect_cycles", begun)):
