@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from auth.policy import may_reach, may_work, private_key
+from auth.policy import may_reach, may_work, principal_of, private_key
 from auth.principal import Principal
 from stores.ledger import Transaction
 from stores.records import ORGANIZATION, Entity
@@ -13,7 +13,9 @@ from tools.workflow import ARCHIVED_AT, derived_status, moved, workflow_fields
 
 
 def follow_epics(tx: Transaction, caller: Principal, before: Entity | None, after: Entity | None) -> list[Entity]:
-    """Let the epics of a task that came, moved or went take the status that their tasks give them; return who did.
+    """Let the epics of a task that came, moved or went take the status that their tasks give them.
+
+    Those that did are returned, except what is out of the caller's sight: it follows all the same, and nothing says so.
 
     An epic without tasks keeps its status. One that was started does not go back to planning, and one that is completed
     stays so when its tasks are put away. What somebody archived stays archived; with the last of its tasks an epic is
@@ -22,7 +24,8 @@ def follow_epics(tx: Transaction, caller: Principal, before: Entity | None, afte
     if _place(before) == _place(after):
         return []
     epics = dict.fromkeys(epic for task in (before, after) if (epic := _epic_of(task)) is not None)
-    return [moved_epic for epic_id in epics if (moved_epic := _follow(tx, caller, epic_id)) is not None]
+    followed = [_follow(tx, caller, epic_id) for epic_id in epics]
+    return [epic for epic in followed if epic is not None and may_reach(caller, epic)]
 
 
 def _place(task: Entity | None) -> tuple[JsonValue, ...]:
@@ -37,9 +40,9 @@ def _epic_of(task: Entity | None) -> str | None:
 
 def _follow(tx: Transaction, caller: Principal, epic_id: str) -> Entity | None:
     epic = tx.entity(epic_id)
-    if epic is None or epic.entity_type != "epic" or not may_reach(caller, epic) or not may_work(caller, epic):
+    if epic is None or epic.entity_type != "epic" or not may_work(caller, epic):
         return None
-    statuses = tx.statuses_in_epic(epic_id, _counted(caller, epic))
+    statuses = tx.statuses_in_epic(epic_id, _counted(tx, caller, epic))
     status = _next_status(epic, statuses)
     if status is None or (status == "archived" and not may_work(caller, epic, "project_maintainer")):
         return None
@@ -64,8 +67,11 @@ def _next_status(epic: Entity, statuses: Iterable[str]) -> str | None:
     return None if status == current or (current, status) == ("completed", "archived") else status
 
 
-def _counted(caller: Principal, epic: Entity) -> frozenset[str]:
+def _counted(tx: Transaction, caller: Principal, epic: Entity) -> frozenset[str]:
     """The keys of the tasks that count: what not every reader of the epic may read must not show in its status."""
-    if epic.visibility == private_key(caller.user_id):
+    if epic.visibility != private_key(epic.principal_id):
+        return frozenset({epic.visibility, ORGANIZATION})
+    if epic.principal_id == caller.user_id and not caller.is_narrowed:
         return caller.visible
-    return frozenset({epic.visibility, ORGANIZATION})
+    author = tx.member(epic.principal_id)
+    return frozenset() if author is None else principal_of(*author).visible

@@ -3,11 +3,13 @@
 import random
 from typing import Any
 
+import anyio
 import pytest
 
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
 from tests.people import Person
 from tests.tools.test_tasks import give_role, project_of, read, task_of
+from tools.threads import in_thread
 from tools.workflow import derived_status
 
 pytestmark = pytest.mark.anyio
@@ -141,16 +143,47 @@ async def test_a_hidden_task_shows_in_no_epic(owner: Person, member: Person) -> 
     assert await status_of(owner, epic) == "in_progress"
 
 
-async def test_nobody_moves_an_epic_that_is_out_of_sight(owner: Person, member: Person) -> None:
-    project = await project_of(owner)
+async def test_an_epic_out_of_sight_follows_and_nobody_is_told(owner: Person, member: Person) -> None:
+    project, elsewhere = await project_of(owner), await project_of(owner, visibility="private")
     await give_role(owner, project, member, "project_contributor")
     epic = await epic_of(owner, project, memory_scope="private")
-    task = await task_of(owner, project, epic_id=epic)
-    begun = await member.call("start_task", task_id=task)
-    assert begun["mutation_receipt"]["affected_records"] == [f"entity:{task}"]
+    loose = await epic_of(owner, memory_scope="private")
+    task, other = await task_of(owner, project, epic_id=epic), await task_of(owner, project, epic_id=loose)
+    beside = await task_of(owner, elsewhere, epic_id=epic)
+    app = owner.app
+    async with app.events.subscribe(await in_thread(app.accounts.authenticate, member.token)) as events:
+        for hidden, moved in ((epic, task), (loose, other)):
+            begun = await member.call("start_task", task_id=moved)
+            assert begun["mutation_receipt"]["affected_records"] == [f"entity:{moved}"]
+            assert await status_of(owner, hidden) == "in_progress"
+            changed = await member.call("update_entity", entity_id=moved, metadata={"status": "blocked"})
+            assert changed["mutation_receipt"]["affected_records"] == [f"entity:{moved}"]
+            assert await status_of(owner, hidden) == "blocked"
+            done = await member.call("complete_task", task_id=moved)
+            assert done["mutation_receipt"]["affected_records"] == [f"entity:{moved}"]
+            with pytest.raises(NotFound):
+                await member.call("get_entity", entity_id=hidden)
+        last = (await member.call("create_entity", name="last", sync=True))["id"]
+        told: list[Any] = []
+        with anyio.fail_after(20):
+            while last not in told:
+                told.append((await anext(aiter(events))).data["id"])
+    assert {task, other} <= set(told)
+    assert {epic, loose}.isdisjoint(told)
+    assert await status_of(owner, loose) == "completed"
+    assert await status_of(owner, epic) == "in_progress", "its author sees another task of it"
+    done = await owner.call("complete_task", task_id=beside)
+    assert done["mutation_receipt"]["affected_records"] == [f"entity:{beside}", f"entity:{epic}"]
+
+
+async def test_an_epic_is_not_moved_by_those_who_may_not_work_in_its_project(owner: Person, member: Person) -> None:
+    project, closed = await project_of(owner), await project_of(owner, visibility="private")
+    await give_role(owner, project, member, "project_contributor")
+    epic = await epic_of(owner, closed)
+    shown = {"project_id": project, "memory_scope": "organization", "epic_id": epic}
+    task = await owner.call("create_entity", name="T", entity_type="task", metadata=shown)
+    await member.call("start_task", task_id=task["id"])
     assert (await read(owner, epic))["revision"] == 1
-    await owner.call("block_task", task_id=task, reason="r")
-    assert await status_of(owner, epic) == "blocked", "its author sees all its tasks"
 
 
 async def test_the_deeds_of_an_epic(owner: Person) -> None:

@@ -5,12 +5,18 @@ from typing import Any
 
 import pytest
 
+from auth.policy import narrowed_to
 from stores.errors import EngrainError
 from tests.people import Person
 from tests.tools.test_containment import PRIVATE, made
 from tests.tools.test_relations import add
 from tests.tools.test_tasks import give_role
+from tools.catalogue import by_name
 from tools.containment import DEPENDENCIES_LIMIT
+from tools.execute import execute
+from tools.operation import Call
+from tools.parsing import parse
+from tools.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -82,3 +88,17 @@ async def test_a_refusal_names_no_hidden_epic_that_the_task_has(owner: Person, m
         ("start_task", {"task_id": task}),
     ):
         assert epic not in await answer(member, operation, fields), (operation, fields)
+
+
+async def test_what_an_epic_is_does_not_hang_on_how_little_a_key_sees(owner: Person) -> None:
+    one, two = [await made(owner, "P", "project") for _ in range(2)]
+    epic = await made(owner, "Mine", "epic", **PRIVATE)
+    task = await made(owner, "T", project_id=one, epic_id=epic)
+    await made(owner, "T", project_id=two, epic_id=epic, status="doing")
+    key = narrowed_to(await in_thread(owner.app.accounts.authenticate, owner.token), [one])
+    operation = by_name["complete_task"]
+    request = parse(operation.request, {"task_id": task}, strict_names=True)
+    done = (await execute(owner.app, operation, Call(key), request)).body()
+    assert done["mutation_receipt"]["affected_records"] == [f"entity:{task}"]
+    found = await owner.call("get_entity", entity_id=epic)
+    assert found["metadata"]["status"] == "in_progress"
