@@ -193,12 +193,12 @@ def told(learnings: str | None) -> str | None:
 def learn(tx: Transaction, caller: Principal, before: Entity, subject: Entity) -> list[Entity]:
     """Store what was learned on a task or epic as an episode that its readers can read, derived from it.
 
-    The same words are not stored twice.
+    The same words are not stored twice for the same readers.
     """
     text = subject.metadata.get("learnings")
     if not isinstance(text, str) or not text.strip():
         return []
-    if any(episode.content == text for episode in tx.learned_on(subject.id)):
+    if any((each.content, each.visibility) == (text, subject.visibility) for each in tx.learned_on(subject.id)):
         return []
     draft = EntityDraft(
         id=new_id("episode"),

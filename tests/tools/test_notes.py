@@ -107,6 +107,10 @@ async def test_an_episode_that_its_author_hid_stays_hidden(owner: Person, member
     assert (await read(member, task))["metadata"]["project_id"] == other
     with pytest.raises(NotFound):
         await read(member, episode)
+    await give_role(owner, other, member, "project_contributor")
+    again = (await member.call("complete_task", task_id=task, learnings="secret"))["data"]["episode_id"]
+    assert again != episode, "nobody learns from a refusal what another one hid"
+    assert (await read(member, again))["content"] == "secret"
 
 
 async def test_what_others_wrote_about_a_task_stays_theirs(owner: Person, member: Person) -> None:
