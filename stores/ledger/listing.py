@@ -1,8 +1,8 @@
 """Lists of entities: filtered, sorted and paged in the database."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select, union_all
@@ -82,22 +82,19 @@ class Listing(StandingReads):
         return found if len(found) <= FEW else None
 
     def _ids(self, query: Select[Any]) -> list[str]:
-        found = self._first(select(as_json(self._database.writer.dialect.name, [query.subquery().c[0]])), {})
-        return [row[0] for row in json.loads((found and found[0]) or "[]")]
+        found = self._packed(select(as_json(self._database.writer.dialect.name, [query.subquery().c[0]])), {})
+        return [row[0] for row in found]
 
     def _sorted_page(self, organization_id: str, query: EntityQuery, ids: list[str]) -> tuple[list[Entity], int]:
         """Sort some matches and read a page of them: asked to sort, SQLite reads along the order."""
         dialect = self._database.writer.dialect.name
         if query.sort_by in ("updated_at", "created_at"):
-            rows = self._rows(organization_id, ids, dialect).values()
-            keys: list[Any] = [
-                (row.updated_us if query.sort_by == "updated_at" else row.created_us, row.id) for row in rows
-            ]
+            place = attrgetter("updated_us" if query.sort_by == "updated_at" else "created_us", "id")
+            keys: list[Any] = list(map(place, self._rows(organization_id, ids, dialect).values()))
         else:
             columns = (_SORT_COLUMNS[query.sort_by], _table.c.id)
             named = and_(_table.c.organization_id == organization_id, _table.c.id.in_(listed(dialect, "ids")))
-            found = self._first(select(as_json(dialect, columns)).where(named), {"ids": dump_json(list[Any](ids))})
-            keys = json.loads((found and found[0]) or "[]")
+            keys = self._packed(select(as_json(dialect, columns)).where(named), {"ids": dump_json(list[Any](ids))})
         keys.sort(reverse=query.sort_order == "desc")
         page: list[str] = [each for _, each in keys[query.offset : query.offset + query.limit]]
         entities = self.entities(organization_id, page)

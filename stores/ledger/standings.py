@@ -1,6 +1,5 @@
 """Standings: what a ranking must know of many records at once, read without their text."""
 
-import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
@@ -138,10 +137,7 @@ class StandingReads(EntityReads, FeedReads):
 
     def _retirable(self, organization_id: str, ids: set[str]) -> set[str]:
         """Keep what some supersession is about, whatever its dates and whoever sees it: of most records, none is."""
-        try:
-            position = self._followed(organization_id) if ids else None
-        except NotFound:
-            return set()
+        position = self._followed(organization_id) if ids else None
         if position is None:
             return set()
         known = self._known.retirable(organization_id, position)
@@ -175,23 +171,25 @@ class StandingReads(EntityReads, FeedReads):
         return found
 
     def _rows(self, organization_id: str, ids: Sequence[str], dialect: str) -> dict[str, Standing]:
-        try:
-            position = self._followed(organization_id)
-        except NotFound:
+        position = self._followed(organization_id)
+        if position is None:
             return {}
         rows = self._known.get(organization_id, position, ids)
         if missing := [each for each in ids if each not in rows]:
             values = {"organization": organization_id, "ids": dump_json(list[Any](missing))}
-            found = self._first(_standings(dialect), values)
-            rows_read = json.loads((found and found[0]) or "[]")
-            read = {row[0]: Standing._make((*row[: len(_OWN)], Facets(*row[len(_OWN) :]), False)) for row in rows_read}
+            found = self._packed(_standings(dialect), values)
+            read = {row[0]: Standing._make((*row[: len(_OWN)], Facets(*row[len(_OWN) :]), False)) for row in found}
             self._known.keep(organization_id, position, read)
             rows |= read
         return rows
 
-    def _followed(self, organization_id: str) -> Position:
-        """Forget what has changed since the last time; return how fresh the rest is."""
-        head, known = self.head(organization_id), self._known.position(organization_id)
+    def _followed(self, organization_id: str) -> Position | None:
+        """Forget what has changed since the last time; return how fresh the rest is, None without an organization."""
+        try:
+            head = self.head(organization_id)
+        except NotFound:
+            return None
+        known = self._known.position(organization_id)
         if head == known:
             return head
         changes: list[Change] = []

@@ -1,5 +1,6 @@
 """What the parts of the ledger share: its database and its clock."""
 
+import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,12 @@ class Store:
     def _first(self, statement: Executable, values: Mapping[str, Any]) -> Cells | None:
         with self._database.read() as connection:
             return connection.execute(statement, values).first()
+
+    def _packed(self, statement: Executable, values: Mapping[str, Any]) -> list[list[Any]]:
+        """Return the rows of a query for `as_json`."""
+        found = self._first(statement, values)
+        rows: list[list[Any]] = json.loads((found and found[0]) or "[]")
+        return rows
 
 
 TAKEN = "Repeating this will not help: use what exists, or choose another name or id."

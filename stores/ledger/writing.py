@@ -98,7 +98,7 @@ class Writing:
             if not self._insert_new(table, rows[0]):
                 raise Conflict(f"{kind.capitalize()} {rows[0]['id']} exists already.")
         elif rows:
-            with clashing(f"One of the ids of the {kind} rows is taken."):
+            with clashing(f"One of the ids of the {kind} rows is taken.", "What a row belongs to does not exist."):
                 self._run(insert(table), rows)
 
     def _record(self, entry: Entry) -> None:
