@@ -1,7 +1,6 @@
 """`engrain eval`: labelled collections in, a table of retrieval quality out."""
 
 import dataclasses
-import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from pathlib import Path
 import anyio
 
 from evals.datasets import READERS, Collection
-from evals.machine import facts
 from evals.quality import CollectionResult, LaneResult, measure
+from evals.report import deliver
 from stores.errors import EngrainError
 
 NOTHING_TO_MEASURE = 2
@@ -49,18 +48,12 @@ def run_eval(options: Options, say: Callable[[str], None]) -> int:
     except EngrainError as error:
         say(error.message)
         return NOTHING_TO_MEASURE
-    report = markdown(results)
-    say(report)
-    if options.markdown_file:
-        options.markdown_file.write_text(report, encoding="utf-8")
-    if options.json_file:
-        document = {
-            "machine": facts(),
-            "took_s": round(time.perf_counter() - start, 1),
-            "limit": options.limit,
-            "collections": [dataclasses.asdict(result) for result in results],
-        }
-        options.json_file.write_text(json.dumps(document, indent=2), encoding="utf-8")
+    document = {
+        "took_s": round(time.perf_counter() - start, 1),
+        "limit": options.limit,
+        "collections": [dataclasses.asdict(result) for result in results],
+    }
+    deliver(markdown(results), document, say=say, json_file=options.json_file, markdown_file=options.markdown_file)
     return 0
 
 

@@ -1,14 +1,13 @@
 """Measures both splits and lays the figures out as tables."""
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evals.machine import facts
 from evals.reflection.labels import SPLITS, read_notes, read_pairs
 from evals.reflection.scoring import BANDS, Band, NotesResult, Score, score_notes, score_pairs
+from evals.report import deliver
 from evals.timing import Spread, spread, timed_ms
 from tools.reflection import KINDS, extract
 
@@ -32,18 +31,13 @@ def run_reflection_eval(options: Options, say: Callable[[str], None]) -> int:
         split: score_pairs([pair for pair in read_pairs() if pair.split == split]) for split in SPLITS
     }
     took_ms = _timed()
+    document = {
+        "notes": {split: _plain(result) for split, result in results.items()},
+        "pairs": {split: {asks: _figures(s) for asks, s in scores.items()} for split, scores in pairs.items()},
+        "extract_20000_characters_ms": dataclasses.asdict(took_ms),
+    }
     report = markdown(results, pairs, took_ms)
-    say(report)
-    if options.markdown_file:
-        options.markdown_file.write_text(report, encoding="utf-8")
-    if options.json_file:
-        document = {
-            "machine": facts(),
-            "notes": {split: _plain(result) for split, result in results.items()},
-            "pairs": {split: {asks: _figures(s) for asks, s in scores.items()} for split, scores in pairs.items()},
-            "extract_20000_characters_ms": dataclasses.asdict(took_ms),
-        }
-        options.json_file.write_text(json.dumps(document, indent=2), encoding="utf-8")
+    deliver(report, document, say=say, json_file=options.json_file, markdown_file=options.markdown_file)
     return 0
 
 

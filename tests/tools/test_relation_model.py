@@ -1,7 +1,6 @@
 """Facts against a plain model: writes, supersessions, ends and deletions at random, while the clock jumps about."""
 
 import os
-import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
@@ -20,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from stores.errors import EngrainError, InvalidRequest, ValidationFailed
 from tests.people import person
-from tests.stores.graph.drafts import ENGINE, ENGINE_VARIABLE, OTHER_ENGINE
+from tests.stores.graph.drafts import ENGINE, ENGINE_VARIABLE, OTHER_ENGINE, run_on_the_other_engine
 from tests.tools.relation_facts import SINGLE, Clock, Fact, Thing, row
 from tools.app import App, open_app
 from tools.catalogue import by_name
@@ -382,15 +381,4 @@ def test_facts_are_what_a_plain_model_says(world: World) -> None:
 @pytest.mark.skipif(ENGINE_VARIABLE in os.environ, reason="this is the run on a chosen engine")
 def test_facts_are_what_a_plain_model_says_on_the_other_engine_too() -> None:
     """In a process of its own: the two engines share none."""
-    here = Path(__file__)
-    child = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(here)],
-        cwd=here.parents[2],
-        env={**os.environ, ENGINE_VARIABLE: OTHER_ENGINE},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert child.returncode == 0, f"{child.stdout}\n{child.stderr}"
-    assert "1 passed, 1 skipped" in child.stdout
+    assert "1 passed, 1 skipped" in run_on_the_other_engine(Path(__file__))

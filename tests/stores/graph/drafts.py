@@ -1,8 +1,11 @@
 """Records for the graph tests, and the engine they run on."""
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, cast
 
 from stores.graph import Engine, NeighbourQuery
@@ -14,6 +17,22 @@ ENGINE = cast(Engine, os.environ.get(ENGINE_VARIABLE, "ladybug"))
 OTHER_ENGINE: Engine = "kuzu" if ENGINE == "ladybug" else "ladybug"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 EVERYTHING = NeighbourQuery(frozenset({ORGANIZATION}))
+CHECKOUT = Path(__file__).parents[3]
+
+
+def run_on_the_other_engine(tests: Path) -> str:
+    """Run tests on the engine that this process must not load; return what they said. They must pass."""
+    child = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)],
+        cwd=CHECKOUT,
+        env={**os.environ, ENGINE_VARIABLE: OTHER_ENGINE},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert child.returncode == 0, f"{child.stdout}\n{child.stderr}"
+    return child.stdout
 
 
 def entity(entity_id: str, **changes: Any) -> Entity:

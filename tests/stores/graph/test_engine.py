@@ -10,10 +10,9 @@ import pytest
 from stores.errors import InvalidSetting
 from stores.graph import GraphIndex
 from stores.graph.engine import load_engine
-from tests.stores.graph.drafts import ENGINE_VARIABLE, OTHER_ENGINE
+from tests.stores.graph.drafts import CHECKOUT, ENGINE_VARIABLE, OTHER_ENGINE, run_on_the_other_engine
 
 HERE = Path(__file__).parent
-CHECKOUT = HERE.parents[2]
 
 
 def test_the_other_engine_is_refused_once_one_is_loaded(graph: GraphIndex, tmp_path: Path) -> None:
@@ -31,13 +30,4 @@ def test_importing_the_graph_loads_no_engine() -> None:
 
 @pytest.mark.skipif(ENGINE_VARIABLE in os.environ, reason="this is the run on a chosen engine")
 def test_every_graph_test_passes_on_the_other_engine_too() -> None:
-    child = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE)],
-        cwd=CHECKOUT,
-        env={**os.environ, ENGINE_VARIABLE: OTHER_ENGINE},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert child.returncode == 0, f"{child.stdout}\n{child.stderr}"
+    run_on_the_other_engine(HERE)
