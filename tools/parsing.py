@@ -24,6 +24,8 @@ _EXPECTED = {
     "float_parsing": "a number",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
+    "string_too_short": "a longer text",
+    "string_too_long": "a shorter text",
     "list_type": "a list",
     "dict_type": "an object",
     "model_type": "an object",
@@ -139,7 +141,8 @@ def _sentence(error: ErrorDetails, path: str, model: type[Request]) -> str:
         return f"{name} is not an argument{_nearest(str(error['loc'][-1]), model)}"
     if error["type"] == "missing":
         return f"{name} is required."
-    return f"{name}: {error['msg'].removeprefix('Value error, ')}."
+    said = error["msg"].removeprefix("Value error, ")
+    return f"{name}: {said}" if said.endswith("?") else f"{name}: {said}."
 
 
 def _nearest(name: str, model: type[Request]) -> str:

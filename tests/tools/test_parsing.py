@@ -58,6 +58,16 @@ def test_a_type_that_there_is_not_is_named_by_its_place_and_the_types_that_there
         assert "more field" not in refused.value.message
 
 
+def test_a_refusal_is_one_sentence_with_one_end() -> None:
+    with pytest.raises(ValidationFailed) as refused:
+        parse(ExploreRequest, {"relationship_types": ["PART_OFF"]}, strict_names=True)
+    assert refused.value.message == "relationship_types.0: PART_OFF is no relationship type; did you mean PART_OF?"
+    with pytest.raises(ValidationFailed) as refused:
+        parse(Find, {"query": ""}, strict_names=True)
+    assert refused.value.message.endswith("character.")
+    assert refused.value.details["expected"] == "a longer text"
+
+
 def test_in_json_text_is_no_number_and_a_whole_number_is_an_integer() -> None:
     for wrong in ("5", 5.5, True, 1e300):
         with pytest.raises(ValidationError):
