@@ -91,6 +91,11 @@ def may_read(principal: Principal, visibility: str) -> bool:
     return visibility in principal.visible
 
 
+def admins_may_read(visibility: str) -> bool:
+    """Whether every owner and admin may read a record with this visibility key; not what is private or a team's."""
+    return visibility == ORGANIZATION or visibility.startswith("project:")
+
+
 def require_project(principal: Principal, project_id: str) -> None:
     """Refuse a project that the caller cannot write in; one that it cannot see does not exist for it.
 

@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 
 from auth.policy import MemoryScope, may_read, project_key, team_key
 from auth.principal import Principal
+from stores.analytics import Shown
 from stores.errors import Forbidden, InvalidRequest
 from stores.records import Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
@@ -15,6 +16,7 @@ from tools.dates import optional_moment
 from tools.entities import chunk_metadata
 from tools.entity_models import EntityId, Label, Labels
 from tools.entity_types import ENTITY_TYPES, EntityType
+from tools.exposure import exposed, stamps
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.retrieval.diagnostics import DETAILED, graph_retrieval
 from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Plan
@@ -118,11 +120,16 @@ def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
 
         ranking = retrieve(app, plan)
     page = ranking.best[request.offset : request.offset + request.limit]
+    kept = _kept(app, call, plan, page, ranking.terms) if plan is not None else []
+    filters = _echo(request, plan, ranking)
+    if request.record_exposure:
+        with ranking.timed("exposure"):
+            filters["usage_exposure"] = exposed(app, call, "search", _shown(request, kept))
     return SearchResponse(
-        results=_results(app, call, request, plan, page, ranking.terms) if plan is not None else [],
+        results=_results(app, call, request, kept, filters.get("usage_exposure", {})),
         total=ranking.total,
         query=request.query,
-        filters=_echo(request, plan, ranking),
+        filters=filters,
         graph_count=ranking.total - ranking.documents,
         document_count=ranking.documents,
         raw_memory_count=0,
@@ -189,6 +196,7 @@ def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
         as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
+        boost_cited=app.settings.usage_signal and as_of is None,
         decay_days=request.temporal_decay_days or DECAY_DAYS,
     )
 
@@ -215,9 +223,10 @@ def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | 
     return tuple(sorted(set.intersection(*found))) if found else None
 
 
-def _results(
-    app: App, call: Call, request: SearchRequest, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
-) -> list[SearchResult]:
+def _kept(
+    app: App, call: Call, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
+) -> list[tuple[Candidate, Entity]]:
+    """Read the hits of a page, without those that have gone or changed meanwhile."""
     from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
 
     organization = call.caller.organization_id
@@ -231,12 +240,28 @@ def _results(
         kept = [
             (hit, read[hit.id]) for hit in page if hit.id in read and may_read(call.caller, read[hit.id].visibility)
         ]
-    kept = with_passages(app, organization, kept, terms)
-    places = app.ledger.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
-    return [
-        _result(request, hit, entity, chunk_metadata(places[entity.id]) if entity.id in places else None)
-        for hit, entity in kept
-    ]
+    return with_passages(app, organization, kept, terms)
+
+
+def _shown(request: SearchRequest, kept: list[tuple[Candidate, Entity]]) -> list[Shown]:
+    ranked = enumerate(kept, start=request.offset + 1)
+    return [Shown(entity.id, entity.visibility, rank, hit.score) for rank, (hit, entity) in ranked]
+
+
+def _results(
+    app: App, call: Call, request: SearchRequest, kept: list[tuple[Candidate, Entity]], usage_exposure: JsonObject
+) -> list[SearchResult]:
+    sourced = [entity.id for _, entity in kept if entity.source_id]
+    places = app.ledger.chunks(call.caller.organization_id, sourced)
+    stamped = stamps(usage_exposure, [entity.id for _, entity in kept])
+    results = []
+    for hit, entity in kept:
+        place = chunk_metadata(places[entity.id]) if entity.id in places else None
+        found = _result(request, hit, entity, place)
+        if entity.id in stamped:
+            found.metadata["usage_exposure"] = stamped[entity.id]
+        results.append(found)
+    return results
 
 
 def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonObject | None) -> SearchResult:
@@ -253,7 +278,7 @@ def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonO
     )
     if hit.passage is not None:
         metadata["passage"] = passage(entity, hit.passage, request)
-    metadata["retrieval_signals"] = [*hit.sources]
+    metadata |= {"retrieval_signals": [*hit.sources], "cite_id": entity.id}
     source, url = (place or {}).get("source_name"), (place or {}).get("document_url")
     return SearchResult(
         id=entity.id,

@@ -3,6 +3,7 @@
 from stores.ledger.account_rows import SLUG_LENGTH, check_slug
 from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
+from stores.ledger.citations import Cited, CitedBy, Citing
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
 from stores.ledger.facts import Recorded
@@ -41,6 +42,9 @@ __all__ = [
     "AuditQuery",
     "AuthorizationCode",
     "ChunkPlace",
+    "Cited",
+    "CitedBy",
+    "Citing",
     "Claim",
     "CommitListener",
     "DeletionListener",

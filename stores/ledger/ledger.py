@@ -12,6 +12,7 @@ from stores.ledger import schema
 from stores.ledger.accounts import Accounts
 from stores.ledger.api_keys import ApiKeys
 from stores.ledger.audit import Audit
+from stores.ledger.citations import CitationReads
 from stores.ledger.departures import Departures
 from stores.ledger.documents import DocumentReads
 from stores.ledger.engine import Database, connect, insert_or_skip
@@ -48,7 +49,7 @@ class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
     """What is known of work."""
 
 
-class _Records(Listing, RelationReads, HistoryReads, DocumentReads):
+class _Records(Listing, RelationReads, HistoryReads, DocumentReads, CitationReads):
     """What is known."""
 
 

@@ -22,6 +22,7 @@ CONTENT = frozenset(
         "relations",
         "documents",
         "chunks",
+        "citations",
         "changes",
         "idempotency_keys",
         "idempotency_records",

@@ -28,6 +28,7 @@ from tools.retrieval.scoring import (
     ranked,
     recency,
     set_apart,
+    usage_share,
 )
 
 log = structlog.get_logger("search")
@@ -56,6 +57,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("hydration"):
             updated_us = _keep_permitted(app, plan, past, pool, ranking)
         with ranking.timed("ranking"):
+            _lift_cited(app, plan, pool)
             _rank(plan, pool, updated_us, ranking)
     return ranking
 
@@ -163,11 +165,21 @@ def _unwanted(app: App, plan: Plan, pool: Pool) -> set[str]:
     return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}
 
 
+def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
+    """Note the bonus of the permitted candidates that were cited; mostly none was."""
+    if not plan.boost_cited:
+        return
+    if weights := app.usage.weights(plan.organization_id, pool.ids, plan.filter.visibility):
+        pool.usage = usage_share(np.array([weights.get(each, 0.0) for each in pool.ids], np.float64))
+
+
 def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
     scores = pool.fused
     if plan.boost_recent:
         age_s = plan.now.timestamp() - updated_us / 1_000_000
         scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
+    if pool.usage is not None:
+        scores = lifted(scores, pool.usage)
     scores = np.round(set_apart(scores, pool.is_named), 6)
     best = ranked(pool.ids, scores, plan.wanted)
     ranking.best = [pool.candidate(place, float(scores[place])) for place in best]
