@@ -257,6 +257,7 @@ def hide(
         related_to=[public["id"]] if linked else None,
         sync=True,
     )
+    world.run(world.author.call, "cite", cited_ids=[hidden["id"]])
     for reader, earlier in zip(readers, before, strict=True):
         said = answers(world, reader, query, hidden["id"])
         for (name, text, counts), (_, _, counts_before) in zip(said, earlier, strict=True):
@@ -267,6 +268,9 @@ def hide(
             if name in ("search", "list_entities", "me"):
                 assert hidden["id"] not in text, name
         assert refusals(world, reader, hidden["id"]) == refusals(world, reader, NOBODYS)
+        cited = [world.run(reader.call, "cite", cited_ids=[each]) for each in (hidden["id"], NOBODYS)]
+        assert [each.pop("unknown_ids") for each in cited] == [[hidden["id"]], [NOBODYS]]
+        assert cited[0] == cited[1]
     found = world.run(world.author.call, "search", query=query, limit=50)
     assert hidden["id"] in {hit["id"] for hit in found["results"]}
     return query, hidden["id"]

@@ -308,6 +308,16 @@ async def test_an_erased_record_leaves_no_row_and_no_weight(app: App, owner: Per
     assert await uses(app, owner) == [Uses("search", 1, 1)]
 
 
+async def test_what_helped_with_a_task_counts_as_cited_when_it_is_done(app: App, owner: Person) -> None:
+    first, second = await notes(owner)
+    project = await owner.call("create_entity", name="P", entity_type="project")
+    task = (await owner.call("create_task", title="Nest boxes", project_id=project["id"]))["task_id"]
+    await owner.call("complete_task", task_id=task, cited_ids=[second, second])
+    assert list(await ranked(owner, types=["note"])) == [second, first]
+    assert [each.record_id for each in app.ledger.citations(owner.organization_id)] == [second]
+    assert (await owner.call("cite", cited_ids=[second]))["replayed_ids"] == [second]
+
+
 async def test_the_audit_log_names_what_its_readers_may_read(app: App, owner: Person, member: Person) -> None:
     [open_note] = await notes(owner, 1)
     [private] = await notes(member, 1, memory_scope="private")

@@ -35,7 +35,17 @@ class _Known:
 class Usage:
     """How much the records of an organization were cited. Every method may be called from any thread."""
 
-    def __init__(self, ledger: Ledger, clock: Clock, beside: Executor) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        beside: Executor,
+        *,
+        refresh_s: float = REFRESH_S,
+        most: int = MOST_ORGANIZATIONS,
+    ) -> None:
+        self._refresh_s = refresh_s
+        self._most = most
         self._ledger = ledger
         self._clock = clock
         self._beside = beside
@@ -81,7 +91,7 @@ class Usage:
             known = self._known.get(organization_id)
             if known is not None:
                 self._known.move_to_end(organization_id)
-                if known.is_renewed or time.monotonic() - known.read_at < REFRESH_S:
+                if known.is_renewed or time.monotonic() - known.read_at < self._refresh_s:
                     return known
                 known.is_renewed = True
         if known is None:
@@ -101,7 +111,7 @@ class Usage:
         with self._lock:
             self._known[organization_id] = read
             self._known.move_to_end(organization_id)
-            if len(self._known) > MOST_ORGANIZATIONS:
+            if len(self._known) > self._most:
                 self._known.popitem(last=False)
         return read
 
