@@ -88,7 +88,7 @@ def count(tx: Transaction, call: Call, ids: Sequence[str], surface: CitedSurface
 
     The audit log of an organization names those that its admins may read, and says nothing of others.
     """
-    found = tx.cite(ids, Citing(call.caller.visible, session_key, surface))
+    found = tx.cite(ids, Citing(call.caller.readable, session_key, surface))
     told = [record_id for record_id, visibility in found.counted.items() if admins_may_read(visibility)]
     if told:
         tx.audit(

@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 from stores.analytics import Exposure, Shown
@@ -59,16 +59,20 @@ def exposed(
     }
 
 
-def stamps(usage_exposure: JsonObject, record_ids: Sequence[str]) -> Mapping[str, JsonObject]:
-    """What `metadata.usage_exposure` says of each record of an answer; empty where nothing was recorded."""
-    if not usage_exposure:
-        return {}
-    found: dict[str, JsonObject] = {each: {"status": "stamped"} for each in record_ids}
-    exclusions = usage_exposure["exclusions"]
-    for each in exclusions if isinstance(exclusions, list) else ():
-        if isinstance(each, dict) and each["reason"] != DUPLICATE:
-            found[str(each["response_id"])] = {"status": "excluded", "reason": each["reason"]}
-    return found
+def stamps(usage_exposure: JsonObject, record_ids: Sequence[str]) -> list[JsonObject]:
+    """What to add to the metadata of each record of an answer: its `cite_id`, and its `usage_exposure` if recorded."""
+    exclusions = usage_exposure.get("exclusions")
+    told = exclusions if isinstance(exclusions, list) else []
+    # A second place in the answer takes nothing from the first.
+    reasons = {each["response_id"]: each["reason"] for each in told if isinstance(each, dict)}
+    reasons = {record_id: reason for record_id, reason in reasons.items() if reason != DUPLICATE}
+    marks: list[JsonObject] = []
+    for each in record_ids:
+        status: JsonObject = {"status": "stamped"}
+        if each in reasons:
+            status = {"status": "excluded", "reason": reasons[each]}
+        marks.append({"cite_id": each, "usage_exposure": status} if usage_exposure else {"cite_id": each})
+    return marks
 
 
 def session_of(app: App, call: Call, given: str | None = None) -> str:

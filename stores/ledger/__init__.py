@@ -16,6 +16,7 @@ from stores.ledger.identities import greater_role
 from stores.ledger.known import Standing
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
+from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
@@ -31,6 +32,7 @@ from stores.ledger.workflow import ABOUT, BESIDE, DERIVED_FROM
 __all__ = [
     "ABOUT",
     "BESIDE",
+    "CANDIDATE",
     "DERIVED_FROM",
     "PERSONAL_SLUG",
     "SINGLE_VALUED",
@@ -41,6 +43,7 @@ __all__ = [
     "AuditEntry",
     "AuditQuery",
     "AuthorizationCode",
+    "CaptureQuery",
     "ChunkPlace",
     "Cited",
     "CitedBy",
@@ -62,6 +65,7 @@ __all__ = [
     "Lease",
     "Leases",
     "Ledger",
+    "ListedCapture",
     "Move",
     "NamedRelation",
     "OAuthClient",
@@ -82,5 +86,6 @@ __all__ = [
     "address_key",
     "between",
     "check_slug",
+    "content_hash",
     "greater_role",
 ]
