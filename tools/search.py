@@ -259,7 +259,7 @@ def _results(
     found |= {memory_id: memory_place(memory) for memory_id, memory in memories.items()}
     results = [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
     for result, stamp in zip(results, stamps(usage_exposure, [result.id for result in results]), strict=True):
-        result.metadata |= stamp
+        result.metadata.update(stamp)
     return results
 
 
