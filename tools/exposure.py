@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from stores.analytics import Exposure, Shown
@@ -59,20 +59,19 @@ def exposed(
     }
 
 
-def stamps(usage_exposure: JsonObject, record_ids: Sequence[str]) -> list[JsonObject]:
-    """What to add to the metadata of each record of an answer: its `cite_id`, and its `usage_exposure` if recorded."""
+def stamp(usage_exposure: JsonObject, hits: Iterable[tuple[str, JsonObject]]) -> None:
+    """Add to the metadata of each record of an answer its `cite_id` and, where it is recorded, whether it was."""
     exclusions = usage_exposure.get("exclusions")
     told = exclusions if isinstance(exclusions, list) else []
-    # A second place in the answer takes nothing from the first.
     reasons = {each["response_id"]: each["reason"] for each in told if isinstance(each, dict)}
-    reasons = {record_id: reason for record_id, reason in reasons.items() if reason != DUPLICATE}
-    marks: list[JsonObject] = []
-    for each in record_ids:
-        status: JsonObject = {"status": "stamped"}
-        if each in reasons:
-            status = {"status": "excluded", "reason": reasons[each]}
-        marks.append({"cite_id": each, "usage_exposure": status} if usage_exposure else {"cite_id": each})
-    return marks
+    for record_id, metadata in hits:
+        metadata["cite_id"] = record_id
+        # A second place in the answer takes nothing from the first.
+        reason = reasons.get(record_id, DUPLICATE)
+        if usage_exposure and reason == DUPLICATE:
+            metadata["usage_exposure"] = {"status": "stamped"}
+        elif usage_exposure:
+            metadata["usage_exposure"] = {"status": "excluded", "reason": reason}
 
 
 def session_of(app: App, call: Call, given: str | None = None) -> str:

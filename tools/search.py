@@ -17,7 +17,7 @@ from tools.dates import optional_moment
 from tools.entities import chunk_metadata
 from tools.entity_models import EntityId, Label, Labels
 from tools.entity_types import ENTITY_TYPES, EntityType
-from tools.exposure import exposed, stamps
+from tools.exposure import exposed, stamp
 from tools.memory_models import memory_place
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.retrieval.diagnostics import DETAILED, graph_retrieval
@@ -127,12 +127,16 @@ def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
         ranking = retrieve(app, plan)
     page = ranking.best[request.offset : request.offset + request.limit]
     kept = _kept(app, call, plan, page, ranking.terms) if plan is not None else []
+    results = _results(app, call, request, kept)
     filters = _echo(request, plan, ranking)
     if request.record_exposure:
         with ranking.timed("exposure"):
-            filters["usage_exposure"] = exposed(app, call, "search", _shown(request, kept))
+            placed = enumerate(kept, start=request.offset + 1)
+            shown = [Shown(entity.id, entity.visibility, place, hit.score) for place, (hit, entity) in placed]
+            filters["usage_exposure"] = exposed(app, call, "search", shown)
+    stamp(filters.get("usage_exposure", {}), [(result.id, result.metadata) for result in results])
     return SearchResponse(
-        results=_results(app, call, request, kept, filters.get("usage_exposure", {})),
+        results=results,
         total=ranking.total,
         query=request.query,
         filters=filters,
@@ -266,23 +270,13 @@ def _kept(
     return with_passages(app, organization, kept, terms)
 
 
-def _shown(request: SearchRequest, kept: list[tuple[Candidate, Entity]]) -> list[Shown]:
-    ranked = enumerate(kept, start=request.offset + 1)
-    return [Shown(entity.id, entity.visibility, rank, hit.score) for rank, (hit, entity) in ranked]
-
-
-def _results(
-    app: App, call: Call, request: SearchRequest, kept: list[tuple[Candidate, Entity]], usage_exposure: JsonObject
-) -> list[SearchResult]:
+def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Candidate, Entity]]) -> list[SearchResult]:
     organization = call.caller.organization_id
     places = app.ledger.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
     found: dict[str, JsonObject] = {chunk_id: chunk_metadata(place) for chunk_id, place in places.items()}
     memories = app.ledger.memories(organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY])
     found |= {memory_id: memory_place(memory) for memory_id, memory in memories.items()}
-    results = [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
-    for result, stamp in zip(results, stamps(usage_exposure, [result.id for result in results]), strict=True):
-        result.metadata.update(stamp)
-    return results
+    return [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
 
 
 def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonObject | None) -> SearchResult:
