@@ -278,10 +278,10 @@ async def test_citations_fade(settings: Settings, embedder: Embedder) -> None:
         principal = await in_thread(app.accounts.authenticate, ann.token)
         await ann.call("cite", cited_ids=[second])
         visible = principal.visible
-        fresh = app.usage.weights(ann.organization_id, [second], visible)[second]
+        fresh = app.usage.weights(ann.organization_id, [second], visible)[0]
         assert fresh == pytest.approx(0.5)
         now[0] += timedelta(days=90)
-        assert app.usage.weights(ann.organization_id, [second], visible)[second] == pytest.approx(0.25)
+        assert app.usage.weights(ann.organization_id, [second], visible)[0] == pytest.approx(0.25)
 
 
 async def test_a_citation_that_was_acknowledged_counts_after_a_restart(settings: Settings, embedder: Embedder) -> None:

@@ -192,8 +192,10 @@ def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
     """Note the bonus of the permitted candidates that were cited; mostly none was."""
     if not plan.boost_cited:
         return
-    if weights := app.usage.weights(plan.organization_id, pool.ids, plan.filter.visibility):
-        pool.usage = usage_share(np.array([weights.get(each, 0.0) for each in pool.ids], np.float64))
+    if found := app.usage.weights(plan.organization_id, pool.ids, plan.filter.visibility):
+        weight = np.zeros(len(pool.ids))
+        weight[[*found]] = [*found.values()]
+        pool.usage = usage_share(weight)
 
 
 def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:

@@ -56,8 +56,8 @@ class Usage:
         """Whoever reads the ledger to change the table holds it, so that what is read later is kept."""
         self._known: OrderedDict[str, _Known] = OrderedDict()
 
-    def weights(self, organization_id: str, record_ids: Collection[str], visible: frozenset[str]) -> dict[str, float]:
-        """Return the present weight of those of the records that are cited, as far as the caller may know.
+    def weights(self, organization_id: str, record_ids: Iterable[str], visible: frozenset[str]) -> dict[int, float]:
+        """Return the present weight of those of the records that are cited, as far as the caller may know, by place.
 
         A citation counts for whoever has the visibility key that the record had when it was cited. The first time,
         the ledger is read.
@@ -66,11 +66,12 @@ class Usage:
         if not weights:
             return {}
         fade = _faded(self._origin_us - _micros(self._clock))
-        found = {}
-        for each in weights.keys() & set(record_ids):
-            weight = sum(weight for key, weight in weights.get(each, ()) if key in visible)
-            if weight > 0:
-                found[each] = weight * fade
+        cited = [(place, by_key) for place, by_key in enumerate(map(weights.get, record_ids)) if by_key is not None]
+        found: dict[int, float] = {}
+        for place, by_key in cited:
+            for key, weight in by_key:
+                if key in visible:
+                    found[place] = found.get(place, 0.0) + weight * fade
         return found
 
     def renew(self, organization_id: str, record_ids: Collection[str]) -> None:

@@ -44,7 +44,8 @@ def cite(ledger: Ledger, record_id: str, session: str = "s", by: str = ANN, orga
 
 
 def weights(usage: Usage, visible: frozenset[str] = OPEN, organization_id: str = ORG) -> dict[str, float]:
-    return usage.weights(organization_id, ["a", "b", "p", "nothing"], visible)
+    ids = ["nothing", "a", "b", "p"]
+    return {ids[place]: weight for place, weight in usage.weights(organization_id, ids, visible).items()}
 
 
 @given(sessions=st.integers(1, 10**9))
