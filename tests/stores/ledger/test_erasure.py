@@ -60,7 +60,7 @@ def test_an_answer_that_comes_after_the_deletion_of_its_record_is_not_stored(led
     with ledger.transaction(ORG, ANN) as tx:
         tx.delete_entity("e1")
     ledger.idempotency.finish(claim, 201, {"content": SECRET})
-    with pytest.raises(Conflict, match="not there any more"):
+    with pytest.raises(Conflict, match="was deleted or may not be read"):
         ledger.idempotency.claim(request, "process-1")
 
 
