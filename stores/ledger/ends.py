@@ -5,7 +5,19 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import BigInteger, BindParameter, ColumnElement, and_, bindparam, case, exists, null, or_, select
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    FromClause,
+    and_,
+    bindparam,
+    case,
+    exists,
+    null,
+    or_,
+    select,
+)
 
 from stores.ledger import schema
 from stores.ledger.encoding import from_micros, optional_instant, to_micros
@@ -15,7 +27,6 @@ from stores.ledger.store import Store
 Moment = BindParameter[int]
 _relations = schema.relations
 _ends = schema.relation_ends
-_of_relation = and_(_ends.c.organization_id == _relations.c.organization_id, _ends.c.relation_id == _relations.c.id)
 _earlier = (
     select(_ends.c.relation_id, _ends.c.known_from, _ends.c.known_to, _ends.c.known_invalid_at)
     .where(
@@ -36,12 +47,13 @@ class EarlierEnd(NamedTuple):
     """None: no end."""
 
 
-def believed(known: Moment) -> ColumnElement[bool]:
+def believed(known: Moment, ends: FromClause = _ends) -> ColumnElement[bool]:
     """Return the condition on a row of `relation_ends`: it says what was known of a relation at a moment.
 
     A relation has one such row at most. Where it has none, what `relations` says was known already.
     """
-    return and_(_of_relation, _ends.c.known_from <= known, _ends.c.known_to > known)
+    of_relation = (ends.c.organization_id == _relations.c.organization_id, ends.c.relation_id == _relations.c.id)
+    return and_(*of_relation, ends.c.known_from <= known, ends.c.known_to > known)
 
 
 def invalid_then(known: Moment) -> ColumnElement[Any]:

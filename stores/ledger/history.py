@@ -26,7 +26,7 @@ from stores.ledger import schema
 from stores.ledger.encoding import optional_instant, to_micros
 from stores.ledger.ends import believed, expired_then, invalid_then
 from stores.ledger.engine import in_chunks
-from stores.ledger.relations import SUPERSEDES, relation_columns, to_relation
+from stores.ledger.relations import NO_LIMIT, SUPERSEDES, relation_columns, to_relation
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.records import Relation
@@ -59,8 +59,12 @@ _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 _ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
 _invalid_then, _expired_then = invalid_then(_known), expired_then(_known)
 _ended_then = select(_ends.c.relation_id).where(
-    _ends.c.organization_id == bindparam("organization"), _ends.c.known_from <= _known, _ends.c.known_to > _known
+    _ends.c.organization_id == bindparam("organization"),
+    _ends.c.known_from <= _known,
+    _ends.c.known_to > _known,
+    _ends.c.known_invalid_at <= _at,
 )
+_changed = exists().where(believed(_known, _ends.alias("former")))
 _today = (_table.c.expired_at.label("expired_today"), _table.c.invalid_at.label("invalid_today"))
 _open = _table.c.expired_at.is_(None)
 _lasting = or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at)
@@ -136,15 +140,18 @@ def _history(mode: Mode, of_entity: bool, is_past: bool, include_ended: bool) ->
 
     So the work ends with the limit, however many edges the entity has.
     """
-    asked = _past(mode, include_ended) if is_past else [_present(mode, include_ended)]
+    asked = _past(mode, include_ended) if is_past else _present(mode, include_ended)
+    entity: BindParameter[str] = bindparam("entity")
+    ways: tuple[tuple[ColumnElement[bool], ...], ...] = ((),)
     if of_entity:
-        entity: BindParameter[str] = bindparam("entity")
         ways = ((_table.c.source_id == entity,), (_table.c.target_id == entity, _table.c.source_id != entity))
-        asked = [each.where(*way) for each in asked for way in ways]
-    if len(asked) == 1:
-        return _latest(asked[0], _table)
-    all_of_them = union_all(*(_latest(each, _table).subquery().select() for each in asked)).subquery()
-    return _latest(all_of_them.select(), all_of_them)
+    parts = [_latest(asked.where(*way), _table) for way in ways]
+    if is_past and mode == "conflicts":
+        parts += [_withdrawn().where(*way) for way in ways]
+    if len(parts) == 1:
+        return parts[0]
+    found = union_all(*(part.subquery().select() for part in parts)).subquery()
+    return _latest(found.select(), found)
 
 
 def _latest(query: Select[Any], table: FromClause) -> Select[Any]:
@@ -164,28 +171,45 @@ def _present(mode: Mode, include_ended: bool) -> Select[Any]:
     return select(*relation_columns(), *_today).where(*_readable(is_past=False), times)
 
 
-def _past(mode: Mode, include_ended: bool) -> list[Select[Any]]:
-    """Ask what was known at a moment, with the ends that were known then; what no query has in common with another."""
+def _known_then(joined: FromClause, *conditions: ColumnElement[bool]) -> Select[Any]:
     then = {"expired_at": _expired_then.label("expired_at"), "invalid_at": _invalid_then.label("invalid_at")}
     columns = [then.get(column.name, column) for column in relation_columns()]
-    known = (
-        select(*columns, *_today)
-        .select_from(_table.outerjoin(_ends, believed(_known)))
-        .where(*_readable(is_past=True), _table.c.created_at <= _known)
-    )
-    begun, ended = _table.c.valid_at <= _at, _invalid_then <= _at
+    return select(*columns, *_today).select_from(joined).where(*conditions, *_readable(is_past=True))
+
+
+def _past(mode: Mode, include_ended: bool) -> Select[Any]:
+    """Ask what was known at a moment, with the ends that were known then.
+
+    What is out by the end that is known today, and had no other one, is left out before it is asked who may read it.
+    """
+    recorded, begun = _table.c.created_at <= _known, _table.c.valid_at <= _at
+    joined = _table.outerjoin(_ends, believed(_known))
     match mode:
+        case "history" if include_ended:
+            return _known_then(joined, recorded, begun)
         case "history":
-            lasting = and_(or_(_expired_then.is_(None), _expired_then > _at), or_(_invalid_then.is_(None), ~ended))
-            return [known.where(begun) if include_ended else known.where(begun, lasting)]
+            not_closed = or_(_expired_then.is_(None), _expired_then > _at)
+            lasting = and_(not_closed, or_(_invalid_then.is_(None), _invalid_then > _at))
+            unended = and_(or_(_open, _table.c.expired_at > _at), _lasting)
+            possible = or_(_table.c.expired_at > _known, unended, _changed)
+            return _known_then(joined, recorded, begun, possible).where(lasting)
         case "timeline":
-            return [known]
+            return _known_then(joined, recorded)
         case "conflicts":
             retired = and_(_table.c.name == SUPERSEDES, begun)
-            called_off = known.where(or_(_expired_then.is_not(None), ended, retired))
-            withdrawn = and_(_open, _table.c.invalid_at.is_(None), _table.c.name != SUPERSEDES)
-            # The index holds what has an end today: what had one, which was taken back, is found by that.
-            return [called_off.where(schema.MAY_CONFLICT), called_off.where(withdrawn, _table.c.id.in_(_ended_then))]
+            possible = or_(_table.c.expired_at <= _known, _table.c.invalid_at <= _at, retired, _changed)
+            called_off = or_(_expired_then.is_not(None), _invalid_then <= _at, retired)
+            return _known_then(joined, recorded, and_(schema.MAY_CONFLICT, possible)).where(called_off)
+
+
+def _withdrawn() -> Select[Any]:
+    """Ask for what had ended, as was known at a moment, by an end that was taken back: the index of ends has it not.
+
+    What was known then leads to them. The limit, which is none, keeps SQLite from reading all relations by an order.
+    """
+    endless = (_open, _table.c.invalid_at.is_(None), _table.c.name != SUPERSEDES)
+    found = _known_then(_table.join(_ends, believed(_known))).where(*endless, _table.c.id.in_(_ended_then))
+    return found.limit(NO_LIMIT)
 
 
 def _readable(*, is_past: bool) -> list[ColumnElement[bool]]:

@@ -228,6 +228,7 @@ def test_the_past_is_read_by_the_indexes_of_the_present(ledger: Ledger, clock: H
         assert "sqlite_autoindex_relation_ends_1" in plan
         wanted = ("source", "target") if entity_id else ("ended",) if mode == "conflicts" else ("known",)
         assert all(f"ix_relations_{name}" in plan for name in wanted), plan
+        assert ("ix_relations_known" in plan) is ((mode, entity_id) == ("history", None))
 
 
 def test_a_ledger_with_relations_from_before_keeps_what_it_knew(url: str) -> None:
