@@ -15,6 +15,7 @@ from stores.ledger.audit import Audit
 from stores.ledger.citations import CitationReads
 from stores.ledger.departures import Departures
 from stores.ledger.documents import DocumentReads
+from stores.ledger.ends import EndReads
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.expiry import Expiry
 from stores.ledger.grants import Grants
@@ -50,7 +51,7 @@ class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
     """What is known of work."""
 
 
-class _Records(Listing, RelationReads, HistoryReads, DocumentReads, MemoryReads, CitationReads):
+class _Records(Listing, RelationReads, HistoryReads, EndReads, DocumentReads, MemoryReads, CitationReads):
     """What is known."""
 
 
