@@ -126,7 +126,7 @@ def permit_to_manage(call: Call) -> Permit:
         if actor is None:
             raise AuthenticationRequired("The session has ended.")
         if actor not in ADMINS:
-            raise Forbidden(INSUFFICIENT, code=INSUFFICIENT)
+            raise Forbidden("insufficient_org_role", code="insufficient_org_role")
 
     return Permit(call.caller.user_id, check)
 

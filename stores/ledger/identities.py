@@ -75,6 +75,8 @@ _membership_by_slug = (
 )
 _no_end = null().cast(BigInteger)
 _place = _spaces.c.memory_scope + ":" + _spaces.c.scope_key
+# No IN: its list would be written into the statement anew for each request.
+_lets_in = or_(*(_spaces.c.memory_scope == scope for scope in LETTING_IN))
 _access = union_all(
     select(
         literal("project").label("kind"),
@@ -116,12 +118,12 @@ _access = union_all(
         _space_members.c.principal_type == "user",
         _space_members.c.principal_id == bindparam("user"),
         or_(_space_members.c.expires_at.is_(None), _space_members.c.expires_at > bindparam("now")),
-        _spaces.c.memory_scope.in_(LETTING_IN),
+        _lets_in,
     ),
     select(literal("disabled"), _place, literal(""), literal("[]"), _no_end).where(
         _spaces.c.organization_id == bindparam("organization"),
         _spaces.c.state == "disabled",
-        _spaces.c.memory_scope.not_in(LETTING_IN),
+        ~_lets_in,
         or_(_spaces.c.memory_scope != "private", _spaces.c.scope_key == bindparam("user")),
     ),
 )
