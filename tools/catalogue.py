@@ -37,6 +37,8 @@ from tools import (
     search,
     sessions,
     slices,
+    space_members,
+    spaces,
     task_moves,
     tasks,
     team_members,
@@ -84,6 +86,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *ingest.OPERATIONS,
     *memories.OPERATIONS,
     *captures.OPERATIONS,
+    *spaces.OPERATIONS,
+    *space_members.OPERATIONS,
     *logs.OPERATIONS,
 )
 
