@@ -15,7 +15,7 @@ from stores.records import matches
 from stores.vectors import DenseHit, Vector
 from tools.app import App
 from tools.retrieval.past import Past, meaning_then, read_past, words_then
-from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
+from tools.retrieval.plan import NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import LANES, Pool
 from tools.retrieval.ranking import Ranking
 from tools.retrieval.scoring import (
@@ -71,7 +71,7 @@ def _lexical_lane(indexes: OpenIndexes, plan: Plan, past: Past | None) -> Lexica
         return LexicalResult((), 0.0, {})
     if past is not None:
         return words_then(indexes.lexical, plan, past)
-    return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=LANE_DEPTH)
+    return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=plan.depth)
 
 
 def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | None:
@@ -98,7 +98,7 @@ def _dense_lane(
     with ranking.timed("vector"):
         if past is not None:
             return meaning_then(indexes.vectors, vector, plan, past)
-        return indexes.vectors.search(vector, filter=plan.prefilter, limit=LANE_DEPTH)
+        return indexes.vectors.search(vector, filter=plan.prefilter, limit=plan.depth)
 
 
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:

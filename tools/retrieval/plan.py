@@ -34,6 +34,8 @@ class Plan:
     """Whether the graph contributes neighbours of the best candidates."""
     boost_recent: bool = True
     decay_days: float = DECAY_DAYS
+    depth: int = LANE_DEPTH
+    """Candidates of each lane; fewer are enough where only the nearest are looked at."""
 
     @property
     def prefilter(self) -> IndexFilter:
