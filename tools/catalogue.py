@@ -7,6 +7,7 @@ from tools import (
     admin,
     api_keys,
     audit,
+    captures,
     change,
     create,
     device,
@@ -21,6 +22,7 @@ from tools import (
     logs,
     manage,
     members,
+    memories,
     neighbors,
     notes,
     organizations,
@@ -76,6 +78,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *relations.OPERATIONS,
     *temporal.OPERATIONS,
     *ingest.OPERATIONS,
+    *memories.OPERATIONS,
+    *captures.OPERATIONS,
     *logs.OPERATIONS,
 )
 
