@@ -56,7 +56,7 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
 
 
 async def _extract(app: App, request: ReflectRequest) -> Extraction:
-    """Let the language model propose where there is one, and the notes decide; else, or when it fails, use the rules."""
+    """Let a language model propose, where there is one, and the notes decide; else, or when it fails, use the rules."""
     model = app.language_model
     if model is None:
         return await _by_rules(app, request, {})
@@ -67,7 +67,8 @@ async def _extract(app: App, request: ReflectRequest) -> Extraction:
     except ModelFailed as failure:
         return await _by_rules(app, request, {"model": model.name, "fallback_reason": failure.why})
     admitted = await in_turn(app.reflection_turns, admit, request.content, proposals, limit=request.limit)
-    said: JsonObject = {"model": model.name, "proposed": len(proposals), "dropped": dict(admitted.dropped)}
+    dropped: JsonObject = {flaw: count for flaw, count in admitted.dropped.items()}  # noqa: C416 - of other types
+    said: JsonObject = {"model": model.name, "proposed": len(proposals), "dropped": dropped}
     if proposals and not admitted.findings:
         log.warning("nothing_proposed_is_in_the_notes", model=model.name, proposed=len(proposals))
         return await _by_rules(app, request, said | {"fallback_reason": "nothing_borne_out"})

@@ -13,8 +13,8 @@ from tools.reflect_models import (
     Lifecycle,
     ReflectionCandidate,
     ReflectionFinding,
-    RelationshipRecord,
     ReflectRequest,
+    RelationshipRecord,
 )
 from tools.reflect_ties import Tie
 from tools.reflection import Finding
@@ -92,9 +92,7 @@ def _metadata(setting: Setting, finding: Finding) -> JsonObject:
     return found | {key: value for key, value in given.items() if value is not None}
 
 
-def _claims(
-    setting: Setting, finding: Finding, known: Sequence[Known], sources: list[str]
-) -> list[ClaimRecord]:
+def _claims(setting: Setting, finding: Finding, known: Sequence[Known], sources: list[str]) -> list[ClaimRecord]:
     if finding.kind not in STATING:
         return []
     by_kind = {kind: [each.entity.id for each in known if each.kind == kind] for kind in ACTIONS}

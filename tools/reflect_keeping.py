@@ -8,11 +8,12 @@ from pydantic import JsonValue
 from auth.memory_policy import MemoryScopeRequest, writable_memory
 from auth.policy import Visibility, may_read, no_project
 from auth.principal import Principal
-from auth.visibility import entity_key, members_key, private_key, project_key, queue_key
+from auth.visibility import members_key, private_key, project_key, queue_key
 from stores.clock import new_id
 from stores.ledger import Transaction, content_hash
 from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
 from tools.app import App
+from tools.derivation import link
 from tools.entity_models import CONTENT_LIMIT, EntityFields
 from tools.linking import Link, record
 from tools.memories import keep_memory
@@ -50,7 +51,8 @@ class Keeping:
 class Stored:
     """What one reflection kept."""
 
-    source_id: str | None = None
+    source: RawMemory | None = None
+    """The notes, also where they were kept before."""
     memory_ids: list[str] = field(default_factory=list)
     """The notes and the candidates that were stored."""
     entities: list[Entity] = field(default_factory=list)
@@ -58,6 +60,11 @@ class Stored:
     """What was made of a finding, by its place: a record, or the candidate that waits for a review."""
     count: int = 0
     """Findings that were kept and had not been before."""
+
+    @property
+    def source_id(self) -> str | None:
+        """The id of the notes, where they are kept."""
+        return None if self.source is None else self.source.entity.id
 
     @property
     def has_written(self) -> bool:
@@ -107,8 +114,7 @@ def store(app: App, call: Call, keeping: Keeping) -> Stored:
     caller, request, stored = call.caller, keeping.request, Stored()
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         if request.persist_source:
-            source = _kept_notes(tx, caller, request, stored)
-            stored.source_id = source.entity.id
+            stored.source = _kept_notes(app, tx, caller, request, stored)
         if request.persist_review:
             _queue(app, tx, caller, keeping, stored)
         elif request.persist:
@@ -119,7 +125,7 @@ def store(app: App, call: Call, keeping: Keeping) -> Stored:
     return stored
 
 
-def _kept_notes(tx: Transaction, caller: Principal, request: ReflectRequest, stored: Stored) -> RawMemory:
+def _kept_notes(app: App, tx: Transaction, caller: Principal, request: ReflectRequest, stored: Stored) -> RawMemory:
     """Store the notes to the letter, unless the same reader has the same notes already."""
     place = writable_memory(caller, _scope(request))
     same = tx.same_memory(place.key, request.content)
@@ -135,7 +141,7 @@ def _kept_notes(tx: Transaction, caller: Principal, request: ReflectRequest, sto
         metadata={key: value for key, value in given.items() if value is not None},
         capture_surface=SURFACE,
     )
-    memory = keep_memory(tx, caller, fields)
+    memory = keep_memory(app, tx, caller, fields)
     stored.memory_ids.append(memory.entity.id)
     return memory
 
@@ -147,13 +153,17 @@ def _scope(request: ReflectRequest) -> MemoryScopeRequest:
 def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stored) -> None:
     """Store what is not known already as records of the graph, with their relations."""
     new = [place for place in range(len(keeping.findings)) if _is_to_be_written(keeping, place)]
-    stored.entities = store_in(app, call, tx, [_fields(keeping, place, stored.source_id) for place in new], sync=False)
+    fields = [_fields(keeping, place, stored.source_id) for place in new]
+    notes = stored.source
+    stored.entities = store_in(app, call, tx, fields, sync=False, made_of=[notes.entity] if notes else ())
+    if notes is not None and stored.entities:
+        link(tx, notes, stored.entities[0])
     stored.record_ids = {place: entity.id for place, entity in zip(new, stored.entities, strict=True)}
     stored.count = len(new)
     links = [
-        link
+        each
         for place, entity in zip(new, stored.entities, strict=True)
-        for link in _links(keeping, keeping.known[place], entity)
+        for each in _links(keeping, keeping.known[place], entity)
     ]
     record(tx, call.caller, links, created={entity.id for entity in stored.entities})
 
@@ -171,7 +181,6 @@ def _fields(keeping: Keeping, place: int, source_id: str | None) -> EntityFields
     given: JsonObject = {
         "project_id": request.project,
         "memory_scope": keeping.setting.place.memory_scope,
-        "raw_memory_id": source_id,
         "raw_source_ids": [source_id] if source_id else [],
         "span": {"start": finding.start, "end": finding.end},
         "confidence": finding.confidence,

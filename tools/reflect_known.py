@@ -65,7 +65,9 @@ class Comparison:
     """Lanes that did not answer, each with a word for why."""
 
 
-def compare(app: App, caller: Principal, findings: Sequence[Finding], visibility: str, project: str | None) -> Comparison:
+def compare(
+    app: App, caller: Principal, findings: Sequence[Finding], visibility: str, project: str | None
+) -> Comparison:
     """Hold findings against the nearest records that the caller may read.
 
     `visibility` is the key that they would be kept under. With a `project` records of other projects are left out: what
@@ -102,9 +104,7 @@ def _plan(caller: Principal, finding: Finding, project: str | None, now: datetim
     )
 
 
-def _known(
-    app: App, caller: Principal, finding: Finding, records: Sequence[Entity], visibility: str
-) -> list[Known]:
+def _known(app: App, caller: Principal, finding: Finding, records: Sequence[Entity], visibility: str) -> list[Known]:
     texts = [_text(record, finding) for record in records]
     duplicates = {each.index: each.similarity for each in duplicates_of(finding.content, texts)}
     found = [_repeated(records[index], similarity) for index, similarity in duplicates.items()]

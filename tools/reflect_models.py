@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from auth.policy import MemoryScope
-from stores.records import JsonObject
+from stores.records import JsonObject, ReviewState
 from tools.entity_models import EntityId, Label, MutationReceipt, RelatedTo
 from tools.operation import Request, Result
 from tools.reflection import Kind
@@ -15,9 +15,10 @@ NOTES_LIMIT = 500_000
 TITLE_LIMIT = 300
 CITED_LIMIT = 100
 Intent = Literal["build", "plan", "ideate", "research", "review", "debug", "decide", "learn", "general"]
-FindingKind = Literal["claim", "duplicate", "stale", "contradiction", "supersession", "promotion", "correction", "exception"]
+FindingKind = Literal[
+    "claim", "duplicate", "stale", "contradiction", "supersession", "promotion", "correction", "exception"
+]
 Lifecycle = Literal["active", "contested", "superseded", "archived", "deleted"]
-ReviewState = Literal["pending", "promoted", "archived", "deferred"]
 
 
 def _split(cited: object) -> object:
@@ -51,7 +52,7 @@ class ReflectRequest(Request):
     task_ids: Annotated[list[EntityId], Field(max_length=100)] | None = Field(
         None, description="Ids of tasks to link what is kept to."
     )
-    active_task: bool = Field(True, description="Link what is kept to the task that is being worked on, if there is one.")
+    active_task: bool = Field(True, description="Link what is kept to the task that is being worked on.")
     persist: bool = Field(False, description="Keep the candidates as records of the graph.")
     persist_source: bool = Field(True, description="Keep the notes to the letter, as a raw memory.")
     persist_review: bool = Field(False, description="Keep the candidates in the review queue instead of the graph.")

@@ -75,4 +75,4 @@ def usage_hint(request: ReflectRequest, count: int, kept: int) -> str:
         return "Retire what a contradiction names by adding a record with related_to supersedes:<id>, if it is wrong."
     if request.persist:
         return "Nothing was written: every candidate is known already, or sensitive. The findings name the records."
-    return "Nothing of this is in the graph: send the notes again with persist, or with persist_review to have it reviewed."
+    return "Nothing of this is in the graph: send the notes again with persist, or persist_review."

@@ -56,8 +56,7 @@ def ties(app: App, caller: Principal, request: ReflectRequest, visibility: str) 
     if active is not None:
         found.setdefault(("RELATED_TO", active.id), Tie("RELATED_TO", active, "active_task"))
     return [
-        replace(tie, is_for_all=reaches_readers_of(caller, tie.target.visibility, visibility))
-        for tie in found.values()
+        replace(tie, is_for_all=reaches_readers_of(caller, tie.target.visibility, visibility)) for tie in found.values()
     ]
 
 

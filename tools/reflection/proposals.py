@@ -119,31 +119,33 @@ def admit(notes: str, proposals: Sequence[Proposal], *, limit: int) -> Admitted:
 
 
 def _confidence(proposal: Proposal) -> float:
-    kind = next((kind for kind in KINDS if kind == proposal.kind), None)
+    kind = _kind(proposal)
     ceiling = CEILINGS[kind] if kind else 0.0
     sure = proposal.confidence
     # What is not a number compares with nothing.
     return min(ceiling, sure) if sure is not None and 0 <= sure <= 1 else ceiling - _UNSURE
 
 
+def _kind(proposal: Proposal) -> Kind | None:
+    return next((kind for kind in KINDS if kind == proposal.kind), None)
+
+
 def _claimed(notes: _Notes, proposal: Proposal, taken: Sequence[_Claimed]) -> _Claimed | Flaw:
-    kind = next((kind for kind in KINDS if kind == proposal.kind), None)
+    kind = _kind(proposal)
     if kind is None:
         return "unknown_kind"
-    if len(proposal.quote) > QUOTE_LIMIT or len(_WORD.findall(proposal.quote)) < _LEAST_WORDS:
-        return "no_such_span"
     confidence = round(_confidence(proposal), 2)
     if confidence < LEAST_SURE:
         return "doubtful"
-    places = list(notes.places(proposal.quote))
+    is_quotation = len(proposal.quote) <= QUOTE_LIMIT and len(_WORD.findall(proposal.quote)) >= _LEAST_WORDS
+    places = list(notes.places(proposal.quote)) if is_quotation else []
     if not places:
         return "no_such_span"
     if not _is_stated(kind, proposal.quote):
         return "not_stated"
-    for start, end in places:
-        if all(end <= other.start or start >= other.end for other in taken):
-            return _Claimed(kind, start, end, confidence, proposal.title)
-    return "overlapping"
+    free = (place for place in places if all(place[1] <= other.start or place[0] >= other.end for other in taken))
+    found = next(free, None)
+    return _Claimed(kind, *found, confidence, proposal.title) if found else "overlapping"
 
 
 def _is_stated(kind: Kind, quote: str) -> bool:
