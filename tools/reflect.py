@@ -96,7 +96,7 @@ def _pack(keeping: Keeping, stored: Stored, extraction: Extraction, comparison: 
         candidate(keeping.setting, finding, known, stored.kept(place))
         for place, (finding, known) in enumerate(zip(keeping.findings, keeping.known, strict=True))
     ]
-    said = extraction.said | ({"not_compared_by": dict(comparison.degraded)} if comparison.degraded else {})
+    said = extraction.said | ({"not_compared": comparison.fault} if comparison.fault else {})
     return ReflectionPack(
         candidates=candidates,
         total_candidates=len(candidates),
@@ -118,7 +118,7 @@ def _notes(said: JsonObject) -> list[str]:
     found = []
     if "fallback_reason" in said:
         found.append(f"The language model was not used ({said['fallback_reason']}): these were found by rules.")
-    if "not_compared_by" in said:
+    if "not_compared" in said:
         found.append("Not everything that is known could be looked through.")
     return found
 

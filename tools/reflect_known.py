@@ -1,6 +1,6 @@
 """How what was found in notes stands to what is known already, as far as the caller may read it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
@@ -61,8 +61,8 @@ class Comparison:
     """What is known for each finding, in their order."""
 
     known: Sequence[Sequence[Known]]
-    degraded: Mapping[str, str]
-    """Lanes that did not answer, each with a word for why."""
+    fault: str | None
+    """A word for why words could not be looked up; meaning alone finds too little of what says the same."""
 
 
 def compare(
@@ -75,11 +75,11 @@ def compare(
     """
     from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 
-    now, degraded, near = app.clock(), dict[str, str](), list[list[str]]()
+    now, fault, near = app.clock(), None, list[list[str]]()
     plans = [_plan(caller, finding, project, now) for finding in findings]
     for plan in plans:
         ranking = retrieve(app, plan)
-        degraded |= ranking.degraded
+        fault = ranking.degraded.get("lexical", fault)
         near.append([candidate.id for candidate in ranking.best])
     read = app.ledger.entities(caller.organization_id, {record_id for ids in near for record_id in ids})
     known = []
@@ -87,7 +87,7 @@ def compare(
         there = [read[each] for each in ids if each in read and matches(read[each], plan.filter)]
         records = [each for each in there if project is None or each.project_id in (None, project)]
         known.append(_known(app, caller, finding, records, visibility))
-    return Comparison(known, degraded)
+    return Comparison(known, fault)
 
 
 def _plan(caller: Principal, finding: Finding, project: str | None, now: datetime) -> Plan:

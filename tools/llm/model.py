@@ -8,6 +8,8 @@ from pydantic import BaseModel
 Provider = Literal["openai", "anthropic", "google", "ollama"]
 Why = Literal["timeout", "unreachable", "refused", "bad_answer"]
 A = TypeVar("A", bound=BaseModel)
+LIBRARY = "pydantic_ai"
+"""What the extra `llm` installs: the only library behind all providers."""
 
 
 class ModelFailed(Exception):

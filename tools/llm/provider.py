@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -10,14 +9,12 @@ import httpx2
 import structlog
 from pydantic import ValidationError
 
-from stores.errors import InvalidSetting
-from tools.llm.model import A, LanguageModel, ModelFailed, ModelSpec, Provider, Why
+from tools.llm.model import LIBRARY, A, ModelFailed, ModelSpec, Provider, Why
 from tools.threads import in_thread
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
-LIBRARY = "pydantic_ai"
 QUIET_S = 30.0
 """How long a server that did not answer in time, or not at all, is not asked again: every reflection would wait."""
 ANSWER_TOKENS = 8_000
@@ -35,27 +32,6 @@ NO_KEY = "none"
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 log = structlog.get_logger("llm")
-
-
-def build_language_model(spec: ModelSpec | None) -> LanguageModel | None:
-    """Return the model that is asked for, with nothing imported or connected yet; None for none.
-
-    Raises:
-        InvalidSetting: The library is not installed, or a provider's own server is to be asked without a key.
-    """
-    if spec is None:
-        return None
-    if find_spec(LIBRARY) is None:
-        raise InvalidSetting(
-            "ENGRAIN_LLM_PROVIDER is set, and the library for language models is not installed.",
-            remediation="Install engrain with its extra: pip install 'engrain[llm]'. Or unset ENGRAIN_LLM_PROVIDER.",
-        )
-    if spec.provider != "ollama" and spec.base_url is None and spec.api_key is None:
-        raise InvalidSetting(
-            f"ENGRAIN_LLM_API_KEY is needed with ENGRAIN_LLM_PROVIDER={spec.provider}.",
-            remediation="Set the key, or ENGRAIN_LLM_BASE_URL to a server that needs none.",
-        )
-    return RemoteModel(spec)
 
 
 class RemoteModel:
