@@ -14,11 +14,13 @@ from tools.entity_types import EntityType
 from tools.reflection import Finding, Kind, contradicts, duplicates_of
 from tools.retrieval.plan import Plan
 
-NEAR = 10
-"""Records that each finding is compared with."""
+NEAR = 8
+"""Records that each finding is compared with at most."""
+LEAST_SHARED = 0.15
+"""The share of a finding's words, weighed by how rare they are, that a record must hold to be compared with it."""
 DEPTH = 40
 """Candidates of each lane among which these are found."""
-QUERY_LIMIT = 600
+QUERY_LIMIT = 400
 """Characters of a finding that are looked for."""
 DISTILLED: tuple[EntityType, ...] = (
     "decision", "rule", "claim", "plan", "idea", "procedure", "pattern", "guide", "artifact", "error_pattern",
@@ -80,7 +82,7 @@ def compare(
     for plan in plans:
         ranking = retrieve(app, plan)
         fault = ranking.degraded.get("lexical", fault)
-        near.append([candidate.id for candidate in ranking.best])
+        near.append([each.id for each in ranking.best if each.lexical is None or each.coverage >= LEAST_SHARED])
     read = app.ledger.entities(caller.organization_id, {record_id for ids in near for record_id in ids})
     known = []
     for finding, plan, ids in zip(findings, plans, near, strict=True):
@@ -100,6 +102,7 @@ def _plan(caller: Principal, finding: Finding, project: str | None, now: datetim
         wanted=NEAR,
         expand=False,
         boost_recent=False,
+        words_alone=True,
         depth=DEPTH,
     )
 

@@ -79,6 +79,8 @@ def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | N
     """Let the model read the question while the words are looked up; None where meaning cannot be asked for."""
     if indexes.vectors is None or app.embedder is None or not plan.query.strip():
         return None
+    if plan.words_alone and indexes.lexical is not None:
+        return None
     return app.beside.submit(app.embedder.embed_query, plan.query)
 
 

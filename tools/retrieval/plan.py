@@ -36,6 +36,8 @@ class Plan:
     """Whether the graph contributes neighbours of the best candidates."""
     boost_recent: bool = True
     decay_days: float = DECAY_DAYS
+    words_alone: bool = False
+    """Whether meaning is asked only where words cannot be: what says the same in other words is not wanted."""
     depth: int = LANE_DEPTH
     """Candidates of each lane; fewer are enough where only the nearest are looked at."""
 
