@@ -18,7 +18,7 @@ from tools.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 
-VOLATILE = ("operation_id", "stage_timings_ms", "updated_at", "revision", "created_at")
+VOLATILE = ("operation_id", "stage_timings_ms", "updated_at", "revision")
 BOTH = [operation for operation in OPERATIONS if operation.route and operation.tool]
 GOOD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "boost_recent": False},
@@ -32,7 +32,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "end_relation": {"relation_id": "<relation>"},
     "list_relations": {"entity_id": "<id>"},
     "temporal": {"entity_id": "<id>", "as_of": "2999-01-01"},
-    "reflect": {"content": "We decided to use NATS for events.", "related_to": ["<id>"], "persist_source": False},
+    "reflect": {"content": "What if we warm the cache?", "cited_ids": ["<id>"], "persist_source": False},
 }
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},

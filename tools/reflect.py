@@ -125,7 +125,7 @@ def _notes(said: JsonObject) -> list[str]:
 
 def _citation_usage(request: ReflectRequest) -> JsonObject:
     """What became of the citations."""
-    return {"cited_count": len(request.cited_ids)} if request.cited_ids else {}
+    return {"received_count": len(request.cited_ids)} if request.cited_ids else {}
 
 
 OPERATIONS = (

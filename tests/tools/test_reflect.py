@@ -323,7 +323,7 @@ async def test_what_holds_in_another_project_says_nothing(owner: Person) -> None
 @pytest.mark.parametrize("cited", [["a", "b"], "a, b"], ids=["list", "text"])
 async def test_citations_come_as_a_list_or_as_a_text(owner: Person, cited: Any) -> None:
     pack = await owner.call("reflect", content=NOTES, cited_ids=cited)
-    assert pack["citation_usage"]["cited_count"] == 2
+    assert pack["citation_usage"]["received_count"] == 2
 
 
 async def test_no_more_than_a_hundred_records_are_cited(owner: Person) -> None:
