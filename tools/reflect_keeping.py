@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from pydantic import JsonValue
 
@@ -28,6 +29,8 @@ from tools.storing import store_in
 
 SURFACE = "reflect"
 """What the captures of reflection are captured by."""
+LATELY = timedelta(minutes=1)
+"""How long ago a record may have been written that no index shows yet."""
 WAITING_LIMIT = 200
 """Candidates of the same notes in the queue that are looked at, so that none waits there twice."""
 
@@ -152,13 +155,15 @@ def _scope(request: ReflectRequest) -> MemoryScopeRequest:
 
 def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stored) -> None:
     """Store what is not known already as records of the graph, with their relations."""
-    new = [place for place in range(len(keeping.findings)) if _is_to_be_written(keeping, place)]
+    wanted = [place for place in range(len(keeping.findings)) if _is_to_be_written(keeping, place)]
+    stored.record_ids = _just_written(tx, keeping, wanted)
+    new = [place for place in wanted if place not in stored.record_ids]
     fields = [_fields(keeping, place, stored.source_id) for place in new]
     notes = stored.source
     stored.entities = store_in(app, call, tx, fields, sync=False, made_of=[notes.entity] if notes else ())
     if notes is not None and stored.entities:
         link(tx, notes, stored.entities[0])
-    stored.record_ids = {place: entity.id for place, entity in zip(new, stored.entities, strict=True)}
+    stored.record_ids |= {place: entity.id for place, entity in zip(new, stored.entities, strict=True)}
     stored.count = len(new)
     links = [
         each
@@ -166,6 +171,25 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
         for each in _links(keeping, keeping.known[place], entity)
     ]
     record(tx, call.caller, links, created={entity.id for entity in stored.entities})
+
+
+def _just_written(tx: Transaction, keeping: Keeping, places: Iterable[int]) -> dict[int, str]:
+    """The records of the same words that were kept so lately that a search may not find them, by place."""
+    found = {}
+    for place in places:
+        finding, kept = keeping.findings[place], keeping.setting.place
+        draft = EntityDraft(
+            id="",
+            entity_type=finding.kind,
+            name=finding.title,
+            content=finding.content[:CONTENT_LIMIT],
+            visibility=kept.key,
+            memory_scope=kept.memory_scope,
+        )
+        same = tx.same_entity(draft, since=tx.now - LATELY)
+        if same is not None:
+            found[place] = same.id
+    return found
 
 
 def _is_to_be_written(keeping: Keeping, place: int) -> bool:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import anyio
 import pytest
 
 from stores.errors import EngrainError, Forbidden, InvalidRequest, NotFound, ValidationFailed
@@ -135,6 +136,20 @@ async def test_what_is_known_is_said_and_not_written_again(owner: Person) -> Non
     for kind in ("decision", "task", "claim", "idea"):
         assert findings(found(second, kind)) == {"duplicate": found(first, kind)["persisted_id"]}
         assert found(second, kind)["persisted_id"] is None
+
+
+async def test_agents_that_reflect_on_the_same_notes_at_once_keep_them_once(owner: Person) -> None:
+    packs: list[dict[str, Any]] = []
+
+    async def one() -> None:
+        packs.append(await owner.call("reflect", content=NOTES, persist=True))
+
+    async with anyio.create_task_group() as agents:
+        for _ in range(4):
+            agents.start_soon(one)
+    assert sum(pack["persisted_count"] for pack in packs) == 4
+    assert (await owner.call("list_entities"))["total"] == 4
+    assert (await owner.call("list_captures"))["total"] == 1
 
 
 async def test_the_notes_own_source_is_nothing_known(owner: Person) -> None:
