@@ -180,11 +180,13 @@ def _opened(
         mailer = Mailer(settings, clock)
         closing.callback(mailer.close)
         providers = build_providers(settings, stores.ledger, clock)
+        language_model = build_language_model(_language_model(settings))
         loads = (
             Tokens.load,
             partial(load_model, stores.embedder),
             partial(import_engines, settings.graph_engine),
             providers.load,
+            *([language_model.load] if language_model is not None else []),
         )
         analytics = Analytics(stores.ledger, stores.folder.path / ANALYTICS_FILE)
         stores.ledger.on_commit.append(analytics.notify)
@@ -208,7 +210,7 @@ def _opened(
             accounts=accounts,
             password_turns=anyio.CapacityLimiter(WORKERS),
             reflection_turns=anyio.CapacityLimiter(REFLECTIONS),
-            language_model=build_language_model(_language_model(settings)),
+            language_model=language_model,
             providers=providers,
             mailer=mailer,
             warming=warming,

@@ -11,6 +11,7 @@ from auth.policy import Visibility, may_read, no_project
 from auth.principal import Principal
 from auth.visibility import members_key, private_key, project_key, queue_key
 from stores.clock import new_id
+from stores.errors import Forbidden
 from stores.ledger import Transaction, content_hash
 from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject, RawMemory
 from tools.app import App
@@ -102,9 +103,18 @@ def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility
         raise no_project(project)
     require_live_project(app, caller.organization_id, project)
     if stores_anything(request):
+        if not may_read(caller, members_key(project)):
+            raise _no_role(project)
         writable_memory(caller, MemoryScopeRequest("project", project))
     is_made_of_notes = request.persist_source or not request.persist
     return Visibility((members_key if is_made_of_notes else project_key)(project), "project", project)
+
+
+def _no_role(project: str) -> Forbidden:
+    return Forbidden(
+        f"unverified_membership: you have no role of your own in project {project}.",
+        remediation="Leave `project` out to keep what is found for yourself, or ask a maintainer for a role in it.",
+    )
 
 
 def store(app: App, call: Call, keeping: Keeping) -> Stored:

@@ -72,7 +72,7 @@ def usage_hint(request: ReflectRequest, count: int, kept: int) -> str:
     if request.persist_review:
         return "Review the candidates, then promote each by its persisted_id (POST /api/memory/reflection/promote)."
     if request.persist and kept:
-        return "Retire what a contradiction names by adding a record with related_to supersedes:<id>, if it is wrong."
+        return "Kept. What a contradiction names, and is wrong, is retired by a record with related_to supersedes:<id>."
     if request.persist:
         return "Nothing was written: every candidate is known already, or sensitive. The findings name the records."
     return "Nothing of this is in the graph: send the notes again with persist, or persist_review."

@@ -247,8 +247,10 @@ async def test_what_belongs_to_a_project_is_read_by_its_own_people(owner: Person
     assert (await owner.call("get_entity", entity_id=kept))["metadata"]["memory_scope"] == "project"
     with pytest.raises(NotFound):
         await member.call("get_entity", entity_id=kept)
-    with pytest.raises(Forbidden):
+    with pytest.raises(Forbidden, match="no role of your own"):
         await member.call("reflect", content=NOTES, project=project)
+    looked = await member.call("reflect", content=NOTES, project=project, persist_source=False)
+    assert [findings(each) for each in looked["candidates"]] == [{}] * 4
     await owner.call("add_project_member", project_id=project, user_id=member.user_id, role="project_contributor")
     assert (await member.call("get_entity", entity_id=kept))["id"] == kept
 

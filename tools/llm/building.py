@@ -1,9 +1,15 @@
 """The choice of a language model by specification."""
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 
 from stores.errors import InvalidSetting
-from tools.llm.model import LIBRARY, LanguageModel, ModelSpec
+from tools.llm.model import LIBRARY, LanguageModel, ModelSpec, Provider
+
+ADAPTERS: Mapping[Provider, str] = {
+    "openai": "openai", "ollama": "openai", "anthropic": "anthropic", "google": "google.genai",
+}  # fmt: skip
+"""The package by which the library speaks to a provider."""
 
 
 def build_language_model(spec: ModelSpec | None) -> LanguageModel | None:
@@ -14,7 +20,7 @@ def build_language_model(spec: ModelSpec | None) -> LanguageModel | None:
     """
     if spec is None:
         return None
-    if find_spec(LIBRARY) is None:
+    if not all(map(_is_installed, (LIBRARY, ADAPTERS[spec.provider]))):
         raise InvalidSetting(
             "ENGRAIN_LLM_PROVIDER is set, and the library for language models is not installed.",
             remediation="Install engrain with its extra: pip install 'engrain[llm]'. Or unset ENGRAIN_LLM_PROVIDER.",
@@ -27,3 +33,10 @@ def build_language_model(spec: ModelSpec | None) -> LanguageModel | None:
     from tools.llm.provider import RemoteModel  # noqa: PLC0415 - an HTTP client that a start without a model saves
 
     return RemoteModel(spec)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # what it is a part of
+        return False

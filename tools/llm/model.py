@@ -45,6 +45,10 @@ class LanguageModel(Protocol):
         """Provider and model: `ollama:qwen3`."""
         ...
 
+    def load(self) -> None:
+        """Import what it needs, which takes seconds; the first question does it otherwise."""
+        ...
+
     async def ask(self, instructions: str, text: str, answer: type[A]) -> A:
         """Return the answer, within the time limit, retries included.
 

@@ -1,5 +1,6 @@
 """The library behind language models: one adapter for every provider. Installed with the extra `llm`, imported late."""
 
+import importlib
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -46,12 +47,16 @@ class RemoteModel:
         """Provider and model."""
         return self._spec.name
 
+    def load(self) -> None:
+        """Import the library."""
+        importlib.import_module(f"{LIBRARY}.models.{self._spec.provider}")
+
     async def ask(self, instructions: str, text: str, answer: type[A]) -> A:
         """Return the answer in the wanted shape."""
         if time.monotonic() < self._quiet_until:
             raise ModelFailed("unreachable")
         # Outside of the time limit: the first import takes seconds.
-        await in_thread(_load, self._spec.provider)
+        await in_thread(self.load)
         try:
             with anyio.fail_after(self._spec.timeout_s):
                 return await self._asked(instructions, text, answer)
@@ -166,10 +171,3 @@ BUILDERS: Mapping[Provider, Builder] = {
 
 def _key(spec: ModelSpec) -> str:
     return spec.api_key or NO_KEY
-
-
-def _load(provider: Provider) -> None:
-    """Import what a provider needs."""
-    import importlib  # noqa: PLC0415 - for this alone
-
-    importlib.import_module(f"{LIBRARY}.models.{provider}")

@@ -47,9 +47,17 @@ def test_without_the_extra_the_start_says_what_to_install(monkeypatch: pytest.Mo
     assert "engrain[llm]" in refused.value.remediation
 
 
+def test_an_adapter_that_is_missing_is_named_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "LIBRARY", "json")
+    monkeypatch.setattr(building, "ADAPTERS", {"ollama": "no_such_parent.part"})
+    with pytest.raises(InvalidSetting, match="not installed"):
+        build_language_model(ModelSpec("ollama", "m"))
+
+
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "google"])
 def test_a_makers_own_server_needs_a_key(provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "LIBRARY", "json")
+    monkeypatch.setattr(building, "ADAPTERS", {provider: "json"})
     with pytest.raises(InvalidSetting, match="ENGRAIN_LLM_API_KEY"):
         build_language_model(ModelSpec(provider, "m"))  # type: ignore[arg-type]
     assert build_language_model(ModelSpec(provider, "m", api_key=KEY)) is not None  # type: ignore[arg-type]
