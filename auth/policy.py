@@ -341,6 +341,22 @@ def _no_scope_key() -> InvalidRequest:
 _OTHER_SCOPE = "Use the scope `private`, `team`, `project` or `organization`."
 
 
+def visible_beside(principal: Principal, project_id: str | None) -> frozenset[str]:
+    """The keys of what the caller may read and is of no other project; without a project, of all that it may read."""
+    if project_id is None:
+        return principal.visible
+    others = {key(project) for project in principal.project_roles for key in (project_key, members_key)}
+    return principal.visible - (others - {project_key(project_id), members_key(project_id)})
+
+
+def reaches_readers_of(principal: Principal, key: str, other: str) -> bool:
+    """Whether everybody may read records with a key who may read those with another; the caller reads either."""
+    if key in (ORGANIZATION, other) or other == private_key(principal.user_id):
+        return True
+    project_id = other.partition(":")[2]
+    return other == members_key(project_id) and key == project_key(project_id)
+
+
 def require_scope_change(principal: Principal, entity: Entity) -> None:
     """Refuse that somebody else than its author, an owner or an admin changes who may read a record.
 

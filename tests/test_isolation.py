@@ -127,6 +127,11 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
         {"raw_content": "x", "project_id": hidden},
         {"raw_content": "x", "memory_scope": "project", "scope_key": hidden},
     ],
+    "reflect": lambda hidden: [
+        {"content": "x", "related_to": [hidden]},
+        {"content": "x", "task_ids": [hidden], "persist": True},
+        {"content": "x", "project": hidden, "persist_source": False},
+    ],
     "review_capture": lambda hidden: [{"capture_id": hidden, "review_state": "archived"}],
     "erase_capture": lambda hidden: [{"capture_id": hidden}],
     "ingest_documents": lambda hidden: [{"source_id": hidden, "documents": [{"url": "u", "content": "c"}]}],

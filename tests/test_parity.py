@@ -33,6 +33,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "end_relation": {"relation_id": "<relation>"},
     "list_relations": {"entity_id": "<id>"},
     "temporal": {"entity_id": "<id>", "as_of": "2999-01-01"},
+    "reflect": {"content": "What if we warm the cache?", "cited_ids": ["<id>"], "persist_source": False},
 }
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
@@ -47,6 +48,7 @@ BAD: dict[str, dict[str, Any]] = {
     "end_relation": {"relation_id": "nowhere"},
     "list_relations": {"entity_id": "nowhere"},
     "temporal": {"as_of": "soon"},
+    "reflect": {"content": "We decided.", "related_to": ["nowhere"]},
 }
 
 
