@@ -80,6 +80,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
         {"query": query, "memory_scope": "organization"},
         {"query": query, "diary": True},
     ],
+    "preview_promotion": lambda _, hidden: [{"candidate_id": hidden}],
     "resolve": lambda _, hidden: [{"prefix": hidden}, {"prefix": hidden[:-2]}],
 }
 
@@ -126,6 +127,14 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
     ],
     "review_capture": lambda hidden: [{"capture_id": hidden, "review_state": "archived"}],
     "erase_capture": lambda hidden: [{"capture_id": hidden}],
+    "remember": lambda hidden: [
+        {"title": "x", "content": "x", "related_to": [hidden]},
+        {"title": "x", "content": "x", "related_to": [f"supersedes:{hidden}"]},
+        {"title": "x", "content": "x", "task_ids": [hidden]},
+        {"title": "x", "content": "x", "memory_scope": "project", "scope_key": hidden},
+    ],
+    "promote_candidate": lambda hidden: [{"candidate_id": hidden}],
+    "review_candidate": lambda hidden: [{"candidate_id": hidden}],
     "ingest_documents": lambda hidden: [{"source_id": hidden, "documents": [{"url": "u", "content": "c"}]}],
 }
 """Writes that name a record, and fail where it is hidden."""

@@ -77,7 +77,7 @@ async def remember(app: App, call: Call, request: RememberRequest) -> Remembered
         scope_key=kept.entity.scope_key,
         active_task_id=kept.task.id if kept.task is not None else None,
         conflicts=others,
-        probe_rehearsal=await _rehearsed(app, call, request.probes, kept.entity.id) if request.probes else None,
+        probe_rehearsal=await _rehearsed(app, call, request.probes or (), kept.entity.id),
         background_jobs=BackgroundJobs(pending_indexes=sorted(pending)),
         mutation_receipt=capture_receipt(app, call, written, changed),
     )
@@ -242,7 +242,7 @@ async def _rehearsed(app: App, call: Call, probes: Sequence[str], entity_id: str
         hits = enumerate((await search(app, call, query)).results, start=1)
         rank, score = next(((rank, hit.score) for rank, hit in hits if hit.id == entity_id), (None, None))
         is_found = score is not None and score >= CHANCE
-        said.append(ProbeRehearsal(probe=probe, found=is_found, rank=rank, score=score))
+        said.append(ProbeRehearsal(probe=probe, found=is_found, rank=rank))
     return said
 
 
@@ -259,7 +259,7 @@ def _text(remembered: Remembered) -> str:
     lines += [f"- similar ({hit.score:.2f}): {hit.id} {hit.name}" for hit in remembered.conflicts]
     lines += [
         f"- probe {'found at ' + str(each.rank) if each.found else 'does not find it'}: {each.probe}"
-        for each in remembered.probe_rehearsal or ()
+        for each in remembered.probe_rehearsal
     ]
     return "\n".join(lines)
 

@@ -24,10 +24,10 @@ RetrievalKey = Annotated[str, StringConstraints(min_length=1, max_length=200, pa
 
 
 class Span(Request):
-    """A range of the content: `content[start:end]`, in characters."""
+    """`content[start:end]`."""
 
-    start: int = Field(ge=0, description="The first character.")
-    end: int = Field(ge=1, description="The first character after it.")
+    start: int = Field(ge=0)
+    end: int = Field(ge=1)
 
 
 class RememberRequest(Request):
@@ -47,31 +47,28 @@ class RememberRequest(Request):
     )
     active_task: bool = Field(True, description="Link it to the task that you are doing, if there is one.")
     metadata: JsonObject | None = Field(
-        None, description="Further structured data; `captured_at` (a date) is when it was said, where that is not now."
+        None, description="Further structured data; `captured_at` is when it was said, if not now."
     )
     retrieval_keys: Annotated[list[RetrievalKey], Field(max_length=KEYS_LIMIT)] | None = Field(
-        None, description="Words by which it is to be found beside its own: synonyms, codes, names. They are searched."
+        None, description="Further words by which it is to be found: synonyms, codes, names."
     )
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=255)] | None = Field(
         None, description="Send the same key again to repeat a call whose answer was lost: it is done once."
     )
     spans: Annotated[list[Span], Field(max_length=SPANS_LIMIT)] | None = Field(
-        None, description="The parts of the content that matter, `{start, end}` each in characters; kept with it."
+        None, description="Parts of the content that matter, in characters."
     )
     atomic: bool = Field(
         False,
-        description=f"Refuse content of more than {CONTENT_LIMIT} characters, of which the entity would hold the "
-        "beginning alone.",
+        description=f"Refuse more than {CONTENT_LIMIT} characters: else the entity holds the beginning of them.",
     )
     probes: Annotated[list[Probe], Field(max_length=PROBES_LIMIT)] | None = Field(
-        None, description="Questions that should find it: each is searched for afterwards, and its rank is told."
+        None, description="Questions that should find it: each is tried, and its rank told."
     )
     memory_scope: MemoryScope | None = Field(
-        None, description="Who may read it: `project` when `project` is given, else `private`; or `organization`, …"
+        None, description="Who may read it; by default the people of `project`, else you alone."
     )
-    scope_key: EntityId | None = Field(
-        None, description="For `project`, `team`, `shared` or `delegated`: which one; of a project `project` is enough."
-    )
+    scope_key: EntityId | None = Field(None, description="Which team or memory space.")
 
 
 class ProbeRehearsal(Result):
@@ -80,7 +77,6 @@ class ProbeRehearsal(Result):
     probe: str
     found: bool = Field(description="Whether it is among the best 10, by more than chance.")
     rank: int | None = Field(description="1 for the best hit; null where it is not among the best 10.")
-    score: float | None
 
 
 class Remembered(Result):
@@ -96,6 +92,6 @@ class Remembered(Result):
     scope_key: str | None
     active_task_id: str | None = Field(description="The task in progress that it was linked to.")
     conflicts: list[Similar] = Field(description="Existing records that say nearly the same.")
-    probe_rehearsal: list[ProbeRehearsal] | None
+    probe_rehearsal: list[ProbeRehearsal] = Field(description="One for each probe, in their order.")
     background_jobs: BackgroundJobs
     mutation_receipt: MutationReceipt

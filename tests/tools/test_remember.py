@@ -239,12 +239,11 @@ async def test_probes_are_rehearsed(member: Person) -> None:
     )
     good, bad = kept["probe_rehearsal"]
     assert (good["probe"], good["found"], good["rank"]) == ("When is the walrus cache flushed?", True, 1)
-    assert not bad["found"]
-    assert bad["score"] is None or bad["score"] < 0.3
+    assert not bad["found"], "alone in the memory it is the best hit of any question, but by chance"
     metadata = (await member.call("get_entity", entity_id=kept["id"]))["metadata"]
     assert metadata["spans"] == [{"start": 4, "end": 16}]
     assert len(metadata["probes"]) == 2
-    assert (await remember(member))["probe_rehearsal"] is None
+    assert (await remember(member))["probe_rehearsal"] == []
 
 
 async def test_of_a_long_content_the_entity_holds_the_beginning(member: Person) -> None:
