@@ -41,7 +41,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
         {"query": query, "as_of": "2999-01-01", "limit": 50},
     ],
     "list_entities": lambda query, _: [{"page_size": 200}, {"search": query}],
-    "get_entity": lambda _, hidden: [{"entity_id": hidden}],
+    "get_entity": lambda _, hidden: [{"entity_id": hidden}, {"entity_id": hidden, "as_of": "2999-01-01"}],
     "explore": lambda _, hidden: [{"limit": 200}, *({"mode": m, "entity_id": hidden} for m in ("related", "traverse"))],
     "temporal": lambda _, hidden: [
         *({"mode": mode, "limit": 200} for mode in ("history", "timeline", "conflicts")),

@@ -14,6 +14,7 @@ from stores.ledger.api_keys import ApiKeys
 from stores.ledger.audit import Audit
 from stores.ledger.departures import Departures
 from stores.ledger.documents import DocumentReads
+from stores.ledger.ends import EndReads
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.expiry import Expiry
 from stores.ledger.grants import Grants
@@ -49,7 +50,7 @@ class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
     """What is known of work."""
 
 
-class _Records(Listing, RelationReads, HistoryReads, DocumentReads, MemoryReads):
+class _Records(Listing, RelationReads, HistoryReads, EndReads, DocumentReads, MemoryReads):
     """What is known."""
 
 

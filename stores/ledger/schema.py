@@ -32,6 +32,7 @@ __all__ = [
     "organizations",
     "project_access",
     "raw_memories",
+    "relation_ends",
     "relations",
     "sessions",
     "users",
@@ -176,6 +177,25 @@ relations = Table(
     _belongs_to_entity("source_id"),
     _belongs_to_entity("target_id"),
 )
+
+relation_ends = Table(
+    "relation_ends",
+    metadata,
+    _organization(),
+    key("relation_id", primary_key=True),
+    Column("known_from", BigInteger, primary_key=True, autoincrement=False),
+    micros("known_to"),
+    micros("known_invalid_at", nullable=True),
+    micros("known_expired_at", nullable=True),
+    words("why"),
+    ForeignKeyConstraint(
+        ["organization_id", "relation_id"], ["relations.organization_id", "relations.id"], ondelete="CASCADE"
+    ),
+)
+"""What was known of the end of a relation, from one moment until another one; what is known since is in `relations`.
+
+A relation that had no end until it was closed needs no row: before its closing none was known.
+"""
 
 documents = Table(
     "documents",

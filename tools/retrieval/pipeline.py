@@ -8,14 +8,14 @@ import numpy as np
 import structlog
 
 from stores.embedding import EmbeddingFailed
-from stores.graph import NeighbourQuery
+from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
 from stores.ledger import Standing
 from stores.lexical import LexicalResult
 from stores.records import RAW_MEMORY, matches
 from stores.vectors import DenseHit, Vector
 from tools.app import App
-from tools.retrieval.past import Past, meaning_then, read_past, words_then
+from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import LANES, Pool
 from tools.retrieval.ranking import Ranking
@@ -107,11 +107,12 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
     if indexes.graph is None:
         return
     strength = {pool.ids[place]: float(pool.fused[place]) for place in ranked(pool.ids, pool.fused, SEEDS)}
-    query = NeighbourQuery(visibility=plan.filter.visibility, as_of=plan.as_of, limit_per_id=NEIGHBOURS_EACH)
     linked = app.ledger.linked(plan.organization_id, strength)
+    seeds = [seed for seed in strength if seed in linked]
+    pairs = _linked_now(indexes.graph, plan, seeds) if plan.as_of is None else linked_then(app, plan, seeds)
     reached: dict[str, float] = {}
-    for neighbour in indexes.graph.neighbours([seed for seed in strength if seed in linked], query=query):
-        reached[neighbour.id] = max(reached.get(neighbour.id, 0.0), strength[neighbour.origin_id])
+    for seed, neighbour in pairs:
+        reached[neighbour] = max(reached.get(neighbour, 0.0), strength[seed])
     if not reached:
         return
     ordered = sorted(reached.items(), key=lambda item: (-item[1], item[0]))
@@ -121,6 +122,11 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
     bonus = lifted(pool.fused[places], NEIGHBOUR_BONUS * best)
     pool.fused[places] = np.where(places < known, bonus, NEIGHBOUR_SHARE * best)
     pool.ranks["graph"][places] = np.arange(1, len(places) + 1)
+
+
+def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str]) -> list[tuple[str, str]]:
+    query = NeighbourQuery(visibility=plan.filter.visibility, limit_per_id=NEIGHBOURS_EACH)
+    return [(each.origin_id, each.id) for each in graph.neighbours(seeds, query=query)]
 
 
 def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking: Ranking) -> Scores:
