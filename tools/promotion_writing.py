@@ -24,6 +24,8 @@ from tools.storing import store_in
 CAPTURE_MODE = "reflect"
 SPACES = ("shared", "delegated")
 """Scopes that entities get from their sources alone."""
+WITHHELD = ("team", "shared", "delegated")
+"""Scopes that nobody reads by a role in the organization."""
 PROMOTE, PREVIEW, DENY = "memory.reflect.promote", "memory.reflect.promote.preview", "memory.reflect.deny"
 AUTO_PROMOTE, AUTO_REVIEW = "memory.reflect.auto_promote", "memory.reflect.auto_review"
 AUTO_ARCHIVE = "memory.reflect.auto_archive"
@@ -60,7 +62,7 @@ def write_promotion(
         (entity,) = store_in(app, call, tx, [_fields(considered, request)], sync=False, made_of=made_of)
         links, unlinked = _links(tx, caller, candidate, entity, known)
         record(tx, caller, links, created={entity.id})
-        said: JsonObject = {**candidate.said, "review_state": "promoted", "promoted_id": entity.id}
+        said: JsonObject = {**candidate.said, "review_state": "promoted"}
         tx.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
         tx.audit(noted(app, call, action, considered, entity))
         # The answer names them, and goes with them.
@@ -92,21 +94,26 @@ def noted(
     """Draft the audit entry of what was done to a candidate; it holds ids, no text.
 
     What somebody does to private candidates stands in the log of the own personal organization: nobody else learns
-    that there are any.
+    that there are any. Of those that admins of the organization need not be able to read, no ids stand in its log.
     """
     candidate, target = considered.candidate, considered.target
     memory = candidate.memory.entity
-    is_private = memory.memory_scope == "private"
-    place = target if target is not None and considered.refusal is None else memory
+    place = entity or (target if target is not None and considered.refusal is None else memory)
     details: JsonObject = {
-        "memory_scope": entity.memory_scope if entity else place.memory_scope,
-        "scope_key": entity.scope_key if entity else place.scope_key,
-        "project_id": considered.project,
-        "source_ids": list[JsonValue](candidate.raw_source_ids),
-        "derived_ids": [entity.id] if entity else [],
+        "memory_scope": place.memory_scope,
         "policy_allowed": considered.refusal is None,
         "policy_reason": considered.refusal,
         **(said or {}),
+    }
+    if memory.memory_scope in WITHHELD:
+        return deed(call, action, call.caller.organization_id, None, details)
+    is_private = memory.memory_scope == "private"
+    is_told = entity is not None and (is_private or entity.memory_scope == memory.memory_scope)
+    details |= {
+        "scope_key": place.scope_key,
+        "project_id": considered.project,
+        "source_ids": list[JsonValue](candidate.raw_source_ids),
+        "derived_ids": [entity.id] if entity is not None and is_told else [],
     }
     if not is_private:
         return deed(call, action, call.caller.organization_id, candidate.id, details)

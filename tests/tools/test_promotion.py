@@ -281,6 +281,8 @@ async def test_the_record_is_as_private_as_its_most_private_source(owner: Person
     assert (done["memory_scope"], "narrowest_source_scope" in done["policy_reasons"]) == ("private", True)
     with pytest.raises(NotFound):
         await member.run("get_entity", entity_id=done["promoted_id"])
+    assert done["promoted_id"] not in json.dumps(await deeds(owner))
+    assert done["promoted_id"] not in json.dumps(await member.call("get_capture", capture_id=candidate))
 
 
 async def test_who_may_only_read_a_project_promotes_nothing_there(owner: Person, member: Person) -> None:
@@ -532,3 +534,7 @@ async def test_a_team_promotes_what_its_own_notes_say(owner: Person, app: App) -
     assert (done["memory_scope"], done["scope_key"]) == ("team", team)
     with pytest.raises(EngrainError):
         await owner.run("get_entity", entity_id=done["promoted_id"])
+    log = await deeds(owner)
+    assert [each["action"] for each in log] == [PROMOTE]
+    for hidden in (candidate, done["promoted_id"], team):
+        assert hidden not in json.dumps(log)
