@@ -11,7 +11,7 @@ from mcp.client import Client
 from rest_bridge.application import build_asgi
 from tests.people import Person
 from tools.app import App
-from tools.catalogue import OPERATIONS
+from tools.catalogue import OPERATIONS, by_name
 from tools.mcp_server import build_mcp_server
 from tools.operation import Operation
 from tools.threads import in_thread
@@ -150,6 +150,17 @@ async def test_a_misspelt_argument_is_named_to_agents(operation: Operation, owne
     failed, _, text = await over_mcp(owner, operation, {"limt_of_nothing": 5})
     assert failed
     assert "limt_of_nothing" in text or "required" in text
+
+
+async def test_a_key_that_is_an_argument_is_one_over_rest_as_well(http: httpx2.AsyncClient, owner: Person) -> None:
+    body = {"title": "Jitter", "content": "Retries need jitter.", "idempotency_key": "once"}
+    said = [await over_rest(http, owner, by_name["remember"], body) for _ in range(2)]
+    assert [each["already_known"] for each in said] == [False, False]
+    assert [each["mutation_receipt"]["replayed"] for each in said] == [False, True]
+    for each in (body, body | {"idempotency_key": "twice"}):
+        failed, structured, _ = await over_mcp(owner, by_name["remember"], each)
+        assert not failed
+        assert structured["already_known"]
 
 
 async def test_a_misspelt_field_is_ignored_over_rest(http: httpx2.AsyncClient, owner: Person) -> None:

@@ -23,7 +23,16 @@ from tools.promotion_models import (
     PromotionPreview,
 )
 from tools.promotion_policy import Considered, consider
-from tools.promotion_writing import AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, Written, noted, write_promotion
+from tools.promotion_writing import (
+    AUTO_PROMOTE,
+    AUTO_REVIEW,
+    DENY,
+    PREVIEW,
+    Written,
+    noted,
+    write_note,
+    write_promotion,
+)
 from tools.receipts import capture_receipt
 from tools.review import THRESHOLD, ExceptionReason, PromotionReason, Review, Standing, exceptions_of
 from tools.threads import in_thread
@@ -52,7 +61,8 @@ async def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Pr
     def run() -> PromotionPreview:
         considered = considered_now(app, call, request)
         known = compared(app, call.caller, considered)
-        app.ledger.audit.append(noted(app, call, PREVIEW, considered))
+        draft = noted(app, call, PREVIEW, considered)
+        write_note(app, call, draft, considered.candidate.id, known.known)
         return preview_of(considered, known)
 
     return await in_thread(run)
@@ -109,10 +119,12 @@ def review(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
     if judgement.exceptions:
         action = DENY if judgement.considered.refusal else AUTO_REVIEW
         said: JsonObject = {"exception_reasons": list[JsonValue](judgement.exceptions), "dry_run": request.dry_run}
-        app.ledger.audit.append(noted(app, call, action, judgement.considered, said=said))
+        draft = noted(app, call, action, judgement.considered, said=said)
+        write_note(app, call, draft, request.candidate_id, judgement.known.known)
         return review_of(judgement, request, "exception")
     if request.dry_run:
-        app.ledger.audit.append(noted(app, call, AUTO_REVIEW, judgement.considered, said={"dry_run": True}))
+        draft = noted(app, call, AUTO_REVIEW, judgement.considered, said={"dry_run": True})
+        write_note(app, call, draft, request.candidate_id, judgement.known.known)
         return review_of(judgement, request, "auto_promote")
     written = write_promotion(app, call, request, judgement.known.known, AUTO_PROMOTE)
     promotion = promotion_of(app, call, written, judgement.known)

@@ -14,7 +14,7 @@ from tools.candidates import Candidate
 from tools.operation import WRITERS, Call, Operation, Route
 from tools.promotion import Judgement, judge
 from tools.promotion_models import AutoReviewRequest, Drainage, Drained, DrainRequest
-from tools.promotion_writing import AUTO_PROMOTE, AUTO_REVIEW, DENY, noted, write_archive, write_promotion
+from tools.promotion_writing import AUTO_PROMOTE, AUTO_REVIEW, DENY, noted, write_archive, write_note, write_promotion
 from tools.review import archivable
 from tools.threads import in_thread
 
@@ -118,7 +118,7 @@ def _excepted(app: App, call: Call, request: DrainRequest, wanted: AutoReviewReq
         return _drained(judgement, request, {"outcome": "exception", **done})
     said: JsonObject = {"exception_reasons": list[JsonValue](judgement.exceptions)}
     action = DENY if judgement.considered.refusal else AUTO_REVIEW
-    app.ledger.audit.append(noted(app, call, action, judgement.considered, said=said))
+    write_note(app, call, noted(app, call, action, judgement.considered, said=said), wanted.candidate_id, ())
     return _drained(judgement, request, {"outcome": "exception"})
 
 

@@ -54,6 +54,8 @@ def write_promotion(
     caller = call.caller
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         considered = consider(caller, request, tx.memory)
+        # The answer names them, and goes with them.
+        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in known)])
         if considered.refusal is not None:
             tx.audit(noted(app, call, DENY, considered))
             return Written(considered)
@@ -65,8 +67,6 @@ def write_promotion(
         said: JsonObject = {**candidate.said, "review_state": "promoted"}
         tx.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
         tx.audit(noted(app, call, action, considered, entity))
-        # The answer names them, and goes with them.
-        tx.show_in_answer([candidate.id, *(each.entity.id for each in known)])
     return Written(considered, entity, unlinked)
 
 
@@ -80,6 +80,14 @@ def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) ->
         settle(tx, considered.candidate.memory, "archived")
         tx.audit(noted(app, call, AUTO_ARCHIVE, considered, said={"exception_reasons": [reason]}))
     return True
+
+
+def write_note(app: App, call: Call, draft: AuditDraft, candidate_id: str, known: Sequence[Known]) -> None:
+    """Write down what a review came to that changes nothing else, and what its answer names. Blocks."""
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        tx.audit(draft)
+        tx.show_in_answer([candidate_id, *(each.entity.id for each in known)])
 
 
 def noted(
