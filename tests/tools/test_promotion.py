@@ -11,6 +11,7 @@ from tests.people import Person, caught_up, person
 from tests.tools.queue import DECIDED, noted, waiting
 from tools.app import App
 from tools.promotion_writing import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
+from tools.reflection import KINDS
 from tools.review import (
     ExceptionReason,
     Input,
@@ -538,3 +539,16 @@ async def test_a_team_promotes_what_its_own_notes_say(owner: Person, app: App) -
     assert [each["action"] for each in log] == [PROMOTE]
     for hidden in (candidate, done["promoted_id"], team):
         assert hidden not in json.dumps(log)
+
+
+async def test_each_kind_becomes_a_record_of_its_type(owner: Person) -> None:
+    project = await a_project(owner)
+    for kind in KINDS:
+        candidate = await waiting(owner, "project", project, kind=kind, content=f"Something about the {kind}.")
+        done = await promote(owner, candidate)
+        entity = await owner.call("get_entity", entity_id=done["promoted_id"])
+        assert entity["entity_type"] == kind
+        assert entity["metadata"].get("status") == ("todo" if kind == "task" else None)
+    other = await waiting(owner, "project", project, kind="correction", content="Something else.")
+    done = await promote(owner, other)
+    assert (await owner.call("get_entity", entity_id=done["promoted_id"]))["entity_type"] == "claim"
