@@ -83,6 +83,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "list_memory_spaces": lambda *_: [{}],
     "get_memory_space": lambda _, hidden: [{"space_id": hidden}],
     "preview_memory_space_access": lambda query, hidden: [{"space_id": hidden, "target_principal_id": query}],
+    "preview_promotion": lambda _, hidden: [{"candidate_id": hidden}],
     "resolve": lambda _, hidden: [{"prefix": hidden}, {"prefix": hidden[:-2]}],
 }
 
@@ -134,6 +135,14 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
     ],
     "review_capture": lambda hidden: [{"capture_id": hidden, "review_state": "archived"}],
     "erase_capture": lambda hidden: [{"capture_id": hidden}],
+    "remember": lambda hidden: [
+        {"title": "x", "content": "x", "related_to": [hidden]},
+        {"title": "x", "content": "x", "related_to": [f"supersedes:{hidden}"]},
+        {"title": "x", "content": "x", "task_ids": [hidden]},
+        {"title": "x", "content": "x", "memory_scope": "project", "scope_key": hidden},
+    ],
+    "promote_candidate": lambda hidden: [{"candidate_id": hidden}],
+    "review_candidate": lambda hidden: [{"candidate_id": hidden}],
     "ingest_documents": lambda hidden: [{"source_id": hidden, "documents": [{"url": "u", "content": "c"}]}],
 }
 """Writes that name a record, and fail where it is hidden."""
