@@ -146,8 +146,6 @@ class Operation:
     run: Run
     roles: frozenset[Role] | None = READERS
     """Organization roles that may call it; None for a public operation."""
-    role_refusal: str = ""
-    """The code, and the message, of a refusal for the role; empty for `forbidden` with a sentence."""
     scope: Literal["read", "write"] = "read"
     """The right that an API key or narrowed token needs."""
     route: Route | None = None
@@ -157,6 +155,8 @@ class Operation:
     secret: bool = False
     """The answer holds a credential, shown once: a repetition with the same key is refused, not answered again."""
     events: tuple[str, ...] = field(default=())
+    role_refusal: str = ""
+    """The code, and the message, of a refusal for the role; empty for `forbidden` with a sentence."""
 
     @property
     def description(self) -> str:
