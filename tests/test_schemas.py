@@ -35,6 +35,11 @@ def interface(operation: Operation) -> dict[str, object]:
             "idempotent": tool.idempotent,
             "listed": tool.listed,
             "omit": sorted(tool.omit),
+            **(
+                {"omit_values": {name: sorted(each) for name, each in tool.omit_values.items()}}
+                if tool.omit_values
+                else {}
+            ),
         },
     }
 

@@ -149,12 +149,8 @@ class Toolbox:
         principal = self.caller(context)
         if principal is None and operation.roles is not None:
             raise AuthenticationRequired("Authentication is required.")
-        omitted = operation.tool.omit if operation.tool else frozenset()
-        if misplaced := sorted(omitted & arguments.keys()):
-            raise ValidationFailed(
-                f"{operation.name} has no argument `{misplaced[0]}`.",
-                details={"field": f"arguments.{misplaced[0]}", "expected": "no such argument"},
-            )
+        if operation.tool is not None:
+            _refuse_rest_only(operation.name, operation.tool, arguments)
         request = parse(operation.request, dict(arguments), strict_names=True, where="arguments")
         key = getattr(request, "idempotency_key", None)
         scope = _scope(context)
@@ -204,7 +200,7 @@ def describe(operation: Operation, tool: Tool) -> types.Tool:
         name=operation.name,
         title=tool.title,
         description=operation.description,
-        input_schema=input_schema(operation.request, tool.omit),
+        input_schema=input_schema(operation.request, tool.omit, tool.omit_values),
         output_schema=output_schema(operation.result),
         annotations=types.ToolAnnotations(
             title=tool.title,
@@ -231,6 +227,21 @@ def _refused(error: EngrainError, request_id: str) -> types.CallToolResult:
     if error.code == "internal_error":
         text += f" (request {request_id})"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+
+
+def _refuse_rest_only(name: str, tool: Tool, arguments: Mapping[str, Any]) -> None:
+    if misplaced := sorted(tool.omit & arguments.keys()):
+        raise ValidationFailed(
+            f"{name} has no argument `{misplaced[0]}`.",
+            details={"field": f"arguments.{misplaced[0]}", "expected": "no such argument"},
+        )
+    for argument, words in tool.omit_values.items():
+        if isinstance(word := arguments.get(argument), str) and word in words:
+            raise ValidationFailed(
+                f"{argument}: {word} is not for agents.",
+                remediation=f"Use one of the other words of {argument}, or leave it out.",
+                details={"field": f"arguments.{argument}", "expected": "another word"},
+            )
 
 
 def _request_id(context: Context) -> str:

@@ -16,8 +16,8 @@ from tools.entities import chunk_metadata
 from tools.entity_models import EntityId, Label, Labels
 from tools.entity_types import ENTITY_TYPES, EntityType
 from tools.operation import Call, Operation, Request, Result, Route, Tool
-from tools.retrieval.diagnostics import DETAILED, graph_retrieval
-from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Plan
+from tools.retrieval.diagnostics import DETAILED, graph_retrieval, naive_arm
+from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.threads import in_thread
 
@@ -105,13 +105,14 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
     `total` counts the permitted candidates of a pool of at most 1,000, not everything that matches.
     """
-    return await in_thread(_search, app, call, request)
+    return await in_thread(searched, app, call, request)
 
 
-def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
+def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:
+    """Answer a search. `naive` is for comparisons: no graph, no recency, ranks alone. Blocks."""
     if request.include_raw_memory:
         _require_scope(call.caller, request)
-    plan = _plan(app, call, request)
+    plan = _plan(app, call, request, mode)
     ranking = Ranking()
     if plan is not None:
         from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
@@ -122,7 +123,7 @@ def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
         results=_results(app, call, request, plan, page, ranking.terms) if plan is not None else [],
         total=ranking.total,
         query=request.query,
-        filters=_echo(request, plan, ranking),
+        filters=_echo(request, plan, ranking) | (naive_arm(ranking) if mode == "naive" else {}),
         graph_count=ranking.total - ranking.documents,
         document_count=ranking.documents,
         raw_memory_count=0,
@@ -154,7 +155,7 @@ def _require_scope(caller: Principal, request: SearchRequest) -> None:
 _OTHER_SCOPE = "Leave memory_scope out to search your own raw memories."
 
 
-def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
+def _plan(app: App, call: Call, request: SearchRequest, mode: Mode) -> Plan | None:
     """Turn a request into a plan; None when its filters cannot match anything."""
     now = app.clock()
     updated_since = optional_moment(request.since, now=now, field="since")
@@ -190,6 +191,7 @@ def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
         decay_days=request.temporal_decay_days or DECAY_DAYS,
+        mode=mode,
     )
 
 
@@ -307,7 +309,7 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
         filters["search_source_failures"] = [
             {"source": LANES.get(name, name), "error_type": reason} for name, reason in sorted(ranking.degraded.items())
         ]
-    if plan is not None and plan.expand:
+    if plan is not None and plan.expand and not plan.is_naive:
         detailed_from = request.offset if request.include_retrieval_diagnostics else None
         filters["graph_retrieval"] = graph_retrieval(ranking, detailed_from=detailed_from)
     elif request.include_retrieval_diagnostics:

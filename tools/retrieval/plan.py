@@ -2,8 +2,12 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal
 
 from stores.records import IndexFilter
+
+Mode = Literal["fast", "naive"]
+"""`fast` weighs the evidence of all lanes; `naive` is a control: words and meaning, joined by their ranks alone."""
 
 LANE_DEPTH = 476
 """Candidates that the lexical and the dense lane each contribute."""
@@ -34,6 +38,13 @@ class Plan:
     """Whether the graph contributes neighbours of the best candidates."""
     boost_recent: bool = True
     decay_days: float = DECAY_DAYS
+    mode: Mode = "fast"
+    """`naive` leaves `expand` and `boost_recent` aside."""
+
+    @property
+    def is_naive(self) -> bool:
+        """Whether ranks alone decide."""
+        return self.mode == "naive"
 
     @property
     def prefilter(self) -> IndexFilter:

@@ -1,0 +1,67 @@
+"""Chooses what stands in a context pack, and where. Pure: the same records give the same pack."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tools.packs.facets import SHELVES, Facet, most_each
+
+GONE = frozenset({"archived", "retired", "superseded"})
+"""States of what is out of use."""
+DONE = frozenset({"done", "completed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A record that may stand in a pack, with what its place depends on."""
+
+    id: str
+    entity_type: str
+    status: str
+    """In lower case; empty where it has none."""
+    score: float
+    is_under_way: bool = False
+    """Whether it is a task that the project is at work on, and so leads whatever its score."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it is work that is over."""
+        return self.status in DONE and self.entity_type in SHELVES["active_work"].types
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A record in its place."""
+
+    option: Option
+    facet: Facet
+
+
+def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> list[Chosen]:
+    """Choose at most `limit` records for the facets, the most useful first.
+
+    What is under way comes before the rest, then what scores best, ties by id. A record stands once: in the first facet
+    that takes its type and has room. The best of each facet comes before the second best of any, in the order of the
+    facets; so every facet that has something is there when the pack is cut.
+    """
+    shelved: dict[Facet, list[Option]] = {facet: [] for facet in facets}
+    room = most_each(limit, facets)
+    for option in sorted(options, key=_place):
+        facet = next((each for each in facets if takes(each, option) and len(shelved[each]) < room), None)
+        if facet is not None:
+            shelved[facet].append(option)
+    firsts = [Chosen(found[0], facet) for facet, found in shelved.items() if found]
+    others = [Chosen(option, facet) for facet, found in shelved.items() for option in found[1:]]
+    return [*firsts, *sorted(others, key=lambda chosen: _place(chosen.option))][:limit]
+
+
+def takes(facet: Facet, option: Option) -> bool:
+    """Tell whether a record may stand in a facet: work that is over is prior art, and what is out of use is nothing."""
+    if option.status in GONE:
+        return False
+    if option.is_done:
+        return facet == "prior_art"
+    return facet != "prior_art" and option.entity_type in SHELVES[facet].types
+
+
+def _place(option: Option) -> tuple[bool, float, str]:
+    return not option.is_under_way, -option.score, option.id
