@@ -26,7 +26,7 @@ from tools.packs.excerpts import excerpt_around
 from tools.packs.facets import LIMITS, SHELVES, Facet, facets_of, types_of
 from tools.packs.markdown import CONTENT_LIMIT, Entry, Link, render
 from tools.packs.reasons import reason
-from tools.packs.selection import Chosen, Option, select
+from tools.packs.selection import Chosen, Option, relevant, select
 from tools.retrieval.diagnostics import details
 from tools.retrieval.plan import Plan
 from tools.search import SearchRequest, searched
@@ -126,7 +126,8 @@ def _find(app: App, call: Call, request: ContextRequest, query: str) -> _Found:
     ranking = retrieve(app, plan)
     candidates = {each.id: each for each in ranking.best}
     leading = _leading(app, call, request, ranking) if "active_work" in facets else []
-    options = [*leading, *_options(request, ranking, {each.id for each in leading})]
+    others = list(_options(request, ranking, {each.id for each in leading}))
+    options = [*leading, *(others if plan.is_naive else relevant(others, request.layer))]
     chosen = select(options, facets, min(request.limit, LIMITS[request.layer]))
     entities = app.ledger.entities(organization, [each.option.id for each in chosen])
     kept = [each for each in chosen if each.option.id in entities and matches(entities[each.option.id], plan.filter)]

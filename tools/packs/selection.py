@@ -1,13 +1,17 @@
 """Chooses what stands in a context pack, and where. Pure: the same records give the same pack."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tools.packs.facets import SHELVES, Facet, most_each
+from tools.packs.facets import SHELVES, Facet, Layer, most_each
 
 GONE = frozenset({"archived", "retired", "superseded"})
 """States of what is out of use."""
 DONE = frozenset({"done", "completed"})
+LEAST_SCORE: Mapping[Layer, float] = {"wake": 0.08, "recall": 0.08, "deep_search": 0.04}
+"""Scores below which a record is noise; chosen on goals labelled by hand (`engrain eval packs`)."""
+LEAST_SHARE = 0.5
+"""Where the best record scores little, those with this share of its score are kept all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,14 @@ class Chosen:
 
     option: Option
     facet: Facet
+
+
+def relevant(options: Iterable[Option], layer: Layer) -> list[Option]:
+    """Leave out what scores too little to have to do with the goal. The scores are those of a `fast` search."""
+    found = [option for option in options if option.score > 0]
+    best = max((option.score for option in found), default=0.0)
+    least = min(LEAST_SCORE[layer], LEAST_SHARE * best)
+    return [option for option in found if option.score >= least]
 
 
 def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> list[Chosen]:
