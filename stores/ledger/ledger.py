@@ -31,6 +31,7 @@ from stores.ledger.projects import ProjectMembers
 from stores.ledger.relations import RelationReads
 from stores.ledger.resets import Resets
 from stores.ledger.sessions import Sessions
+from stores.ledger.surroundings import SurroundingReads
 from stores.ledger.tallies import TallyReads
 from stores.ledger.task_histories import TaskHistoryReads
 from stores.ledger.teams import Teams
@@ -48,7 +49,7 @@ class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
     """What is known of work."""
 
 
-class _Records(Listing, RelationReads, HistoryReads, DocumentReads):
+class _Records(Listing, SurroundingReads, RelationReads, HistoryReads, DocumentReads):
     """What is known."""
 
 
