@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from auth.policy import may_read, no_project, project_key
+from auth.policy import may_read, no_project
+from auth.visibility import members_key, project_key
 from stores.ledger import EntityQuery, Standing
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
@@ -147,7 +148,8 @@ def _plan(app: App, call: Call, request: ContextRequest, query: str, facets: Seq
     """One search for everything; in a project without what only readers of other projects may read."""
     visible = call.caller.visible
     if request.project is not None:
-        visible -= {project_key(each) for each in call.caller.project_roles if each != request.project}
+        others = call.caller.project_roles.keys() - {request.project}
+        visible -= {key(each) for each in others for key in (project_key, members_key)}
     return Plan(
         organization_id=call.caller.organization_id,
         query=query,

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import NotFound
@@ -115,14 +116,17 @@ class GetEntityRequest(Request):
     related_limit: int = Field(5, ge=0, le=50, description="Most neighbours shown.")
 
 
-def readable(app: App, caller: Principal, entity_id: str) -> Entity:
-    """Read an entity that the caller may see. Blocks.
+def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:
+    """Read an entity that the caller may see, with `memories` also a raw memory. Blocks.
 
     Raises:
         NotFound: It does not exist, or not for this caller.
     """
     entity = app.ledger.entity(caller.organization_id, entity_id)
-    if entity is None or not may_read(caller, entity.visibility):
+    there = entity is not None and (
+        may_read(caller, entity.visibility) or (memories and may_read_memory(caller, entity.visibility))
+    )
+    if entity is None or not there:
         raise NotFound(f"There is no entity {entity_id}.")
     return entity
 
@@ -149,11 +153,11 @@ def related_entities(app: App, caller: Principal, entity_id: str, limit: int) ->
 
 
 async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityView:
-    """Read one entity whole, or a document chunk when the id is a chunk's, with its nearest neighbours."""
+    """Read one entity whole, or a document chunk or raw memory by its id, with its nearest neighbours."""
 
     def read() -> EntityView:
         caller = call.caller
-        entity = readable(app, caller, request.entity_id)
+        entity = readable(app, caller, request.entity_id, memories=True)
         places = app.ledger.chunks(caller.organization_id, [entity.id]) if entity.source_id else {}
         view = entity_view(entity, place=chunk_metadata(places[entity.id]) if entity.id in places else None)
         if not request.include_summary:

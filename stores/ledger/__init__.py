@@ -15,6 +15,7 @@ from stores.ledger.identities import greater_role
 from stores.ledger.known import Standing
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
+from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
@@ -30,6 +31,7 @@ from stores.ledger.workflow import ABOUT, BESIDE, DERIVED_FROM
 __all__ = [
     "ABOUT",
     "BESIDE",
+    "CANDIDATE",
     "DERIVED_FROM",
     "PERSONAL_SLUG",
     "SINGLE_VALUED",
@@ -40,6 +42,7 @@ __all__ = [
     "AuditEntry",
     "AuditQuery",
     "AuthorizationCode",
+    "CaptureQuery",
     "ChunkPlace",
     "Claim",
     "CommitListener",
@@ -58,6 +61,7 @@ __all__ = [
     "Lease",
     "Leases",
     "Ledger",
+    "ListedCapture",
     "Move",
     "NamedRelation",
     "OAuthClient",
@@ -78,5 +82,6 @@ __all__ = [
     "address_key",
     "between",
     "check_slug",
+    "content_hash",
     "greater_role",
 ]

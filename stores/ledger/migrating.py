@@ -7,7 +7,7 @@ from sqlalchemy import Connection, inspect, text
 
 from stores.errors import InvalidSetting
 
-HEAD = "0004"
+HEAD = "0005"
 """The latest migration."""
 
 SCRIPTS = Path(__file__).parent / "migrations"

@@ -20,6 +20,7 @@ CONTENT = frozenset(
         "entity_revisions",
         "entity_labels",
         "relations",
+        "raw_memories",
         "documents",
         "chunks",
         "changes",

@@ -32,6 +32,8 @@ class Plan:
     """The moment that recency is measured from."""
     wanted: int
     """How many of the best candidates are described; all are counted."""
+    sight: frozenset[str] = frozenset()
+    """The visibility keys of what may retire a raw memory, beside those of the filter."""
     as_of: datetime | None = None
     """Facts and revisions are read as they were then."""
     expand: bool = True
