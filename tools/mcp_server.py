@@ -28,8 +28,8 @@ REQUEST_ID = "engrain.request_id"
 
 INSTRUCTIONS = """\
 Engrain is your team's shared memory. It keeps what people and agents learned, decided and tried.
-Before you start a task, call `search` with a question in plain words; `expand_neighbors` and `fetch_slice` show \
-what stands around a hit.
+Before you start a task, call `context` with what you are about to do. For a question call `search` in plain words; \
+`expand_neighbors` and `fetch_slice` show what stands around a hit.
 When you learn something that a colleague will need (a decision and its reason, a pitfall, a procedure), keep it \
 with `add`, in the words that you would want to read. Keep facts and their sources, never secrets.
 When you take up a task, get stuck on it or finish it, say so with `manage`.

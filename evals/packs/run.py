@@ -21,12 +21,12 @@ from stores.records import JsonObject
 from tools.app import App, open_app
 from tools.context import context
 from tools.context_models import ContextRequest, EvidenceRequest
-from tools.create import store
 from tools.entity_models import EntityFields
 from tools.logs import LogRing
 from tools.operation import Call
 from tools.retrieval.plan import Mode
 from tools.settings import Settings
+from tools.storing import store
 
 TODAY = datetime(2026, 6, 15, 9, tzinfo=UTC)
 """The day on which the goals are set: the same records give the same packs on every run."""

@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from mcp.client import Client
 
 from stores.embedding import EmbeddingFailed
 from stores.errors import NotFound, ValidationFailed
 from tests.people import Person, caught_up
+from tools.catalogue import by_name
+from tools.mcp_server import build_mcp_server
 
 pytestmark = pytest.mark.anyio
 
@@ -323,3 +326,24 @@ async def test_without_vectors_a_pack_is_made_of_words(owner: Person, monkeypatc
     pack = await owner.call("context", goal="idempotency key of charges", evidence={"types": ["decision"]})
     assert ids["decision"] in items(pack)
     assert pack["evidence"]["filters"]["search_source_degraded"] is True
+
+
+async def test_agents_get_the_text_and_no_reviews(owner: Person) -> None:
+    ids = await world(owner)
+    principal = owner.app.accounts.authenticate(owner.token)
+    async with Client(build_mcp_server(owner.app, [by_name["context"]], caller=lambda _: principal)) as client:
+        [tool] = (await client.list_tools()).tools
+        answer = await client.call_tool("context", {"goal": GOAL})
+        refused = await client.call_tool("context", {"goal": GOAL, "intent": "review"})
+        misplaced = await client.call_tool("context", {"goal": GOAL, "evidence": {}})
+    arguments = tool.input_schema["properties"]
+    assert arguments.keys() == {
+        "goal", "intent", "layer", "domain", "project", "agent_id", "limit", "include_related", "related_limit",
+        "audit", "markdown_token_budget",
+    }  # fmt: skip
+    assert "review" not in arguments["intent"]["enum"]
+    assert "general" in arguments["intent"]["enum"]
+    assert f"`{ids['decision']}`" in answer.content[0].text  # type: ignore[union-attr]  # it is text
+    assert answer.structured_content["total_items"] == 7  # type: ignore[index]  # always an object
+    assert refused.is_error
+    assert misplaced.is_error
