@@ -8,7 +8,7 @@ from stores.ledger.listing import Link
 from stores.records import Entity
 from tools.app import App
 from tools.context_models import RelatedItem
-from tools.packs.excerpts import excerpt
+from tools.packs.markdown import on_one_line
 from tools.packs.selection import GONE
 
 READ = 12
@@ -59,6 +59,6 @@ def _related(link: Link, other: Entity) -> RelatedItem:
         name=other.name,
         relationship=link.name,
         direction=link.way,
-        content=excerpt(other.content or other.description, CONTENT_LIMIT) or None,
+        content=on_one_line((other.content or other.description)[: 2 * CONTENT_LIMIT], CONTENT_LIMIT) or None,
         metadata={"status": status} if isinstance(status, str) else {},
     )

@@ -23,10 +23,11 @@ def excerpt(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     room = limit - len(MORE)
-    end = max((end for end in _ends(text[: room + 1]) if end <= room), default=0)
-    if end < LEAST_KEPT * room:
+    least = int(LEAST_KEPT * room)
+    end = max((least + end for end in _ends(text[least : room + 1]) if least + end <= room), default=0)
+    if not end:
         blank = text[: room + 1].rstrip().rfind(" ")
-        end = blank if blank >= LEAST_KEPT * room else room
+        end = blank if blank >= least else room
     return text[:end].rstrip() + MORE
 
 

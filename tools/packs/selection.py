@@ -57,10 +57,15 @@ def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> li
     """
     shelved: dict[Facet, list[Option]] = {facet: [] for facet in facets}
     room = most_each(limit, facets)
+    open_ = list(facets)
     for option in sorted(options, key=_place):
-        facet = next((each for each in facets if takes(each, option) and len(shelved[each]) < room), None)
+        facet = next((each for each in open_ if takes(each, option)), None)
         if facet is not None:
             shelved[facet].append(option)
+            if len(shelved[facet]) == room:
+                open_.remove(facet)
+        if not open_:
+            break
     firsts = [Chosen(found[0], facet) for facet, found in shelved.items() if found]
     others = [Chosen(option, facet) for facet, found in shelved.items() for option in found[1:]]
     return [*firsts, *sorted(others, key=lambda chosen: _place(chosen.option))][:limit]

@@ -27,7 +27,7 @@ def test_a_reason_says_how_near_the_meaning_is(found: Candidate, said: str) -> N
     ],
 )
 def test_a_reason_says_what_was_found(found: Candidate, said: str) -> None:
-    assert reason(found, "decisions") == said
+    assert reason(found, "decisions") == f"It {said}."
 
 
 def test_work_says_how_it_stands() -> None:
