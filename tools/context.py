@@ -307,6 +307,7 @@ OPERATIONS = (
             read_only=True,
             omit=frozenset({"record_exposure", "evidence"}),
             omit_values={"intent": frozenset({"review"})},
+            omit_result=frozenset({"evidence"}),
             render=_text,
         ),
     ),

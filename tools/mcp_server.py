@@ -201,7 +201,7 @@ def describe(operation: Operation, tool: Tool) -> types.Tool:
         title=tool.title,
         description=operation.description,
         input_schema=input_schema(operation.request, tool.omit, tool.omit_values),
-        output_schema=output_schema(operation.result),
+        output_schema=output_schema(operation.result, tool.omit_result),
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.read_only,

@@ -1,7 +1,7 @@
 """Search over the graph, documents and (with the memory loop) raw memories: one pipeline for REST and agents."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
@@ -19,6 +19,7 @@ from tools.entity_types import ENTITY_TYPES, EntityType
 from tools.memory_models import memory_place
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.retrieval.diagnostics import DETAILED, graph_retrieval, naive_arm
+from tools.retrieval.imported import Imported
 from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.threads import in_thread
@@ -57,11 +58,17 @@ class SearchRequest(Request):
     include_raw_memory: bool = Field(True, description="Whether to search raw memories.")
     memory_scope: MemoryScope = Field("private", description="Scope of the raw memories.")
     scope_key: EntityId | None = Field(None, description="Key of that scope: a project, team or space id.")
-    participants: Labels = Field([], description="Imported raw memories with these participants.")
-    labels: Labels = Field([], description="Imported raw memories with these labels.")
-    thread_id: EntityId | None = Field(None, description="Imported raw memories of this thread.")
-    occurred_after: datetime | None = Field(None, description="Imported raw memories after this moment.")
-    occurred_before: datetime | None = Field(None, description="Imported raw memories before this moment.")
+    participants: Labels = Field(
+        [], description="Of raw memories, only those with one of these in metadata.participants."
+    )
+    labels: Labels = Field([], description="Of raw memories, only those with one of these in metadata.labels.")
+    thread_id: EntityId | None = Field(None, description="Of raw memories, only those with this metadata.thread_id.")
+    occurred_after: datetime | None = Field(
+        None, description="Of raw memories, only those whose metadata.occurred_at lies after it."
+    )
+    occurred_before: datetime | None = Field(
+        None, description="Of raw memories, only those whose metadata.occurred_at lies before it."
+    )
     use_enhanced: bool = Field(True, description="Whether the graph contributes to the ranking.")
     boost_recent: bool = Field(True, description="Whether newer records rank slightly higher.")
     temporal_decay_days: float | None = Field(None, gt=0, le=36_500, description="Days in which recency halves.")
@@ -182,11 +189,26 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
         now=reference or now,
         wanted=request.offset + (DETAILED if request.include_retrieval_diagnostics else request.limit),
         sight=call.caller.visible,
+        imported=_imported(request),
         as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
         decay_days=request.temporal_decay_days or DECAY_DAYS,
         mode=mode,
+    )
+
+
+def _imported(request: SearchRequest) -> Imported:
+    after, before = (
+        moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
+        for moment in (request.occurred_after, request.occurred_before)
+    )
+    return Imported(
+        participants=frozenset(word.lower() for word in request.participants),
+        labels=frozenset(word.lower() for word in request.labels),
+        thread_id=request.thread_id,
+        after=after,
+        before=before,
     )
 
 

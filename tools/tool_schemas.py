@@ -44,11 +44,17 @@ def input_schema(
     return _compacted(found, schema.get("$defs", {}))
 
 
-def output_schema(model: type[BaseModel]) -> Schema:
-    """Describe a tool's structured answer, without prose: a model reads the answer, a client checks its shape."""
+def output_schema(model: type[BaseModel], omit: frozenset[str] = frozenset()) -> Schema:
+    """Describe a tool's structured answer, without prose: a model reads the answer, a client checks its shape.
+
+    Nothing is said of the fields in `omit`.
+    """
     unwanted = ("title", "description", "default", "format", *_LENGTHS)
     schema = _plain(model.model_json_schema(mode="serialization"), unwanted, offer_null=True)
     definitions = schema.pop("$defs", {})
+    schema["properties"] = {name: field for name, field in schema.get("properties", {}).items() if name not in omit}
+    if "required" in schema:
+        schema["required"] = [name for name in schema["required"] if name not in omit]
     return _compacted(schema, definitions)
 
 

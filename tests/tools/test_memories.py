@@ -317,3 +317,22 @@ async def test_a_repeated_request_stores_once(member: Person) -> None:
     assert again["id"] == first["id"]
     assert again["mutation_receipt"]["replayed"] is True
     assert (await member.call("list_captures"))["total"] == 1
+
+
+async def test_a_search_narrows_raw_memories_by_what_their_import_says_of_them(member: Person) -> None:
+    said = {"thread_id": "t1", "participants": ["Ann", "Bob"], "labels": ["Ops"], "occurred_at": "2026-03-01T12:00:00Z"}
+    mail = await keep(member, metadata=said)
+    plain = await keep(member, WALRUS + " Again.")
+    for fields, wanted in (
+        ({}, {mail["id"], plain["id"]}),
+        ({"thread_id": "t1"}, {mail["id"]}),
+        ({"thread_id": "t2"}, set()),
+        ({"participants": ["ann", "zoe"]}, {mail["id"]}),
+        ({"labels": ["ops"], "participants": ["zoe"]}, set()),
+        ({"occurred_after": "2026-03-01T12:00:00+02:00"}, {mail["id"]}),
+        ({"occurred_after": "2026-03-01T12:00:00"}, set()),
+        ({"occurred_before": "2026-03-02"}, {mail["id"]}),
+    ):
+        found = await member.call("search", query="walrus granite cache", **fields)
+        assert {hit["id"] for hit in found["results"]} == wanted, fields
+        assert found["raw_memory_count"] == len(wanted)

@@ -137,7 +137,7 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking
     """
     visible = plan.filter.visibility
     standings = app.ledger.standings(plan.organization_id, pool.ids, visibility=visible, as_of=plan.as_of)
-    unwanted = _unwanted(app, plan, pool) | _outlived(app, plan, standings)
+    unwanted = _unwanted(app, plan, pool) | _outlived(app, plan, standings) | _not_imported(app, plan, standings)
     kept = []
     for place, record_id in enumerate(pool.ids):
         standing = standings.get(record_id)
@@ -170,6 +170,16 @@ def _outlived(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[st
     sight = plan.sight | plan.filter.visibility
     there = app.ledger.standings(plan.organization_id, made.values(), visibility=sight, as_of=plan.as_of)
     return {memory_id for memory_id, entity_id in made.items() if entity_id in there and there[entity_id].superseded}
+
+
+def _not_imported(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
+    """The raw memories whose metadata is not what is wanted of them."""
+    if plan.imported.wants_nothing:
+        return set()
+    said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
+    found = app.ledger.entities(plan.organization_id, said)
+    passed = {each.id for each in found.values() if plan.imported.passes(each.metadata)}
+    return {memory_id for memory_id in said if memory_id not in passed}
 
 
 def _unwanted(app: App, plan: Plan, pool: Pool) -> set[str]:

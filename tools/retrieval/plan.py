@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal
 
 from stores.records import IndexFilter
+from tools.retrieval.imported import EVERYTHING, Imported
 
 Mode = Literal["fast", "naive"]
 """`fast` weighs the evidence of all lanes; `naive` is a control: words and meaning, joined by their ranks alone."""
@@ -34,6 +35,8 @@ class Plan:
     """How many of the best candidates are described; all are counted."""
     sight: frozenset[str] = frozenset()
     """The visibility keys of what may retire a raw memory, beside those of the filter."""
+    imported: Imported = EVERYTHING
+    """What it wants of raw memories alone."""
     as_of: datetime | None = None
     """Facts and revisions are read as they were then."""
     expand: bool = True
