@@ -307,7 +307,7 @@ OPERATIONS = (
             read_only=True,
             omit=frozenset({"record_exposure", "evidence"}),
             omit_values={"intent": frozenset({"review"})},
-            omit_result=frozenset({"evidence"}),
+            omit_result=frozenset({"evidence", "usage_metadata"}),
             render=_text,
         ),
     ),

@@ -132,7 +132,7 @@ class Tool:
     omit_values: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By field: words that it takes over REST only."""
     omit_result: frozenset[str] = frozenset()
-    """Fields of the answer that are null without the omitted fields of the request: no agent needs their schema."""
+    """Fields of the answer whose shape no agent needs to know: they are not described."""
     render: Callable[[Any], str] | None = None
     """A terse text that stands alone; without one, compact JSON."""
 

@@ -242,7 +242,7 @@ def _packs(measurement: Measurement, client: Client) -> None:
     measurement.say("context packs …")
     goals = questions(measurement.texts, measurement.times(300) + 20, seed=3)
     changes = sum(_relate(client, goal) for goal in goals[: measurement.times(100)])
-    _until_level(client, changes)
+    until_level(client, changes)
     asked = [encoded({"goal": goal}) for goal in goals]
     sizes: list[int] = []
 
