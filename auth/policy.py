@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from pydantic import JsonValue
 
 from auth.principal import Principal
-from auth.visibility import diary_key, members_key, memory_key, private_key, project_key, team_key
+from auth.visibility import diary_key, entity_key, members_key, memory_key, private_key, project_key, team_key
 from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from stores.records import ORGANIZATION, Access, Entity, Identity, JsonObject, ProjectRole, Role
 
@@ -87,6 +87,12 @@ def require_whole(principal: Principal, what: str) -> None:
 def may_read(principal: Principal, visibility: str) -> bool:
     """Whether a record with this visibility key may be shown to the caller."""
     return visibility in principal.visible
+
+
+def admins_may_read(visibility: str) -> bool:
+    """Whether every owner and admin may read a record with this visibility key; not what is private or a team's."""
+    key = entity_key(visibility)
+    return key == ORGANIZATION or key.startswith((project_key(""), members_key("")))
 
 
 def require_project(principal: Principal, project_id: str) -> None:

@@ -47,7 +47,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
         {"goal": query, "evidence": {"types": [*TYPES], "retrieval_mode": "naive"}},
     ],
     "list_entities": lambda query, _: [{"page_size": 200}, {"search": query}],
-    "get_entity": lambda _, hidden: [{"entity_id": hidden}],
+    "get_entity": lambda _, hidden: [{"entity_id": hidden}, {"entity_id": hidden, "as_of": "2999-01-01"}],
     "explore": lambda _, hidden: [{"limit": 200}, *({"mode": m, "entity_id": hidden} for m in ("related", "traverse"))],
     "temporal": lambda _, hidden: [
         *({"mode": mode, "limit": 200} for mode in ("history", "timeline", "conflicts")),
@@ -278,6 +278,8 @@ def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
     made = world.run(
         world.author.call, "create_entity", name=query, entity_type=kind, content=secret, metadata=metadata, sync=True
     )
+    said = world.run(world.author.call, "cite", cited_ids=[kept["id"], made["id"]])
+    assert said["counted_ids"] == [kept["id"], made["id"]]
     for hidden in (kept["id"], made["id"]):
         for reader, earlier in zip(readers, before, strict=True):
             said = answers(world, reader, query, hidden)
@@ -295,9 +297,17 @@ def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
                 ):
                     assert hidden not in text, name
             assert refusals(world, reader, hidden) == refusals(world, reader, NOBODYS)
+            require_uncitable(world, reader, hidden)
     scoped = {key: value for key, value in fields.items() if key != "agent_id"}
     recalled = world.run(world.author.call, "recall", query=query, limit=50, **scoped)
     assert kept["id"] in {memory["id"] for memory in recalled["memories"]}
+
+
+def require_uncitable(world: World, reader: Person, hidden: str) -> None:
+    """Let a reader cite a hidden record and one that does not exist: both are the same."""
+    cited = [world.run(reader.call, "cite", cited_ids=[each]) for each in (hidden, NOBODYS)]
+    assert [each.pop("unknown_ids") for each in cited] == [[hidden], [NOBODYS]]
+    assert cited[0] == cited[1]
 
 
 def hits(world: World, reader: Person, query: str) -> set[str]:
@@ -323,6 +333,7 @@ def hide(
         related_to=[public["id"]] if linked else None,
         sync=True,
     )
+    world.run(world.author.call, "cite", cited_ids=[hidden["id"]])
     for reader, earlier in zip(readers, before, strict=True):
         said = answers(world, reader, query, hidden["id"])
         for (name, text, counts), (_, _, counts_before) in zip(said, earlier, strict=True):
@@ -333,6 +344,7 @@ def hide(
             if name in ("search", "context", "list_entities", "me", "recall", "list_captures"):
                 assert hidden["id"] not in text, name
         assert refusals(world, reader, hidden["id"]) == refusals(world, reader, NOBODYS)
+        require_uncitable(world, reader, hidden["id"])
     found = world.run(world.author.call, "search", query=query, limit=50)
     assert hidden["id"] in {hit["id"] for hit in found["results"]}
     return query, hidden["id"]

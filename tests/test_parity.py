@@ -18,11 +18,12 @@ from tools.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 
-VOLATILE = ("operation_id", "stage_timings_ms", "updated_at", "revision")
+VOLATILE = ("operation_id", "message_key", "stage_timings_ms", "updated_at", "revision")
 BOTH = [operation for operation in OPERATIONS if operation.route and operation.tool]
 GOOD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "boost_recent": False},
     "context": {"goal": "Retry with less jitter", "limit": 5},
+    "cite": {"cited_ids": ["nowhere"]},
     "list_entities": {"page_size": 5},
     "get_entity": {"entity_id": "<id>"},
     "update_entity": {"entity_id": "<id>", "category": "net"},
@@ -37,6 +38,7 @@ GOOD: dict[str, dict[str, Any]] = {
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
     "context": {"goal": "Retry with jitter", "project": "nowhere"},
+    "cite": {"cited_ids": []},
     "list_entities": {"page_size": 0},
     "get_entity": {"entity_id": "nowhere"},
     "update_entity": {"entity_id": "nowhere", "name": "x"},

@@ -19,7 +19,7 @@ from auth.accounts import Accounts
 from auth.external.providers import Providers
 from auth.passwords import WORKERS, Passwords
 from auth.tokens import Tokens
-from stores.analytics import Analytics
+from stores.analytics import Analytics, Exposures
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
 from stores.errors import InvalidSetting
@@ -31,6 +31,7 @@ from tools.events import EventHub
 from tools.housekeeping import keep_house
 from tools.mail import Mailer
 from tools.providers import build_providers
+from tools.retrieval.usage import Usage
 from tools.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class App:
     indexer: Indexer
     embedder: Embedder | None
     analytics: Analytics
+    exposures: Exposures
+    usage: Usage
     beside: Executor
     """Threads for what a search does beside its own."""
     accounts: Accounts
@@ -186,6 +189,11 @@ def _opened(
         stores.indexer.on_applied.append(analytics.notify)
         analytics.start()
         closing.callback(analytics.close)
+        exposures = Exposures(analytics, stores.ledger, clock, keep=timedelta(days=settings.exposure_days))
+        exposures.start()
+        closing.callback(exposures.close)
+        usage = Usage(stores.ledger, clock, beside)
+        stores.ledger.on_delete.append(usage.forget)
         warming = Warming(loads)
         closing.callback(warming.close)
         # First of all: the imports that are waited for compete with what the indexes do.
@@ -197,6 +205,8 @@ def _opened(
             indexer=stores.indexer,
             embedder=stores.embedder,
             analytics=analytics,
+            exposures=exposures,
+            usage=usage,
             beside=beside,
             accounts=accounts,
             password_turns=anyio.CapacityLimiter(WORKERS),

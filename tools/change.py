@@ -23,7 +23,7 @@ from stores.ledger import Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.carry import carry, let_go
-from tools.containment import contain
+from tools.containment import contain, keep_hidden
 from tools.entities import entity_text, entity_views
 from tools.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
@@ -95,7 +95,8 @@ def revise(
     given = [name for name in CHANGEABLE if _is_given(request, name)]
     before = _present(tx, caller, request.entity_id)
     require_writable(caller, before)
-    metadata = None if request.metadata is None else moved(before, request.metadata, tx.now)
+    given_metadata = None if request.metadata is None else keep_hidden(tx, caller, before, request.metadata)
+    metadata = None if given_metadata is None else moved(before, given_metadata, tx.now)
     if metadata is not None:
         require_ending(caller, before, metadata)
 

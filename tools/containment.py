@@ -9,10 +9,11 @@ from json import dumps
 
 from pydantic import JsonValue
 
+from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import ValidationFailed
 from stores.ledger import Transaction
-from stores.records import Entity
+from stores.records import Entity, JsonObject
 from tools.linking import Link, record
 
 DEPENDENCIES_LIMIT = 100
@@ -41,11 +42,12 @@ class Field:
         return entity.entity_type in self.sources if self.sources else entity.source_id is None
 
 
+DEPENDENCIES = Field("depends_on", "DEPENDS_ON", ("task", "epic"), ("task", "epic"), is_list=True)
 FIELDS = (
     Field("project_id", "BELONGS_TO", ("project",)),
     Field("epic_id", "PART_OF", ("epic",), ("task",)),
     Field("parent_task_id", "CHILD_OF", ("task",), ("task",)),
-    Field("depends_on", "DEPENDS_ON", ("task", "epic"), ("task", "epic"), is_list=True),
+    DEPENDENCIES,
 )
 
 
@@ -87,6 +89,25 @@ def stating_field(source: Entity, name: str, target_id: str) -> str | None:
     return None
 
 
+def keep_hidden(tx: Transaction, caller: Principal, before: Entity, update: JsonObject) -> JsonObject:
+    """Let a change of what a task depends on keep the ids in it that the caller is not shown, and cannot mean to drop.
+
+    Raises:
+        ValidationFailed: There are too many of the others.
+    """
+    if not DEPENDENCIES.is_of(before) or DEPENDENCIES.key not in update:
+        return update
+    given, known = update[DEPENDENCIES.key], list(_named(DEPENDENCIES, before))
+    if not (given is None or isinstance(given, list)):
+        return update
+    hidden = [each.id for each in tx.entities(known).values() if not may_read(caller, each.visibility)]
+    shown = [each for each in given or () if each not in hidden]
+    if given is not None:
+        _check(DEPENDENCIES, shown)
+    kept: list[JsonValue] = [*shown, *(each for each in known if each in hidden)]
+    return {**update, DEPENDENCIES.key: kept} if hidden else update
+
+
 def _leave(tx: Transaction, field: Field, before: Entity | None, after: Entity) -> None:
     """End what a field stated and does not state any more."""
     if before is None or not field.is_of(after):
@@ -103,7 +124,9 @@ def _new(field: Field, before: Entity | None, after: Entity) -> Iterable[str]:
     known = set(_named(field, before)) if before is not None else set[str]()
     if before is not None and _value(field, before) == _value(field, after):
         return ()
-    _check(field, after)
+    value = _value(field, after)
+    # Of a list that is changed, `keep_hidden` has looked at what was given.
+    _check(field, value if before is None or not isinstance(value, list) else value[:DEPENDENCIES_LIMIT])
     return [target_id for target_id in dict.fromkeys(_named(field, after)) if target_id not in known]
 
 
@@ -119,8 +142,7 @@ def _named(field: Field, entity: Entity) -> Iterator[str]:
             yield each
 
 
-def _check(field: Field, entity: Entity) -> None:
-    value = _value(field, entity)
+def _check(field: Field, value: JsonValue) -> None:
     if value is None or (isinstance(value, str) and value and not field.is_list):
         return
     is_list = isinstance(value, list) and len(value) <= DEPENDENCIES_LIMIT

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from auth.policy import may_read, no_project
 from auth.visibility import members_key, project_key
+from stores.analytics import Shown
 from stores.ledger import EntityQuery, Standing
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
@@ -22,6 +23,7 @@ from tools.context_models import (
 )
 from tools.context_related import related_items
 from tools.entities import chunk_metadata
+from tools.exposure import exposed
 from tools.operation import Call, Operation, Route, Tool
 from tools.packs.excerpts import excerpt_around
 from tools.packs.facets import LIMITS, SHELVES, Facet, facets_of, types_of
@@ -94,7 +96,7 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
         project=request.project,
         sections=sections,
         total_items=len(items),
-        usage_metadata=_exposed(app, call, request, items),
+        usage_metadata=_exposed(app, call, request, items, found),
         usage_hint=hint,
         markdown=render(
             request.goal,
@@ -107,9 +109,18 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
     )
 
 
-def _exposed(app: App, call: Call, request: ContextRequest, items: Sequence[PackItem]) -> dict[str, UsageExposure]:
-    """What was recorded of what is returned; nothing as long as nothing records it."""
-    return {}
+def _exposed(
+    app: App, call: Call, request: ContextRequest, items: Sequence[PackItem], found: _Found
+) -> dict[str, UsageExposure]:
+    """Record what is returned, the most useful first; say what was recorded."""
+    if not request.record_exposure:
+        return {}
+    shown = [
+        Shown(item.id, found.entities[item.id].visibility, place, item.score)
+        for place, item in enumerate(items, start=1)
+    ]
+    recorded = exposed(app, call, "context", shown, session_key=request.agent_id)
+    return {"usage_exposure": UsageExposure.model_validate(recorded)} if recorded else {}
 
 
 def _query(request: ContextRequest) -> str:
@@ -156,6 +167,7 @@ def _plan(app: App, call: Call, request: ContextRequest, query: str, facets: Seq
         filter=IndexFilter(visibility=visible, any_of={"entity_type": types_of(facets)}),
         now=app.clock(),
         wanted=CONSIDERED,
+        boost_cited=app.settings.usage_signal,
         mode=request.evidence.retrieval_mode if request.evidence is not None else "fast",
     )
 

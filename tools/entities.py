@@ -1,6 +1,7 @@
 """Reading entities: list and get. Creating them is in `create`, changing and deleting them in `change`."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -9,13 +10,15 @@ from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import NotFound
-from stores.ledger import ChunkPlace, EntityQuery
-from stores.records import Entity, JsonObject
+from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
+from stores.records import Entity, JsonObject, Relation
 from tools.app import App
+from tools.dates import optional_moment
 from tools.entity_models import (
     CommaSeparated,
     EntityId,
     EntityView,
+    Label,
     RelatedEntity,
     Wanted,
     entity_view,
@@ -23,6 +26,7 @@ from tools.entity_models import (
 )
 from tools.entity_types import EntityType
 from tools.operation import Call, Operation, Request, Result, Route, Tool
+from tools.references import without_hidden
 from tools.threads import in_thread
 
 
@@ -99,7 +103,7 @@ def chunk_metadata(place: ChunkPlace) -> JsonObject:
 
 async def entity_views(app: App, caller: Principal, entities: Iterable[Entity]) -> list[EntityView]:
     """Show entities that the caller may read, with the places of those that are document chunks."""
-    found = list(entities)
+    found = await in_thread(without_hidden, app, caller, entities)
     chunk_ids = [entity.id for entity in found if entity.source_id is not None]
     places = await in_thread(app.ledger.chunks, caller.organization_id, chunk_ids) if chunk_ids else {}
     return [
@@ -114,6 +118,11 @@ class GetEntityRequest(Request):
     entity_id: EntityId = Field(description="The entity's id.")
     include_summary: bool = Field(True, description="Whether to add the entity's neighbours in the graph.")
     related_limit: int = Field(5, ge=0, le=50, description="Most neighbours shown.")
+    as_of: Label | None = Field(
+        None,
+        description="As it was at this moment: ISO date or time, or relative like 7d (that long ago). "
+        "Without it: as it is.",
+    )
 
 
 def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:
@@ -131,14 +140,45 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
     return entity
 
 
+def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) -> Entity:
+    """Read the revision of an entity that was current then; the caller may see the entity now, and could then. Blocks.
+
+    Raises:
+        NotFound: It does not exist, or not for this caller; or it did not exist then, or not for this caller.
+    """
+    readable(app, caller, entity_id)
+    entity = app.ledger.entity_at(caller.organization_id, entity_id, as_of)
+    if entity is None or not may_read(caller, entity.visibility):
+        raise NotFound(
+            f"There was no entity {entity_id} at {as_of.isoformat()}.",
+            remediation="Ask for a later moment, or leave as_of out to read it as it is.",
+        )
+    return entity
+
+
+def related_then(app: App, caller: Principal, entity_id: str, limit: int, as_of: datetime) -> list[RelatedEntity]:
+    """Read the neighbours that an entity had at a moment, as was known then, under the names of then. Blocks."""
+    query = HistoryQuery("history", caller.visible, limit, entity_id=entity_id, as_of=as_of)
+    relations = [each.then for each in app.ledger.relation_history(caller.organization_id, query)]
+    others = [r.target_id if r.source_id == entity_id else r.source_id for r in relations]
+    return _related(entity_id, relations, app.ledger.entities_at(caller.organization_id, others, as_of), caller)
+
+
 def related_entities(app: App, caller: Principal, entity_id: str, limit: int) -> list[RelatedEntity]:
     """Read the present neighbours of an entity that the caller may see, newest relation first. Blocks."""
     relations = app.ledger.readable_relations_of(
         caller.organization_id, entity_id, visibility=caller.visible, limit=limit
     )
     others = [r.target_id if r.source_id == entity_id else r.source_id for r in relations]
-    entities = app.ledger.entities(caller.organization_id, others)
-    pairs = [(relation, entities.get(other)) for relation, other in zip(relations, others, strict=True)]
+    return _related(entity_id, relations, app.ledger.entities(caller.organization_id, others), caller)
+
+
+def _related(
+    entity_id: str, relations: Sequence[Relation], entities: Mapping[str, Entity], caller: Principal
+) -> list[RelatedEntity]:
+    pairs = [
+        (each, entities.get(each.target_id if each.source_id == entity_id else each.source_id)) for each in relations
+    ]
     return [
         RelatedEntity(
             id=other.id,
@@ -153,17 +193,28 @@ def related_entities(app: App, caller: Principal, entity_id: str, limit: int) ->
 
 
 async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityView:
-    """Read one entity whole, or a document chunk or raw memory by its id, with its nearest neighbours."""
+    """Read one entity whole, or a document chunk or raw memory by its id, with its nearest neighbours.
+
+    With `as_of`: the revision of then, and the neighbours that it had, as was known then.
+    """
+    as_of = optional_moment(request.as_of, now=app.clock(), field="as_of")
 
     def read() -> EntityView:
-        caller = call.caller
-        entity = readable(app, caller, request.entity_id, memories=True)
+        caller, limit = call.caller, request.related_limit
+        if as_of is None:
+            entity = readable(app, caller, request.entity_id, memories=True)
+        else:
+            entity = readable_then(app, caller, request.entity_id, as_of)
+        (entity,) = without_hidden(app, caller, [entity], as_of=as_of)
         places = app.ledger.chunks(caller.organization_id, [entity.id]) if entity.source_id else {}
         view = entity_view(entity, place=chunk_metadata(places[entity.id]) if entity.id in places else None)
         if not request.include_summary:
             return view
-        related = related_entities(app, caller, entity.id, request.related_limit) if request.related_limit else []
-        return view.model_copy(update={"related": related})
+        if not limit:
+            return view.model_copy(update={"related": []})
+        if as_of is None:
+            return view.model_copy(update={"related": related_entities(app, caller, entity.id, limit)})
+        return view.model_copy(update={"related": related_then(app, caller, entity.id, limit, as_of)})
 
     return await in_thread(read)
 

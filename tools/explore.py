@@ -16,6 +16,7 @@ from tools.entities import readable
 from tools.entity_models import CommaSeparated, EntityId, Label, split_list
 from tools.entity_types import EntityType
 from tools.operation import Call, Operation, Request, Result, Route, Tool
+from tools.references import without_hidden
 from tools.relation_models import RelationName
 from tools.threads import in_thread
 
@@ -122,7 +123,8 @@ async def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
 def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
     query = replace(_query(call, request), limit=request.limit, offset=request.offset)
     entities, total = app.ledger.list_entities(call.caller.organization_id, query)
-    return _page(request, [explored(entity) for entity in entities], total)
+    shown = without_hidden(app, call.caller, entities)
+    return _page(request, [explored(entity) for entity in shown], total)
 
 
 def _query(call: Call, request: ExploreRequest) -> EntityQuery:
@@ -283,7 +285,8 @@ def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery
 
 
 def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:
-    entities = app.ledger.entities(call.caller.organization_id, {step.id for step, _ in rows})
+    found = app.ledger.entities(call.caller.organization_id, {step.id for step, _ in rows})
+    entities = {each.id: each for each in without_hidden(app, call.caller, found.values())}
     return [
         explored(entities[step.id]).model_copy(
             update={

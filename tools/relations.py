@@ -1,4 +1,4 @@
-"""Relations by hand: adding facts, ending them, listing what is said of an entity."""
+"""Relations by hand: adding facts, and listing what is said of an entity. Ending them is in `ending`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pydantic import Field
 from auth.policy import may_read, require_writable
 from auth.principal import Principal
 from stores.errors import InvalidRequest, NotFound, ValidationFailed
-from stores.ledger import SUPERSEDES, NamedRelation, Recorded, RelationQuery, Transaction
+from stores.ledger import NamedRelation, Recorded, RelationQuery
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.containment import stating_field
@@ -21,9 +21,7 @@ from tools.linking import BY_HAND, Link, record
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
 from tools.relation_models import (
     BULK_LIMIT,
-    Date,
     Direction,
-    Fact,
     RelationFields,
     RelationName,
     RelationView,
@@ -55,9 +53,9 @@ async def add_relation(app: App, call: Call, request: AddRelationRequest) -> Rel
     return RelationWritten(
         **dict(view),
         is_new=one.is_new,
-        ended=[each.id for each in one.ended if may_read(call.caller, each.visibility)],
-        background_jobs=await _shown(app, call, written.sequence) if request.sync else None,
-        mutation_receipt=_receipt(app, call, [one.relation]),
+        ended=[each.id for each in (*one.ended, *one.moved) if may_read(call.caller, each.visibility)],
+        background_jobs=await shown(app, call, written.sequence) if request.sync else None,
+        mutation_receipt=receipt(app, call, [one.relation]),
     )
 
 
@@ -88,52 +86,8 @@ async def bulk_relations(app: App, call: Call, request: BulkRelationsRequest) ->
         relation_ids=[each.relation.id for each in written.recorded],
         total=len(written.recorded),
         new=sum(each.is_new for each in written.recorded),
-        background_jobs=await _shown(app, call, written.sequence) if request.sync else None,
-        mutation_receipt=_receipt(app, call, [each.relation for each in written.recorded]),
-    )
-
-
-class EndRelationRequest(Request):
-    """Which fact is not true any more."""
-
-    relation_id: EntityId = Field(description="The relation's id.")
-    invalid_at: Date | None = Field(
-        None,
-        description="Until when it was true: an ISO 8601 date or time, or how long ago (`7d`, `2w`). Default: now. "
-        "The moment at which it began says that it was never true.",
-    )
-    reason: Fact | None = Field(None, description="Why; kept in its provenance.")
-    sync: bool = Field(True, description=SYNC)
-
-
-async def end_relation(app: App, call: Call, request: EndRelationRequest) -> RelationWritten:
-    """Say that a fact is not true any more. It is kept, with its end, for questions about the past.
-
-    A fact that was ended before is answered as it is.
-    """
-    invalid_at = optional_moment(request.invalid_at, now=app.clock(), field="invalid_at")
-
-    def write() -> tuple[NamedRelation, int]:
-        caller = call.caller
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
-            relation, source, target = _present(tx, caller, request.relation_id)
-            tx.show_in_answer([source.id, target.id])
-            require_writable(caller, source)
-            if relation.name == SUPERSEDES and source.memory_scope != "private":
-                require_writable(caller, target)
-            if relation.expired_at is None:
-                _refuse_stated(source, relation)
-                _refuse_early(relation, invalid_at)
-                relation = tx.end_relation(relation.id, invalid_at=invalid_at, why=_why(caller, request.reason))
-        return NamedRelation(relation, source.name, target.name), tx.sequence
-
-    named, sequence = await in_thread(write)
-    return RelationWritten(
-        **dict(relation_view(named, app.clock())),
-        is_new=False,
-        ended=[named.relation.id],
-        background_jobs=await _shown(app, call, sequence) if request.sync else None,
-        mutation_receipt=_receipt(app, call, [named.relation]),
+        background_jobs=await shown(app, call, written.sequence) if request.sync else None,
+        mutation_receipt=receipt(app, call, [each.relation for each in written.recorded]),
     )
 
 
@@ -217,7 +171,7 @@ def _write(app: App, call: Call, facts: Sequence[RelationFields]) -> _Written:
         recorded = record(tx, caller, links, known=ends)
         for each in recorded:
             for ended in each.ended:
-                _refuse_stated(ends[ended.source_id], ended)
+                refuse_stated(ends[ended.source_id], ended)
     return _Written(recorded, {each.id: each.name for each in ends.values()}, tx.sequence)
 
 
@@ -270,21 +224,7 @@ def _link(
     )
 
 
-def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Relation, Entity, Entity]:
-    """Read a relation with its ends.
-
-    Raises:
-        NotFound: It does not exist, or not for this caller.
-    """
-    relation = tx.relation(relation_id)
-    if relation is not None and may_read(caller, relation.visibility):
-        source, target = tx.entity(relation.source_id), tx.entity(relation.target_id)
-        if source and target and may_read(caller, source.visibility) and may_read(caller, target.visibility):
-            return relation, source, target
-    raise NotFound(f"There is no relation {relation_id}.", remediation="List the relations of an entity for their ids.")
-
-
-def _refuse_stated(source: Entity, relation: Relation) -> None:
+def refuse_stated(source: Entity, relation: Relation) -> None:
     """Refuse that anything but its field ends what a field states."""
     field = stating_field(source, relation.name, relation.target_id)
     if field is not None:
@@ -295,26 +235,14 @@ def _refuse_stated(source: Entity, relation: Relation) -> None:
         )
 
 
-def _refuse_early(relation: Relation, invalid_at: datetime | None) -> None:
-    if invalid_at is not None and invalid_at < relation.valid_at:
-        raise ValidationFailed(
-            f"invalid_at lies before the beginning of the fact, {relation.valid_at.isoformat()}.",
-            remediation="Send that moment itself to say that the fact was never true.",
-            details={"field": "body.invalid_at", "expected": "a moment not before valid_at"},
-        )
-
-
-def _why(caller: Principal, reason: str | None) -> JsonObject:
-    said: JsonObject = {"by": caller.user_id}
-    return {"ended": said if reason is None else {**said, "reason": reason}}
-
-
-async def _shown(app: App, call: Call, sequence: int) -> BackgroundJobs:
+async def shown(app: App, call: Call, sequence: int) -> BackgroundJobs:
+    """Wait until the graph shows a write."""
     pending = await app.indexer.applied_within(call.caller.organization_id, sequence, [], SYNC_TIMEOUT_S)
     return BackgroundJobs(pending_indexes=sorted(pending))
 
 
-def _receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationReceipt:
+def receipt(app: App, call: Call, relations: Iterable[Relation]) -> MutationReceipt:
+    """Say which relations a write is about."""
     return MutationReceipt(
         operation_id=app.new_id("operation"),
         affected_records=[f"relation:{each.id}" for each in relations],
@@ -329,7 +257,8 @@ def _line(view: RelationView) -> str:
     return f"{view.id} {view.name} {ends}: {view.fact} — since {view.valid_at.isoformat()}{until}{state}"
 
 
-def _written_text(written: RelationWritten) -> str:
+def written_text(written: RelationWritten) -> str:
+    """Say what became of a fact in a text that an agent reads."""
     return _line(written)
 
 
@@ -337,7 +266,7 @@ def _page_text(page: RelationPage) -> str:
     return "\n".join([f"{page.total} relations", *map(_line, page.relations)])
 
 
-_REFUSALS = frozenset({400, 404, 409})
+REFUSALS = frozenset({400, 404, 409})
 
 OPERATIONS = (
     Operation(
@@ -347,8 +276,8 @@ OPERATIONS = (
         run=add_relation,
         roles=WRITERS,
         scope="write",
-        route=Route("POST", "/api/relations", status=201, query=frozenset({"sync"}), tag="relations", errors=_REFUSALS),
-        tool=Tool("Record a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), render=_written_text),
+        route=Route("POST", "/api/relations", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS),
+        tool=Tool("Record a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), render=written_text),
         mutates=True,
     ),
     Operation(
@@ -359,25 +288,8 @@ OPERATIONS = (
         roles=WRITERS,
         scope="write",
         route=Route(
-            "POST", "/api/relations/bulk", status=201, query=frozenset({"sync"}), tag="relations", errors=_REFUSALS
+            "POST", "/api/relations/bulk", status=201, query=frozenset({"sync"}), tag="relations", errors=REFUSALS
         ),
-        mutates=True,
-    ),
-    Operation(
-        name="end_relation",
-        request=EndRelationRequest,
-        result=RelationWritten,
-        run=end_relation,
-        roles=WRITERS,
-        scope="write",
-        route=Route(
-            "POST",
-            "/api/relations/{relation_id}/invalidate",
-            query=frozenset({"sync"}),
-            tag="relations",
-            errors=_REFUSALS,
-        ),
-        tool=Tool("End a fact", read_only=False, idempotent=True, omit=frozenset({"sync"}), render=_written_text),
         mutates=True,
     ),
     Operation(

@@ -59,6 +59,11 @@ class Settings(BaseModel):
         3, gt=0, le=600, description="Seconds that a search waits for a remote endpoint before it goes by words alone."
     )
 
+    usage_signal: bool = Field(True, description="Whether records that were cited rank slightly higher.")
+    exposure_days: int = Field(
+        90, ge=0, le=3650, description="Days for which is kept what searches returned to whom; 0 records nothing."
+    )
+
     jwt_secret: SigningSecret | None = Field(
         None, description="Signs tokens; at least 32 characters. On loopback one is made when unset.", repr=False
     )

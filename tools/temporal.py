@@ -7,14 +7,14 @@ from typing import Literal
 from pydantic import Field
 
 from auth.principal import Principal
-from stores.ledger import HistoryQuery
-from stores.records import Relation
+from stores.ledger import HistoryQuery, Recalled
 from tools.app import App
 from tools.dates import optional_moment
 from tools.entities import readable
 from tools.entity_models import EntityId, Label
 from tools.linking import fact_of
 from tools.operation import Call, Operation, Request, Result, Route, Tool
+from tools.relation_models import is_current
 from tools.threads import in_thread
 
 
@@ -41,8 +41,16 @@ class TemporalRequest(Request):
     limit: int = Field(50, ge=1, le=200, description="Most facts; the latest known come first.")
 
 
+class FormerEnd(Result):
+    """What was known of the end of a fact, until another one was, or until it was taken back."""
+
+    known_from: datetime
+    known_to: datetime
+    invalid_at: datetime | None
+
+
 class TemporalEdge(Result):
-    """A fact: known from `created_at` to `expired_at`, true from `valid_at` to `invalid_at`."""
+    """A fact: known from `created_at` to `expired_at`, true from `valid_at` to `invalid_at`, as known at the moment."""
 
     id: str
     name: str
@@ -55,7 +63,10 @@ class TemporalEdge(Result):
     valid_at: datetime
     invalid_at: datetime | None
     fact: str
-    is_current: bool
+    is_current: bool = Field(description="Whether it is true today, by what is known today.")
+    earlier_ends: list[FormerEnd] | None = Field(
+        None, description="In a timeline, of a fact whose end was announced: what was known of it before, oldest first."
+    )
 
 
 class TemporalAnswer(Result):
@@ -94,10 +105,12 @@ def _temporal(app: App, caller: Principal, request: TemporalRequest) -> Temporal
     )
     found = app.ledger.relation_history(caller.organization_id, query)
     shown = found[: request.limit]
-    ends = {end for relation in shown for end in (relation.source_id, relation.target_id)}
+    ends = {end for each in shown for end in (each.then.source_id, each.then.target_id)}
     ends |= set() if about is None else {about.id}
     names = app.ledger.entity_names(caller.organization_id, ends, as_of)
-    edges = [_edge(each, names, now) for each in shown if {each.source_id, each.target_id} <= names.keys()]
+    edges = [_edge(each, names, now) for each in shown if {each.then.source_id, each.then.target_id} <= names.keys()]
+    if request.mode == "timeline":
+        edges = _with_earlier_ends(app, caller, edges, known_at or as_of)
     has_more = len(found) > request.limit
     name = None if about is None else names.get(about.id, about.name)
     return TemporalAnswer(
@@ -111,8 +124,16 @@ def _temporal(app: App, caller: Principal, request: TemporalRequest) -> Temporal
     )
 
 
-def _edge(relation: Relation, names: dict[str, str], now: datetime) -> TemporalEdge:
-    lasts = relation.expired_at is None and (relation.invalid_at is None or relation.invalid_at > now)
+def _with_earlier_ends(
+    app: App, caller: Principal, edges: Sequence[TemporalEdge], known_at: datetime | None
+) -> list[TemporalEdge]:
+    found = app.ledger.earlier_ends(caller.organization_id, [edge.id for edge in edges], known_at)
+    former = {relation_id: [FormerEnd(**end._asdict()) for end in ends] for relation_id, ends in found.items()}
+    return [edge.model_copy(update={"earlier_ends": former.get(edge.id)}) for edge in edges]
+
+
+def _edge(known: Recalled, names: dict[str, str], now: datetime) -> TemporalEdge:
+    relation = known.then
     return TemporalEdge(
         id=relation.id,
         name=relation.name,
@@ -125,7 +146,7 @@ def _edge(relation: Relation, names: dict[str, str], now: datetime) -> TemporalE
         valid_at=relation.valid_at,
         invalid_at=relation.invalid_at,
         fact=fact_of(relation, names[relation.source_id], names[relation.target_id]),
-        is_current=lasts and relation.valid_at <= max(now, relation.created_at),
+        is_current=is_current(known.today, now),
     )
 
 

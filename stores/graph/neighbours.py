@@ -30,7 +30,8 @@ class NeighbourQuery:
     """Relation types of edges that point at the origin, where these are others than `names`."""
     as_of: datetime | None = None
     """None: edges that are current now: begun, neither closed nor ended. Else edges that were true then:
-    `valid_at <= as_of < invalid_at`."""
+    `valid_at <= as_of < invalid_at`, by what is known today. What was known then of an end that was announced or
+    changed, the ledger alone knows (`relation_history`): operations that ask about a moment ask there."""
     limit_per_id: int = 50
     entity_types: frozenset[str] | None = None
     project_ids: frozenset[str] | None = None

@@ -3,13 +3,16 @@
 from stores.ledger.account_rows import SLUG_LENGTH, check_slug
 from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
+from stores.ledger.citations import Cited, CitedBy, Citing
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
+from stores.ledger.ending import ENDED, WITHDRAWN
+from stores.ledger.ends import EarlierEnd
 from stores.ledger.facts import Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.filters import EntityQuery, SortKey
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
-from stores.ledger.history import HistoryQuery
+from stores.ledger.history import HistoryQuery, Recalled
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.identities import greater_role
 from stores.ledger.known import Standing
@@ -33,10 +36,12 @@ __all__ = [
     "BESIDE",
     "CANDIDATE",
     "DERIVED_FROM",
+    "ENDED",
     "PERSONAL_SLUG",
     "SINGLE_VALUED",
     "SLUG_LENGTH",
     "SUPERSEDES",
+    "WITHDRAWN",
     "AssigneeTally",
     "AuditDraft",
     "AuditEntry",
@@ -44,11 +49,15 @@ __all__ = [
     "AuthorizationCode",
     "CaptureQuery",
     "ChunkPlace",
+    "Cited",
+    "CitedBy",
+    "Citing",
     "Claim",
     "CommitListener",
     "DeletionListener",
     "DeviceLogin",
     "DeviceRefusal",
+    "EarlierEnd",
     "End",
     "EntityQuery",
     "Grant",
@@ -67,6 +76,7 @@ __all__ = [
     "OAuthClient",
     "Permit",
     "ProjectPermit",
+    "Recalled",
     "Recorded",
     "RelationDraft",
     "RelationQuery",

@@ -1,4 +1,4 @@
-"""Recording relations and ending them, inside a transaction. Nothing is overwritten: what ends keeps its beginning."""
+"""Recording relations inside a transaction; what contradicts a fact ends it, and keeps what was known of it before."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, and_, bindparam, or_, select, update
 
-from stores.errors import NotFound
+from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import (
     check_id,
@@ -17,6 +17,7 @@ from stores.ledger.encoding import (
     optional_micros,
     to_micros,
 )
+from stores.ledger.ending import EndWrites, relation_entry
 from stores.ledger.engine import in_chunks
 from stores.ledger.relations import (
     NO_LIMIT,
@@ -28,8 +29,8 @@ from stores.ledger.relations import (
     touching_now,
 )
 from stores.ledger.rows import Values
-from stores.ledger.successions import SINGLE_VALUED, End, ended_by, lasts, succeeded_at
-from stores.ledger.writing import Entry, Writing
+from stores.ledger.successions import SINGLE_VALUED, End, ended_by, lasts, succeeded_at, told_between
+from stores.ledger.writing import Entry
 from stores.records import Entity, JsonObject, Relation
 
 _table = schema.relations
@@ -52,7 +53,6 @@ _stated = (
     .order_by(_table.c.id)
 )
 _show = update(_table).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
-_by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
 _ever = select(*relation_columns()).where(
     _of_organization,
     _table.c.source_id.in_(bindparam("sources", expanding=True)),
@@ -78,7 +78,6 @@ _edges = select(_table.c.source_id, _table.c.target_id).where(
     )
     .exists(),
 )
-_end = update(_table).where(_of_organization, _table.c.id == bindparam("relation"))
 
 
 Place = tuple[str, str, str]
@@ -93,9 +92,11 @@ class Recorded(NamedTuple):
     """False where the same fact with the same dates was known."""
     ended: tuple[Relation, ...]
     """What it took the place of, as that is now."""
+    moved: tuple[Relation, ...] = ()
+    """What had ended already, and ends earlier now: where this one begins, of which nobody had known."""
 
 
-class RelationWrites(Writing):
+class RelationWrites(EndWrites):
     """Writes of relations."""
 
     def add_relation(self, draft: RelationDraft, *, fields: JsonObject | None = None) -> Relation:
@@ -122,10 +123,10 @@ class RelationWrites(Writing):
         A draft without dates is known where the fact holds and no end is announced; with dates, where one has the
         same. A fact with a `SINGLE_VALUED` name ends those of its source that it contradicts: whose time overlaps with
         its own and whose target has the type of its target. One about a time that is over neither ends another nor is
-        ended. With a `valid_at`, a fact ends where the next one begins that is known, so that facts come out the same
-        in whichever order they are told. A fact ends none that some may read who may not read it itself, or that has
-        none of the keys `readable` (None: all): what is hidden neither changes what others see nor shows by what it
-        ends.
+        ended. With a `valid_at`, a fact ends where the next one begins that is known, and what ended there so far ends
+        where it begins, so that facts come out the same in whichever order they are told. A fact ends none that some
+        may read who may not read it itself, or that has none of the keys `readable` (None: all): what is hidden
+        neither changes what others see nor shows by what it ends.
 
         Raises:
             NotFound: An end of one does not exist.
@@ -141,11 +142,12 @@ class RelationWrites(Writing):
         for draft in drafts:
             place = _place(draft)
             rivals = known[place]
-            relation = self._relation_of(draft)
+            relation, next_at = self._relation_of(draft), None
             if draft.name in SINGLE_VALUED:
                 there |= self._ends_of({each.target_id for each in rivals} - there.keys())
                 if draft.valid_at is not None:
-                    relation = _until(relation, succeeded_at(relation, rivals, there, self.now, readable))
+                    next_at = succeeded_at(relation, rivals, there, self.now, readable)
+                    relation = _until(relation, next_at)
             same = next((each for each in rivals if _is_same(draft, relation, each, self.now)), None)
             if same is not None:
                 recorded.append(Recorded(same, False, ()))
@@ -153,39 +155,54 @@ class RelationWrites(Writing):
             wrong = ended_by(relation, rivals, there, self.now, readable)
             if draft.valid_at is not None:
                 wrong = [each for each in wrong if each.valid_at <= relation.valid_at]
-            if any(each.id in fresh for each in wrong):
+            late = told_between(relation, next_at, rivals, there, readable) if not wrong else []
+            if any(each.id in fresh for each in (*wrong, *late)):
                 self._store(fresh)
             ended = tuple(self._closed(each, relation.valid_at) for each in wrong)
-            known[place] = [*(each for each in rivals if each not in wrong), *ended, relation]
+            moved = tuple(self._closed(each, relation.valid_at) for each in late)
+            known[place] = [*(each for each in rivals if each not in (*wrong, *late)), *ended, *moved, relation]
             fresh[relation.id] = relation
-            recorded.append(Recorded(relation, True, ended))
-            self._record(_entry(relation, "create", fields))
+            recorded.append(Recorded(relation, True, ended, moved))
+            self._record(relation_entry(relation, "create", fields))
         self._store(fresh)
         self._unlinked.difference_update(draft.source_id for draft in drafts)
         return recorded
 
-    def end_relation(
-        self,
-        relation_id: str,
-        *,
-        invalid_at: datetime | None = None,
-        why: JsonObject | None = None,
-        fields: JsonObject | None = None,
+    def withdraw_end(
+        self, relation_id: str, *, readable: frozenset[str] | None = None, why: JsonObject | None = None
     ) -> Relation:
-        """Close a fact: from now on we know that it has not been true since `invalid_at` (None: now).
+        """Take back an end that was announced: from now on we know of none. One without an end is returned as it is.
 
-        It ends where it began at the earliest: then it was never true. An end in the future is only announced: until
-        then the fact holds. One that was closed before is returned as it is. `why` is added to its provenance.
+        `readable` holds the caller's keys, as in `record_relations`; `why` is added to its provenance.
 
         Raises:
             NotFound: There is no such relation.
+            Conflict: It has ended, or it ends where the next one begins of which there is one at a time.
         """
-        relation = self.relation(relation_id)
-        if relation is None:
-            raise NotFound(f"Relation {relation_id} does not exist.")
-        if relation.expired_at is not None:
+        relation = self._there(relation_id)
+        if relation.expired_at is not None or not lasts(relation, self.now):
+            raise Conflict(
+                f"Relation {relation_id} has ended; only an end that is announced can be taken back.",
+                remediation="If it holds again, record it as a new fact.",
+            )
+        if relation.invalid_at is None:
             return relation
-        return self._closed(relation, invalid_at or self.now, why=why, fields=fields)
+        next_at = self._next_after(relation, readable)
+        if next_at is not None:
+            raise Conflict(
+                f"Relation {relation_id} ends at {next_at.isoformat()}, because another {relation.name} begins then.",
+                remediation="End that one first, at the moment at which it begins: then it was never true.",
+            )
+        return self._set_end(relation, None, why=why)
+
+    def _next_after(self, relation: Relation, readable: frozenset[str] | None) -> datetime | None:
+        """Return when the next fact begins after one of which there is one at a time; None: none does."""
+        if relation.name not in SINGLE_VALUED:
+            return None
+        values = {"organization": self.organization_id, "sources": [relation.source_id], "names": [relation.name]}
+        rivals = [to_relation(row) for row in self._run(_ever, values)]
+        there = self._ends_of([relation.source_id, *(each.target_id for each in rivals)])
+        return succeeded_at(replace(relation, invalid_at=None), rivals, there, self.now, readable)
 
     def follow_visibility(self, before: Entity, after: Entity, *, left: Collection[str] = ()) -> None:
         """Let whoever may read both ends of what is stated by or of an entity read that, too, and nobody else.
@@ -217,11 +234,6 @@ class RelationWrites(Writing):
             "at": to_micros(self.now),
         }
         return [to_relation(row) for row in self._run(touching_now, values)]
-
-    def relation(self, relation_id: str) -> Relation | None:
-        """Return a relation as this transaction sees it."""
-        row = self._run(_by_ids, {"organization": self.organization_id, "ids": [relation_id]}).first()
-        return None if row is None else to_relation(row)
 
     def unended_relations(self, source_id: str, names: Collection[str]) -> list[Relation]:
         """Return the relations with one of the names from an entity that hold, or will once hold."""
@@ -283,26 +295,6 @@ class RelationWrites(Writing):
                         known[_place(relation)].append(relation)
         return known
 
-    def _closed(
-        self,
-        relation: Relation,
-        invalid_at: datetime,
-        *,
-        why: JsonObject | None = None,
-        fields: JsonObject | None = None,
-    ) -> Relation:
-        end = max(invalid_at, relation.valid_at)
-        # A clock that was set back makes no announcement: only an end that was given can lie ahead.
-        is_announced = invalid_at > self.now and end > relation.valid_at
-        values: Values = {"invalid_at": to_micros(end)}
-        if not is_announced:
-            values["expired_at"] = to_micros(max(self.now, relation.created_at))
-        if why:
-            values["provenance"] = dump_json({**relation.provenance, **why})
-        self._run(_end.values(values), {"organization": self.organization_id, "relation": relation.id})
-        self._record(_entry(relation, "update", fields, revision=2))
-        return to_relation(self._run(_by_ids, {"organization": self.organization_id, "ids": [relation.id]}).one())
-
     def _store(self, relations: dict[str, Relation]) -> None:
         """Insert rows and forget them.
 
@@ -350,10 +342,6 @@ def _is_same(draft: RelationDraft, fresh: Relation, known: Relation, now: dateti
     if draft.valid_at is None and draft.invalid_at is None:
         return known.valid_at <= max(now, known.created_at) and known.invalid_at is None
     return (draft.valid_at, fresh.invalid_at) == (known.valid_at, known.invalid_at)
-
-
-def _entry(relation: Relation, operation: Any, fields: JsonObject | None, *, revision: int = 1) -> Entry:
-    return Entry("relation", relation.id, operation, revision, relation.name, relation.visibility, fields or {})
 
 
 def _relation_values(relation: Relation) -> Values:

@@ -1,10 +1,10 @@
 """Facts over time: which relations held at a moment, every version of them, and what was called off."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -23,9 +23,10 @@ from sqlalchemy import (
 )
 
 from stores.ledger import schema
-from stores.ledger.encoding import to_micros
+from stores.ledger.encoding import optional_instant, to_micros
+from stores.ledger.ends import believed, expired_then, invalid_then
 from stores.ledger.engine import in_chunks
-from stores.ledger.relations import SUPERSEDES, relation_columns, to_relation
+from stores.ledger.relations import NO_LIMIT, SUPERSEDES, relation_columns, to_relation
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.records import Relation
@@ -50,26 +51,43 @@ class HistoryQuery:
 
 
 _table = schema.relations
-_past = schema.entity_revisions
+_ends = schema.relation_ends
+_revisions = schema.entity_revisions
 _at = bindparam("at", type_=BigInteger)
 _known = bindparam("known", type_=BigInteger)
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
 _ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
+_invalid_then, _expired_then = invalid_then(_known), expired_then(_known)
+_ended_then = select(_ends.c.relation_id).where(
+    _ends.c.organization_id == bindparam("organization"),
+    _ends.c.known_from <= _known,
+    _ends.c.known_to > _known,
+    _ends.c.known_invalid_at <= _at,
+)
+_changed = exists().where(believed(_known, _ends.alias("former")))
+_today = (_table.c.expired_at.label("expired_today"), _table.c.invalid_at.label("invalid_today"))
 _open = _table.c.expired_at.is_(None)
 _lasting = or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at)
 _begun = or_(_table.c.valid_at <= _at, _table.c.valid_at <= _table.c.created_at)
 """Since the clock may have been set back, what was true when it was recorded needs no clock to have begun."""
-_recorded = _table.c.created_at <= _known
+
+
+class Recalled(NamedTuple):
+    """A relation as it was known at a moment, and as it is known today."""
+
+    then: Relation
+    today: Relation
 
 
 class HistoryReads(Store):
     """Reads of relations by the times when they were known and true."""
 
-    def relation_history(self, organization_id: str, query: HistoryQuery) -> list[Relation]:
+    def relation_history(self, organization_id: str, query: HistoryQuery) -> list[Recalled]:
         """Return the latest of the relations that a query describes: last known first, then by id from behind.
 
-        As known at a moment, a relation that was closed later had no end yet. One that was closed before did not hold
-        from its closing or its `invalid_at` on, whichever came first.
+        As known at a moment, a relation has the end that was known then, whatever became of it: one that was closed
+        later had none, or the one that was announced. One that was closed before did not hold from its closing or its
+        `invalid_at` on, whichever came first.
         """
         now = self._clock() if query.as_of is None else query.as_of
         values: Values = {
@@ -82,7 +100,7 @@ class HistoryReads(Store):
         }
         is_past = query.as_of is not None or query.known_at is not None
         statement = _history(query.mode, query.entity_id is not None, is_past, query.include_ended)
-        return [to_relation(row) for row in self._all(statement, values)]
+        return [_recalled(row) for row in self._all(statement, values)]
 
     def entity_names(
         self, organization_id: str, entity_ids: Iterable[str], as_of: datetime | None = None
@@ -98,14 +116,21 @@ class HistoryReads(Store):
         return names
 
 
+def _recalled(row: Sequence[Any]) -> Recalled:
+    then, *today = to_relation(row), *map(optional_instant, row[-2:])
+    if today == [then.expired_at, then.invalid_at]:
+        return Recalled(then, then)
+    return Recalled(then, replace(then, expired_at=today[0], invalid_at=today[1]))
+
+
 _names = select(schema.entities.c.id, schema.entities.c.name).where(
     schema.entities.c.organization_id == bindparam("organization"), schema.entities.c.id.in_(_ids)
 )
-_past_names = select(_past.c.id, _past.c.name).where(
-    _past.c.organization_id == bindparam("organization"),
-    _past.c.id.in_(_ids),
-    _past.c.valid_from <= _at,
-    _past.c.valid_to > _at,
+_past_names = select(_revisions.c.id, _revisions.c.name).where(
+    _revisions.c.organization_id == bindparam("organization"),
+    _revisions.c.id.in_(_ids),
+    _revisions.c.valid_from <= _at,
+    _revisions.c.valid_to > _at,
 )
 
 
@@ -115,51 +140,85 @@ def _history(mode: Mode, of_entity: bool, is_past: bool, include_ended: bool) ->
 
     So the work ends with the limit, however many edges the entity has.
     """
-    matching = and_(
-        _table.c.organization_id == bindparam("organization"),
-        _table.c.visibility.in_(_visible),
-        _times(mode, is_past=is_past, include_ended=include_ended),
-        *(_readable(end, is_past=is_past) for end in (_table.c.source_id, _table.c.target_id)),
-    )
-    if not of_entity:
-        return _latest(select(*relation_columns()).where(matching), _table)
+    asked = _past(mode, include_ended) if is_past else _present(mode, include_ended)
     entity: BindParameter[str] = bindparam("entity")
-    outgoing = select(*relation_columns()).where(matching, _table.c.source_id == entity)
-    incoming = select(*relation_columns()).where(matching, _table.c.target_id == entity, _table.c.source_id != entity)
-    parts = [_latest(part, _table).subquery().select() for part in (outgoing, incoming)]
-    both = union_all(*parts).subquery()
-    return _latest(both.select(), both)
+    ways: tuple[tuple[ColumnElement[bool], ...], ...] = ((),)
+    if of_entity:
+        ways = ((_table.c.source_id == entity,), (_table.c.target_id == entity, _table.c.source_id != entity))
+    parts = [_latest(asked.where(*way), _table) for way in ways]
+    if is_past and mode == "conflicts":
+        parts += [_withdrawn().where(*way) for way in ways]
+    if len(parts) == 1:
+        return parts[0]
+    found = union_all(*(part.subquery().select() for part in parts)).subquery()
+    return _latest(found.select(), found)
 
 
 def _latest(query: Select[Any], table: FromClause) -> Select[Any]:
     return query.order_by(table.c.created_at.desc(), table.c.id.desc()).limit(bindparam("limit"))
 
 
-def _times(mode: Mode, *, is_past: bool, include_ended: bool) -> ColumnElement[bool]:
-    if mode == "history":
-        return _then(include_ended) if is_past else _now(include_ended)
-    if mode == "timeline":
-        return _recorded if is_past else true()
-    retired = and_(_table.c.name == SUPERSEDES, _table.c.valid_at <= _at if is_past else _begun)
-    ended = _table.c.invalid_at <= _at
-    if is_past:
-        return and_(schema.MAY_CONFLICT, _recorded, or_(_table.c.expired_at <= _known, and_(_open, ended), retired))
-    return and_(schema.MAY_CONFLICT, or_(_table.c.expired_at.is_not(None), ended, retired))
+def _present(mode: Mode, include_ended: bool) -> Select[Any]:
+    """Ask what is known now: of that, `relations` says everything."""
+    match mode:
+        case "history":
+            times = _begun if include_ended else and_(_begun, _open, _lasting)
+        case "timeline":
+            times = true()
+        case "conflicts":
+            retired = and_(_table.c.name == SUPERSEDES, _begun)
+            times = and_(schema.MAY_CONFLICT, or_(~_open, _table.c.invalid_at <= _at, retired))
+    return select(*relation_columns(), *_today).where(*_readable(is_past=False), times)
 
 
-def _now(include_ended: bool) -> ColumnElement[bool]:
-    return _begun if include_ended else and_(_begun, _open, _lasting)
+def _known_then(joined: FromClause, *conditions: ColumnElement[bool]) -> Select[Any]:
+    then = {"expired_at": _expired_then.label("expired_at"), "invalid_at": _invalid_then.label("invalid_at")}
+    columns = [then.get(column.name, column) for column in relation_columns()]
+    return select(*columns, *_today).select_from(joined).where(*conditions, *_readable(is_past=True))
 
 
-def _then(include_ended: bool) -> ColumnElement[bool]:
-    begun = and_(_recorded, _table.c.valid_at <= _at)
-    if include_ended:
-        return begun
-    not_closed = or_(_open, _table.c.expired_at > _at)
-    return and_(begun, or_(_table.c.expired_at > _known, and_(not_closed, _lasting)))
+def _past(mode: Mode, include_ended: bool) -> Select[Any]:
+    """Ask what was known at a moment, with the ends that were known then.
+
+    What is out by the end that is known today, and had no other one, is left out before it is asked who may read it.
+    """
+    recorded, begun = _table.c.created_at <= _known, _table.c.valid_at <= _at
+    joined = _table.outerjoin(_ends, believed(_known))
+    match mode:
+        case "history" if include_ended:
+            return _known_then(joined, recorded, begun)
+        case "history":
+            not_closed = or_(_expired_then.is_(None), _expired_then > _at)
+            lasting = and_(not_closed, or_(_invalid_then.is_(None), _invalid_then > _at))
+            unended = and_(or_(_open, _table.c.expired_at > _at), _lasting)
+            possible = or_(_table.c.expired_at > _known, unended, _changed)
+            return _known_then(joined, recorded, begun, possible).where(lasting)
+        case "timeline":
+            return _known_then(joined, recorded)
+        case "conflicts":
+            retired = and_(_table.c.name == SUPERSEDES, begun)
+            possible = or_(_table.c.expired_at <= _known, _table.c.invalid_at <= _at, retired, _changed)
+            called_off = or_(_expired_then.is_not(None), _invalid_then <= _at, retired)
+            return _known_then(joined, recorded, and_(schema.MAY_CONFLICT, possible)).where(called_off)
 
 
-def _readable(end: Column[str], *, is_past: bool) -> ColumnElement[bool]:
+def _withdrawn() -> Select[Any]:
+    """Ask for what had ended, as was known at a moment, by an end that was taken back: the index of ends has it not.
+
+    What was known then leads to them. The limit, which is none, keeps SQLite from reading all relations by an order.
+    """
+    endless = (_open, _table.c.invalid_at.is_(None), _table.c.name != SUPERSEDES)
+    found = _known_then(_table.join(_ends, believed(_known))).where(*endless, _table.c.id.in_(_ended_then))
+    return found.limit(NO_LIMIT)
+
+
+def _readable(*, is_past: bool) -> list[ColumnElement[bool]]:
+    ends = (_table.c.source_id, _table.c.target_id)
+    own = (_table.c.organization_id == bindparam("organization"), _table.c.visibility.in_(_visible))
+    return [*own, *(_readable_end(end, is_past=is_past) for end in ends)]
+
+
+def _readable_end(end: Column[str], *, is_past: bool) -> ColumnElement[bool]:
     """Return the condition that an end may be read; at a moment, its revision of then, too."""
     entities = schema.entities
     now = exists().where(
@@ -170,10 +229,10 @@ def _readable(end: Column[str], *, is_past: bool) -> ColumnElement[bool]:
     if not is_past:
         return now
     hidden = exists().where(
-        _past.c.organization_id == bindparam("organization"),
-        _past.c.id == end,
-        _past.c.valid_from <= _at,
-        _past.c.valid_to > _at,
-        _past.c.visibility.not_in(_visible),
+        _revisions.c.organization_id == bindparam("organization"),
+        _revisions.c.id == end,
+        _revisions.c.valid_from <= _at,
+        _revisions.c.valid_to > _at,
+        _revisions.c.visibility.not_in(_visible),
     )
     return and_(now, ~hidden)

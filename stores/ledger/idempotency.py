@@ -32,8 +32,9 @@ _WITHOUT_ANSWER = {
         "Read the records that the message names.",
     ),
     "erased": (
-        "This request was carried out. A record of it is not there any more, and its answer went with it.",
-        "Do not repeat it; to write anew, send the request with a new key.",
+        "This request was carried out, and is not repeated. Its answer is not shown again, because a record that it is "
+        "about was deleted or may not be read by you any more.",
+        "Read what is left of the records that the message names; to write anew, send the request with a new key.",
     ),
 }
 
@@ -75,7 +76,7 @@ class Replay:
     """What the request wrote, each as `entity:<id>`: whoever may not read all of it any more must not get the body."""
 
     def gone(self) -> Conflict:
-        """Say what is said once a record of the answer has been deleted."""
+        """Say what is said once a record of the answer has been deleted: whether it is there is nobody's business."""
         return _no_answer("erased", self.records)
 
 
@@ -99,7 +100,7 @@ class Idempotency(Store):
 
         Raises:
             Conflict: The key came with another body, its request is still running, or it was carried out and its
-                answer is lost, erased or was not to be kept; the message says which, and what it wrote.
+                answer is lost, erased or was not to be kept; the message says which, and what it was about.
         """
         check_text((request.organization_id, request.key))
         values = self._new_row(request, holder)
@@ -216,7 +217,7 @@ class ClaimedWrites(Writing):
 def _no_answer(state: str, records: Sequence[str]) -> Conflict:
     wrote, remediation = _WITHOUT_ANSWER[state]
     return Conflict(
-        f"{wrote} It wrote: {', '.join(records) or 'nothing'}.",
+        f"{wrote} It was about: {', '.join(records) or 'nothing'}.",
         remediation=remediation,
         details={"records": list(records)},
     )

@@ -12,8 +12,10 @@ from stores.ledger import schema
 from stores.ledger.accounts import Accounts
 from stores.ledger.api_keys import ApiKeys
 from stores.ledger.audit import Audit
+from stores.ledger.citations import CitationReads
 from stores.ledger.departures import Departures
 from stores.ledger.documents import DocumentReads
+from stores.ledger.ends import EndReads
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.expiry import Expiry
 from stores.ledger.grants import Grants
@@ -50,7 +52,9 @@ class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
     """What is known of work."""
 
 
-class _Records(Listing, SurroundingReads, RelationReads, HistoryReads, DocumentReads, MemoryReads):
+class _Records(
+    Listing, SurroundingReads, RelationReads, HistoryReads, EndReads, DocumentReads, MemoryReads, CitationReads
+):
     """What is known."""
 
 

@@ -48,6 +48,7 @@ CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.documents, "id"),
     (schema.relations, "id"),
     (schema.entity_labels, "entity_id"),
+    (schema.citations, "record_id"),
     (schema.entity_revisions, "id"),
     (schema.entities, "id"),
     (schema.changes, "sequence"),

@@ -31,6 +31,7 @@ from stores.ledger.encoding import (
     optional_instant,
     to_micros,
 )
+from stores.ledger.ends import unended
 from stores.ledger.engine import in_chunks
 from stores.ledger.listed import listed
 from stores.ledger.rows import Values
@@ -102,13 +103,8 @@ _at = bindparam("at", type_=BigInteger)
 
 
 def holds() -> ColumnElement[bool]:
-    """Return the condition on `at`: known at that time, and true at that time."""
-    return and_(
-        _table.c.created_at <= _at,
-        or_(_table.c.expired_at.is_(None), _table.c.expired_at > _at),
-        _table.c.valid_at <= _at,
-        or_(_table.c.invalid_at.is_(None), _table.c.invalid_at > _at),
-    )
+    """Return the condition on `at`: true at that time, as was known then; as a history says it."""
+    return and_(_table.c.created_at <= _at, _table.c.valid_at <= _at, unended(_at))
 
 
 def present() -> ColumnElement[bool]:

@@ -19,6 +19,7 @@ from stores.ledger.columns import KeyText, key, metadata, micros, words
 __all__ = [
     "changes",
     "chunks",
+    "citations",
     "documents",
     "entities",
     "entity_labels",
@@ -32,6 +33,7 @@ __all__ = [
     "organizations",
     "project_access",
     "raw_memories",
+    "relation_ends",
     "relations",
     "sessions",
     "users",
@@ -177,6 +179,25 @@ relations = Table(
     _belongs_to_entity("target_id"),
 )
 
+relation_ends = Table(
+    "relation_ends",
+    metadata,
+    _organization(),
+    key("relation_id", primary_key=True),
+    Column("known_from", BigInteger, primary_key=True, autoincrement=False),
+    micros("known_to"),
+    micros("known_invalid_at", nullable=True),
+    micros("known_expired_at", nullable=True),
+    words("why"),
+    ForeignKeyConstraint(
+        ["organization_id", "relation_id"], ["relations.organization_id", "relations.id"], ondelete="CASCADE"
+    ),
+)
+"""What was known of the end of a relation, from one moment until another one; what is known since is in `relations`.
+
+A relation that had no end until it was closed needs no row: before its closing none was known.
+"""
+
 documents = Table(
     "documents",
     metadata,
@@ -205,6 +226,20 @@ chunks = Table(
     _belongs_to_entity("id"),
     ForeignKeyConstraint(["organization_id", "document_id"], ["documents.organization_id", "documents.id"]),
 )
+
+citations = Table(
+    "citations",
+    metadata,
+    _organization(),
+    key("record_id", primary_key=True),
+    Column("user_id", KeyText, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True),
+    key("session_key", primary_key=True),
+    key("visibility"),
+    key("surface"),
+    micros("cited_at"),
+    _belongs_to_entity("record_id"),
+)
+"""What somebody found of use. `visibility` is that of the record when it was cited."""
 
 raw_memories = Table(
     "raw_memories",

@@ -64,6 +64,26 @@ def succeeded_at(
     return min(found, default=None)
 
 
+def told_between(
+    fresh: Relation, next_at: datetime | None, rivals: Collection[Relation], ends: Ends, readable: frozenset[str] | None
+) -> list[Relation]:
+    """Return those that ended where the next one begins, because nobody knew of a fact in between that is told now.
+
+    `next_at` is what `succeeded_at` says. Nothing is moved by a fact that ends before: what was true then is not told.
+    """
+    if fresh.name not in SINGLE_VALUED or next_at is None or fresh.invalid_at != next_at:
+        return []
+    return [
+        old
+        for old in rivals
+        if old.invalid_at == next_at
+        and old.valid_at <= fresh.valid_at
+        and old.target_id != fresh.target_id
+        and _may_end(fresh, old, ends, readable)
+        and _is_of_one_type(fresh, old, ends)
+    ]
+
+
 def _overlap(one: Relation, other: Relation) -> bool:
     return (other.invalid_at is None or other.invalid_at > one.valid_at) and (
         one.invalid_at is None or one.invalid_at > other.valid_at

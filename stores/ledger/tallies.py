@@ -8,7 +8,7 @@ from sqlalchemy import BindParameter, and_, bindparam, func, select
 
 from stores.ledger import schema
 from stores.ledger.encoding import key_of, to_micros
-from stores.ledger.relations import holds
+from stores.ledger.relations import holds, present
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Store
 from stores.records import Entity
@@ -25,18 +25,18 @@ _hidden = select(_table.c.id).where(
     _table.c.organization_id == bindparam("organization"), ~_table.c.visibility.in_(_visible)
 )
 # What is hidden is looked up once, in an index; looking up both ends of each relation takes twenty times as long.
-_relation_counts = (
+_relations_seen = (
     select(_relations.c.name, func.count())
     .where(
         _relations.c.organization_id == bindparam("organization"),
         _relations.c.visibility.in_(_visible),
-        holds(),
         _relations.c.source_id.not_in(_hidden),
         _relations.c.target_id.not_in(_hidden),
     )
     .group_by(_relations.c.name)
     .order_by(_relations.c.name)
 )
+_relation_counts, _relation_counts_then = (_relations_seen.where(which) for which in (present(), holds()))
 _open_tasks = and_(
     _table.c.organization_id == bindparam("organization"),
     _table.c.project_id == bindparam("project"),
@@ -95,7 +95,8 @@ class TallyReads(Store):
             "visibility": sorted(visibility),
             "at": to_micros(self._clock() if at is None else at),
         }
-        return {row[0]: row[1] for row in self._all(_relation_counts, values)}
+        statement = _relation_counts if at is None else _relation_counts_then
+        return {row[0]: row[1] for row in self._all(statement, values)}
 
     def task_tally(self, organization_id: str, project_id: str, visibility: frozenset[str]) -> TaskTally:
         """Count the tasks of a project, all at one moment."""

@@ -63,8 +63,8 @@ async def test_a_pack_shows_facets_in_order_with_titles_and_without_empty_ones(o
     assert set(found) == {ids[key] for key in ids if key not in ("archived", "off")}
     assert pack["total_items"] == len(found)
     assert (found[ids["done"]]["facet"], found[ids["task"]]["facet"]) == ("prior_art", "active_work")
-    echoed = ("goal", "intent", "layer", "query", "domain", "project", "usage_metadata", "evidence")
-    assert [pack[key] for key in echoed] == [GOAL, "build", "recall", GOAL, None, None, {}, None]
+    echoed = ("goal", "intent", "layer", "query", "domain", "project", "evidence")
+    assert [pack[key] for key in echoed] == [GOAL, "build", "recall", GOAL, None, None, None]
 
 
 async def test_an_item_says_what_it_is_and_why_it_is_there(owner: Person) -> None:
@@ -347,3 +347,16 @@ async def test_agents_get_the_text_and_no_reviews(owner: Person) -> None:
     assert answer.structured_content["total_items"] == 7  # type: ignore[index]  # always an object
     assert refused.is_error
     assert misplaced.is_error
+
+
+async def test_what_was_returned_is_recorded_unless_that_is_not_wanted(owner: Person) -> None:
+    await world(owner)
+    pack = await owner.call("context", goal=GOAL, agent_id="reviewer")
+    recorded = pack["usage_metadata"]["usage_exposure"]
+    assert (recorded["source_surface"], recorded["signal_type"]) == ("context", "exposure")
+    assert recorded["returned_count"] == recorded["stamped_count"] == pack["total_items"]
+    assert recorded["exclusions"] == []
+    again = (await owner.call("context", goal=GOAL, agent_id="reviewer"))["usage_metadata"]["usage_exposure"]
+    other = (await owner.call("context", goal=GOAL))["usage_metadata"]["usage_exposure"]
+    assert recorded["session_key"] == again["session_key"] != other["session_key"]
+    assert (await owner.call("context", goal=GOAL, record_exposure=False))["usage_metadata"] == {}

@@ -94,6 +94,9 @@ async def test_an_answer_is_repeated_no_longer_than_its_records_are_readable(own
         said.append(await refusal(member, "update_entity", made, **write))
     assert said[0] == said[1]
     assert said[0][0] is Conflict
+    assert "was carried out" in said[0][2]
+    assert "was deleted or may not be read by you any more" in said[0][2]
+    assert "with a new key" in said[0][3]
 
 
 async def test_a_hidden_source_is_no_source_that_a_search_could_name(owner: Person, member: Person) -> None:

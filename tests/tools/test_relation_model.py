@@ -5,7 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from stores.errors import EngrainError, InvalidRequest, ValidationFailed
+from stores.errors import Conflict, EngrainError, InvalidRequest, ValidationFailed
 from tests.people import person
 from tests.stores.graph.drafts import ENGINE, ENGINE_VARIABLE, OTHER_ENGINE, run_on_the_other_engine
 from tests.tools.relation_facts import SINGLE, Clock, Fact, Thing, row
@@ -88,9 +88,7 @@ class Facts(RuleBasedStateMachine):
 
     def close(self, fact: Fact, invalid: datetime) -> None:
         end = max(invalid, fact.valid)
-        fact.invalid = end
-        if not (invalid > self.now and end > fact.valid):
-            fact.expired = max(self.now, fact.created)
+        fact.end(self.now, end, closed=not (invalid > self.now and end > fact.valid))
 
     def same(self, name: str, source: str, target: str, dates: tuple[datetime | None, datetime | None]) -> Fact | None:
         for fact in self.facts:
@@ -122,16 +120,24 @@ class Facts(RuleBasedStateMachine):
             and not (dated and old.valid > fresh.valid)
         ]
 
-    def make_way(self, fresh: Fact) -> None:
+    def make_way(self, fresh: Fact) -> datetime | None:
         """Let a fact that is told late end where the next one begins: what lasts, or led up to what lasts."""
         if fresh.name not in SINGLE:
-            return
+            return None
         later = [old for old in self.alike(fresh) if old.valid > fresh.valid and old.invalid != old.valid]
         ways = {old.valid for old in later if old.expired is None and old.lasts(self.now)}
         while more := {old.valid for old in later if old.invalid in ways} - ways:
             ways |= more
         if ways and (fresh.invalid is None or fresh.invalid > min(ways)):
             fresh.invalid = min(ways)
+        return min(ways, default=None)
+
+    def told_between(self, fresh: Fact, next_at: datetime | None) -> list[Fact]:
+        """What ended where the next one begins, as long as nobody knew of the one in between."""
+        if next_at is None or fresh.invalid != next_at:
+            return []
+        early = [old for old in self.alike(fresh) if old.valid <= fresh.valid and old.invalid == next_at]
+        return [old for old in early if old.target != fresh.target]
 
     def closes_a_circle(self, name: str, source: str, target: str) -> bool:
         if not (name in ("CHILD_OF", "SUPERSEDES") or (name == "DEPENDS_ON" and self.things[source].kind != "topic")):
@@ -221,8 +227,7 @@ class Facts(RuleBasedStateMachine):
         valid = None if since is None else self.now + timedelta(days=since)
         invalid = None if until is None else self.now + timedelta(days=until)
         fresh = Fact("", name, source, target, self.now, valid or self.now, invalid)
-        if valid is not None:
-            self.make_way(fresh)
+        next_at = None if valid is None else self.make_way(fresh)
         same = self.same(name, source, target, (valid, invalid if valid is None else fresh.invalid))
         ended = self.rivals(fresh, dated=valid is not None)
         refusal = self.refusal_of(fresh, same, ended)
@@ -236,6 +241,7 @@ class Facts(RuleBasedStateMachine):
             assert answer["id"] == same.id
             return
         fresh.id = answer["id"]
+        ended = ended or self.told_between(fresh, next_at)
         assert set(answer["ended"]) == {old.id for old in ended}
         for old in ended:
             self.close(old, fresh.valid)
@@ -256,6 +262,22 @@ class Facts(RuleBasedStateMachine):
         answer = self.expect(refusal, "end_relation", relation_id=fact.id, sync=False, **given)
         if answer is not None and fact.expired is None:
             self.close(fact, invalid or self.now)
+
+    @precondition(lambda self: self.facts)
+    @rule(pick=PICK)
+    def withdraw(self, pick: int) -> None:
+        announced = [fact for fact in self.facts if fact.expired is None and fact.invalid is not None]
+        fact = (announced or self.facts)[pick % len(announced or self.facts)]
+        refusal: type[EngrainError] | None = None
+        if fact.expired is not None or not fact.lasts(self.now):
+            refusal = Conflict
+        elif self.things[fact.source].states(fact.name, fact.target):
+            refusal = InvalidRequest
+        elif fact.invalid is not None and self.make_way(replace(fact, invalid=None)) is not None:
+            refusal = Conflict
+        answer = self.expect(refusal, "end_relation", relation_id=fact.id, sync=False, withdraw=True)
+        if answer is not None and fact.invalid is not None:
+            fact.end(self.now, None, closed=False)
 
     @rule(pick=PICK, epic=st.one_of(st.none(), PICK), needs=st.lists(PICK, max_size=2))
     def change_fields(self, pick: int, epic: int | None, needs: list[int]) -> None:
@@ -326,6 +348,24 @@ class Facts(RuleBasedStateMachine):
             for moment in self.moments:
                 held = app.ledger.relations_of(organization, entity_id, at=moment)
                 assert {each.id for each in held} == {fact.id for fact in around if fact.held(moment)}
+
+        self.compare_pasts()
+
+    def compare_pasts(self) -> None:
+        """Ask at every moment what was known then: of itself, of now, and of what was still to come."""
+        for known_at in self.moments:
+            known = [then for fact in self.facts if (then := fact.known(known_at))]
+            assert self.told("timeline", known_at) == {fact.row() for fact in known}
+            for as_of in {known_at, self.now, known_at + timedelta(days=2)}:
+                held = {fact.id for fact in self.facts if fact.held(as_of, known_at)}
+                assert {each[0] for each in self.told("history", known_at, as_of)} == held
+                called_off = {fact.id for fact in self.facts if fact.conflicts(as_of, known_at)}
+                assert {each[0] for each in self.told("conflicts", known_at, as_of)} == called_off
+
+    def told(self, mode: str, known_at: datetime, as_of: datetime | None = None) -> set[tuple[Any, ...]]:
+        moments = {"known_at": known_at.isoformat()} | ({"as_of": as_of.isoformat()} if as_of else {})
+        answer = self.call("temporal", mode=mode, limit=200, **moments)
+        return {row(edge) for edge in answer["edges"]}
 
     def compare_lists(self, entity_id: str, around: list[Fact], current: list[Fact]) -> None:
         for included, expected in ((True, around), (False, current)):

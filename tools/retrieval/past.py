@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from stores.ledger import HistoryQuery
 from stores.lexical import LexicalHit, LexicalIndex, LexicalResult
 from stores.records import Entity, IndexFilter, matches, searchable_text
 from stores.vectors import DenseHit, Vector, VectorIndex
 from tools.app import App
-from tools.retrieval.plan import LANE_DEPTH, Plan
+from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, Plan
 
 MOST_REPLACED = 5_000
 """Records changed since `as_of` that are read back; of more, those that changed last."""
@@ -47,6 +48,16 @@ def read_past(app: App, plan: Plan) -> Past | None:
     same = {each for each, entity in today.items() if searchable_text(entity) == searchable_text(then[each])}
     replaced = frozenset(entity.id for entity in read)
     return Past(replaced, then, frozenset(same), len(read) <= MOST_REPLACED)
+
+
+def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[tuple[str, str]]:
+    """Pair records with what was one step from them, as was known then: the graph knows what is known today alone."""
+    found: list[tuple[str, str]] = []
+    for seed in seeds:
+        query = HistoryQuery("history", plan.filter.visibility, NEIGHBOURS_EACH, entity_id=seed, as_of=plan.as_of)
+        facts = (each.then for each in app.ledger.relation_history(plan.organization_id, query))
+        found += [(seed, fact.target_id if fact.source_id == seed else fact.source_id) for fact in facts]
+    return found
 
 
 def words_then(index: LexicalIndex, plan: Plan, past: Past) -> LexicalResult:

@@ -8,14 +8,14 @@ import numpy as np
 import structlog
 
 from stores.embedding import EmbeddingFailed
-from stores.graph import NeighbourQuery
+from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
 from stores.ledger import Standing
 from stores.lexical import LexicalResult
 from stores.records import RAW_MEMORY, matches
 from stores.vectors import DenseHit, Vector
 from tools.app import App
-from tools.retrieval.past import Past, meaning_then, read_past, words_then
+from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import LANES, NAIVE_LANES, Pool
 from tools.retrieval.ranking import Ranking
@@ -30,6 +30,7 @@ from tools.retrieval.scoring import (
     ranked,
     recency,
     set_apart,
+    usage_share,
 )
 
 log = structlog.get_logger("search")
@@ -58,6 +59,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("hydration"):
             updated_us = _keep_permitted(app, plan, past, pool, ranking)
         with ranking.timed("ranking"):
+            _lift_cited(app, plan, pool)
             _rank(plan, pool, updated_us, ranking)
     return ranking
 
@@ -114,11 +116,12 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
     if indexes.graph is None:
         return
     strength = {pool.ids[place]: float(pool.fused[place]) for place in ranked(pool.ids, pool.fused, SEEDS)}
-    query = NeighbourQuery(visibility=plan.filter.visibility, as_of=plan.as_of, limit_per_id=NEIGHBOURS_EACH)
     linked = app.ledger.linked(plan.organization_id, strength)
+    seeds = [seed for seed in strength if seed in linked]
+    pairs = _linked_now(indexes.graph, plan, seeds) if plan.as_of is None else linked_then(app, plan, seeds)
     reached: dict[str, float] = {}
-    for neighbour in indexes.graph.neighbours([seed for seed in strength if seed in linked], query=query):
-        reached[neighbour.id] = max(reached.get(neighbour.id, 0.0), strength[neighbour.origin_id])
+    for seed, neighbour in pairs:
+        reached[neighbour] = max(reached.get(neighbour, 0.0), strength[seed])
     if not reached:
         return
     ordered = sorted(reached.items(), key=lambda item: (-item[1], item[0]))
@@ -128,6 +131,11 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
     bonus = lifted(pool.fused[places], NEIGHBOUR_BONUS * best)
     pool.fused[places] = np.where(places < known, bonus, NEIGHBOUR_SHARE * best)
     pool.ranks["graph"][places] = np.arange(1, len(places) + 1)
+
+
+def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str]) -> list[tuple[str, str]]:
+    query = NeighbourQuery(visibility=plan.filter.visibility, limit_per_id=NEIGHBOURS_EACH)
+    return [(each.origin_id, each.id) for each in graph.neighbours(seeds, query=query)]
 
 
 def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking: Ranking) -> Scores:
@@ -194,11 +202,23 @@ def _unwanted(app: App, plan: Plan, pool: Pool) -> set[str]:
     return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}
 
 
+def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
+    """Note the bonus of the permitted candidates that were cited; mostly none was."""
+    if not plan.boost_cited or plan.is_naive:
+        return
+    if found := app.usage.weights(plan.organization_id, pool.ids, plan.filter.visibility):
+        weight = np.zeros(len(pool.ids))
+        weight[[*found]] = [*found.values()]
+        pool.usage = usage_share(weight)
+
+
 def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
     scores = pool.fused
     if plan.boost_recent and not plan.is_naive:
         age_s = plan.now.timestamp() - updated_us / 1_000_000
         scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
+    if pool.usage is not None:
+        scores = lifted(scores, pool.usage)
     scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
     best = ranked(pool.ids, scores, plan.wanted)
     ranking.best = [pool.candidate(place, float(scores[place])) for place in best]

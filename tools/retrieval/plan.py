@@ -42,9 +42,11 @@ class Plan:
     expand: bool = True
     """Whether the graph contributes neighbours of the best candidates."""
     boost_recent: bool = True
+    boost_cited: bool = False
+    """Whether citations lift a score; off unless a surface asks for it, so that no other plan is touched."""
     decay_days: float = DECAY_DAYS
     mode: Mode = "fast"
-    """`naive` leaves `expand` and `boost_recent` aside."""
+    """`naive` leaves `expand`, `boost_recent` and `boost_cited` aside."""
 
     @property
     def is_naive(self) -> bool:

@@ -1,16 +1,17 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from threading import Event
 
 import pytest
 from sqlalchemy import func, select
 
 from stores.errors import Conflict, Forbidden, NotFound, ValidationFailed
-from stores.ledger import Ledger, Permit, RelationDraft, schema
+from stores.ledger import Citing, Ledger, Permit, RelationDraft, schema
 from stores.ledger.engine import Database, connect
 from stores.ledger.organizations import CONTENT, PEOPLE
-from stores.records import Chunk, Document, Invitation, Organization, ProjectAccess, Role, Team
+from stores.records import ORGANIZATION, Chunk, Document, Invitation, Organization, ProjectAccess, Role, Team
 from tests.stores.ledger.samples import (
     ANN,
     BOB,
@@ -64,10 +65,14 @@ def fill(ledger: Ledger, organization_id: str, clock: SteppingClock) -> None:
     create(ledger, *(draft(f"many-{number}") for number in range(1_100)), organization_id=organization_id)
     with ledger.transaction(organization_id, ANN) as tx:
         tx.update_entity("a", lambda entity: replace(entity, name="again"))
-        tx.add_relation(RelationDraft(name="ABOUT", source_id="a", target_id="b"))
+        tx.add_relation(RelationDraft(name="ABOUT", source_id="a", target_id="b", id="r1"))
         tx.create_entity(draft("src", entity_type="source"))
+        tx.cite(["a"], Citing(frozenset({ORGANIZATION}), "s1", "search"))
         tx.add_document(Document("doc", "src", "https://x", "X", "h"))
         tx.add_chunk(Chunk("c1", "doc", "src", 0, "paragraph", ()), draft("c1", entity_type="document"))
+    for days in (30, 60):
+        with ledger.transaction(organization_id, ANN) as tx:
+            tx.end_relation("r1", invalid_at=clock.now + timedelta(days=days))
     add_project(ledger, "p1", organization_id=organization_id)
     ledger.add_membership(BOB, organization_id, "member")
     ledger.project_members.add(organization_id, "p1", BOB, "project_viewer")
@@ -115,6 +120,7 @@ def test_a_deleted_organization_leaves_no_row_and_frees_its_slug(
     fill(ledger, SHARED, clock)
     kept = rows_of(database, ORG)
     assert len(rows_of(database, SHARED)) > 15
+    assert rows_of(database, SHARED)["relation_ends"] == 2
     told: list[tuple[str, bool]] = []
     ledger.on_delete.append(lambda each: told.append((each, ledger.organization(each) is None)))
 
@@ -131,7 +137,7 @@ def test_a_deleted_organization_leaves_no_row_and_frees_its_slug(
 def test_no_table_is_forgotten_when_an_organization_is_deleted() -> None:
     erased = {table.name for table in PEOPLE} | {table.name for table, _ in CONTENT}
     of_organizations = {name for name, table in schema.metadata.tables.items() if "organization_id" in table.c}
-    assert of_organizations - erased == {"idempotency_records"}, "these go with their keys"
+    assert of_organizations - erased == {"idempotency_records", "relation_ends"}, "these go with what they belong to"
 
 
 def test_nobody_reaches_an_organization_whose_erasure_was_interrupted_and_it_is_resumed(

@@ -1,0 +1,59 @@
+"""Ids in the metadata of a record that name other records: shown to nobody who may not read what they name."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from pydantic import JsonValue
+
+from auth.policy import may_read
+from auth.principal import Principal
+from stores.records import Entity, JsonObject
+from tools.app import App
+
+KEYS = ("epic_id", "parent_task_id", "task_id", "depends_on")
+"""Of a project the records that belong to it name the id: by it, what remains of one that is gone is still found."""
+
+
+def without_hidden(
+    app: App, caller: Principal, entities: Iterable[Entity], *, as_of: datetime | None = None
+) -> list[Entity]:
+    """Leave ids out of the metadata of entities that name what the caller may not read, now or (also) at a moment.
+
+    An id of what was deleted stays, as one that never named anything does. Blocks.
+    """
+    found = list(entities)
+    named = {each for entity in found for each in _named(entity)}
+    hidden = _hidden(app, caller, named, as_of) if named else set[str]()
+    return [_without(entity, hidden) for entity in found] if hidden else found
+
+
+def _named(entity: Entity) -> Iterator[str]:
+    for key in KEYS:
+        value = entity.metadata.get(key)
+        yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
+
+
+def _hidden(app: App, caller: Principal, named: set[str], as_of: datetime | None) -> set[str]:
+    there = app.ledger.standings(caller.organization_id, named, visibility=caller.visible)
+    hidden = {each for each, standing in there.items() if not may_read(caller, standing.visibility)}
+    if as_of is not None:
+        then = app.ledger.entities_at(caller.organization_id, named, as_of)
+        hidden |= {each for each, entity in then.items() if not may_read(caller, entity.visibility)}
+    return hidden
+
+
+def _without(entity: Entity, hidden: set[str]) -> Entity:
+    shown: JsonObject = {}
+    for key, value in entity.metadata.items():
+        if key not in KEYS:
+            shown[key] = value
+        elif isinstance(value, list):
+            shown[key] = _open(value, hidden)
+        elif not (isinstance(value, str) and value in hidden):
+            shown[key] = value
+    return entity if shown == entity.metadata else replace(entity, metadata=shown)
+
+
+def _open(value: Sequence[JsonValue], hidden: set[str]) -> list[JsonValue]:
+    return [each for each in value if not (isinstance(each, str) and each in hidden)]
