@@ -20,7 +20,7 @@ from tools.entity_types import ENTITY_TYPES, EntityType
 from tools.exposure import exposed, stamp
 from tools.memory_models import memory_place
 from tools.operation import Call, Operation, Request, Result, Route, Tool
-from tools.retrieval.diagnostics import DETAILED, graph_retrieval, naive_arm
+from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
 from tools.retrieval.imported import Imported
 from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
@@ -346,13 +346,8 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
         "content_max_chars": request.content_max_chars,
         "stage_timings_ms": ranking.timings_ms,
         "pool_limit": POOL_LIMIT,
-        "search_source_degraded": bool(ranking.degraded),
+        **faults(ranking),
     }
-    if ranking.degraded:
-        filters["search_source_failure_count"] = len(ranking.degraded)
-        filters["search_source_failures"] = [
-            {"source": LANES.get(name, name), "error_type": reason} for name, reason in sorted(ranking.degraded.items())
-        ]
     if plan is not None and plan.expand and not plan.is_naive:
         detailed_from = request.offset if request.include_retrieval_diagnostics else None
         filters["graph_retrieval"] = graph_retrieval(ranking, detailed_from=detailed_from)
@@ -361,8 +356,6 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
     return filters
 
 
-LANES = {"vectors": "vector"}
-"""The lanes that are called otherwise than the index that they read: diagnostics speak of lanes."""
 ECHOED = {
     "types", "language", "category", "status", "project", "source", "source_id", "source_name", "assignee", "since",
     "reference_time", "as_of", "include_documents", "include_graph", "scope_key", "participants", "labels", "thread_id",

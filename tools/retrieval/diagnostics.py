@@ -32,6 +32,22 @@ def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str,
     return shown
 
 
+def faults(ranking: Ranking) -> dict[str, Any]:
+    """Say whether every lane answered, and what became of those that did not."""
+    shown: dict[str, Any] = {"search_source_degraded": bool(ranking.degraded)}
+    if ranking.degraded:
+        shown["search_source_failure_count"] = len(ranking.degraded)
+        shown["search_source_failures"] = [
+            {"source": CALLED.get(name, name), "error_type": reason}
+            for name, reason in sorted(ranking.degraded.items())
+        ]
+    return shown
+
+
+CALLED = {"vectors": "vector"}
+"""The lanes that are called otherwise than the index that they read: diagnostics speak of lanes."""
+
+
 def naive_arm(ranking: Ranking) -> dict[str, Any]:
     """Describe a search by ranks alone."""
     counts = {lane: ranking.counts[lane] for lane in ("lexical", "vector")}
