@@ -22,6 +22,7 @@ VOLATILE = ("operation_id", "message_key", "stage_timings_ms", "updated_at", "re
 BOTH = [operation for operation in OPERATIONS if operation.route and operation.tool]
 GOOD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "boost_recent": False},
+    "context": {"goal": "Retry with less jitter", "limit": 5},
     "cite": {"cited_ids": ["nowhere"]},
     "list_entities": {"page_size": 5},
     "get_entity": {"entity_id": "<id>"},
@@ -38,6 +39,7 @@ GOOD: dict[str, dict[str, Any]] = {
 }
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
+    "context": {"goal": "Retry with jitter", "project": "nowhere"},
     "cite": {"cited_ids": []},
     "list_entities": {"page_size": 0},
     "get_entity": {"entity_id": "nowhere"},

@@ -35,6 +35,7 @@ from stores.ledger.relations import RelationReads
 from stores.ledger.resets import Resets
 from stores.ledger.sessions import Sessions
 from stores.ledger.spaces import Spaces
+from stores.ledger.surroundings import SurroundingReads
 from stores.ledger.tallies import TallyReads
 from stores.ledger.task_histories import TaskHistoryReads
 from stores.ledger.teams import Teams
@@ -52,7 +53,9 @@ class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
     """What is known of work."""
 
 
-class _Records(Listing, RelationReads, HistoryReads, EndReads, DocumentReads, MemoryReads, CitationReads):
+class _Records(
+    Listing, SurroundingReads, RelationReads, HistoryReads, EndReads, DocumentReads, MemoryReads, CitationReads
+):
     """What is known."""
 
 

@@ -21,6 +21,7 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 SETS = list(chain.from_iterable(combinations(SCOPES, size) for size in (1, 2, 3)))
 READ_LIKE = {
     "search",
+    "context",
     "explore",
     "temporal",
     "recall",
