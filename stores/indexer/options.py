@@ -15,6 +15,8 @@ class IndexerOptions:
     """Organizations held open; the least recently used idle ones are closed above it."""
     vector_budget_mb: int = 512
     """Memory for exact vector search, over all organizations together."""
+    graph_budget_mb: int = 128
+    """Memory for walks of graphs, over all organizations together."""
     gather_s: float = 0.005
     """How long a writer waits for company before it commits what is written one by one."""
     gather_unhurried_s: float = 0.1
