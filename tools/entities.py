@@ -123,8 +123,13 @@ def readable(app: App, caller: Principal, entity_id: str) -> Entity:
     """
     entity = app.ledger.entity(caller.organization_id, entity_id)
     if entity is None or not may_read(caller, entity.visibility):
-        raise NotFound(f"There is no entity {entity_id}.")
+        raise no_entity(entity_id)
     return entity
+
+
+def no_entity(entity_id: str) -> NotFound:
+    """Say that an entity does not exist, or not for this caller."""
+    return NotFound(f"There is no entity {entity_id}.")
 
 
 def related_entities(app: App, caller: Principal, entity_id: str, limit: int) -> list[RelatedEntity]:

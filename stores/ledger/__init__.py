@@ -19,7 +19,9 @@ from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
+from stores.ledger.rows import Brief
 from stores.ledger.sessions import RotationRefusal
+from stores.ledger.standings import Look
 from stores.ledger.successions import SINGLE_VALUED, End
 from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.task_histories import Move, TaskHistory
@@ -40,6 +42,7 @@ __all__ = [
     "AuditEntry",
     "AuditQuery",
     "AuthorizationCode",
+    "Brief",
     "ChunkPlace",
     "Claim",
     "CommitListener",
@@ -58,6 +61,7 @@ __all__ = [
     "Lease",
     "Leases",
     "Ledger",
+    "Look",
     "Move",
     "NamedRelation",
     "OAuthClient",

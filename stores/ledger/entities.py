@@ -3,14 +3,17 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import BigInteger, Select, and_, bindparam, delete, func, insert, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
-from stores.ledger.encoding import check_id, to_micros
+from stores.ledger.encoding import check_id, dump_json, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.rows import ENTITY_COLUMNS, entity_columns, entity_values, label_rows, to_entity
+from stores.ledger.listed import as_json, listed
+from stores.ledger.rows import ENTITY_COLUMNS, Brief, entity_columns, entity_values, label_rows, to_brief, to_entity
 from stores.ledger.store import Store
 from stores.ledger.writing import Entry, Writing
 from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
@@ -52,6 +55,16 @@ _by_prefix = (
     .order_by(_table.c.id)
     .limit(bindparam("limit"))
 )
+
+
+@cache
+def _briefs(dialect: str) -> Select[Any]:
+    """Return the query for the briefs of some entities."""
+    return select(as_json(dialect, [_table.c[name] for name in Brief._fields])).where(
+        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
+    )
+
+
 _revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
 _counts = select(_table.c.entity_type, func.count()).where(_of_organization).group_by(_table.c.entity_type)
 _counts_visible = _counts.where(_table.c.visibility.in_(bindparam("visibility", expanding=True)))
@@ -87,6 +100,13 @@ class EntityReads(Store):
             for row in self._all(_by_ids, {"organization": organization_id, "ids": ids})
         )
         return {entity.id: entity for entity in map(to_entity, rows)}
+
+    def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
+        """Return those of the entities that exist, by id, without their long texts."""
+        ids = list(dict.fromkeys(entity_ids))
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        found = self._packed(_briefs(self._database.writer.dialect.name), values) if ids else []
+        return {row[0]: to_brief(row) for row in found}
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
         """Return the revision that was current then; None before its creation."""

@@ -50,6 +50,10 @@ class _Known:
     """Each once: most records share theirs with many."""
     retirable: frozenset[str] | None = None
 
+    def reaches(self, position: Position) -> bool:
+        """Tell whether this is as fresh as a position of the same feed; another request may have gone further."""
+        return self.position.epoch == position.epoch and self.position.sequence >= position.sequence
+
 
 class KnownRows:
     """Standings by organization and id, each as fresh as a position of the feed. Safe to use from any thread."""
@@ -85,7 +89,7 @@ class KnownRows:
         """The ids of all that some supersession is about, whatever its dates and whoever sees it; None: not known."""
         with self._lock:
             known = self._known.get(organization_id)
-            return None if known is None or known.position != position else known.retirable
+            return known.retirable if known is not None and known.reaches(position) else None
 
     def keep_retirable(self, organization_id: str, position: Position, ids: frozenset[str]) -> None:
         """Remember what may be retired, as read at a position or after it."""
@@ -95,10 +99,10 @@ class KnownRows:
                 known.retirable = ids
 
     def get(self, organization_id: str, position: Position, ids: Iterable[str]) -> dict[str, Standing]:
-        """The rows that are known at a position."""
+        """The rows that are known at a position or after it."""
         with self._lock:
             known = self._known.get(organization_id)
-            if known is None or known.position != position:
+            if known is None or not known.reaches(position):
                 return {}
             rows = known.rows
             return {record_id: rows[record_id] for record_id in ids if record_id in rows}

@@ -13,7 +13,7 @@ from stores.ledger.encoding import check_text, dump_json, key_of, to_micros
 from stores.ledger.filters import EntityQuery
 from stores.ledger.listed import as_json, listed
 from stores.ledger.relations import present
-from stores.ledger.rows import entity_columns, to_entity
+from stores.ledger.rows import Brief
 from stores.ledger.standings import StandingReads
 from stores.records import Entity
 from stores.wording import comparable
@@ -59,6 +59,21 @@ class Listing(StandingReads):
 
         Ties are broken by id, so that pages never overlap.
         """
+        page, total = self._listed(organization_id, query)
+        entities = self.entities(organization_id, page)
+        # Read one after the other: what was hidden or erased in between is left out.
+        shown = [entities[each] for each in page if each in entities and entities[each].visibility in query.visibility]
+        return shown, total
+
+    def list_briefs(self, organization_id: str, query: EntityQuery) -> tuple[list[Brief], int]:
+        """Return what `list_entities` does, without the long texts."""
+        page, total = self._listed(organization_id, query)
+        briefs = self.briefs(organization_id, page)
+        shown = [briefs[each] for each in page if each in briefs and briefs[each].visibility in query.visibility]
+        return shown, total
+
+    def _listed(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int]:
+        """Return the ids of one page, and how many match in all."""
         matching = and_(*_conditions(organization_id, query))
         if not query.search and (few := self._few(organization_id, query, matching)) is not None:
             return self._sorted_page(organization_id, query, few)
@@ -85,22 +100,18 @@ class Listing(StandingReads):
         found = self._packed(select(as_json(self._database.writer.dialect.name, [query.subquery().c[0]])), {})
         return [row[0] for row in found]
 
-    def _sorted_page(self, organization_id: str, query: EntityQuery, ids: list[str]) -> tuple[list[Entity], int]:
-        """Sort some matches and read a page of them: asked to sort, SQLite reads along the order."""
+    def _sorted_page(self, organization_id: str, query: EntityQuery, ids: list[str]) -> tuple[list[str], int]:
+        """Sort some matches and return a page of them: asked to sort, SQLite reads along the order."""
         dialect = self._database.writer.dialect.name
         if query.sort_by in ("updated_at", "created_at"):
             place = attrgetter("updated_us" if query.sort_by == "updated_at" else "created_us", "id")
-            keys: list[Any] = list(map(place, self._rows(organization_id, ids, dialect).values()))
+            keys: list[Any] = list(map(place, self.look(organization_id).rows(ids).values()))
         else:
             columns = (_SORT_COLUMNS[query.sort_by], _table.c.id)
             named = and_(_table.c.organization_id == organization_id, _table.c.id.in_(listed(dialect, "ids")))
             keys = self._packed(select(as_json(dialect, columns)).where(named), {"ids": dump_json(list[Any](ids))})
         keys.sort(reverse=query.sort_order == "desc")
-        page: list[str] = [each for _, each in keys[query.offset : query.offset + query.limit]]
-        entities = self.entities(organization_id, page)
-        # Read one after the other: what was hidden or erased in between is left out.
-        shown = [entities[each] for each in page if each in entities and entities[each].visibility in query.visibility]
-        return shown, len(keys)
+        return [each for _, each in keys[query.offset : query.offset + query.limit]], len(keys)
 
     def links_to_matching(
         self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
@@ -145,12 +156,12 @@ def _order(query: EntityQuery) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
     return (key, tie) if query.sort_order == "asc" else (key.desc(), tie.desc())
 
 
-def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[Entity]:
-    page = select(*entity_columns(_table)).where(matching).order_by(*_order(query))
-    return [to_entity(row) for row in connection.execute(page.limit(query.limit).offset(query.offset))]
+def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[str]:
+    page = select(_table.c.id).where(matching).order_by(*_order(query))
+    return list(connection.execute(page.limit(query.limit).offset(query.offset)).scalars())
 
 
-def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> tuple[list[Entity], int]:
+def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> tuple[list[str], int]:
     """Where each record must be looked at, do it once if the page can hold what matches."""
     found = _page(connection, query, matching)
     if query.offset == 0 and len(found) < query.limit:
