@@ -1,6 +1,6 @@
 """Standings: what a ranking must know of many records at once, read without their text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -13,13 +13,16 @@ from stores.ledger.encoding import dump_json, key_of, to_micros
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.known import MOST_RECORDS, Facets, KnownRows, Standing
+from stores.ledger.known import MOST_RECORDS, Facets, Found, KnownRows, Standing, Wanted
 from stores.ledger.listed import as_json, listed
 from stores.ledger.relations import holds, present
 from stores.records import Change, Position
 
 MOST_CHANGES = 500
 """Changes that are followed one by one; after more, all is read again."""
+
+GATHERED = 1_000
+"""Standings in one page of all."""
 
 _OWN = ("id", "entity_type", "visibility", "updated_at", "created_at")
 _FACETS = (
@@ -37,6 +40,23 @@ def _standings(dialect: str) -> Select[Any]:
     return select(as_json(dialect, [_table.c[name] for name in (*_OWN, *_FACETS)])).where(
         _table.c.organization_id == bindparam("organization"), _table.c.id.in_(listed(dialect, "ids"))
     )
+
+
+@cache
+def _standings_after(dialect: str) -> Select[Any]:
+    """Return the query for a page of those of all records, by id."""
+    page = (
+        select(*(_table.c[name] for name in (*_OWN, *_FACETS)))
+        .where(_table.c.organization_id == bindparam("organization"), _table.c.id > bindparam("after"))
+        .order_by(_table.c.id)
+        .limit(GATHERED)
+        .subquery()
+    )
+    return select(as_json(dialect, list(page.c)))
+
+
+def _standing(row: list[Any]) -> Standing:
+    return Standing._make((*row[: len(_OWN)], Facets(*row[len(_OWN) :]), False))
 
 
 _superseding_all = (
@@ -82,6 +102,33 @@ class StandingReads(EntityReads, FeedReads):
     """Reads of standings. What does not depend on the caller is read once and kept until the feed names it."""
 
     _known: KnownRows
+
+    def gather(self, organization_id: str) -> bool:
+        """Read the standings of all records now; False where there are too many, or somebody else is at it.
+
+        Otherwise a thread does that once enough lists have asked for it.
+        """
+        position = self._followed(organization_id)
+        known = None if position is None else self._known.gather(organization_id, position)
+        if known is None:
+            return False
+        rows = None
+        try:
+            rows = self._whole(organization_id)
+        finally:
+            self._known.gathered(organization_id, known, rows)
+        return rows is not None
+
+    def _whole(self, organization_id: str) -> dict[str, Standing] | None:
+        statement = _standings_after(self._database.writer.dialect.name)
+        rows: dict[str, Standing] = {}
+        after = ""
+        while found := self._packed(statement, {"organization": organization_id, "after": after}):
+            rows |= {row[0]: _standing(row) for row in found}
+            after = found[-1][0]
+            if len(rows) > MOST_RECORDS:
+                return None
+        return rows
 
     def look(self, organization_id: str) -> "Look":
         """Return what is known of an organization's records, as fresh as this moment or fresher."""
@@ -130,12 +177,15 @@ class StandingReads(EntityReads, FeedReads):
     def _rows(self, organization_id: str, position: Position, ids: Sequence[str]) -> dict[str, Standing]:
         rows = self._known.get(organization_id, position, ids)
         if missing := [each for each in ids if each not in rows]:
-            values = {"organization": organization_id, "ids": dump_json(list[Any](missing))}
-            found = self._packed(_standings(self._database.writer.dialect.name), values)
-            read = {row[0]: Standing._make((*row[: len(_OWN)], Facets(*row[len(_OWN) :]), False)) for row in found}
+            read = self._read(organization_id, missing)
             self._known.keep(organization_id, position, read)
             rows |= read
         return rows
+
+    def _read(self, organization_id: str, ids: Sequence[str]) -> dict[str, Standing]:
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        found = self._packed(_standings(self._database.writer.dialect.name), values)
+        return {row[0]: _standing(row) for row in found}
 
     def _retirable(self, organization_id: str, position: Position) -> frozenset[str] | None:
         """Return what some supersession is about, whatever its dates and whoever sees it; None where that is much."""
@@ -230,6 +280,28 @@ class Look:
             if words and found:
                 found = self._reads._with_label(self._organization_id, found, kind, words)
         return found
+
+    @property
+    def knows_all(self) -> bool:
+        """Tell whether all records are remembered, but for some that changed."""
+        place = self._organization_id, self._position
+        return place[1] is None or self._reads._known.lacking(place[0], place[1]) is not None
+
+    def matching(self, query: EntityQuery, among: Collection[str] | None) -> Found | None:
+        """Return all records that a query lists, or those among some, whatever it asks of labels and of text.
+
+        None where not all records are remembered.
+        """
+        if self._position is None:
+            return Found(0, [])
+        known, place = self._reads._known, (self._organization_id, self._position)
+        lacking = known.lacking(*place)
+        if lacking is None:
+            return None
+        if lacking:
+            known.settle(*place, lacking, self._reads._read(self._organization_id, lacking))
+        has_epic = True if query.epic is not None else False if query.no_epic else None
+        return known.matching(*place, Wanted(query.visibility, test_of(query), has_epic, among))
 
     def superseded(
         self, entity_ids: Iterable[str], *, visibility: frozenset[str], as_of: datetime | None = None

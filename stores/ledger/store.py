@@ -32,10 +32,10 @@ class Store:
         with self._database.read() as connection:
             return connection.execute(statement, values).first()
 
-    def _packed(self, statement: Executable, values: Mapping[str, Any]) -> list[list[Any]]:
-        """Return the rows of a query for `as_json`."""
+    def _packed(self, statement: Executable, values: Mapping[str, Any]) -> list[Any]:
+        """Return the rows of a query for `as_json`, or the values of one for `as_list`."""
         found = self._first(statement, values)
-        rows: list[list[Any]] = json.loads((found and found[0]) or "[]")
+        rows: list[Any] = json.loads((found and found[0]) or "[]")
         return rows
 
 
