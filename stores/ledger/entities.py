@@ -12,6 +12,7 @@ from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import check_id, dump_json, to_micros
 from stores.ledger.engine import in_chunks
+from stores.ledger.inserting import insert_rows
 from stores.ledger.listed import as_json, listed
 from stores.ledger.rows import ENTITY_COLUMNS, Brief, entity_columns, entity_values, label_rows, to_brief, to_entity
 from stores.ledger.store import Store
@@ -58,6 +59,18 @@ _by_prefix = (
 
 
 @cache
+def _packed_by_ids(dialect: str) -> Select[Any]:
+    """Return the query for some entities, as one list."""
+    return select(as_json(dialect, entity_columns(_table))).where(
+        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
+    )
+
+
+FEW = 20
+"""As many entities are read row by row."""
+
+
+@cache
 def _briefs(dialect: str) -> Select[Any]:
     """Return the query for the briefs of some entities."""
     return select(as_json(dialect, [_table.c[name] for name in Brief._fields])).where(
@@ -81,7 +94,6 @@ _change = update(_table).where(
 _unlabel = delete(_labels).where(
     _labels.c.organization_id == bindparam("organization"), _labels.c.entity_id == bindparam("entity")
 )
-_label = insert(_labels)
 
 
 class EntityReads(Store):
@@ -94,11 +106,13 @@ class EntityReads(Store):
 
     def entities(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Entity]:
         """Return the current revisions of those entities that exist, by id."""
-        rows = (
-            row
-            for ids in in_chunks(entity_ids)
-            for row in self._all(_by_ids, {"organization": organization_id, "ids": ids})
-        )
+        ids = list(dict.fromkeys(entity_ids))
+        rows: Sequence[Sequence[Any]]
+        if len(ids) > FEW:
+            values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+            rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values)
+        else:
+            rows = self._all(_by_ids, {"organization": organization_id, "ids": ids}) if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
 
     def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
@@ -199,8 +213,7 @@ class EntityWrites(Writing):
             check_id(draft.id)
         entities = [self._entity_of(draft) for draft, _ in drafts]
         self._insert_all(_table, [entity_values(entity) for entity in entities], "entity")
-        if labels := [row for entity in entities for row in label_rows(entity)]:
-            self._run(_label, labels)
+        insert_rows(self._connection, _labels, [row for entity in entities for row in label_rows(entity)])
         for entity, (_, fields) in zip(entities, drafts, strict=True):
             self._record(_entry(entity, fields))
             self._unlinked.add(entity.id)
@@ -246,8 +259,7 @@ class EntityWrites(Writing):
         labels = label_rows(changed)
         if labels != label_rows(current):
             self._run(_unlabel, identity)
-            if labels:
-                self._run(_label, labels)
+            insert_rows(self._connection, _labels, labels)
 
     def _current(self, entity_id: str, expected_revision: int | None) -> Entity:
         current = self.entity(entity_id)

@@ -125,7 +125,7 @@ class StandingReads(EntityReads, FeedReads):
         after = ""
         while found := self._packed(statement, {"organization": organization_id, "after": after}):
             rows |= {row[0]: _standing(row) for row in found}
-            after = found[-1][0]
+            after = max(row[0] for row in found)
             if len(rows) > MOST_RECORDS:
                 return None
         return rows
