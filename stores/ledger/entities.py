@@ -15,7 +15,7 @@ from stores.ledger.engine import in_chunks
 from stores.ledger.inserting import insert_rows
 from stores.ledger.listed import as_json, listed
 from stores.ledger.rows import ENTITY_COLUMNS, Brief, entity_columns, entity_values, label_rows, to_brief, to_entity
-from stores.ledger.store import Store
+from stores.ledger.store import Store, unpacked
 from stores.ledger.writing import Entry, Writing
 from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
 
@@ -188,11 +188,13 @@ class EntityWrites(Writing):
 
     def entities(self, entity_ids: Iterable[str]) -> dict[str, Entity]:
         """Return those of the entities that exist, as this transaction sees them, by id."""
-        rows = (
-            row
-            for ids in in_chunks(entity_ids)
-            for row in self._run(_by_ids, {"organization": self.organization_id, "ids": ids})
-        )
+        ids = list(dict.fromkeys(entity_ids))
+        rows: Sequence[Sequence[Any]]
+        if len(ids) > FEW:
+            values = {"organization": self.organization_id, "ids": dump_json(list[Any](ids))}
+            rows = unpacked(self._run(_packed_by_ids(self._connection.dialect.name), values).first())
+        else:
+            rows = self._run(_by_ids, {"organization": self.organization_id, "ids": ids}).all() if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
 
     def create_entity(self, draft: EntityDraft, *, fields: JsonObject | None = None) -> Entity:
