@@ -21,7 +21,7 @@ class IndexerOptions:
     """How long a writer waits for company before it commits what is written one by one."""
     gather_unhurried_s: float = 0.1
     """The same where nobody waits for the write to show: what is written meanwhile shares the commit."""
-    gather_deferred_s: float = 1.0
+    gather_deferred_s: float = 0.5
     """The same for what is written in bulk, where nobody waits."""
     gather_scans_s: float = 0.05
     """How long the vector lane leaves new writes in the feed that nobody waits for, after it looked there."""

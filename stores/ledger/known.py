@@ -15,6 +15,10 @@ MOST_RECORDS = 100_000
 """Records of one organization; above that all of them are read again. One takes a third of a kilobyte."""
 
 
+MOST_CHANGED = 2_000
+"""Records that are read again one by one when all are asked for; after more changes, a thread reads all anew."""
+
+
 class Facets(NamedTuple):
     """What filters compare, words in lower case; "" or None where a record has none."""
 
@@ -167,7 +171,11 @@ class KnownRows:
             known = self._known.get(organization_id)
             if known is None or known.groups is None or not known.reaches(position):
                 return None
-            return list(known.changed or ())
+            changed = list(known.changed or ())
+            if len(changed) > MOST_CHANGED:
+                known.groups = known.changed = None
+                return None
+            return changed
 
     def matching(self, organization_id: str, position: Position, wanted: Wanted) -> Found | None:
         """The rows of all records that are wanted; None where not those of all are known."""

@@ -185,6 +185,18 @@ def test_more_records_than_are_remembered_are_listed_all_the_same(
     assert ([each.id for each in found], total) == (["new", "d", "b", "a"], 4)
 
 
+def test_after_many_changes_all_records_are_read_anew(tasks: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stores.ledger.known.MOST_CHANGED", 3)
+    by_time = replace(EVERYTHING, sort_by="updated_at")
+    assert tasks.gather(ORG)
+    for count, knows_all in ((3, True), (4, False)):
+        create(tasks, *(draft(f"{count}{number}") for number in range(count)))
+        assert tasks.look(ORG).knows_all is knows_all
+        assert tasks.list_entities(ORG, by_time)[1] == (6 if knows_all else 10)
+    assert tasks.gather(ORG)
+    assert tasks.list_entities(ORG, by_time)[1] == 10
+
+
 def test_all_records_are_read_once_enough_lists_have_asked(tasks: Ledger) -> None:
     by_time = replace(EVERYTHING, sort_by="updated_at")
     for _ in range(gathering.ENOUGH):
