@@ -246,6 +246,11 @@ async def test_the_signal_can_be_switched_off_and_leaves_the_past_and_other_plan
     assert [each.id for each in (await in_thread(retrieve, app, plan)).best] == [first, second]
     asked = replace(plan, boost_cited=True)
     assert [each.id for each in (await in_thread(retrieve, app, asked)).best] == [second, first]
+    naive = [
+        (await in_thread(retrieve, app, replace(plan, mode="naive", boost_cited=boosted))).best
+        for boosted in (False, True)
+    ]
+    assert naive[0] == naive[1]
 
 
 async def test_diagnostics_show_the_share(owner: Person) -> None:
