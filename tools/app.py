@@ -29,6 +29,7 @@ from stores.ledger import Ledger
 from stores.warming import Warming, import_engines, load_model
 from tools.events import EventHub
 from tools.housekeeping import keep_house
+from tools.llm import LanguageModel, ModelSpec, build_language_model
 from tools.mail import Mailer
 from tools.providers import build_providers
 from tools.retrieval.usage import Usage
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 KEPT_LENGTH = 32
 """The least number of characters in a file that names the folder or holds its secret."""
 ANALYTICS_FILE = "analytics.duckdb"
+REFLECTIONS = 2
+"""Notes that are read by rules at once."""
 BESIDE = 4
 """Threads that do what a search does beside its own."""
 
@@ -61,6 +64,10 @@ class App:
     accounts: Accounts
     password_turns: anyio.CapacityLimiter
     """Whoever checks or hashes a password waits for one of these."""
+    reflection_turns: anyio.CapacityLimiter
+    """Whoever reads notes by rules waits for one of these."""
+    language_model: LanguageModel | None
+    """Reads notes where one is set up."""
     providers: Providers
     mailer: Mailer
     warming: Warming
@@ -176,12 +183,14 @@ def _opened(
         mailer = Mailer(settings, clock)
         closing.callback(mailer.close)
         providers = build_providers(settings, stores.ledger, clock)
-        loads = (
+        language_model = build_language_model(_language_model(settings))
+        loads: list[Callable[[], object]] = [
             Tokens.load,
             partial(load_model, stores.embedder),
             partial(import_engines, settings.graph_engine),
             providers.load,
-        )
+            *([language_model.load] if language_model is not None else []),
+        ]
         analytics = Analytics(stores.ledger, stores.folder.path / ANALYTICS_FILE)
         stores.ledger.on_commit.append(analytics.notify)
         stores.ledger.on_delete.append(analytics.forget)
@@ -210,6 +219,8 @@ def _opened(
             beside=beside,
             accounts=accounts,
             password_turns=anyio.CapacityLimiter(WORKERS),
+            reflection_turns=anyio.CapacityLimiter(REFLECTIONS),
+            language_model=language_model,
             providers=providers,
             mailer=mailer,
             warming=warming,
@@ -231,6 +242,18 @@ def _embedding(settings: Settings) -> EmbeddingSpec:
         threads=settings.embedding_threads,
         timeout_s=settings.embedding_timeout_s,
         question_timeout_s=settings.embedding_question_timeout_s,
+    )
+
+
+def _language_model(settings: Settings) -> ModelSpec | None:
+    if settings.llm_provider == "none" or settings.llm_model is None:
+        return None
+    return ModelSpec(
+        provider=settings.llm_provider,
+        model=settings.llm_model,
+        base_url=settings.llm_base_url,
+        api_key=settings.llm_api_key,
+        timeout_s=settings.llm_timeout_s,
     )
 
 

@@ -32,6 +32,8 @@ Before you start a task, call `context` with what you are about to do. For a que
 `expand_neighbors` and `fetch_slice` show what stands around a hit.
 When you learn something that a colleague will need (a decision and its reason, a pitfall, a procedure), keep it \
 with `add`, in the words that you would want to read. Keep facts and their sources, never secrets.
+At the end of a session give your notes to `reflect`; with `persist` it keeps what is worth it.
+What should be kept word for word goes to `remember`: for the people of the `project` that you name, else for you alone.
 When you take up a task, get stuck on it or finish it, say so with `manage`.
 Cite what you used by id. When a record is wrong or outdated, add the new one with `related_to: ["supersedes:<id>"]`.
 An error says what to change: correct the named argument and call again."""

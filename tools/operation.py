@@ -159,6 +159,8 @@ class Operation:
     secret: bool = False
     """The answer holds a credential, shown once: a repetition with the same key is refused, not answered again."""
     events: tuple[str, ...] = field(default=())
+    role_refusal: str = ""
+    """The code, and the message, of a refusal for the role; empty for `forbidden` with a sentence."""
 
     @property
     def description(self) -> str:

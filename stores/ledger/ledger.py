@@ -34,6 +34,7 @@ from stores.ledger.projects import ProjectMembers
 from stores.ledger.relations import RelationReads
 from stores.ledger.resets import Resets
 from stores.ledger.sessions import Sessions
+from stores.ledger.spaces import Spaces
 from stores.ledger.surroundings import SurroundingReads
 from stores.ledger.tallies import TallyReads
 from stores.ledger.task_histories import TaskHistoryReads
@@ -79,6 +80,7 @@ class Ledger(_Records, _Tasks, _People):
         self.invitations = Invitations(database, clock)
         self.project_members = ProjectMembers(database, clock)
         self.teams = Teams(database, clock)
+        self.spaces = Spaces(database, clock)
         self.tickets = Tickets(database, clock)
         self.device_logins = DeviceLogins(database, clock)
         self.grants = Grants(database, clock)

@@ -32,6 +32,8 @@ PEOPLE = (
     account_tables.device_logins,
     account_tables.api_keys,
     account_tables.invitations,
+    account_tables.memory_space_members,
+    account_tables.memory_spaces,
     account_tables.team_projects,
     account_tables.team_members,
     account_tables.teams,

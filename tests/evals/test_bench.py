@@ -15,6 +15,7 @@ REQUESTS = {
     "create, acknowledged (sync=false)",
     "create, in every index (sync=true)",
     "hybrid search",
+    "reflection of 20,000 characters",
     "context pack of 24 items",
 }
 

@@ -16,7 +16,7 @@ from stores.records import RAW_MEMORY, matches
 from stores.vectors import DenseHit, Vector
 from tools.app import App
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
-from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
+from tools.retrieval.plan import NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import LANES, NAIVE_LANES, Pool
 from tools.retrieval.ranking import Ranking
 from tools.retrieval.scoring import (
@@ -75,12 +75,14 @@ def _lexical_lane(indexes: OpenIndexes, plan: Plan, past: Past | None) -> Lexica
         return LexicalResult((), 0.0, {})
     if past is not None:
         return words_then(indexes.lexical, plan, past)
-    return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=LANE_DEPTH)
+    return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=plan.depth)
 
 
 def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | None:
     """Let the model read the question while the words are looked up; None where meaning cannot be asked for."""
     if indexes.vectors is None or app.embedder is None or not plan.query.strip():
+        return None
+    if plan.words_alone and indexes.lexical is not None:
         return None
     return app.beside.submit(app.embedder.embed_query, plan.query)
 
@@ -102,7 +104,7 @@ def _dense_lane(
     with ranking.timed("vector"):
         if past is not None:
             return meaning_then(indexes.vectors, vector, plan, past)
-        return indexes.vectors.search(vector, filter=plan.prefilter, limit=LANE_DEPTH)
+        return indexes.vectors.search(vector, filter=plan.prefilter, limit=plan.depth)
 
 
 def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool) -> Scores:
