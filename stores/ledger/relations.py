@@ -32,8 +32,7 @@ from stores.ledger.encoding import (
     to_micros,
 )
 from stores.ledger.ends import unended
-from stores.ledger.engine import in_chunks
-from stores.ledger.listed import listed
+from stores.ledger.listed import as_json, listed
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.records import ORGANIZATION, JsonObject, Relation
@@ -163,7 +162,21 @@ touching_now = _touching(present())
 """The relations of an `entity` that hold `at` the present, up to a `limit`, the latest first."""
 _readable_now = _touching(present(), readable=True)
 _readable_then = _touching(holds(), readable=True)
-_by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+
+
+@cache
+def _packed_by_ids(dialect: str) -> Select[Any]:
+    """Return the query for some relations, as one list."""
+    return select(as_json(dialect, relation_columns())).where(_of_organization, _table.c.id.in_(listed(dialect, "ids")))
+
+
+_ends = select(_table.c.source_id, _table.c.target_id).where(
+    _of_organization,
+    or_(
+        _table.c.source_id.in_(bindparam("ids", expanding=True)),
+        _table.c.target_id.in_(bindparam("ids", expanding=True)),
+    ),
+)
 _ids = select(_table.c.id).where(_of_organization)
 NO_LIMIT = 2**31 - 1
 
@@ -315,11 +328,9 @@ class RelationReads(Store):
 
     def relations(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
         """Return those relations that exist, by id."""
-        rows = (
-            row
-            for ids in in_chunks(relation_ids)
-            for row in self._all(_by_ids, {"organization": organization_id, "ids": ids})
-        )
+        ids = list(dict.fromkeys(relation_ids))
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values) if ids else ()
         return {relation.id: relation for relation in map(to_relation, rows)}
 
     def linked(self, organization_id: str, entity_ids: Iterable[str]) -> set[str]:
