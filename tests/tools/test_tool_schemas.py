@@ -104,3 +104,11 @@ def test_a_definition_is_written_where_it_is_used_unless_it_refers_to_itself() -
     assert set(schema["$defs"]) == {"Part", "Tree"}
     single = output_schema(Arguments)
     assert "$defs" not in single
+
+
+def test_words_and_answers_that_are_for_programs_alone_are_not_offered() -> None:
+    schema = input_schema(Arguments, frozenset(), {"kind": frozenset({"b"})})
+    assert schema["properties"]["kind"]["enum"] == ["a"]
+    answer = output_schema(Answer, frozenset({"data", "tree"}))
+    assert not {"data", "tree"} & {*answer["properties"], *answer.get("required", ())}
+    assert "title" in answer["required"]

@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from tests.people import Person
 from tools.retrieval.ranking import Candidate
-from tools.retrieval.scoring import CALIBRATION, NAMED, Scores, calibrated, fuse, lifted, ranked, recency, set_apart
+from tools.retrieval.scoring import (
+    CALIBRATION,
+    NAMED,
+    Scores,
+    calibrated,
+    fuse,
+    fused_by_rank,
+    lifted,
+    ranked,
+    recency,
+    set_apart,
+)
 
 CEILING = 20.0
 shares = st.floats(0, 1)
@@ -171,3 +182,17 @@ async def test_exact_answers_are_near_1_and_off_topic_ones_below_a_third(owner: 
     for query in OFF_TOPIC:
         found, score = await best(owner, query)
         assert score < 0.3, (query, found, score)
+
+
+def test_ranks_alone_give_one_to_what_is_first_in_each_lane_and_nothing_to_what_none_found() -> None:
+    scores = fused_by_rank([np.array([1, 2, 0, 0]), np.array([1, 0, 2, 0])])
+    assert scores[0] == 1
+    assert scores[1] == scores[2] == pytest.approx(61 / 62 / 2)
+    assert scores[3] == 0
+
+
+@given(st.permutations(range(1, 9)), st.permutations(range(1, 9)))
+def test_ranks_alone_order_as_reciprocal_rank_fusion_does(one: list[int], other: list[int]) -> None:
+    scores = fused_by_rank([np.array(one), np.array(other)])
+    sums = [1 / (60 + a) + 1 / (60 + b) for a, b in zip(one, other, strict=True)]
+    assert scores.tolist() == pytest.approx([each * 61 / 2 for each in sums])
