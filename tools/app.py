@@ -184,13 +184,13 @@ def _opened(
         closing.callback(mailer.close)
         providers = build_providers(settings, stores.ledger, clock)
         language_model = build_language_model(_language_model(settings))
-        loads = (
+        loads: list[Callable[[], object]] = [
             Tokens.load,
             partial(load_model, stores.embedder),
             partial(import_engines, settings.graph_engine),
             providers.load,
             *([language_model.load] if language_model is not None else []),
-        )
+        ]
         analytics = Analytics(stores.ledger, stores.folder.path / ANALYTICS_FILE)
         stores.ledger.on_commit.append(analytics.notify)
         stores.ledger.on_delete.append(analytics.forget)
