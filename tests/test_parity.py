@@ -11,7 +11,7 @@ from mcp.client import Client
 from rest_bridge.application import build_asgi
 from tests.people import Person
 from tools.app import App
-from tools.catalogue import OPERATIONS
+from tools.catalogue import OPERATIONS, by_name
 from tools.mcp_server import build_mcp_server
 from tools.operation import Operation
 from tools.threads import in_thread
@@ -22,6 +22,7 @@ VOLATILE = ("operation_id", "message_key", "stage_timings_ms", "updated_at", "re
 BOTH = [operation for operation in OPERATIONS if operation.route and operation.tool]
 GOOD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "boost_recent": False},
+    "context": {"goal": "Retry with less jitter", "limit": 5},
     "cite": {"cited_ids": ["nowhere"]},
     "list_entities": {"page_size": 5},
     "get_entity": {"entity_id": "<id>"},
@@ -34,9 +35,11 @@ GOOD: dict[str, dict[str, Any]] = {
     "list_relations": {"entity_id": "<id>"},
     "temporal": {"entity_id": "<id>", "as_of": "2999-01-01"},
     "reflect": {"content": "What if we warm the cache?", "cited_ids": ["<id>"], "persist_source": False},
+    "remember": {"title": "Jitter", "content": "Retries need jitter.", "related_to": ["<id>"]},
 }
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
+    "context": {"goal": "Retry with jitter", "project": "nowhere"},
     "cite": {"cited_ids": []},
     "list_entities": {"page_size": 0},
     "get_entity": {"entity_id": "nowhere"},
@@ -49,7 +52,10 @@ BAD: dict[str, dict[str, Any]] = {
     "list_relations": {"entity_id": "nowhere"},
     "temporal": {"as_of": "soon"},
     "reflect": {"content": "We decided.", "related_to": ["nowhere"]},
+    "remember": {"title": "x", "content": "y", "related_to": ["nowhere"]},
 }
+RECOGNISED = {"remember"}
+"""What tells when it is told the same again: only then are two answers alike."""
 
 
 @pytest.fixture
@@ -112,6 +118,8 @@ async def test_the_same_arguments_give_the_same_answer(
 ) -> None:
     fields = [await named(owner, GOOD[operation.name])]
     fields.append(await named(owner, GOOD[operation.name]) if operation.name == "delete_entity" else fields[0])
+    if operation.name in RECOGNISED:
+        await over_rest(http, owner, operation, fields[0])
     rest = await over_rest(http, owner, operation, fields[0])
     failed, structured, text = await over_mcp(owner, operation, fields[1])
     assert not failed, text
@@ -148,6 +156,17 @@ async def test_a_misspelt_argument_is_named_to_agents(operation: Operation, owne
     failed, _, text = await over_mcp(owner, operation, {"limt_of_nothing": 5})
     assert failed
     assert "limt_of_nothing" in text or "required" in text
+
+
+async def test_a_key_that_is_an_argument_is_one_over_rest_as_well(http: httpx2.AsyncClient, owner: Person) -> None:
+    body = {"title": "Jitter", "content": "Retries need jitter.", "idempotency_key": "once"}
+    said = [await over_rest(http, owner, by_name["remember"], body) for _ in range(2)]
+    assert [each["already_known"] for each in said] == [False, False]
+    assert [each["mutation_receipt"]["replayed"] for each in said] == [False, True]
+    for each in (body, body | {"idempotency_key": "twice"}):
+        failed, structured, _ = await over_mcp(owner, by_name["remember"], each)
+        assert not failed
+        assert structured["already_known"]
 
 
 async def test_a_misspelt_field_is_ignored_over_rest(http: httpx2.AsyncClient, owner: Person) -> None:

@@ -156,6 +156,7 @@ def open_stores(
             graph_engine=settings.graph_engine,
             open_limit=settings.open_organizations,
             vector_budget_mb=settings.vector_memory_mb,
+            graph_budget_mb=settings.graph_memory_mb,
         )
         indexer = Indexer(ledger, folder.path / "organizations", embedder=watched, options=options, clock=clock)
         ledger.on_commit.append(indexer.notify)

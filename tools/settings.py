@@ -45,6 +45,7 @@ class Settings(BaseModel):
     graph_engine: Literal["ladybug", "kuzu"] = Field("ladybug", description="The engine behind the Kùzu API.")
     open_organizations: int = Field(32, ge=1, le=4096, description="Organizations whose indexes are kept open.")
     vector_memory_mb: int = Field(512, ge=16, description="Memory for exact vector search, over all organizations.")
+    graph_memory_mb: int = Field(128, ge=0, description="Memory for walks of graphs, over all organizations.")
 
     embedding_provider: Literal["builtin", "openai", "ollama", "none"] = Field(
         "builtin", description="Who embeds: the model in the package, a remote endpoint, or nobody."
@@ -59,6 +60,11 @@ class Settings(BaseModel):
         3, gt=0, le=600, description="Seconds that a search waits for a remote endpoint before it goes by words alone."
     )
 
+    usage_signal: bool = Field(True, description="Whether records that were cited rank slightly higher.")
+    exposure_days: int = Field(
+        90, ge=0, le=3650, description="Days for which is kept what searches returned to whom; 0 records nothing."
+    )
+
     llm_provider: Literal["none", "openai", "anthropic", "google", "ollama"] = Field(
         "none",
         description="Whose language model reads the notes of a reflection; `openai` with an address is any server that "
@@ -69,10 +75,6 @@ class Settings(BaseModel):
     llm_api_key: HeaderSecret | None = Field(None, description="The language model's key.", repr=False)
     llm_timeout_s: float = Field(
         30, gt=0, le=600, description="Seconds that the language model may take; then reflection goes by its own rules."
-    )
-    usage_signal: bool = Field(True, description="Whether records that were cited rank slightly higher.")
-    exposure_days: int = Field(
-        90, ge=0, le=3650, description="Days for which is kept what searches returned to whom; 0 records nothing."
     )
 
     jwt_secret: SigningSecret | None = Field(
