@@ -34,7 +34,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "end_relation": {"relation_id": "<relation>"},
     "list_relations": {"entity_id": "<id>"},
     "temporal": {"entity_id": "<id>", "as_of": "2999-01-01"},
-    "reflect": {"content": "What if we warm the cache?", "cited_ids": ["<id>"], "persist_source": False},
+    "reflect": {"content": "What if we warm the cache?", "task_ids": [], "persist_source": False},
     "remember": {"title": "Jitter", "content": "Retries need jitter.", "related_to": ["<id>"]},
 }
 BAD: dict[str, dict[str, Any]] = {

@@ -9,12 +9,12 @@ from auth.policy import MemoryScope
 from stores.records import JsonObject, ReviewState
 from tools.entity_models import EntityId, Label, MutationReceipt, RelatedTo
 from tools.operation import Request, Result
+from tools.packs.facets import Intent
 from tools.reflection import Kind
 
 NOTES_LIMIT = 500_000
 TITLE_LIMIT = 300
 CITED_LIMIT = 100
-Intent = Literal["build", "plan", "ideate", "research", "review", "debug", "decide", "learn", "general"]
 FindingKind = Literal[
     "claim", "duplicate", "stale", "contradiction", "supersession", "promotion", "correction", "exception"
 ]
