@@ -120,7 +120,7 @@ _access = union_all(
         or_(_space_members.c.expires_at.is_(None), _space_members.c.expires_at > bindparam("now")),
         _lets_in,
     ),
-    select(literal("disabled"), _place, literal(""), literal("[]"), _no_end).where(
+    select(literal("disabled"), _place, literal("reader"), literal("[]"), _no_end).where(
         _spaces.c.organization_id == bindparam("organization"),
         _spaces.c.state == "disabled",
         ~_lets_in,
@@ -224,7 +224,7 @@ def _space_access(rows: list[Cells]) -> SpaceAccess:
     for kind, place, role, permissions, expires_at in rows:
         scope, _, key = place.partition(":")
         given = load_strings(permissions)
-        if role and not may_read_by(role, given):
+        if not may_read_by(role, given):
             continue
         if kind == "disabled":
             disabled.add((scope, key))

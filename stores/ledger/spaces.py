@@ -189,8 +189,8 @@ class Spaces(Store):
             InvalidRequest: The user is no member of the organization.
             ValidationFailed: A text cannot be stored.
         """
-        check_id(draft.principal_id)
-        check_keys((draft.principal_type, draft.role))
+        for word in (draft.principal_type, draft.principal_id, draft.role):
+            check_id(word)
         with self._database.write() as connection:
             space = _lock_space(connection, organization_id, space_id, permit)
             if space.state == "disabled":
