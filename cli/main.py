@@ -34,6 +34,7 @@ class Suite(StrEnum):
 
     RETRIEVAL = "retrieval"
     REFLECTION = "reflection"
+    USAGE = "usage"
 
 
 @app.command()
@@ -156,7 +157,10 @@ def evaluate(
     json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table into this file.")] = None,
 ) -> None:
-    """Measure retrieval, or reflection, on labelled data. Exit code 2 where there is none."""
+    """Measure retrieval, reflection, or what citations do to retrieval, on labelled data.
+
+    Exit code 2 where there is none.
+    """
     if suite is Suite.REFLECTION:
         from evals.reflection import Options as Files  # noqa: PLC0415 - as below
         from evals.reflection import run_reflection_eval  # noqa: PLC0415 - as below
@@ -165,7 +169,12 @@ def evaluate(
     from evals.evaluate import Options, run_eval  # noqa: PLC0415 - engines load only when they are used
 
     names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())
-    raise typer.Exit(run_eval(Options(data, names, limit, json, markdown), typer.echo))
+    options = Options(data, names, limit, json, markdown)
+    if suite is Suite.USAGE:
+        from evals.usage import run_usage_eval  # noqa: PLC0415 - as above
+
+        raise typer.Exit(run_usage_eval(options, typer.echo))
+    raise typer.Exit(run_eval(options, typer.echo))
 
 
 @app.command(hidden=True)

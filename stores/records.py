@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from pydantic import JsonValue
 
 from stores.searched import searched_parts
+from stores.space_access import NO_SPACES, SpaceAccess
 
 JsonObject = dict[str, JsonValue]
 
@@ -275,6 +276,7 @@ class Access:
     roles: Mapping[str, ProjectRole]
     """By project: the greatest of what was granted to the user, to a team of the user, and to its creator."""
     team_ids: frozenset[str]
+    spaces: SpaceAccess = NO_SPACES
 
 
 @dataclass(frozen=True, slots=True)

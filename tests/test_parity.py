@@ -18,10 +18,11 @@ from tools.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 
-VOLATILE = ("operation_id", "stage_timings_ms", "updated_at", "revision")
+VOLATILE = ("operation_id", "message_key", "stage_timings_ms", "updated_at", "revision")
 BOTH = [operation for operation in OPERATIONS if operation.route and operation.tool]
 GOOD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "boost_recent": False},
+    "cite": {"cited_ids": ["nowhere"]},
     "list_entities": {"page_size": 5},
     "get_entity": {"entity_id": "<id>"},
     "update_entity": {"entity_id": "<id>", "category": "net"},
@@ -33,9 +34,11 @@ GOOD: dict[str, dict[str, Any]] = {
     "list_relations": {"entity_id": "<id>"},
     "temporal": {"entity_id": "<id>", "as_of": "2999-01-01"},
     "remember": {"title": "Jitter", "content": "Retries need jitter.", "related_to": ["<id>"]},
+    "reflect": {"content": "What if we warm the cache?", "cited_ids": ["<id>"], "persist_source": False},
 }
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
+    "cite": {"cited_ids": []},
     "list_entities": {"page_size": 0},
     "get_entity": {"entity_id": "nowhere"},
     "update_entity": {"entity_id": "nowhere", "name": "x"},
@@ -47,6 +50,7 @@ BAD: dict[str, dict[str, Any]] = {
     "list_relations": {"entity_id": "nowhere"},
     "temporal": {"as_of": "soon"},
     "remember": {"title": "x", "content": "y", "related_to": ["nowhere"]},
+    "reflect": {"content": "We decided.", "related_to": ["nowhere"]},
 }
 RECOGNISED = {"remember"}
 """What tells when it is told the same again: only then are two answers alike."""

@@ -146,6 +146,8 @@ class Operation:
     run: Run
     roles: frozenset[Role] | None = READERS
     """Organization roles that may call it; None for a public operation."""
+    role_refusal: str = ""
+    """The code, and the message, of a refusal for the role; empty for `forbidden` with a sentence."""
     scope: Literal["read", "write"] = "read"
     """The right that an API key or narrowed token needs."""
     route: Route | None = None

@@ -10,12 +10,14 @@ from auth.memory_policy import MemoryScopeRequest, readable_memory
 from auth.policy import MemoryScope
 from auth.principal import Principal
 from auth.visibility import memory_key, private_key
+from stores.analytics import Shown
 from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.dates import optional_moment
 from tools.entities import chunk_metadata
 from tools.entity_models import EntityId, Label, Labels
 from tools.entity_types import ENTITY_TYPES, EntityType
+from tools.exposure import exposed, stamp
 from tools.memory_models import memory_place
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.retrieval.diagnostics import DETAILED, graph_retrieval
@@ -124,11 +126,20 @@ def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
 
         ranking = retrieve(app, plan)
     page = ranking.best[request.offset : request.offset + request.limit]
+    kept = _kept(app, call, plan, page, ranking.terms) if plan is not None else []
+    results = _results(app, call, request, kept)
+    filters = _echo(request, plan, ranking)
+    if request.record_exposure:
+        with ranking.timed("exposure"):
+            placed = enumerate(kept, start=request.offset + 1)
+            shown = [Shown(entity.id, entity.visibility, place, hit.score) for place, (hit, entity) in placed]
+            filters["usage_exposure"] = exposed(app, call, "search", shown)
+    stamp(filters.get("usage_exposure", {}), [(result.id, result.metadata) for result in results])
     return SearchResponse(
-        results=_results(app, call, request, plan, page, ranking.terms) if plan is not None else [],
+        results=results,
         total=ranking.total,
         query=request.query,
-        filters=_echo(request, plan, ranking),
+        filters=filters,
         graph_count=ranking.total - ranking.documents - ranking.memories,
         document_count=ranking.documents,
         raw_memory_count=ranking.memories,
@@ -192,6 +203,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None) ->
         as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
+        boost_cited=app.settings.usage_signal and as_of is None,
         decay_days=request.temporal_decay_days or DECAY_DAYS,
     )
 
@@ -238,9 +250,10 @@ def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | 
     return tuple(sorted(set.intersection(*found))) if found else None
 
 
-def _results(
-    app: App, call: Call, request: SearchRequest, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
-) -> list[SearchResult]:
+def _kept(
+    app: App, call: Call, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
+) -> list[tuple[Candidate, Entity]]:
+    """Read the hits of a page, without those that have gone or changed meanwhile."""
     from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
 
     organization = call.caller.organization_id
@@ -254,7 +267,11 @@ def _results(
         kept = [
             (hit, read[hit.id]) for hit in page if hit.id in read and read[hit.id].visibility in plan.filter.visibility
         ]
-    kept = with_passages(app, organization, kept, terms)
+    return with_passages(app, organization, kept, terms)
+
+
+def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Candidate, Entity]]) -> list[SearchResult]:
+    organization = call.caller.organization_id
     places = app.ledger.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
     found: dict[str, JsonObject] = {chunk_id: chunk_metadata(place) for chunk_id, place in places.items()}
     memories = app.ledger.memories(organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY])

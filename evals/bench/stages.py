@@ -13,6 +13,7 @@ from evals.bench.figures import Figure, Target
 from evals.bench.identity import measure_identity
 from evals.bench.measurement import Measurement
 from evals.bench.process import resident_mb
+from evals.bench.reflection import measure_reflection
 from evals.bench.texts import Record, questions, records
 from evals.timing import spread, timed_ms
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
@@ -76,6 +77,7 @@ def measure_server(measurement: Measurement, data: Path) -> None:
             _two_tenants(measurement, first, second, measurement.texts[:busy])
             _single_requests(measurement, first)
             _searches(measurement, first)
+            measure_reflection(measurement, first)
             measure_identity(measurement, server.address)
         _memory(measurement)
 

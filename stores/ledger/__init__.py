@@ -3,6 +3,7 @@
 from stores.ledger.account_rows import SLUG_LENGTH, check_slug
 from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
+from stores.ledger.citations import Cited, CitedBy, Citing
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
 from stores.ledger.ending import ENDED, WITHDRAWN
@@ -48,6 +49,9 @@ __all__ = [
     "AuthorizationCode",
     "CaptureQuery",
     "ChunkPlace",
+    "Cited",
+    "CitedBy",
+    "Citing",
     "Claim",
     "CommitListener",
     "DeletionListener",

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, select
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
-from stores.ledger.encoding import check_id, to_micros
+from stores.ledger.encoding import check_id, key_of, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.rows import ENTITY_COLUMNS, entity_columns, entity_values, label_rows, to_entity
 from stores.ledger.store import Store
@@ -22,6 +22,19 @@ _of_organization = _table.c.organization_id == bindparam("organization")
 
 _by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
 _by_ids = select(*entity_columns(_table)).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_same = (
+    select(*entity_columns(_table))
+    .where(
+        _of_organization,
+        _table.c.name_key == bindparam("name"),
+        _table.c.type_key == bindparam("type"),
+        _table.c.visibility == bindparam("visibility"),
+        _table.c.content == bindparam("content"),
+        _table.c.created_at >= bindparam("since"),
+    )
+    .order_by(_table.c.created_at, _table.c.id)
+    .limit(1)
+)
 _unchanged_since = _by_ids.where(_table.c.updated_at <= bindparam("at"))
 _past_at = select(*entity_columns(_past)).where(
     _past.c.organization_id == bindparam("organization"),
@@ -160,6 +173,19 @@ class EntityWrites(Writing):
             for row in self._run(_by_ids, {"organization": self.organization_id, "ids": ids})
         )
         return {entity.id: entity for entity in map(to_entity, rows)}
+
+    def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
+        """Return the first entity since a time with this type, name, content and visibility."""
+        values = {
+            "organization": self.organization_id,
+            "name": key_of(draft.name),
+            "type": key_of(draft.entity_type),
+            "visibility": draft.visibility,
+            "content": draft.content,
+            "since": to_micros(since),
+        }
+        row = self._run(_same, values).first()
+        return None if row is None else to_entity(row)
 
     def create_entity(self, draft: EntityDraft, *, fields: JsonObject | None = None) -> Entity:
         """Store a new entity; `fields` go into the change feed.

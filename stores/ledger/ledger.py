@@ -12,6 +12,7 @@ from stores.ledger import schema
 from stores.ledger.accounts import Accounts
 from stores.ledger.api_keys import ApiKeys
 from stores.ledger.audit import Audit
+from stores.ledger.citations import CitationReads
 from stores.ledger.departures import Departures
 from stores.ledger.documents import DocumentReads
 from stores.ledger.ends import EndReads
@@ -33,6 +34,7 @@ from stores.ledger.projects import ProjectMembers
 from stores.ledger.relations import RelationReads
 from stores.ledger.resets import Resets
 from stores.ledger.sessions import Sessions
+from stores.ledger.spaces import Spaces
 from stores.ledger.tallies import TallyReads
 from stores.ledger.task_histories import TaskHistoryReads
 from stores.ledger.teams import Teams
@@ -50,7 +52,7 @@ class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
     """What is known of work."""
 
 
-class _Records(Listing, RelationReads, HistoryReads, EndReads, DocumentReads, MemoryReads):
+class _Records(Listing, RelationReads, HistoryReads, EndReads, DocumentReads, MemoryReads, CitationReads):
     """What is known."""
 
 
@@ -75,6 +77,7 @@ class Ledger(_Records, _Tasks, _People):
         self.invitations = Invitations(database, clock)
         self.project_members = ProjectMembers(database, clock)
         self.teams = Teams(database, clock)
+        self.spaces = Spaces(database, clock)
         self.tickets = Tickets(database, clock)
         self.device_logins = DeviceLogins(database, clock)
         self.grants = Grants(database, clock)

@@ -49,4 +49,5 @@ def _details(candidate: Candidate, strongest: float) -> dict[str, Any]:
         "original_scores": {name: round(score, 2) for name, score in scores.items() if score is not None},
         "graph_expansion_only": candidate.sources == ["graph"],
         "fused_score": round(candidate.fused, 3),
+        "usage_share": round(candidate.usage, 4),
     }

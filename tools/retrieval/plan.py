@@ -38,7 +38,13 @@ class Plan:
     expand: bool = True
     """Whether the graph contributes neighbours of the best candidates."""
     boost_recent: bool = True
+    boost_cited: bool = False
+    """Whether citations lift a score; off unless a surface asks for it, so that no other plan is touched."""
     decay_days: float = DECAY_DAYS
+    words_alone: bool = False
+    """Whether meaning is asked only where words cannot be: what says the same in other words is not wanted."""
+    depth: int = LANE_DEPTH
+    """Candidates of each lane; fewer are enough where only the nearest are looked at."""
 
     @property
     def prefilter(self) -> IndexFilter:

@@ -23,6 +23,8 @@ class Candidate:
     dense_rank: int | None = None
     graph_rank: int | None = None
     fused: float = 0.0
+    usage: float = 0.0
+    """The share by which having been cited lifted the score."""
     score: float = 0.0
 
     @property

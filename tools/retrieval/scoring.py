@@ -43,6 +43,10 @@ NEIGHBOUR_BONUS = 0.2
 """How far being linked to a better candidate can lift a score, times that one's score; see `lifted`."""
 RECENCY_BONUS = 0.2
 """How far being new can lift a score; see `lifted`."""
+USAGE_BONUS = 0.1
+"""How far having been cited can lift a score; see `lifted`."""
+USAGE_HALF = 2.0
+"""The weight of citations that gives half of the bonus: one user's weigh at most 1."""
 
 
 def fuse(lexical: Scores, coverage: Scores, cosine: Scores, *, ceiling: float, dense: bool) -> Scores:
@@ -108,6 +112,12 @@ def recency(age_s: Scores, decay_days: float) -> Scores:
     with np.errstate(over="ignore"):
         periods = np.maximum(age_s, 0.0) / 86_400 / decay_days
     return np.exp2(-periods)
+
+
+def usage_share(weight: Scores) -> Scores:
+    """The bonus for citations of these weights (see `tools/retrieval/usage.py`): more of them add less and less."""
+    share: Scores = USAGE_BONUS * weight / (weight + USAGE_HALF)
+    return share
 
 
 def ranked(ids: Sequence[str], scores: Scores, count: int) -> list[int]:

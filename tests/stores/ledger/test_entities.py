@@ -278,3 +278,20 @@ def test_an_id_that_no_database_could_hold_is_not_found_or_refused(ledger: Ledge
     with suppress(ValidationFailed):
         assert ledger.entity(ORG, entity_id) is None
     assert ledger.entity(ORG, "e1") is None
+
+
+def test_the_same_record_is_found_in_its_place_and_time_alone(ledger: Ledger, clock: SteppingClock) -> None:
+    wanted = draft("note_1", name="Retry", content="with jitter")
+    before = clock()
+    with ledger.transaction(ORG, ANN) as tx:
+        assert tx.same_entity(wanted, since=before) is None
+        made = tx.create_entity(wanted)
+        assert tx.same_entity(replace(wanted, name="RETRY"), since=before) == made
+        for other in (
+            replace(wanted, name="Retries"),
+            replace(wanted, content="With jitter"),
+            replace(wanted, entity_type="rule"),
+            replace(wanted, visibility="private:ann"),
+        ):
+            assert tx.same_entity(other, since=before) is None
+        assert tx.same_entity(wanted, since=made.created_at + timedelta(seconds=1)) is None
