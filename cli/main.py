@@ -34,6 +34,7 @@ class Suite(StrEnum):
 
     RETRIEVAL = "retrieval"
     REFLECTION = "reflection"
+    PACKS = "packs"
     USAGE = "usage"
 
 
@@ -149,7 +150,8 @@ def bench(
 @app.command(name="eval")
 def evaluate(
     suite: Annotated[
-        Suite, typer.Argument(help="What to measure; reflection brings its own data and takes --json and --markdown.")
+        Suite,
+        typer.Argument(help="What to measure; reflection and packs bring their data and take --json and --markdown."),
     ] = Suite.RETRIEVAL,
     data: Annotated[Path | None, typer.Option(help="Folder that holds the labelled sets, one subfolder each.")] = None,
     sets: Annotated[str | None, typer.Option("--set", help="Only these, comma-separated.")] = None,
@@ -157,7 +159,7 @@ def evaluate(
     json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table into this file.")] = None,
 ) -> None:
-    """Measure retrieval, reflection, or what citations do to retrieval, on labelled data.
+    """Measure retrieval, reflection, context packs, or what citations do to retrieval, on labelled data.
 
     Exit code 2 where there is none.
     """
@@ -166,6 +168,11 @@ def evaluate(
         from evals.reflection import run_reflection_eval  # noqa: PLC0415 - as below
 
         raise typer.Exit(run_reflection_eval(Files(json, markdown), typer.echo))
+    if suite is Suite.PACKS:
+        from evals.packs import Options as Wanted  # noqa: PLC0415 - as below
+        from evals.packs import run_pack_eval  # noqa: PLC0415 - as below
+
+        raise typer.Exit(run_pack_eval(Wanted(json, markdown), typer.echo))
     from evals.evaluate import Options, run_eval  # noqa: PLC0415 - engines load only when they are used
 
     names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())

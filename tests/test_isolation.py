@@ -30,6 +30,7 @@ COUNTS = (
     "graph_count",
     "document_count",
     "raw_memory_count",
+    "total_items",
     "has_more",
 )
 
@@ -39,6 +40,11 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
         {"query": query, "include_retrieval_diagnostics": True, "limit": 50},
         {"query": query, "use_enhanced": False, "include_retrieval_diagnostics": True, "limit": 50},
         {"query": query, "as_of": "2999-01-01", "limit": 50},
+    ],
+    "context": lambda query, _: [
+        {"goal": query, "intent": "general", "layer": "deep_search", "limit": 50, "audit": True},
+        {"goal": query, "intent": "review", "evidence": {"types": [*TYPES, "raw_memory"]}},
+        {"goal": query, "evidence": {"types": [*TYPES], "retrieval_mode": "naive"}},
     ],
     "list_entities": lambda query, _: [{"page_size": 200}, {"search": query}],
     "get_entity": lambda _, hidden: [{"entity_id": hidden}, {"entity_id": hidden, "as_of": "2999-01-01"}],
@@ -80,10 +86,10 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
         {"query": query, "memory_scope": "organization"},
         {"query": query, "diary": True},
     ],
-    "preview_promotion": lambda _, hidden: [{"candidate_id": hidden}],
     "list_memory_spaces": lambda *_: [{}],
     "get_memory_space": lambda _, hidden: [{"space_id": hidden}],
     "preview_memory_space_access": lambda query, hidden: [{"space_id": hidden, "target_principal_id": query}],
+    "preview_promotion": lambda _, hidden: [{"candidate_id": hidden}],
     "resolve": lambda _, hidden: [{"prefix": hidden}, {"prefix": hidden[:-2]}],
 }
 
@@ -323,7 +329,14 @@ def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
                 if name != "logs":
                     assert counts == counts_before, name
                 assert secret not in text.replace(query, ""), name
-                if hidden not in query and name in ("search", "list_entities", "recall", "list_captures", "me"):
+                if hidden not in query and name in (
+                    "search",
+                    "context",
+                    "list_entities",
+                    "recall",
+                    "list_captures",
+                    "me",
+                ):
                     assert hidden not in text, name
             assert refusals(world, reader, hidden) == refusals(world, reader, NOBODYS)
             require_uncitable(world, reader, hidden)
@@ -370,7 +383,7 @@ def hide(
                 assert counts == counts_before, name
             assert f"{secret} content" not in text, name
             assert secret not in text.replace(query, ""), name
-            if name in ("search", "list_entities", "me", "recall", "list_captures"):
+            if name in ("search", "context", "list_entities", "me", "recall", "list_captures"):
                 assert hidden["id"] not in text, name
         assert refusals(world, reader, hidden["id"]) == refusals(world, reader, NOBODYS)
         require_uncitable(world, reader, hidden["id"])

@@ -22,6 +22,7 @@ VOLATILE = ("operation_id", "message_key", "stage_timings_ms", "updated_at", "re
 BOTH = [operation for operation in OPERATIONS if operation.route and operation.tool]
 GOOD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "boost_recent": False},
+    "context": {"goal": "Retry with less jitter", "limit": 5},
     "cite": {"cited_ids": ["nowhere"]},
     "list_entities": {"page_size": 5},
     "get_entity": {"entity_id": "<id>"},
@@ -33,11 +34,12 @@ GOOD: dict[str, dict[str, Any]] = {
     "end_relation": {"relation_id": "<relation>"},
     "list_relations": {"entity_id": "<id>"},
     "temporal": {"entity_id": "<id>", "as_of": "2999-01-01"},
-    "remember": {"title": "Jitter", "content": "Retries need jitter.", "related_to": ["<id>"]},
     "reflect": {"content": "What if we warm the cache?", "cited_ids": ["<id>"], "persist_source": False},
+    "remember": {"title": "Jitter", "content": "Retries need jitter.", "related_to": ["<id>"]},
 }
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
+    "context": {"goal": "Retry with jitter", "project": "nowhere"},
     "cite": {"cited_ids": []},
     "list_entities": {"page_size": 0},
     "get_entity": {"entity_id": "nowhere"},
@@ -49,8 +51,8 @@ BAD: dict[str, dict[str, Any]] = {
     "end_relation": {"relation_id": "nowhere"},
     "list_relations": {"entity_id": "nowhere"},
     "temporal": {"as_of": "soon"},
-    "remember": {"title": "x", "content": "y", "related_to": ["nowhere"]},
     "reflect": {"content": "We decided.", "related_to": ["nowhere"]},
+    "remember": {"title": "x", "content": "y", "related_to": ["nowhere"]},
 }
 RECOGNISED = {"remember"}
 """What tells when it is told the same again: only then are two answers alike."""

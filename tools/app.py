@@ -156,6 +156,7 @@ def open_stores(
             graph_engine=settings.graph_engine,
             open_limit=settings.open_organizations,
             vector_budget_mb=settings.vector_memory_mb,
+            graph_budget_mb=settings.graph_memory_mb,
         )
         indexer = Indexer(ledger, folder.path / "organizations", embedder=watched, options=options, clock=clock)
         ledger.on_commit.append(indexer.notify)
@@ -184,13 +185,13 @@ def _opened(
         closing.callback(mailer.close)
         providers = build_providers(settings, stores.ledger, clock)
         language_model = build_language_model(_language_model(settings))
-        loads = (
+        loads: list[Callable[[], object]] = [
             Tokens.load,
             partial(load_model, stores.embedder),
             partial(import_engines, settings.graph_engine),
             providers.load,
             *([language_model.load] if language_model is not None else []),
-        )
+        ]
         analytics = Analytics(stores.ledger, stores.folder.path / ANALYTICS_FILE)
         stores.ledger.on_commit.append(analytics.notify)
         stores.ledger.on_delete.append(analytics.forget)

@@ -8,6 +8,7 @@ import structlog
 from auth.policy import Visibility
 from stores.records import JsonObject
 from tools.app import App
+from tools.citations import cited
 from tools.llm import ModelFailed, propose
 from tools.llm.proposing import READ_LIMIT
 from tools.operation import WRITERS, Call, Operation, Route, Tool
@@ -49,10 +50,11 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
     if stores_anything(request) or call.claim is not None:
         stored = await in_thread(store, app, call, keeping)
     pack = _pack(keeping, stored, extraction, comparison)
-    if not stored.has_written:
-        return pack
-    receipt = capture_receipt(app, call, stored.memory_ids, [entity.id for entity in stored.entities])
-    return pack.model_copy(update={"mutation_receipt": receipt})
+    extra: dict[str, object] = {"citation_usage": await _citation_usage(app, call, request)}
+    if stored.has_written:
+        entity_ids = [entity.id for entity in stored.entities]
+        extra["mutation_receipt"] = capture_receipt(app, call, stored.memory_ids, entity_ids)
+    return pack.model_copy(update=extra)
 
 
 async def _extract(app: App, request: ReflectRequest) -> Extraction:
@@ -107,7 +109,7 @@ def _pack(keeping: Keeping, stored: Stored, extraction: Extraction, comparison: 
         intent=request.intent,
         domain=request.domain,
         project=request.project,
-        citation_usage=_citation_usage(request),
+        citation_usage={},
         usage_hint=usage_hint(request, len(candidates), stored.count),
         extraction=said,
     )
@@ -123,9 +125,12 @@ def _notes(said: JsonObject) -> list[str]:
     return found
 
 
-def _citation_usage(request: ReflectRequest) -> JsonObject:
-    """What became of the citations."""
-    return {"received_count": len(request.cited_ids)} if request.cited_ids else {}
+async def _citation_usage(app: App, call: Call, request: ReflectRequest) -> JsonObject:
+    """Count the citations, and say what became of each."""
+    if not request.cited_ids:
+        return {}
+    result = await in_thread(cited, app, call, request.cited_ids, surface="reflect")
+    return result.model_dump(mode="json")
 
 
 OPERATIONS = (

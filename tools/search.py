@@ -20,9 +20,9 @@ from tools.entity_types import ENTITY_TYPES, EntityType
 from tools.exposure import exposed, stamp
 from tools.memory_models import memory_place
 from tools.operation import Call, Operation, Request, Result, Route, Tool
-from tools.retrieval.diagnostics import DETAILED, graph_retrieval
+from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
 from tools.retrieval.imported import Imported
-from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Plan
+from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.threads import in_thread
 
@@ -112,14 +112,15 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
     `total` counts the permitted candidates of a pool of at most 1,000, not everything that matches.
     """
-    return await in_thread(_search, app, call, request)
+    return await in_thread(searched, app, call, request)
 
 
-def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
+def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:
+    """Answer a search. `naive` is for comparisons: no graph, no recency, ranks alone. Blocks."""
     memories = _memories(call.caller, request)
     if request.types and RAW_MEMORY not in request.types:
         memories = None
-    plan = _plan(app, call, request, memories)
+    plan = _plan(app, call, request, memories, mode)
     ranking = Ranking()
     if plan is not None:
         from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
@@ -128,7 +129,7 @@ def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
     page = ranking.best[request.offset : request.offset + request.limit]
     kept = _kept(app, call, plan, page, ranking.terms) if plan is not None else []
     results = _results(app, call, request, kept)
-    filters = _echo(request, plan, ranking)
+    filters = _echo(request, plan, ranking) | (naive_arm(ranking) if mode == "naive" else {})
     if request.record_exposure:
         with ranking.timed("exposure"):
             placed = enumerate(kept, start=request.offset + 1)
@@ -166,7 +167,7 @@ def _memories(caller: Principal, request: SearchRequest) -> str | None:
     return own if own in caller.memories else None
 
 
-def _plan(app: App, call: Call, request: SearchRequest, memories: str | None) -> Plan | None:
+def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mode: Mode) -> Plan | None:
     """Turn a request into a plan; None when its filters cannot match anything."""
     now = app.clock()
     updated_since = optional_moment(request.since, now=now, field="since")
@@ -205,6 +206,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None) ->
         boost_recent=request.boost_recent,
         boost_cited=app.settings.usage_signal and as_of is None,
         decay_days=request.temporal_decay_days or DECAY_DAYS,
+        mode=mode,
     )
 
 
@@ -344,14 +346,9 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
         "content_max_chars": request.content_max_chars,
         "stage_timings_ms": ranking.timings_ms,
         "pool_limit": POOL_LIMIT,
-        "search_source_degraded": bool(ranking.degraded),
+        **faults(ranking),
     }
-    if ranking.degraded:
-        filters["search_source_failure_count"] = len(ranking.degraded)
-        filters["search_source_failures"] = [
-            {"source": LANES.get(name, name), "error_type": reason} for name, reason in sorted(ranking.degraded.items())
-        ]
-    if plan is not None and plan.expand:
+    if plan is not None and plan.expand and not plan.is_naive:
         detailed_from = request.offset if request.include_retrieval_diagnostics else None
         filters["graph_retrieval"] = graph_retrieval(ranking, detailed_from=detailed_from)
     elif request.include_retrieval_diagnostics:
@@ -359,8 +356,6 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
     return filters
 
 
-LANES = {"vectors": "vector"}
-"""The lanes that are called otherwise than the index that they read: diagnostics speak of lanes."""
 ECHOED = {
     "types", "language", "category", "status", "project", "source", "source_id", "source_name", "assignee", "since",
     "reference_time", "as_of", "include_documents", "include_graph", "scope_key", "participants", "labels", "thread_id",

@@ -45,6 +45,7 @@ class Settings(BaseModel):
     graph_engine: Literal["ladybug", "kuzu"] = Field("ladybug", description="The engine behind the Kùzu API.")
     open_organizations: int = Field(32, ge=1, le=4096, description="Organizations whose indexes are kept open.")
     vector_memory_mb: int = Field(512, ge=16, description="Memory for exact vector search, over all organizations.")
+    graph_memory_mb: int = Field(128, ge=0, description="Memory for walks of graphs, over all organizations.")
 
     embedding_provider: Literal["builtin", "openai", "ollama", "none"] = Field(
         "builtin", description="Who embeds: the model in the package, a remote endpoint, or nobody."

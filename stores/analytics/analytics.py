@@ -34,8 +34,8 @@ MARK_EVERY = 5_000
 """Changes of no interest after which the file notes the position all the same; a kill repeats at most so many."""
 RETRY_AT_MOST_S = 60.0
 DAMAGED = ".damaged"
-IN_USE = "Could not set lock"
-"""What DuckDB says of a file that another process has open, as when an operator looks into it."""
+PASSING = ("Could not set lock", "No space left on device")
+"""What DuckDB says of a file that another process has open, as when an operator looks into it, and of a full disk."""
 
 T = TypeVar("T")
 State = Literal["ready", "catching_up", "failed"]
@@ -243,7 +243,7 @@ class Analytics:
             self._file = None
             if file is not None:
                 file.close()
-            if (file is None or self._failures > 1) and IN_USE not in str(error):
+            if (file is None or self._failures > 1) and not any(each in str(error) for each in PASSING):
                 self._set_aside()
 
     def _set_aside(self) -> None:

@@ -23,7 +23,9 @@ from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
+from stores.ledger.rows import Brief
 from stores.ledger.sessions import RotationRefusal
+from stores.ledger.standings import Look
 from stores.ledger.successions import SINGLE_VALUED, End
 from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.task_histories import Move, TaskHistory
@@ -47,6 +49,7 @@ __all__ = [
     "AuditEntry",
     "AuditQuery",
     "AuthorizationCode",
+    "Brief",
     "CaptureQuery",
     "ChunkPlace",
     "Cited",
@@ -71,6 +74,7 @@ __all__ = [
     "Leases",
     "Ledger",
     "ListedCapture",
+    "Look",
     "Move",
     "NamedRelation",
     "OAuthClient",

@@ -16,6 +16,7 @@ REQUESTS = {
     "create, in every index (sync=true)",
     "hybrid search",
     "reflection of 20,000 characters",
+    "context pack of 24 items",
 }
 
 

@@ -65,12 +65,12 @@ async def test_a_space_is_made_changed_and_joined(client: httpx2.AsyncClient, ap
 
 async def test_who_is_no_admin_is_told_so_in_one_word(client: httpx2.AsyncClient, app: App, ada: Person) -> None:
     bob = await person(app, "bob", of=ada, role="member")
-    for refused in (
+    for told in (
         await client.get(SPACES, headers=bearer(bob.token)),
         await post(client, bob, SPACES, {"name": "x"}),
         await client.get(f"{SPACES}/{uuid4()}", headers=bearer(bob.token)),
     ):
-        body = assert_envelope(refused, 403, "insufficient_org_role")
+        body = assert_envelope(told, 403, "insufficient_org_role")
         assert body["message"] == "insufficient_org_role"
         assert body["details"] == {"actual": "member", "expected": "Admin or Owner"}
 

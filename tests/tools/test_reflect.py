@@ -337,10 +337,14 @@ async def test_what_holds_in_another_project_says_nothing(owner: Person) -> None
     assert findings(pack["candidates"][0]) == {"contradiction": here}
 
 
-@pytest.mark.parametrize("cited", [["a", "b"], "a, b"], ids=["list", "text"])
-async def test_citations_come_as_a_list_or_as_a_text(owner: Person, cited: Any) -> None:
-    pack = await owner.call("reflect", content=NOTES, cited_ids=cited)
-    assert pack["citation_usage"]["received_count"] == 2
+@pytest.mark.parametrize("form", [list, ", ".join], ids=["list", "text"])
+async def test_citations_come_as_a_list_or_as_a_text_and_count(owner: Person, form: Any) -> None:
+    helped = await entity(owner, "note", "Something that helped")
+    pack = await owner.call("reflect", content=NOTES, cited_ids=form([helped, "note_000000000000"]))
+    usage = pack["citation_usage"]
+    assert (usage["counted_ids"], usage["unknown_ids"]) == ([helped], ["note_000000000000"])
+    assert usage["source_surface"] == "reflect"
+    assert (await owner.call("reflect", content=NOTES))["citation_usage"] == {}
 
 
 async def test_no_more_than_a_hundred_records_are_cited(owner: Person) -> None:

@@ -17,7 +17,7 @@ from stores.vectors import DenseHit, Vector
 from tools.app import App
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import NEIGHBOURS_EACH, SEEDS, Plan
-from tools.retrieval.pool import LANES, Pool
+from tools.retrieval.pool import LANES, NAIVE_LANES, Pool
 from tools.retrieval.ranking import Ranking
 from tools.retrieval.scoring import (
     NEIGHBOUR_BONUS,
@@ -25,6 +25,7 @@ from tools.retrieval.scoring import (
     RECENCY_BONUS,
     Scores,
     fuse,
+    fused_by_rank,
     lifted,
     ranked,
     recency,
@@ -51,9 +52,9 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("fusion"):
             ranking.terms = words.terms
             pool = Pool(words, near or ())
-            pool.fused = fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=near is not None)
+            pool.fused = _fused(plan, pool, words, dense=near is not None)
         with ranking.timed("graph"):
-            if plan.expand:
+            if plan.expand and not plan.is_naive:
                 _graph_lane(app, indexes, plan, pool)
         with ranking.timed("hydration"):
             updated_us = _keep_permitted(app, plan, past, pool, ranking)
@@ -106,6 +107,12 @@ def _dense_lane(
         return indexes.vectors.search(vector, filter=plan.prefilter, limit=plan.depth)
 
 
+def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool) -> Scores:
+    if plan.is_naive:
+        return fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
+    return fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense)
+
+
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
     """Let the best candidates bring in their neighbours, and lift those that are linked to better ones."""
     if indexes.graph is None:
@@ -154,6 +161,7 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking
     found = [standings[record_id] for record_id in pool.ids]
     ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})
     ranking.total = len(found)
+    ranking.standings = standings
     ranking.documents = sum(standing.entity_type == "document" for standing in found)
     ranking.memories = sum(standing.entity_type == RAW_MEMORY for standing in found)
     then = past.entities if past is not None else {}
@@ -198,7 +206,7 @@ def _unwanted(app: App, plan: Plan, pool: Pool) -> set[str]:
 
 def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
     """Note the bonus of the permitted candidates that were cited; mostly none was."""
-    if not plan.boost_cited:
+    if not plan.boost_cited or plan.is_naive:
         return
     if found := app.usage.weights(plan.organization_id, pool.ids, plan.filter.visibility):
         weight = np.zeros(len(pool.ids))
@@ -208,11 +216,11 @@ def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
 
 def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
     scores = pool.fused
-    if plan.boost_recent:
+    if plan.boost_recent and not plan.is_naive:
         age_s = plan.now.timestamp() - updated_us / 1_000_000
         scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
     if pool.usage is not None:
         scores = lifted(scores, pool.usage)
-    scores = np.round(set_apart(scores, pool.is_named), 6)
+    scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
     best = ranked(pool.ids, scores, plan.wanted)
     ranking.best = [pool.candidate(place, float(scores[place])) for place in best]

@@ -15,6 +15,7 @@ Places = NDArray[np.int64]
 ABSENT = 0
 """The rank in a lane that did not find a record."""
 LANES = ("lexical", "vector", "graph")
+NAIVE_LANES = ("lexical", "vector")
 
 
 class Pool:

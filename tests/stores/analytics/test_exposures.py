@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from stores.analytics import Analytics, Exposure, Exposures, Shown, Uses
@@ -258,6 +259,21 @@ def test_old_rows_and_those_of_users_who_are_gone_are_removed(
     ledger.delete_user(BOB)
     exposures.prune()
     assert analytics.using(lambda file: file.exposed_users()) == {ANN}
+
+
+def test_a_full_disk_costs_no_row_that_was_written(
+    exposures: Exposures, analytics: Analytics, ledger: Ledger, path: Path
+) -> None:
+    exposures.put(shown("a"))
+    exposures.flush()
+
+    def fail(_: object) -> None:
+        raise duckdb.IOException(f'Could not write file "{path}.wal": No space left on device')
+
+    for _ in range(3):
+        with pytest.raises(Unavailable):
+            analytics.using(fail)
+    assert exposures.uses(ORG, OPEN) == [Uses("search", 1, 0)]
 
 
 def test_rows_wait_while_the_file_cannot_be_used(
