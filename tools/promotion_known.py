@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from auth.policy import reaches_readers_of
 from auth.principal import Principal
-from auth.visibility import members_key, private_key, project_key
 from stores.ledger import SUPERSEDES, RelationQuery
-from stores.records import ORGANIZATION, Entity, IndexFilter, matches
+from stores.records import Entity, IndexFilter, matches
 from tools.app import App
 from tools.candidates import Candidate
 from tools.reflection import contradicts, duplicates_of
@@ -106,7 +106,7 @@ def _text(record: Entity, candidate: Candidate) -> str:
 
 
 def _repeated(caller: Principal, record: Entity, place: str) -> Known:
-    is_for_all = _reaches(caller, record.visibility, place)
+    is_for_all = reaches_readers_of(caller, record.visibility, place)
     if record.entity_type in WORK and record.metadata.get("status") in DONE:
         return Known(record, "stale", f"{record.id} says the same and is done.", is_for_all)
     return Known(record, "duplicate", f"{record.id} says the same.", is_for_all)
@@ -116,8 +116,8 @@ def _opposed(app: App, caller: Principal, candidate: Candidate, record: Entity, 
     reason, place = said
     retired = _retired_by(app, caller, candidate, record)
     if retired is None:
-        return Known(record, "contradiction", reason, _reaches(caller, record.visibility, place))
-    is_for_all = all(_reaches(caller, each.visibility, place) for each in (record, retired))
+        return Known(record, "contradiction", reason, reaches_readers_of(caller, record.visibility, place))
+    is_for_all = all(reaches_readers_of(caller, each.visibility, place) for each in (record, retired))
     return Known(retired, "stale", f"{record.id} took the place of {retired.id}, which says the same.", is_for_all)
 
 
@@ -130,11 +130,3 @@ def _retired_by(app: App, caller: Principal, candidate: Candidate, record: Entit
     retired = [read[each] for each in ids if each in read and read[each].visibility in caller.visible]
     same = duplicates_of(candidate.content, [_text(each, candidate) for each in retired])
     return retired[same[0].index] if same else None
-
-
-def _reaches(caller: Principal, key: str, place: str) -> bool:
-    """Whether everybody may read records with a key who may read those of a place; the caller reads either."""
-    if key in (ORGANIZATION, place) or place == private_key(caller.user_id):
-        return True
-    project_id = place.partition(":")[2]
-    return place == members_key(project_id) and key == project_key(project_id)

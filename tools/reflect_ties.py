@@ -2,17 +2,13 @@
 
 from dataclasses import dataclass, replace
 
-from auth.policy import may_reach, reaches_readers_of
+from auth.policy import reaches_readers_of
 from auth.principal import Principal
-from stores.ledger import EntityQuery
 from stores.records import Entity
-from stores.wording import comparable
+from tools.active_task import active_task
 from tools.app import App
 from tools.linking import Target, referred, require_target
 from tools.reflect_models import ReflectRequest
-
-DOING_LIMIT = 200
-"""Tasks in progress among which the active one is looked for, the latest changed first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,41 +48,9 @@ def ties(app: App, caller: Principal, request: ReflectRequest, visibility: str) 
         wanted = Target(target_id, field, ("task",) if field == "task_ids" else ())
         target = require_target(caller, wanted, there.get(target_id))
         found.setdefault((name, target_id), Tie(name, target, field))
-    active = _active_task(app, caller, request.project) if request.active_task else None
+    active = active_task(app, caller, request.project) if request.active_task else None
     if active is not None:
         found.setdefault(("RELATED_TO", active.id), Tie("RELATED_TO", active, "active_task"))
     return [
         replace(tie, is_for_all=reaches_readers_of(caller, tie.target.visibility, visibility)) for tie in found.values()
     ]
-
-
-def _active_task(app: App, caller: Principal, project: str | None) -> Entity | None:
-    """The task that the caller started last and is doing; in a project, else the one that anybody did.
-
-    Ties go to the smaller id.
-    """
-    query = EntityQuery(
-        visibility=caller.visible,
-        types=("task",),
-        statuses=("doing",),
-        project_ids=(project,) if project is not None else (),
-        limit=DOING_LIMIT,
-    )
-    doing, _ = app.ledger.list_entities(caller.organization_id, query)
-    doing = [task for task in doing if may_reach(caller, task)]
-    names = {comparable(name) for name in (caller.user.name.strip(), caller.user.email) if name}
-    own = [task for task in doing if names & set(_assignees(task))]
-    # Whose task it is matters more where no project says what the notes are about.
-    chosen = own or (doing if project is not None else [])
-    latest = max((_started(task) for task in chosen), default="")
-    return min((task for task in chosen if _started(task) == latest), key=lambda task: task.id, default=None)
-
-
-def _assignees(task: Entity) -> list[str]:
-    found = task.metadata.get("assignees")
-    return [comparable(each) for each in found if isinstance(each, str)] if isinstance(found, list) else []
-
-
-def _started(task: Entity) -> str:
-    started = task.metadata.get("started_at")
-    return started if isinstance(started, str) else ""

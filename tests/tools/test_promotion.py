@@ -552,3 +552,22 @@ async def test_each_kind_becomes_a_record_of_its_type(owner: Person) -> None:
     other = await waiting(owner, "project", project, kind="correction", content="Something else.")
     done = await promote(owner, other)
     assert (await owner.call("get_entity", entity_id=done["promoted_id"]))["entity_type"] == "claim"
+
+
+async def test_what_reflection_queued_is_promoted(owner: Person) -> None:
+    project = await a_project(owner)
+    pack = await owner.call(
+        "reflect",
+        content="Decision: we keep the walrus cache in memory.\n- [ ] paint the lantern tower red (Yuki)",
+        project=project,
+        persist_review=True,
+    )
+    waiting_ids = [each["persisted_id"] for each in pack["candidates"]]
+    assert len(waiting_ids) == 2
+    first, second = waiting_ids
+    done = await promote(owner, first)
+    assert (done["success"], done["raw_source_ids"]) == (True, [pack["source_id"]])
+    drained = await owner.call("drain_candidates", dry_run=False)
+    assert [(each["candidate_id"], each["applied"]) for each in drained["results"]] == [(second, True)]
+    entity = await owner.call("get_entity", entity_id=drained["results"][0]["promoted_id"])
+    assert (entity["entity_type"], entity["metadata"]["confidence"]) == ("task", pack["candidates"][1]["confidence"])
