@@ -19,7 +19,7 @@ from evals.bench.stages import bench_server
 from evals.bench.texts import Record, records
 from evals.timing import Spread, spread, timed_ms
 from stores.errors import EngrainError
-from stores.graph import GraphIndex, NeighbourQuery
+from stores.graph import GraphIndex, NeighbourQuery, Room
 from stores.records import ORGANIZATION, Entity, Position, Relation
 from tools.create import BULK_LIMIT
 from tools.explore import WALK_LIMIT
@@ -217,7 +217,8 @@ def _measure_floors(texts: Sequence[Record], links: Sequence[Sequence[Link]], co
     with tempfile.TemporaryDirectory(prefix="engrain-bench-") as folder, _database(Path(folder)) as database:
         start = time.perf_counter()
         _insert(database, entities, relations)
-        graph = GraphIndex.open(Path(folder) / "graph")
+        # The engine by itself: without room, nothing is walked in memory.
+        graph = GraphIndex.open(Path(folder) / "graph", room=Room(0))
         try:
             graph.load([entities], [relations], _POSITION)
             rate = len(relations) / (time.perf_counter() - start)

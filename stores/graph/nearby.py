@@ -25,6 +25,8 @@ ENOUGH = 100
 """Walks of one step before a graph is read into memory; a longer one counts for so many."""
 REST_SHARE = 20.0
 """After a reading, so many times what it took passes before the next one."""
+FULL_REST_S = 600.0
+"""How long a graph that has no room stays with the engine before its size is looked at again."""
 FEW_CHANGED, CHANGED_SHARE = 200, 0.05
 """Entities, and the share of all, of which the engine is asked before all is read anew."""
 MOST_BATCHES = 50
@@ -125,12 +127,15 @@ class Nearby:
         begin = time.monotonic()
         with self._lock:
             reading = self._reading = _Reading()
+        fits = False
         try:
-            return self._learn(reading)
+            fits = self._takes_room()
+            return fits and self._learn(reading)
         finally:
             end = time.monotonic()
+            rest_s = REST_SHARE * (end - begin) if fits else FULL_REST_S
             with self._lock:
-                self._not_before, self._walks = end + REST_SHARE * (end - begin), 0
+                self._not_before, self._walks = end + rest_s, 0
                 if self._reading is reading:
                     self._reading = None
                 is_empty = self._arrays is None
@@ -187,10 +192,11 @@ class Nearby:
         except Exception:  # the thread's edge: walks go on without it
             log.exception("graph_not_in_memory")
 
-    def _learn(self, reading: _Reading) -> bool:
+    def _takes_room(self) -> bool:
         entities, edges = self._count()
-        if not self._room.take(self, BYTES_PER_ENTITY * entities + BYTES_PER_EDGE * 2 * edges):
-            return False
+        return self._room.take(self, BYTES_PER_ENTITY * entities + BYTES_PER_EDGE * 2 * edges)
+
+    def _learn(self, reading: _Reading) -> bool:
         from stores.graph.adjacency import Adjacency  # noqa: PLC0415 pyarrow is slow to import
 
         adjacency = Adjacency.of(*self._read())

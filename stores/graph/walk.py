@@ -87,7 +87,7 @@ def breadth_first(
         is_near = most_around is None or around + len(frontier) <= most_around
         room = cap - (len(seen) - 1)
         front = Front(distance, frontier, seen, room, MOST_EDGES - edges)
-        if distance and is_near and room >= 0 and (found := ring(front)) is not None:
+        if distance and is_near and room > 0 and (found := ring(front)) is not None:
             arrivals = _arrivals(_from(frontier, found[0]), seen, {})
             pages: Iterable[int] = ()
             around, edges = around + len(frontier), edges + found[1]
