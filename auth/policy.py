@@ -7,6 +7,7 @@ from typing import Literal, get_args
 from pydantic import JsonValue
 
 from auth.principal import Principal
+from auth.visibility import diary_key, members_key, memory_key, private_key, project_key, team_key
 from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from stores.records import ORGANIZATION, Access, Entity, Identity, JsonObject, ProjectRole, Role
 
@@ -29,27 +30,18 @@ class Visibility:
     scope_key: str | None
 
 
-def private_key(user_id: str) -> str:
-    """The key of what only this user may read."""
-    return f"private:{user_id}"
-
-
-def project_key(project_id: str) -> str:
-    """The key of what everybody who may read this project may read."""
-    return f"project:{project_id}"
-
-
-def team_key(team_id: str) -> str:
-    """The key of what only the members of this team may read."""
-    return f"team:{team_id}"
-
-
 def principal_of(identity: Identity, access: Access) -> Principal:
     """Expand a session's identity, once per request, to everything that it may see."""
     roles = project_roles(identity, access)
-    keys = {ORGANIZATION, private_key(identity.user.id)}
-    keys |= {project_key(project) for project in roles} | {team_key(team) for team in access.team_ids}
-    return Principal.of(identity, visible=frozenset(keys), project_roles=roles)
+    joined = roles if identity.role in ADMINS else access.roles
+    shared = {ORGANIZATION, private_key(identity.user.id)}
+    shared |= {members_key(project) for project in joined} | {team_key(team) for team in access.team_ids}
+    return Principal.of(
+        identity,
+        visible=frozenset(shared | {project_key(project) for project in roles}),
+        memories=frozenset({memory_key(key) for key in shared} | {diary_key(identity.user.id)}),
+        project_roles=roles,
+    )
 
 
 def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
@@ -69,8 +61,14 @@ def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
 def narrowed_to(principal: Principal, project_ids: Collection[str]) -> Principal:
     """Leave a caller nothing but some of its projects: no record of the organization, of itself or of its teams."""
     roles = {project: role for project, role in principal.project_roles.items() if project in project_ids}
-    visible = frozenset(project_key(project) for project in roles)
-    return replace(principal, visible=visible, project_roles=roles, is_narrowed=True)
+    keys = {key(project) for project in roles for key in (project_key, members_key)}
+    return replace(
+        principal,
+        visible=principal.visible & keys,
+        memories=principal.memories & {memory_key(key) for key in keys},
+        project_roles=roles,
+        is_narrowed=True,
+    )
 
 
 def require_whole(principal: Principal, what: str) -> None:

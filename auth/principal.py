@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from auth.visibility import queue_key
 from stores.records import PROJECT_ROLES, Identity, Organization, ProjectRole, Role, User
 
 Scope = Literal["mcp", "api:read", "api:write"]
@@ -19,9 +20,13 @@ class Principal:
     role: Role
     session_id: str | None
     visible: frozenset[str]
-    """The visibility keys of everything that this caller may read."""
+    """The visibility keys of every entity that this caller may read."""
     project_roles: Mapping[str, ProjectRole] = field(hash=False)
     """The caller's role in each project that it may read; the role in the organization limits it further."""
+    memories: frozenset[str] = frozenset()
+    """The visibility keys of every raw memory that this caller may read."""
+    memories_written: frozenset[str] = frozenset()
+    """Those of shared and delegated memories in which it may write, too."""
     scopes: frozenset[Scope] = SESSION_SCOPES
     key_id: str | None = None
     """The API key that was presented, if one was."""
@@ -31,6 +36,16 @@ class Principal:
     """What the person granted to the MCP client that calls, if one does."""
     audience: str | None = None
     """The only URL at which the credential is good; None for any."""
+
+    @property
+    def captures(self) -> frozenset[str]:
+        """The keys of every raw memory and every candidate for a review that this caller may read."""
+        return self.memories | {queue_key(key) for key in self.memories}
+
+    @property
+    def readable(self) -> frozenset[str]:
+        """The keys of everything that this caller may read."""
+        return self.visible | self.captures
 
     @property
     def user_id(self) -> str:
@@ -49,7 +64,12 @@ class Principal:
 
     @classmethod
     def of(
-        cls, identity: Identity, *, visible: frozenset[str], project_roles: Mapping[str, ProjectRole]
+        cls,
+        identity: Identity,
+        *,
+        visible: frozenset[str],
+        memories: frozenset[str],
+        project_roles: Mapping[str, ProjectRole],
     ) -> "Principal":
         """Build the principal of a session."""
         return cls(
@@ -58,5 +78,6 @@ class Principal:
             role=identity.role,
             session_id=identity.session.id if identity.session else None,
             visible=visible,
+            memories=memories,
             project_roles=project_roles,
         )

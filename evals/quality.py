@@ -15,12 +15,13 @@ from evals.metrics import METRICS, Interval, bootstrap
 from evals.timing import Spread, spread
 from stores.errors import EngrainError
 from tools.app import App, open_app
-from tools.create import BULK_LIMIT, Created, store
+from tools.create import BULK_LIMIT
 from tools.entity_models import EntityFields
 from tools.logs import LogRing
 from tools.operation import Call
 from tools.search import SearchRequest, search
 from tools.settings import Settings
+from tools.storing import Created, store
 
 Lanes = Literal["words only", "all lanes"]
 DEEPEST = 10

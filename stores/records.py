@@ -12,7 +12,12 @@ JsonObject = dict[str, JsonValue]
 ORGANIZATION = "organization"
 """The visibility key of what every member of the organization may read."""
 
-Kind = Literal["entity", "relation"]
+Kind = Literal["entity", "relation", "capture"]
+"""What a change is about; a capture is what became of a raw memory, whose text is an entity."""
+ReviewState = Literal["pending", "promoted", "archived", "deferred"]
+REVIEW_STATES: tuple[ReviewState, ...] = get_args(ReviewState)
+RAW_MEMORY = "raw_memory"
+"""The type of the entity that holds the text of a raw memory."""
 ChangeOperation = Literal["create", "update", "delete"]
 Role = Literal["owner", "admin", "member", "viewer"]
 GIVEN_BY: Mapping[Role, frozenset[Role]] = {
@@ -73,6 +78,34 @@ class EntityDraft:
     scope_key: str | None = None
     project_id: str | None = None
     source_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """How a raw memory came to be kept, and what became of it."""
+
+    source_id: str
+    """Where it came from, in the sender's words; the memory's own id where the sender says nothing."""
+    capture_surface: str
+    captured_at: datetime
+    provenance: JsonObject
+    agent_id: str | None
+    """Whose diary it is an entry of."""
+    content_hash: str
+    """SHA-256 of the text, in hexadecimal digits."""
+    review_state: ReviewState = "pending"
+    entity_id: str | None = None
+    """The entity that was made of it."""
+    candidate: JsonObject | None = None
+    """What reflection proposed, while it waits for a review; None for what was said verbatim."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawMemory:
+    """What was said, verbatim: an entity of type `raw_memory`, and how it was captured."""
+
+    entity: Entity
+    capture: Capture
 
 
 @dataclass(frozen=True, slots=True)

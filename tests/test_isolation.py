@@ -73,6 +73,13 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "project_metrics": lambda _, hidden: [{"project_id": hidden}],
     "admin_stats": lambda *_: [{}],
     "admin_health": lambda *_: [{}],
+    "list_captures": lambda *_: [{"limit": 200}],
+    "get_capture": lambda _, hidden: [{"capture_id": hidden}],
+    "recall": lambda query, _: [
+        {"query": query, "limit": 50},
+        {"query": query, "memory_scope": "organization"},
+        {"query": query, "diary": True},
+    ],
     "resolve": lambda _, hidden: [{"prefix": hidden}, {"prefix": hidden[:-2]}],
 }
 
@@ -113,6 +120,12 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
     "complete_epic": lambda hidden: [{"epic_id": hidden, "learnings": "x"}],
     "archive_epic": lambda hidden: [{"epic_id": hidden}],
     "manage": lambda hidden: [{"action": "start_task", "entity_id": hidden}],
+    "store_raw_memory": lambda hidden: [
+        {"raw_content": "x", "project_id": hidden},
+        {"raw_content": "x", "memory_scope": "project", "scope_key": hidden},
+    ],
+    "review_capture": lambda hidden: [{"capture_id": hidden, "review_state": "archived"}],
+    "erase_capture": lambda hidden: [{"capture_id": hidden}],
     "ingest_documents": lambda hidden: [{"source_id": hidden, "documents": [{"url": "u", "content": "c"}]}],
 }
 """Writes that name a record, and fail where it is hidden."""
@@ -134,6 +147,8 @@ class World:
     """The author, with an API key for one project."""
     team_id: str
     """Of the author and the colleague."""
+    project_id: str
+    """A project that everybody in the organization may read."""
 
     def run(self, function: Callable[..., Awaitable[Any]], *args: Any, **fields: Any) -> Any:
         async def call() -> Any:
@@ -157,15 +172,15 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
 
         colleague = portal.call(other, "colleague", "member")
 
-        async def prepare() -> tuple[str, str]:
+        async def prepare() -> tuple[str, str, str]:
             team_id = (await author.call("create_team", name="Core"))["id"]
             for each in (author, colleague):
                 await author.call("add_team_member", team_id=team_id, user_id=each.user_id)
             project = await author.call("create_entity", name="P", entity_type="project")
             made = await author.call("create_api_key", name="k", scopes=["api:write"], project_ids=[project["id"]])
-            return team_id, made["api_key"]
+            return team_id, made["api_key"], project["id"]
 
-        team_id, key = portal.call(prepare)
+        team_id, key, project_id = portal.call(prepare)
         yield World(
             portal,
             author,
@@ -175,6 +190,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
             portal.call(other, "outsider", "member"),
             replace(author, signed=replace(author.signed, access_token=key)),
             team_id,
+            project_id,
         )
 
 
@@ -234,6 +250,43 @@ def test_a_record_of_a_team_shows_to_its_members_alone(
         assert hidden in hits(world, member, query)
 
 
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(record=records, scope=st.sampled_from(("private", "team", "diary", "project")), serial=st.integers(0, 10**9))
+def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
+    world: World, record: tuple[str, list[str]], scope: str, serial: int
+) -> None:
+    readers = (world.outsider, world.stranger, *(() if scope == "project" else (world.admin, world.narrowed)))
+    fields: Arguments = {
+        "private": {},
+        "team": {"memory_scope": "team", "scope_key": world.team_id},
+        "diary": {"diary": True, "agent_id": "scout"},
+        "project": {"memory_scope": "project", "scope_key": world.project_id},
+    }[scope]
+    kind, words = record
+    secret, plain = f"raw{serial}x", " ".join(words)
+    query = f"{secret} {plain}"
+    world.run(world.author.call, "create_entity", name=plain, entity_type=kind, sync=True)
+    before = [answers(world, reader, query, "entity_000000000000") for reader in readers]
+    kept = world.run(world.author.call, "store_raw_memory", raw_content=query, title=secret, sync=True, **fields)
+    metadata = {"raw_memory_id": kept["id"]} | ({"project_id": world.project_id} if scope == "project" else {})
+    made = world.run(
+        world.author.call, "create_entity", name=query, entity_type=kind, content=secret, metadata=metadata, sync=True
+    )
+    for hidden in (kept["id"], made["id"]):
+        for reader, earlier in zip(readers, before, strict=True):
+            said = answers(world, reader, query, hidden)
+            for (name, text, counts), (_, _, counts_before) in zip(said, earlier, strict=True):
+                if name != "logs":
+                    assert counts == counts_before, name
+                assert secret not in text.replace(query, ""), name
+                if hidden not in query and name in ("search", "list_entities", "recall", "list_captures", "me"):
+                    assert hidden not in text, name
+            assert refusals(world, reader, hidden) == refusals(world, reader, NOBODYS)
+    scoped = {key: value for key, value in fields.items() if key != "agent_id"}
+    recalled = world.run(world.author.call, "recall", query=query, limit=50, **scoped)
+    assert kept["id"] in {memory["id"] for memory in recalled["memories"]}
+
+
 def hits(world: World, reader: Person, query: str) -> set[str]:
     return {hit["id"] for hit in world.run(reader.call, "search", query=query, limit=50)["results"]}
 
@@ -264,7 +317,7 @@ def hide(
                 assert counts == counts_before, name
             assert f"{secret} content" not in text, name
             assert secret not in text.replace(query, ""), name
-            if name in ("search", "list_entities", "me"):
+            if name in ("search", "list_entities", "me", "recall", "list_captures"):
                 assert hidden["id"] not in text, name
         assert refusals(world, reader, hidden["id"]) == refusals(world, reader, NOBODYS)
     found = world.run(world.author.call, "search", query=query, limit=50)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from auth.policy import project_key
+from auth.visibility import project_key
 from stores.records import ORGANIZATION, JsonObject, ProjectRole, Role
 from tools.app import App
 from tools.events import Event

@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
-from auth.policy import may_read, private_key, require_writable
+from auth.policy import may_read, require_writable
 from auth.principal import Principal
+from auth.visibility import private_key
 from stores.ledger import SUPERSEDES, Transaction
 from stores.records import Entity
 from tools.containment import contain

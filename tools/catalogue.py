@@ -7,6 +7,7 @@ from tools import (
     admin,
     api_keys,
     audit,
+    captures,
     change,
     create,
     device,
@@ -22,6 +23,7 @@ from tools import (
     logs,
     manage,
     members,
+    memories,
     neighbors,
     notes,
     organizations,
@@ -78,6 +80,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *ending.OPERATIONS,
     *temporal.OPERATIONS,
     *ingest.OPERATIONS,
+    *memories.OPERATIONS,
+    *captures.OPERATIONS,
     *logs.OPERATIONS,
 )
 

@@ -17,6 +17,7 @@ from auth.policy import (
     writable_visibility,
 )
 from auth.principal import Principal
+from auth.visibility import members_key
 from stores.errors import InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject
@@ -174,7 +175,7 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
 def _moved(
     caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None, team_id: JsonValue
 ) -> Visibility:
-    """Where an entity is readable after a move: what is its author's or a team's stays so, the rest follows.
+    """Where an entity is readable after a move: what is its author's, a team's or its members' stays so.
 
     Raises:
         ValidationFailed: It leaves the project whose readers are its own, and nobody says who may read it then.
@@ -187,7 +188,10 @@ def _moved(
             remediation="Send metadata.memory_scope, `private` or `organization`, together with the null.",
             details={"field": "body.metadata.memory_scope", "expected": "private or organization"},
         )
-    return writable_visibility(caller, scope, project_id, author_id=entity.principal_id, team_id=team_id)
+    place = writable_visibility(caller, scope, project_id, author_id=entity.principal_id, team_id=team_id)
+    if scope is None and project_id is not None and entity.visibility.startswith(members_key("")):
+        return replace(place, key=members_key(project_id))
+    return place
 
 
 class DeleteEntityRequest(Request):

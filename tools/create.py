@@ -1,25 +1,11 @@
 """Creating entities: one at a time, in bulk, and as agents add them."""
 
-import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from auth.policy import (
-    Visibility,
-    project_key,
-    require_entry,
-    require_whole,
-    without_stamped,
-    writable_visibility,
-)
-from auth.principal import Principal
-from stores.clock import new_id
-from stores.records import Entity, EntityDraft, JsonObject
+from stores.records import JsonObject
 from tools.app import App
-from tools.containment import stated_links
 from tools.cycles import WORK
 from tools.entities import entity_views
 from tools.entity_models import (
@@ -37,29 +23,15 @@ from tools.entity_models import (
     entity_view,
 )
 from tools.entity_types import EntityType
-from tools.linking import Link, record, related
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
-from tools.progress import follow_epics
-from tools.projects import grant_project, project_named, project_scope, remember_project, require_live_project
 from tools.receipts import receipt
 from tools.search import SearchRequest, search
+from tools.storing import store, until_visible
 from tools.threads import in_thread
-from tools.workflow import moved, with_defaults, workflow_fields
 
-SYNC_TIMEOUT_S = 20.0
-BARE_IDS = ("task", "document")
-"""Types whose ids are plain UUIDs: clients tell them by that."""
 BULK_LIMIT = 128
 TECHNOLOGIES = {"project": "tech_stack"}
 """What the interface calls the technologies of a type, where it is not `technologies`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Created:
-    """What one write stored, and up to which change the indexes must come to show it."""
-
-    entities: Sequence[Entity]
-    sequence: int
 
 
 class CreateEntityRequest(EntityFields):
@@ -84,75 +56,6 @@ async def create_entity(app: App, call: Call, request: CreateEntityRequest) -> E
     else:
         extra |= {"created_at": None, "updated_at": None}
     return view.model_copy(update=extra)
-
-
-async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync: bool, deferred: bool) -> Created:
-    """Write entities with their relations and feed rows in one transaction."""
-
-    def write() -> Created:
-        caller = call.caller
-        drafts = [_draft(caller, fields) for fields in requests]
-        for project_id in {draft.project_id for draft in drafts} - {None}:
-            require_live_project(app, caller.organization_id, str(project_id))
-        mode = "sync" if sync else "async"
-        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
-            entities = tx.create_entities(
-                [
-                    (
-                        replace(draft, metadata=moved(draft, draft.metadata, tx.now)),
-                        {"mode": mode, **workflow_fields(draft.metadata)},
-                    )
-                    for draft in drafts
-                ]
-            )
-            links: list[Link] = []
-            for fields, entity in zip(requests, entities, strict=True):
-                require_entry(caller, entity)
-                grant_project(tx, entity)
-                remember_project(tx, call, "project.create", entity, None)
-                links += related(entity, fields.related_to or ()) + stated_links(None, entity)
-            record(tx, caller, links, created={entity.id for entity in entities})
-            for entity in entities:
-                follow_epics(tx, caller, None, entity)
-        return Created(entities, tx.sequence)
-
-    return await in_thread(write)
-
-
-async def until_visible(app: App, caller: Principal, created: Created) -> BackgroundJobs:
-    """Wait until every healthy index shows what was created, at most 20 s; name those that do not."""
-    pending = await app.indexer.applied_within(
-        caller.organization_id, created.sequence, [entity.id for entity in created.entities], SYNC_TIMEOUT_S
-    )
-    return BackgroundJobs(pending_indexes=sorted(pending))
-
-
-def _draft(caller: Principal, fields: EntityFields) -> EntityDraft:
-    metadata = without_stamped(fields.metadata or {})
-    scope = metadata.pop("memory_scope", None)
-    project_id = project_named(metadata)
-    entity_id = str(uuid.uuid4()) if fields.entity_type in BARE_IDS else new_id(fields.entity_type)
-    if fields.entity_type == "project":
-        require_whole(caller, "Making projects")
-        project_id, metadata = None, project_scope(caller, scope, metadata)
-        visibility = Visibility(project_key(entity_id), "project", entity_id)
-    else:
-        visibility = writable_visibility(caller, scope, project_id, team_id=(fields.metadata or {}).get("scope_key"))
-    return EntityDraft(
-        id=entity_id,
-        entity_type=fields.entity_type,
-        name=fields.name,
-        description=fields.description or "",
-        content=fields.content or "",
-        category=fields.category,
-        languages=tuple(fields.languages or ()),
-        tags=tuple(fields.tags or ()),
-        metadata=with_defaults(fields.entity_type, metadata),
-        visibility=visibility.key,
-        memory_scope=visibility.memory_scope,
-        scope_key=visibility.scope_key,
-        project_id=project_id,
-    )
 
 
 class BulkCreateRequest(Request):

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import NotFound
@@ -124,27 +125,31 @@ class GetEntityRequest(Request):
     )
 
 
-def readable(app: App, caller: Principal, entity_id: str) -> Entity:
-    """Read an entity that the caller may see. Blocks.
+def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = False) -> Entity:
+    """Read an entity that the caller may see, with `memories` also a raw memory. Blocks.
 
     Raises:
         NotFound: It does not exist, or not for this caller.
     """
     entity = app.ledger.entity(caller.organization_id, entity_id)
-    if entity is None or not may_read(caller, entity.visibility):
+    if entity is None or not _may_read(caller, entity, memories=memories):
         raise NotFound(f"There is no entity {entity_id}.")
     return entity
 
 
+def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:
+    return may_read(caller, entity.visibility) or (memories and may_read_memory(caller, entity.visibility))
+
+
 def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) -> Entity:
-    """Read the revision of an entity that was current then; the caller may see the entity now, and could then. Blocks.
+    """Read the revision of an entity, or raw memory, that was current then and that the caller may see. Blocks.
 
     Raises:
-        NotFound: It does not exist, or not for this caller; or it did not exist then, or not for this caller.
+        NotFound: It does not exist, now or then; or not for this caller, as it is now or was then.
     """
-    readable(app, caller, entity_id)
+    readable(app, caller, entity_id, memories=True)
     entity = app.ledger.entity_at(caller.organization_id, entity_id, as_of)
-    if entity is None or not may_read(caller, entity.visibility):
+    if entity is None or not _may_read(caller, entity, memories=True):
         raise NotFound(
             f"There was no entity {entity_id} at {as_of.isoformat()}.",
             remediation="Ask for a later moment, or leave as_of out to read it as it is.",
@@ -189,7 +194,7 @@ def _related(
 
 
 async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityView:
-    """Read one entity whole, or a document chunk when the id is a chunk's, with its nearest neighbours.
+    """Read one entity whole, or a document chunk or raw memory by its id, with its nearest neighbours.
 
     With `as_of`: the revision of then, and the neighbours that it had, as was known then.
     """
@@ -198,7 +203,7 @@ async def get_entity(app: App, call: Call, request: GetEntityRequest) -> EntityV
     def read() -> EntityView:
         caller, limit = call.caller, request.related_limit
         if as_of is None:
-            entity = readable(app, caller, request.entity_id)
+            entity = readable(app, caller, request.entity_id, memories=True)
         else:
             entity = readable_then(app, caller, request.entity_id, as_of)
         (entity,) = without_hidden(app, caller, [entity], as_of=as_of)

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -11,9 +11,10 @@ import structlog
 from anyio.lowlevel import checkpoint
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
+from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
-from stores.records import Change, JsonObject, Position
+from stores.records import RAW_MEMORY, Change, JsonObject, Position
 from tools.threads import in_thread
 
 BUFFER = 256
@@ -68,7 +69,7 @@ class Subscription:
 
     def offer(self, event: Event, visibility: str, earlier: Principal | None = None) -> None:
         """Queue an event that the subscriber may see, or might as `earlier`; one that does not read is cut off."""
-        may = may_read(self.principal, visibility) or (earlier is not None and may_read(earlier, visibility))
+        may = any(each is not None and _may_hear(each, visibility) for each in (self.principal, earlier))
         if self.ended.is_set() or not may:
             return
         try:
@@ -96,6 +97,10 @@ class _Channel:
     subscribers: list[Subscription] = field(default_factory=list)
     awaiting: dict[str, Change] = field(default_factory=dict)
     """Creations that the indexes do not show yet, by record."""
+
+
+def _may_hear(principal: Principal, visibility: str) -> bool:
+    return may_read(principal, visibility) or may_read_memory(principal, visibility)
 
 
 class EventHub:
@@ -210,7 +215,13 @@ class EventHub:
         return principal is not None
 
     def _publish(self, channel: _Channel, change: Change) -> None:
+        if change.kind == "capture":
+            _offer(channel, "raw_capture_changed", change)
         if change.kind != "entity":
+            return
+        if change.entity_type == RAW_MEMORY:
+            if change.operation == "delete":
+                _offer(channel, "raw_capture_changed", replace(change, fields={"action": "erased"}))
             return
         if change.operation != "create":
             created = channel.awaiting.pop(change.record_id, None)

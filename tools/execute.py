@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from pydantic import BaseModel, JsonValue
 
-from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest
 from stores.ledger import Claim, KeyedRequest, Replay
@@ -105,7 +104,7 @@ def _require_readable(app: App, caller: Principal, replay: Replay) -> None:
     """
     ids = [record.removeprefix("entity:") for record in replay.records]
     there = app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
-    if not all(may_read(caller, standing.visibility) for standing in there.values()):
+    if not all(standing.visibility in caller.readable for standing in there.values()):
         raise replay.gone()
 
 

@@ -16,11 +16,11 @@ from stores.records import Chunk, Document, Entity, EntityDraft
 from tools.app import App
 from tools.chunking import Piece, chunks, title_of
 from tools.containment import contain
-from tools.create import Created, until_visible
 from tools.entities import readable
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt, Name
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
 from tools.projects import require_live_project
+from tools.storing import Created, until_visible
 from tools.threads import in_thread
 
 DOCUMENTS_LIMIT = 64

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
-from auth.policy import may_reach, may_work, principal_of, private_key
+from auth.policy import may_reach, may_work, principal_of
 from auth.principal import Principal
+from auth.visibility import private_key
 from stores.ledger import Transaction
 from stores.records import ORGANIZATION, Entity
 from tools.workflow import ARCHIVED_AT, derived_status, moved, workflow_fields

@@ -8,6 +8,15 @@ from tools.entity_models import MutationReceipt
 from tools.operation import Call
 
 
+def capture_receipt(app: App, call: Call, memory_ids: Sequence[str], entity_ids: Sequence[str] = ()) -> MutationReceipt:
+    """Say which raw memories a write kept or changed, and which entities."""
+    return MutationReceipt(
+        operation_id=app.new_id("operation"),
+        affected_records=[*(f"raw_captures:{each}" for each in memory_ids), *(f"entity:{each}" for each in entity_ids)],
+        idempotency_key=call.idempotency_key,
+    )
+
+
 def receipt(app: App, call: Call, entities: Sequence[Entity], followed: Sequence[Entity] = ()) -> MutationReceipt:
     """Say which records a write changed, and which others followed."""
     return MutationReceipt(

@@ -14,7 +14,6 @@ from stores.ledger import NamedRelation, Recorded, RelationQuery
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.containment import stating_field
-from tools.create import SYNC_TIMEOUT_S
 from tools.dates import optional_moment
 from tools.entities import readable
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt
@@ -29,6 +28,7 @@ from tools.relation_models import (
     RelationWritten,
     relation_view,
 )
+from tools.storing import SYNC_TIMEOUT_S
 from tools.threads import in_thread
 
 SYNC = "Wait until the graph shows it, at most 20 s."

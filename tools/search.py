@@ -1,35 +1,34 @@
 """Search over the graph, documents and (with the memory loop) raw memories: one pipeline for REST and agents."""
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
 
-from auth.policy import MemoryScope, may_read, project_key, team_key
+from auth.memory_policy import MemoryScopeRequest, readable_memory
+from auth.policy import MemoryScope
 from auth.principal import Principal
-from stores.errors import Forbidden, InvalidRequest
-from stores.records import Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
+from auth.visibility import memory_key, private_key
+from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.dates import optional_moment
 from tools.entities import chunk_metadata
 from tools.entity_models import EntityId, Label, Labels
 from tools.entity_types import ENTITY_TYPES, EntityType
+from tools.memory_models import memory_place
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.retrieval.diagnostics import DETAILED, graph_retrieval
+from tools.retrieval.imported import Imported
 from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.threads import in_thread
 
 SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
-KEYED_SCOPES: Mapping[str, Callable[[str], str] | None] = {
-    "project": project_key,
-    "team": team_key,
-    "shared": None,
-    "delegated": None,
-}
-"""Scopes that need a scope_key, with what makes its visibility key; None where nobody is a member of any."""
+Origin = Literal["graph", "document", "raw_memory"]
+ORIGINS: Mapping[str, Origin] = {"document": "document", RAW_MEMORY: "raw_memory"}
+"""Where records of a type come from; all others are the graph's."""
 
 
 class SearchRequest(Request):
@@ -59,11 +58,17 @@ class SearchRequest(Request):
     include_raw_memory: bool = Field(True, description="Whether to search raw memories.")
     memory_scope: MemoryScope = Field("private", description="Scope of the raw memories.")
     scope_key: EntityId | None = Field(None, description="Key of that scope: a project, team or space id.")
-    participants: Labels = Field([], description="Imported raw memories with these participants.")
-    labels: Labels = Field([], description="Imported raw memories with these labels.")
-    thread_id: EntityId | None = Field(None, description="Imported raw memories of this thread.")
-    occurred_after: datetime | None = Field(None, description="Imported raw memories after this moment.")
-    occurred_before: datetime | None = Field(None, description="Imported raw memories before this moment.")
+    participants: Labels = Field(
+        [], description="Of raw memories, only those with one of these in metadata.participants."
+    )
+    labels: Labels = Field([], description="Of raw memories, only those with one of these in metadata.labels.")
+    thread_id: EntityId | None = Field(None, description="Of raw memories, only those with this metadata.thread_id.")
+    occurred_after: datetime | None = Field(
+        None, description="Of raw memories, only those whose metadata.occurred_at lies after it."
+    )
+    occurred_before: datetime | None = Field(
+        None, description="Of raw memories, only those whose metadata.occurred_at lies before it."
+    )
     use_enhanced: bool = Field(True, description="Whether the graph contributes to the ranking.")
     boost_recent: bool = Field(True, description="Whether newer records rank slightly higher.")
     temporal_decay_days: float | None = Field(None, gt=0, le=36_500, description="Days in which recency halves.")
@@ -81,7 +86,7 @@ class SearchResult(Result):
     score: float
     source: str | None
     url: str | None
-    result_origin: Literal["graph", "document", "raw_memory"]
+    result_origin: Origin
     metadata: JsonObject
 
 
@@ -109,9 +114,10 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
 
 def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
-    if request.include_raw_memory:
-        _require_scope(call.caller, request)
-    plan = _plan(app, call, request)
+    memories = _memories(call.caller, request)
+    if request.types and RAW_MEMORY not in request.types:
+        memories = None
+    plan = _plan(app, call, request, memories)
     ranking = Ranking()
     if plan is not None:
         from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
@@ -123,38 +129,33 @@ def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
         total=ranking.total,
         query=request.query,
         filters=_echo(request, plan, ranking),
-        graph_count=ranking.total - ranking.documents,
+        graph_count=ranking.total - ranking.documents - ranking.memories,
         document_count=ranking.documents,
-        raw_memory_count=0,
+        raw_memory_count=ranking.memories,
         limit=request.limit,
         offset=request.offset,
         has_more=request.offset + request.limit < ranking.total,
     )
 
 
-def _require_scope(caller: Principal, request: SearchRequest) -> None:
-    """Refuse a raw-memory scope without its key, one that is not enabled, and one that the caller is no member of."""
-    scope = request.memory_scope
-    key = request.scope_key or (request.project if scope == "project" else None)
-    if scope == "public":
-        raise Forbidden("scope_not_enabled: the scope `public` is not enabled.", remediation=_OTHER_SCOPE)
-    if scope not in KEYED_SCOPES:
-        return
-    if key is None:
-        raise InvalidRequest(
-            "missing_scope_key",
-            code="missing_scope_key",
-            remediation=f"Name the {scope} in scope_key, or leave memory_scope out.",
-        )
-    visibility = KEYED_SCOPES[scope]
-    if visibility is None or not may_read(caller, visibility(key)):
-        raise Forbidden(f"unverified_membership: you are no verified member of {key}.", remediation=_OTHER_SCOPE)
+def _memories(caller: Principal, request: SearchRequest) -> str | None:
+    """The visibility key of the raw memories to search; None for none.
+
+    Raises:
+        InvalidRequest: A scope is named without its key.
+        Forbidden: A scope is named that is not enabled, or that the caller is no member of.
+    """
+    if not request.include_raw_memory:
+        return None
+    project_id = request.project if request.scope_key is None else None
+    wanted = MemoryScopeRequest(request.memory_scope, request.scope_key, project_id)
+    if "memory_scope" in request.model_fields_set:
+        return readable_memory(caller, wanted).key
+    own = memory_key(private_key(caller.user_id))
+    return own if own in caller.memories else None
 
 
-_OTHER_SCOPE = "Leave memory_scope out to search your own raw memories."
-
-
-def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
+def _plan(app: App, call: Call, request: SearchRequest, memories: str | None) -> Plan | None:
     """Turn a request into a plan; None when its filters cannot match anything."""
     now = app.clock()
     updated_since = optional_moment(request.since, now=now, field="since")
@@ -162,7 +163,7 @@ def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
     reference = optional_moment(request.reference_time, now=now, field="reference_time")
     types = _types(request)
     sources = _sources(app, call, request)
-    if types == () or sources == ():
+    if (types == () and memories is None) or sources == ():
         return None
     single: dict[Facet, str | None] = {
         "language": request.language,
@@ -172,20 +173,22 @@ def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
         "assignee": request.assignee,
     }
     any_of = {facet: frozenset({value.lower()}) for facet, value in single.items() if value is not None}
-    if types is not None:
-        any_of["entity_type"] = frozenset(types)
+    if types:
+        any_of["entity_type"] = frozenset(types if memories is None else (*types, RAW_MEMORY))
     if sources is not None:
         any_of["source_id"] = frozenset(source.lower() for source in sources)
     return Plan(
         organization_id=call.caller.organization_id,
         query=request.query,
         filter=IndexFilter(
-            visibility=call.caller.visible,
+            visibility=_places(call.caller, types, memories),
             any_of=any_of,
             updated_since=updated_since,
         ),
         now=reference or now,
         wanted=request.offset + (DETAILED if request.include_retrieval_diagnostics else request.limit),
+        sight=call.caller.visible,
+        imported=_imported(request),
         as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
@@ -193,13 +196,33 @@ def _plan(app: App, call: Call, request: SearchRequest) -> Plan | None:
     )
 
 
+def _imported(request: SearchRequest) -> Imported:
+    after, before = (
+        moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
+        for moment in (request.occurred_after, request.occurred_before)
+    )
+    return Imported(
+        participants=frozenset(word.lower() for word in request.participants),
+        labels=frozenset(word.lower() for word in request.labels),
+        thread_id=request.thread_id,
+        after=after,
+        before=before,
+    )
+
+
 def _types(request: SearchRequest) -> tuple[str, ...] | None:
     """The entity types to search; None for all of them, empty for none."""
-    wanted = [name for name in request.types or ENTITY_TYPES if name != "raw_memory"]
+    wanted = [name for name in request.types or ENTITY_TYPES if name != RAW_MEMORY]
     kept = tuple(
         name for name in wanted if (request.include_documents if name == "document" else request.include_graph)
     )
     return None if len(kept) == len(ENTITY_TYPES) else kept
+
+
+def _places(caller: Principal, types: tuple[str, ...] | None, memories: str | None) -> frozenset[str]:
+    """The visibility keys to search: those of entities, unless none are wanted, and that of the raw memories."""
+    visible = frozenset[str]() if types == () else caller.visible
+    return visible if memories is None else visible | {memories}
 
 
 def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | None:
@@ -229,28 +252,19 @@ def _results(
         # A revision that was private then stays its author's, whoever may read the record now.
         read = app.ledger.entities_at(organization, ids, plan.as_of)
         kept = [
-            (hit, read[hit.id]) for hit in page if hit.id in read and may_read(call.caller, read[hit.id].visibility)
+            (hit, read[hit.id]) for hit in page if hit.id in read and read[hit.id].visibility in plan.filter.visibility
         ]
     kept = with_passages(app, organization, kept, terms)
     places = app.ledger.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
-    return [
-        _result(request, hit, entity, chunk_metadata(places[entity.id]) if entity.id in places else None)
-        for hit, entity in kept
-    ]
+    found: dict[str, JsonObject] = {chunk_id: chunk_metadata(place) for chunk_id, place in places.items()}
+    memories = app.ledger.memories(organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY])
+    found |= {memory_id: memory_place(memory) for memory_id, memory in memories.items()}
+    return [_result(request, hit, entity, found.get(entity.id)) for hit, entity in kept]
 
 
 def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonObject | None) -> SearchResult:
-    document = entity.entity_type == "document"
-    metadata: JsonObject = (
-        _document_metadata(entity, place)
-        if document
-        else {
-            "category": entity.category,
-            "languages": list(entity.languages),
-            "status": entity.metadata.get("status"),
-            "priority": entity.metadata.get("priority"),
-        }
-    )
+    origin = ORIGINS.get(entity.entity_type, "graph")
+    metadata = _metadata(origin, entity, place)
     if hit.passage is not None:
         metadata["passage"] = passage(entity, hit.passage, request)
     metadata["retrieval_signals"] = [*hit.sources]
@@ -263,9 +277,22 @@ def _result(request: SearchRequest, hit: Candidate, entity: Entity, place: JsonO
         score=hit.score,
         source=source if isinstance(source, str) else None,
         url=url if isinstance(url, str) else entity.source_file,
-        result_origin="document" if document else "graph",
+        result_origin=origin,
         metadata=metadata,
     )
+
+
+def _metadata(origin: Origin, entity: Entity, place: JsonObject | None) -> JsonObject:
+    if origin == "document":
+        return _document_metadata(entity, place)
+    if origin == "raw_memory":
+        return place or {}
+    return {
+        "category": entity.category,
+        "languages": list(entity.languages),
+        "status": entity.metadata.get("status"),
+        "priority": entity.metadata.get("priority"),
+    }
 
 
 def _document_metadata(entity: Entity, place: JsonObject | None) -> JsonObject:
@@ -324,7 +351,7 @@ ECHOED = {
 }  # fmt: skip
 PASSAGE_LIMIT = 1200
 REST_ONLY = frozenset({
-    "reference_time", "as_of", "offset", "include_raw_memory", "memory_scope", "scope_key", "participants", "labels",
+    "reference_time", "as_of", "offset", "include_raw_memory", "participants", "labels",
     "thread_id", "occurred_after", "occurred_before", "include_retrieval_diagnostics", "record_exposure",
 })  # fmt: skip
 

@@ -7,9 +7,9 @@ from pydantic import Field
 from stores.errors import InvalidRequest
 from stores.records import Entity, JsonObject
 from tools.app import App
-from tools.create import SYNC_TIMEOUT_S, store
 from tools.entity_models import Assignees, Description, EntityFields, EntityId, Label, Labels, Name
 from tools.operation import WRITERS, Call, Operation, Request, Route
+from tools.storing import SYNC_TIMEOUT_S, store
 from tools.work import (
     IF_MATCH,
     REFUSALS,

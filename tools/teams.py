@@ -8,9 +8,10 @@ from typing import Annotated, TypeVar
 
 from pydantic import Field, StringConstraints
 
-from auth.policy import ADMINS, require_whole, team_key
+from auth.policy import ADMINS, require_whole
 from auth.principal import Principal
 from auth.rights import require_admin, require_session
+from auth.visibility import team_key
 from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
 from stores.ledger import Permit
 from stores.records import ProjectRole, Role, Team

@@ -38,6 +38,8 @@ MEANINGS = {
     "note_pending": "A note on a task was stored and is durable; the indexes do not show it yet. `data` has the "
     "`task_id`. The event `entity_pending` tells the same.",
     "note_created": "A note on a task is stored and every healthy index shows it. `data` has the `task_id`.",
+    "raw_capture_changed": "A raw memory was captured, reviewed or erased; `data` has the `action`, and its "
+    "`review_state` and `capture_surface`. Only who may read the memory hears of it.",
     "permission_changed": "Somebody's membership or role changed; `data` names the `user_id` and the `change_type`.",
 }
 

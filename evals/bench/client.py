@@ -23,6 +23,7 @@ class Client:
         self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
         self._used_at = 0.0
         self._headers = {"Content-Type": "application/json"}
+        self.token = ""
         if token:
             self.present(token)
 
@@ -34,6 +35,7 @@ class Client:
 
     def present(self, token: str) -> None:
         """Send a token with each request from now on."""
+        self.token = token
         self._headers["Authorization"] = f"Bearer {token}"
 
     def signed_up(self, name: str) -> "Client":

@@ -56,6 +56,11 @@ class Floors:
         parts = (self.ledger_commit, self.embed_record, self.lexical_write, self.graph_write, self.vectors_write)
         return sum(part.p50 for part in parts)
 
+    def recall(self) -> float:
+        """The question embedded, 50 hits of each of the two lanes, ten rows."""
+        parts = (self.embed_question, self.lexical_search, self.vectors_search, self.ledger_read_page)
+        return sum(part.p50 for part in parts)
+
     def search(self, *, worst: bool = False) -> float:
         """The question embedded, 50 hits of each lane, ten one-hop reads, ten rows; p95s added up when `worst`."""
         parts = (

@@ -97,7 +97,7 @@ def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -
     for body in bodies:
         client.post("/api/entities/bulk", body)
     accepted_s = time.perf_counter() - start
-    _until_level(client, len(texts))
+    until_level(client, len(texts))
     rate = len(texts) / (time.perf_counter() - start)
     after = _bare_rate(sample)
     bare = (before + after) / 2
@@ -123,7 +123,7 @@ def _bodies(texts: Sequence[Record]) -> list[bytes]:
     return [encoded({"entities": batch, "defer_embeddings": True}) for batch in batches]
 
 
-def _until_level(client: Client, changes: int) -> None:
+def until_level(client: Client, changes: int) -> None:
     """Wait until no index is behind; give up when it takes several times as long as embedding should."""
     deadline = time.monotonic() + 60 + changes / 8
     while pending := client.pending():
@@ -142,7 +142,7 @@ def _two_tenants(measurement: Measurement, first: Client, second: Client, texts:
     own = records(measurement.times(500), seed=21)
     for body in _bodies(own):
         second.post("/api/entities/bulk", body)
-    _until_level(second, len(own))
+    until_level(second, len(own))
     asked = [encoded({"query": text}) for text in questions(own, measurement.times(600) + 20, seed=22)]
     timed_ms(_asking(second), asked[:20])
     half = len(asked) // 2
@@ -173,7 +173,7 @@ def _search_while_ingesting(
             for body in bodies:
                 first.post("/api/entities/bulk", body)
             sent.set()
-            _until_level(first, len(bodies) * BULK_LIMIT)
+            until_level(first, len(bodies) * BULK_LIMIT)
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             faults.append(error)
         finally:
@@ -207,9 +207,9 @@ def _single_requests(measurement: Measurement, client: Client) -> None:
         created.append(client.post("/api/entities", body)["id"])
 
     acknowledged, acknowledged_cost = measurement.calls(create, bodies[:split])
-    _until_level(client, split)
+    until_level(client, split)
     visible, visible_cost = measurement.calls(lambda body: client.post("/api/entities?sync=true", body), bodies[split:])
-    _until_level(client, len(bodies))
+    until_level(client, len(bodies))
     reads, cost = measurement.calls(client.get, [f"/api/entities/{entity_id}" for entity_id in created] * 2)
     measurement.figures += [
         Figure.of(GET, reads, target=Target(3, 2), note=cost),

@@ -155,7 +155,7 @@ class Backlog:
         number = change.sequence
         if number <= self.prefix or number in self._applied or number in self._outstanding:
             return
-        if change.kind == "relation":
+        if change.kind != "entity":
             self._applied.add(number)
             return
         self._outstanding[number] = change.record_id

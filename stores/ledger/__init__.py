@@ -17,6 +17,7 @@ from stores.ledger.identities import greater_role
 from stores.ledger.known import Standing
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
+from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
 from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
@@ -32,6 +33,7 @@ from stores.ledger.workflow import ABOUT, BESIDE, DERIVED_FROM
 __all__ = [
     "ABOUT",
     "BESIDE",
+    "CANDIDATE",
     "DERIVED_FROM",
     "ENDED",
     "PERSONAL_SLUG",
@@ -44,6 +46,7 @@ __all__ = [
     "AuditEntry",
     "AuditQuery",
     "AuthorizationCode",
+    "CaptureQuery",
     "ChunkPlace",
     "Claim",
     "CommitListener",
@@ -63,6 +66,7 @@ __all__ = [
     "Lease",
     "Leases",
     "Ledger",
+    "ListedCapture",
     "Move",
     "NamedRelation",
     "OAuthClient",
@@ -84,5 +88,6 @@ __all__ = [
     "address_key",
     "between",
     "check_slug",
+    "content_hash",
     "greater_role",
 ]

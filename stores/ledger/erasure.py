@@ -39,7 +39,13 @@ _deletions = (
     _delete_by(schema.entity_labels, "entity_id"),
     _delete_by(schema.entity_revisions, "id"),
     _delete_by(schema.chunks, "id"),
+    _delete_by(schema.raw_memories, "id"),
     _delete_by(_entities, "id"),
+)
+_forget_derived = (
+    update(schema.raw_memories)
+    .where(schema.raw_memories.c.organization_id == _organization, schema.raw_memories.c.entity_id.in_(_ids))
+    .values(entity_id=None)
 )
 _forget_answers = (
     update(_answers)
@@ -107,6 +113,6 @@ class Erasure(DocumentWrites):
                 self._record(Entry("relation", row.id, "delete", revision, row.name, row.visibility))
             for row in self._run(_erased, values):
                 self._record(Entry("entity", row.id, "delete", row.revision, row.entity_type, row.visibility, fields))
-            for statement in _deletions:
+            for statement in (_forget_derived, *_deletions):
                 self._run(statement, values)
             self._run(_forget_answers, values | {"ids": [f"entity:{entity_id}" for entity_id in ids]})

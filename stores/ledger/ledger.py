@@ -27,6 +27,7 @@ from stores.ledger.leases import Leases
 from stores.ledger.links import Links
 from stores.ledger.listing import Listing
 from stores.ledger.members import Members
+from stores.ledger.memories import MemoryReads
 from stores.ledger.migrating import migrate
 from stores.ledger.projects import ProjectMembers
 from stores.ledger.relations import RelationReads
@@ -49,7 +50,7 @@ class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
     """What is known of work."""
 
 
-class _Records(Listing, RelationReads, HistoryReads, EndReads, DocumentReads):
+class _Records(Listing, RelationReads, HistoryReads, EndReads, DocumentReads, MemoryReads):
     """What is known."""
 
 

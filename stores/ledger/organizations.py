@@ -44,6 +44,7 @@ PEOPLE = (
 
 CONTENT: tuple[tuple[Table, str], ...] = (
     (schema.chunks, "id"),
+    (schema.raw_memories, "id"),
     (schema.documents, "id"),
     (schema.relations, "id"),
     (schema.entity_labels, "entity_id"),

@@ -31,6 +31,7 @@ __all__ = [
     "metadata",
     "organizations",
     "project_access",
+    "raw_memories",
     "relation_ends",
     "relations",
     "sessions",
@@ -224,6 +225,29 @@ chunks = Table(
     _belongs_to_entity("id"),
     ForeignKeyConstraint(["organization_id", "document_id"], ["documents.organization_id", "documents.id"]),
 )
+
+raw_memories = Table(
+    "raw_memories",
+    metadata,
+    _organization(),
+    key("id", primary_key=True),
+    key("source_id"),
+    key("capture_surface"),
+    micros("captured_at"),
+    words("provenance"),
+    key("agent_id", nullable=True),
+    key("content_hash"),
+    key("review_state"),
+    key("entity_id", nullable=True),
+    words("candidate", nullable=True),
+    Index("ix_raw_memories_source", "organization_id", "source_id"),
+    Index("ix_raw_memories_captured", "organization_id", "captured_at", "id"),
+    Index("ix_raw_memories_review", "organization_id", "review_state", "captured_at", "id"),
+    Index("ix_raw_memories_content", "organization_id", "content_hash"),
+    Index("ix_raw_memories_entity", "organization_id", "entity_id"),
+    _belongs_to_entity("id"),
+)
+"""How each raw memory was captured and what became of it; its text is the entity with the same id."""
 
 project_access = Table(
     "project_access",

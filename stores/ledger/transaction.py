@@ -9,13 +9,14 @@ from stores.ledger.erasure import Erasure
 from stores.ledger.facts import RelationWrites
 from stores.ledger.idempotency import Claim, ClaimedWrites
 from stores.ledger.leases import FencedWrites
+from stores.ledger.memories import MemoryWrites
 from stores.ledger.workflow import WorkflowReads
 from stores.records import ProjectAccess
 
 _access = schema.project_access
 
 
-class Transaction(Erasure, RelationWrites, WorkflowReads, ClaimedWrites, FencedWrites):
+class Transaction(Erasure, MemoryWrites, RelationWrites, WorkflowReads, ClaimedWrites, FencedWrites):
     """All of it is committed, or none. Opened by `Ledger.transaction`."""
 
     def set_project_access(self, access: ProjectAccess, *, keep_creator: bool = False) -> None:

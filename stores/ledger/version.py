@@ -21,6 +21,7 @@ CONTENT = frozenset(
         "entity_labels",
         "relations",
         "relation_ends",
+        "raw_memories",
         "documents",
         "chunks",
         "changes",

@@ -130,7 +130,8 @@ def test_a_revoked_key_ends_at_once_and_so_does_one_whose_user_left(place: Place
 def test_a_narrowed_key_has_nothing_but_its_projects(place: Place) -> None:
     _, text = place.key("mine", "nowhere")
     holder = place.holder(text)
-    assert holder.visible == {"project:mine"}
+    assert holder.visible == {"project:mine", "members:mine"}
+    assert holder.memories == {"memory:members:mine"}
     assert not may_read(holder, f"private:{place.ann.user_id}")
     assert writable_visibility(holder, None, "mine").key == "project:mine"
     for scope, project in ((None, None), ("private", "mine"), ("organization", "mine"), ("private", None)):

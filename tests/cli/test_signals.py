@@ -2,12 +2,21 @@
 
 import asyncio
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from cli.signals import put_off, run_interruptible
 
 pytestmark = pytest.mark.filterwarnings("error")
+
+
+@pytest.fixture(autouse=True)
+def _interrupts_arrive() -> Iterator[None]:
+    """Hear Ctrl-C also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_waits_for_the_end_of_the_block() -> None:

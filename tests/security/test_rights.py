@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 SETS = list(chain.from_iterable(combinations(SCOPES, size) for size in (1, 2, 3)))
-READ_LIKE = {"search", "explore", "temporal"}
+READ_LIKE = {"search", "explore", "temporal", "recall"}
 """Operations that read although they are sent with POST."""
 
 

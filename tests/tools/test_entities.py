@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from auth import policy
-from auth.policy import private_key
 from auth.principal import Principal
+from auth.visibility import private_key
 from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound, ValidationFailed
 from stores.ledger import Ledger
 from tests.people import Person

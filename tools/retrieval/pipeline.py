@@ -1,7 +1,7 @@
 """One search over the indexes of an organization: candidates, fuse, expand, check, rank. Blocks."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 
 import numpy as np
@@ -10,8 +10,9 @@ import structlog
 from stores.embedding import EmbeddingFailed
 from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
+from stores.ledger import Standing
 from stores.lexical import LexicalResult
-from stores.records import matches
+from stores.records import RAW_MEMORY, matches
 from stores.vectors import DenseHit, Vector
 from tools.app import App
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
@@ -135,7 +136,7 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking
     """
     visible = plan.filter.visibility
     standings = app.ledger.standings(plan.organization_id, pool.ids, visibility=visible, as_of=plan.as_of)
-    unwanted = _unwanted(app, plan, pool)
+    unwanted = _unwanted(app, plan, pool) | _outlived(app, plan, standings) | _not_imported(app, plan, standings)
     kept = []
     for place, record_id in enumerate(pool.ids):
         standing = standings.get(record_id)
@@ -150,11 +151,33 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking
     ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})
     ranking.total = len(found)
     ranking.documents = sum(standing.entity_type == "document" for standing in found)
+    ranking.memories = sum(standing.entity_type == RAW_MEMORY for standing in found)
     then = past.entities if past is not None else {}
     return np.array(
         [then[each.id].updated_at.timestamp() * 1_000_000 if each.id in then else each.updated_us for each in found],
         np.float64,
     )
+
+
+def _outlived(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
+    """The raw memories of which something was made that is superseded by now: what was said is as old as that."""
+    said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
+    made = app.ledger.made_of(plan.organization_id, said) if said else {}
+    if not made:
+        return set()
+    sight = plan.sight | plan.filter.visibility
+    there = app.ledger.standings(plan.organization_id, made.values(), visibility=sight, as_of=plan.as_of)
+    return {memory_id for memory_id, entity_id in made.items() if entity_id in there and there[entity_id].superseded}
+
+
+def _not_imported(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
+    """The raw memories whose metadata is not what is wanted of them."""
+    if plan.imported.wants_nothing:
+        return set()
+    said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
+    found = app.ledger.entities(plan.organization_id, said)
+    passed = {each.id for each in found.values() if plan.imported.passes(each.metadata)}
+    return {memory_id for memory_id in said if memory_id not in passed}
 
 
 def _unwanted(app: App, plan: Plan, pool: Pool) -> set[str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from stores.records import IndexFilter
+from tools.retrieval.imported import EVERYTHING, Imported
 
 LANE_DEPTH = 476
 """Candidates that the lexical and the dense lane each contribute."""
@@ -28,6 +29,10 @@ class Plan:
     """The moment that recency is measured from."""
     wanted: int
     """How many of the best candidates are described; all are counted."""
+    sight: frozenset[str] = frozenset()
+    """The visibility keys of what may retire a raw memory, beside those of the filter."""
+    imported: Imported = EVERYTHING
+    """What it wants of raw memories alone."""
     as_of: datetime | None = None
     """Facts and revisions are read as they were then."""
     expand: bool = True

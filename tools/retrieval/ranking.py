@@ -40,6 +40,8 @@ class Ranking:
     """How many there are."""
     documents: int = 0
     """How many of them are document chunks."""
+    memories: int = 0
+    """How many of them are raw memories."""
     best: list[Candidate] = field(default_factory=list)
     """The first of them, as many as were asked for."""
     counts: Counter[str] = field(default_factory=Counter)

@@ -68,7 +68,7 @@ def test_a_blob_counts_for_its_length_where_that_is_asked() -> None:
 
 def test_half_a_million_characters_are_split_at_once() -> None:
     text = "The quick brown fox, running late again, jumps over a lazy dog. " * 7_900
-    started = time.perf_counter()
+    started = time.process_time()
     passages = split_passages(text, TOKENIZER, limit=PASSAGE_TOKENS)
-    assert time.perf_counter() - started < 3  # a second on a quiet machine, with room for a loaded one
+    assert time.process_time() - started < 10  # a second of work; a quadratic rule would take minutes
     assert passages[-1].end == len(text)

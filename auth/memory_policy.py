@@ -1,0 +1,182 @@
+"""Who may keep and read raw memories: the scopes, each with the visibility keys that nothing but raw memory has.
+
+Their keys are apart from those of entities, so that what reads entities meets no raw memory, whatever it asks for.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from auth.policy import ADMINS, MemoryScope, Visibility, may_read, no_project
+from auth.principal import Principal
+from auth.visibility import (
+    diary_key,
+    entity_key,
+    members_key,
+    memory_key,
+    private_key,
+    project_key,
+    queue_key,
+    team_key,
+)
+from stores.errors import Forbidden, InvalidRequest
+from stores.records import ORGANIZATION, Entity
+
+KEYED: Mapping[MemoryScope, Callable[[str], str]] = {
+    "project": members_key,
+    "team": team_key,
+    "shared": lambda key: f"shared:{key}",
+    "delegated": lambda key: f"delegated:{key}",
+}
+"""Scopes that need a scope_key, with the key of the entities that are made of such a memory."""
+READ_REASONS: Mapping[MemoryScope, str] = {
+    "private": "private_principal_bound",
+    "delegated": "delegated_access_verified",
+    "project": "project_access_verified",
+    "team": "team_access_verified",
+    "organization": "organization_access_verified",
+    "shared": "shared_access_verified",
+}
+WRITE_REASON = "same_scope_write_allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryScopeRequest:
+    """Where somebody wants to keep or to look for raw memories."""
+
+    scope: MemoryScope = "private"
+    scope_key: str | None = None
+    project_id: str | None = None
+    diary: bool = False
+
+
+def writable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibility:
+    """Resolve the scope in which a raw memory is to be kept.
+
+    Raises:
+        InvalidRequest: `missing_scope_key`, `private_scope_key_mismatch`, or names that contradict one another.
+        Forbidden: The scope is not enabled, or the caller may not write there.
+        NotFound: The project does not exist for this caller.
+    """
+    place = readable_memory(principal, wanted)
+    if place.memory_scope == "project" and not principal.may_write_in(place.scope_key or ""):
+        raise Forbidden(
+            f"You may read the memories of project {place.scope_key} but not add to them.",
+            remediation="Ask an owner or a maintainer of the project to make you a contributor.",
+        )
+    if place.memory_scope in ("shared", "delegated") and place.key not in principal.memories_written:
+        raise Forbidden(
+            f"You may read the memory space of {place.scope_key} but not write in it.",
+            remediation="Ask an owner or admin for the role writer in it.",
+        )
+    if wanted.project_id is not None and not may_read(principal, project_key(wanted.project_id)):
+        raise no_project(wanted.project_id)
+    return place
+
+
+def readable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibility:
+    """Resolve the scope in which raw memories are looked for.
+
+    Raises:
+        InvalidRequest: `missing_scope_key`, `private_scope_key_mismatch`, or names that contradict one another.
+        Forbidden: The scope is not enabled, or the caller is no verified member of it.
+    """
+    place = _place(principal, wanted)
+    if place.key not in principal.memories:
+        raise _refusal(principal, place)
+    return place
+
+
+def _place(principal: Principal, wanted: MemoryScopeRequest) -> Visibility:
+    scope = wanted.scope
+    if scope == "public":
+        raise Forbidden("scope_not_enabled: the scope `public` is not enabled.", remediation=_OTHER_SCOPE)
+    if wanted.diary and scope != "private":
+        raise _contradiction("A diary is private: leave memory_scope out.", "body.memory_scope")
+    if scope in KEYED:
+        name = _scope_key(wanted)
+        return Visibility(memory_key(KEYED[scope](name)), scope, name)
+    if scope == "organization":
+        return Visibility(memory_key(ORGANIZATION), scope, None)
+    if wanted.scope_key not in (None, principal.user_id):
+        raise InvalidRequest(
+            "private_scope_key_mismatch",
+            code="private_scope_key_mismatch",
+            remediation="Leave scope_key out: private memories are the caller's own.",
+        )
+    key = diary_key(principal.user_id) if wanted.diary else memory_key(private_key(principal.user_id))
+    return Visibility(key, "private", principal.user_id)
+
+
+def _scope_key(wanted: MemoryScopeRequest) -> str:
+    if wanted.scope == "project" and wanted.scope_key and wanted.project_id not in (None, wanted.scope_key):
+        raise _contradiction("scope_key and project_id name two projects.", "body.scope_key")
+    name = wanted.scope_key or (wanted.project_id if wanted.scope == "project" else None)
+    if not name:
+        raise InvalidRequest(
+            "missing_scope_key",
+            code="missing_scope_key",
+            remediation=f"Name the {_NAMED[wanted.scope]} in scope_key, or leave memory_scope out.",
+        )
+    return name
+
+
+_NAMED: Mapping[MemoryScope, str] = {
+    "project": "project", "team": "team", "shared": "memory space", "delegated": "memory space",
+}  # fmt: skip
+
+
+def _contradiction(message: str, field: str) -> InvalidRequest:
+    return InvalidRequest(message, remediation="Send one of the two.", details={"field": field})
+
+
+def _refusal(principal: Principal, place: Visibility) -> Forbidden:
+    if principal.is_narrowed and place.memory_scope in ("private", "organization"):
+        return Forbidden(
+            "This API key is narrowed: it sees none of these memories.",
+            remediation="Use the scope `project` with one of its projects, or a key that is not narrowed.",
+        )
+    return Forbidden(
+        f"unverified_membership: you are no verified member of {place.scope_key}.", remediation=_OTHER_SCOPE
+    )
+
+
+_OTHER_SCOPE = "Leave memory_scope out for your own memories, or name a scope that you are a member of."
+
+
+def may_read_memory(principal: Principal, visibility: str) -> bool:
+    """Whether a raw memory or a candidate with this visibility key may be shown to the caller."""
+    return visibility in principal.captures
+
+
+def is_diary(memory: Entity) -> bool:
+    """Whether a raw memory is an entry of an agent's diary."""
+    return memory.visibility in (key := diary_key(memory.principal_id), queue_key(key))
+
+
+def derived_visibility(memory: Entity) -> Visibility:
+    """Where an entity that is made of a raw memory is readable: for those who may read the memory."""
+    key = private_key(memory.principal_id) if is_diary(memory) else entity_key(memory.visibility)
+    return Visibility(key, cast("MemoryScope", memory.memory_scope), memory.scope_key)
+
+
+def narrower(asked: Visibility, source: Visibility) -> Visibility:
+    """The narrower of where somebody wants a derived record and where its source is readable.
+
+    Two that cannot be compared, as of two teams, give the source's.
+    """
+    if source.key == ORGANIZATION or asked.key.startswith(private_key("")):
+        return asked
+    return source
+
+
+def may_change_memory(principal: Principal, memory: Entity) -> bool:
+    """Whether the caller may say what becomes of a raw memory that it may read."""
+    if memory.memory_scope == "project":
+        return principal.may_write_in(memory.scope_key or "")
+    return principal.role != "viewer"
+
+
+def may_erase_memory(principal: Principal, memory: Entity) -> bool:
+    """Whether the caller may erase a raw memory that it may read: its author, and owners and admins."""
+    return principal.role != "viewer" and (principal.user_id == memory.principal_id or principal.role in ADMINS)

@@ -1,0 +1,267 @@
+"""Raw memories: what was said verbatim. The text is an entity; how it was captured is a row beside it."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, insert, literal, select, update
+
+from stores.errors import NotFound
+from stores.ledger import schema
+from stores.ledger.encoding import (
+    check_keys,
+    check_text,
+    dump_json,
+    from_micros,
+    key_of,
+    load_object,
+    to_micros,
+)
+from stores.ledger.engine import in_chunks
+from stores.ledger.entities import EntityWrites
+from stores.ledger.listed import as_json, listed
+from stores.ledger.rows import ENTITY_COLUMNS, Values, entity_columns, to_entity
+from stores.ledger.store import Store
+from stores.ledger.writing import Entry
+from stores.records import RAW_MEMORY, Capture, ChangeOperation, EntityDraft, JsonObject, RawMemory, ReviewState
+
+CANDIDATE = "reflection_candidate"
+"""What the list of captures calls a candidate that waits for a review."""
+
+_table = schema.raw_memories
+_entities = schema.entities
+_made = schema.entities.alias("made")
+_COLUMNS = (
+    "source_id",
+    "capture_surface",
+    "captured_at",
+    "provenance",
+    "agent_id",
+    "content_hash",
+    "review_state",
+    "entity_id",
+    "candidate",
+)
+_WIDTH = len(ENTITY_COLUMNS)
+_of_organization = _table.c.organization_id == bindparam("organization")
+_joined = select(*entity_columns(_entities), *(_table.c[name] for name in _COLUMNS)).join(
+    _table, and_(_table.c.organization_id == _entities.c.organization_id, _table.c.id == _entities.c.id)
+)
+_by_ids = _joined.where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_by_source = (
+    _joined.where(
+        _of_organization,
+        _table.c.source_id == bindparam("source"),
+        _entities.c.visibility.in_(bindparam("visibility", expanding=True)),
+    )
+    .order_by(_table.c.captured_at, _table.c.id)
+    .limit(bindparam("limit"))
+)
+_by_content = (
+    _joined.where(
+        _of_organization,
+        _table.c.content_hash == bindparam("content_hash"),
+        _table.c.candidate.is_(None),
+        _entities.c.visibility == bindparam("visibility"),
+    )
+    .order_by(_table.c.captured_at, _table.c.id)
+    .limit(1)
+)
+_of_entity = _joined.where(_of_organization, _table.c.entity_id == bindparam("entity")).order_by(_table.c.id)
+_settle = update(_table).where(
+    _table.c.organization_id == bindparam("of_organization"), _table.c.id == bindparam("of_id")
+)
+
+
+@cache
+def _made_of(dialect: str) -> Select[Any]:
+    return select(as_json(dialect, [_table.c.id, _table.c.entity_id])).where(
+        _of_organization, _table.c.entity_id.is_not(None), _table.c.id.in_(listed(dialect, "ids"))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureQuery:
+    """Which captures to list, the latest first. None filters nothing."""
+
+    readable: frozenset[str]
+    """The visibility keys of the captures that may be shown."""
+    visible: frozenset[str]
+    """Those of the entities made of them."""
+    entity_type: str | None = None
+    """`raw_memory` for what no readable entity was made of, `reflection_candidate`, or the type of that entity."""
+    capture_surface: str | None = None
+    review_state: ReviewState | None = None
+    limit: int = 50
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListedCapture:
+    """A capture, with the type of what was made of it as far as the reader may know."""
+
+    memory: RawMemory
+    entity_type: str
+
+
+def content_hash(text: str) -> str:
+    """Return the SHA-256 of a text's UTF-8 form, in hexadecimal digits; a lone surrogate counts as itself."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+class MemoryReads(Store):
+    """Reads of raw memories. Who may see them is the caller's business where no keys are asked for."""
+
+    def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
+        """Return a raw memory as it is now."""
+        return self.memories(organization_id, (memory_id,)).get(memory_id)
+
+    def memories(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
+        """Return those of the ids that are raw memories, by id."""
+        rows = (
+            row
+            for ids in in_chunks(memory_ids)
+            for row in self._all(_by_ids, {"organization": organization_id, "ids": ids})
+        )
+        return {memory.entity.id: memory for memory in map(_to_memory, rows)}
+
+    def made_of(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, str]:
+        """Return the entity that was made of each of some raw memories, where one was."""
+        dialect = self._database.writer.dialect.name
+        found = self._packed(_made_of(dialect), {"organization": organization_id, "ids": dump_json(list(memory_ids))})
+        return {row[0]: row[1] for row in found}
+
+    def memories_from(
+        self, organization_id: str, source_id: str, *, visibility: frozenset[str], limit: int
+    ) -> list[RawMemory]:
+        """Return the raw memories with one of the visibility keys that name a source, in the order of capture."""
+        values = {"organization": organization_id, "source": source_id, "limit": limit}
+        return [_to_memory(row) for row in self._all(_by_source, values | {"visibility": sorted(visibility)})]
+
+    def same_memory(self, organization_id: str, visibility: str, text: str) -> RawMemory | None:
+        """Return the first raw memory with this visibility key that says the same to the letter."""
+        values = {"organization": organization_id, "visibility": visibility, "content_hash": content_hash(text)}
+        row = self._first(_by_content, values)
+        return None if row is None else _to_memory(row)
+
+    def list_captures(self, organization_id: str, query: CaptureQuery) -> tuple[list[ListedCapture], int]:
+        """Return one page of captures, the latest first, and how many there are in all."""
+        listed = _listed(organization_id, query)
+        page = listed.order_by(_table.c.captured_at.desc(), _table.c.id.desc())
+        with self._database.read() as connection:
+            total = connection.execute(listed.with_only_columns(func.count(), maintain_column_froms=True)).scalar_one()
+            rows = connection.execute(page.limit(query.limit).offset(query.offset)).all()
+        return [ListedCapture(_to_memory(row), row[-1]) for row in rows], total
+
+
+class MemoryWrites(EntityWrites):
+    """Writes of raw memories."""
+
+    def memory(self, memory_id: str) -> RawMemory | None:
+        """Return a raw memory as this transaction sees it."""
+        row = self._run(_by_ids, {"organization": self.organization_id, "ids": [memory_id]}).first()
+        return None if row is None else _to_memory(row)
+
+    def same_memory(self, visibility: str, text: str) -> RawMemory | None:
+        """Return the first raw memory with this visibility key that says the same to the letter."""
+        values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
+        row = self._run(_by_content, values).first()
+        return None if row is None else _to_memory(row)
+
+    def memories_of(self, entity_id: str) -> list[RawMemory]:
+        """Return the raw memories that an entity was made of."""
+        values = {"organization": self.organization_id, "entity": entity_id}
+        return [_to_memory(row) for row in self._run(_of_entity, values)]
+
+    def create_memory(self, draft: EntityDraft, capture: Capture) -> RawMemory:
+        """Store a raw memory, its text as an entity of the type that only raw memories have.
+
+        Raises:
+            Conflict: The id is taken.
+            ValidationFailed: A text cannot be stored.
+        """
+        entity = self.create_entity(replace(draft, entity_type=RAW_MEMORY))
+        self._run(insert(_table), _values(entity.id, capture) | {"organization_id": self.organization_id})
+        self._record_capture(memory := RawMemory(entity, capture), "create")
+        return memory
+
+    def settle_memory(
+        self, memory_id: str, *, review_state: ReviewState, entity_id: str | None = None, candidate: JsonObject | None
+    ) -> RawMemory:
+        """Store what became of a raw memory: its state, what was made of it, and what it proposes.
+
+        Raises:
+            NotFound: There is no such raw memory.
+        """
+        memory = self.memory(memory_id)
+        if memory is None:
+            raise NotFound(f"Raw memory {memory_id} does not exist.")
+        capture = replace(memory.capture, review_state=review_state, entity_id=entity_id, candidate=candidate)
+        values = _values(memory_id, capture)
+        settled = {name: values[name] for name in ("review_state", "entity_id", "candidate")}
+        self._run(_settle, settled | {"of_organization": self.organization_id, "of_id": memory_id})
+        self._record_capture(settled_memory := RawMemory(memory.entity, capture), "update")
+        return settled_memory
+
+    def _record_capture(self, memory: RawMemory, operation: ChangeOperation) -> None:
+        entity, capture = memory.entity, memory.capture
+        fields: JsonObject = {
+            "capture_surface": capture.capture_surface,
+            "review_state": capture.review_state,
+            "action": "captured" if operation == "create" else "reviewed",
+        }
+        self._record(
+            Entry("capture", entity.id, operation, entity.revision, entity.entity_type, entity.visibility, fields)
+        )
+
+
+def _values(memory_id: str, capture: Capture) -> Values:
+    check_keys((capture.source_id, capture.capture_surface, capture.agent_id, capture.entity_id))
+    check_text((capture.source_id, capture.capture_surface, capture.agent_id))
+    return {
+        "id": memory_id,
+        "source_id": capture.source_id,
+        "capture_surface": capture.capture_surface,
+        "captured_at": to_micros(capture.captured_at),
+        "provenance": dump_json(capture.provenance),
+        "agent_id": capture.agent_id,
+        "content_hash": capture.content_hash,
+        "review_state": capture.review_state,
+        "entity_id": capture.entity_id,
+        "candidate": None if capture.candidate is None else dump_json(capture.candidate),
+    }
+
+
+def _to_memory(row: Sequence[Any]) -> RawMemory:
+    cells = dict(zip(_COLUMNS, row[_WIDTH:], strict=False))
+    cells["captured_at"] = from_micros(cells["captured_at"])
+    cells["provenance"] = load_object(cells["provenance"])
+    cells["candidate"] = None if cells["candidate"] is None else load_object(cells["candidate"])
+    return RawMemory(to_entity(row), Capture(**cells))
+
+
+def _listed(organization_id: str, query: CaptureQuery) -> Select[Any]:
+    made = and_(
+        _made.c.organization_id == _table.c.organization_id,
+        _made.c.id == _table.c.entity_id,
+        _made.c.visibility.in_(sorted(query.visible)),
+    )
+    kind: ColumnElement[str] = case(
+        (_made.c.id.is_not(None), _made.c.entity_type),
+        (_table.c.candidate.is_not(None), literal(CANDIDATE)),
+        else_=literal(RAW_MEMORY),
+    )
+    listed = (
+        _joined.outerjoin(_made, made)
+        .add_columns(kind.label("kind"))
+        .where(_table.c.organization_id == organization_id, _entities.c.visibility.in_(sorted(query.readable)))
+    )
+    if query.entity_type is not None:
+        listed = listed.where(func.lower(kind) == key_of(query.entity_type))
+    if query.capture_surface is not None:
+        listed = listed.where(_table.c.capture_surface == query.capture_surface)
+    if query.review_state is not None:
+        listed = listed.where(_table.c.review_state == query.review_state)
+    return listed

@@ -1,0 +1,116 @@
+"""Raw memories in the ledger, on every database."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from stores.errors import NotFound
+from stores.ledger import CANDIDATE, CaptureQuery, Ledger, content_hash
+from stores.records import RAW_MEMORY, Capture, RawMemory
+from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft
+
+MINE = "memory:private:ann"
+READABLE = CaptureQuery(readable=frozenset({MINE}), visible=frozenset({"organization"}))
+TEXT = "caf\u00e9 e\u0301\r\n\U0001f9ed "
+
+
+def capture(memory_id: str, text: str = TEXT, day: int = 1, **changes: object) -> Capture:
+    fields: dict[str, object] = {
+        "source_id": memory_id,
+        "capture_surface": "api",
+        "captured_at": datetime(2026, 1, day, tzinfo=UTC),
+        "provenance": {"file": "\u00e9"},
+        "agent_id": None,
+        "content_hash": content_hash(text),
+    }
+    return Capture(**(fields | changes))  # type: ignore[arg-type]
+
+
+def keep(ledger: Ledger, memory_id: str, text: str = TEXT, *, visibility: str = MINE, **changes: object) -> RawMemory:
+    text_of = draft(memory_id, content=text, visibility=visibility, memory_scope="private")
+    with ledger.transaction(ORG, ANN) as tx:
+        return tx.create_memory(text_of, capture(memory_id, text, **changes))  # type: ignore[arg-type]
+
+
+def test_it_reads_back_to_the_letter(ledger: Ledger) -> None:
+    kept = keep(ledger, "m1")
+    assert ledger.memory(ORG, "m1") == kept
+    assert (kept.entity.content, kept.entity.entity_type) == (TEXT, RAW_MEMORY)
+    assert ledger.memory(OTHER, "m1") is None
+    assert ledger.memories(ORG, ["m1", "nothing"]) == {"m1": kept}
+
+
+def test_an_entity_is_no_memory(ledger: Ledger) -> None:
+    create(ledger, draft("e1"))
+    assert ledger.memory(ORG, "e1") is None
+    with ledger.transaction(ORG, ANN) as tx, pytest.raises(NotFound):
+        tx.settle_memory("e1", review_state="archived", candidate=None)
+
+
+def test_the_feed_tells_of_the_text_and_of_the_capture(ledger: Ledger) -> None:
+    keep(ledger, "m1")
+    told = [(each.kind, each.operation, each.record_id, each.visibility) for each in ledger.changes(ORG, 0, 9)]
+    assert told == [("entity", "create", "m1", MINE), ("capture", "create", "m1", MINE)]
+    assert TEXT not in str(ledger.changes(ORG, 0, 9))
+
+
+def test_the_same_words_are_recognised_where_they_are(ledger: Ledger) -> None:
+    keep(ledger, "m1")
+    keep(ledger, "m2", day=2)
+    keep(ledger, "m3", visibility="memory:private:bob")
+    found = ledger.same_memory(ORG, MINE, TEXT)
+    assert found is not None
+    assert found.entity.id == "m1"
+    assert ledger.same_memory(ORG, MINE, TEXT + ".") is None
+    assert ledger.same_memory(OTHER, MINE, TEXT) is None
+
+
+def test_where_it_came_from_finds_it(ledger: Ledger) -> None:
+    for number in (2, 1):
+        keep(ledger, f"m{number}", source_id="mail:7", day=number)
+    keep(ledger, "m3", source_id="mail:7", visibility="memory:private:bob")
+    found = ledger.memories_from(ORG, "mail:7", visibility=frozenset({MINE}), limit=5)
+    assert [each.entity.id for each in found] == ["m1", "m2"]
+
+
+def test_captures_are_listed_with_what_was_made_of_them(ledger: Ledger) -> None:
+    create(ledger, draft("shown", entity_type="rule"), draft("hidden", visibility="private:bob"))
+    for number, made in enumerate(("shown", "hidden", None), 1):
+        keep(ledger, f"m{number}", day=number, entity_id=made)
+    keep(ledger, "m4", day=4, candidate={"kind": "decision"})
+    keep(ledger, "m5", day=5, visibility="memory:private:bob")
+    listed, total = ledger.list_captures(ORG, READABLE)
+    assert [(each.memory.entity.id, each.entity_type) for each in listed] == [
+        ("m4", CANDIDATE),
+        ("m3", RAW_MEMORY),
+        ("m2", RAW_MEMORY),
+        ("m1", "rule"),
+    ]
+    assert total == 4
+    assert listed[0].memory.capture.candidate == {"kind": "decision"}
+
+
+def test_a_review_is_kept_and_told(ledger: Ledger) -> None:
+    keep(ledger, "m1")
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.settle_memory("m1", review_state="deferred", candidate=None)
+    found = ledger.memory(ORG, "m1")
+    assert found is not None
+    assert (found.capture.review_state, found.entity.revision) == ("deferred", 1)
+    last = ledger.changes(ORG, 2, 9)
+    assert [(each.kind, each.fields["review_state"]) for each in last] == [("capture", "deferred")]
+
+
+def test_erasing_what_was_made_leaves_the_memory_and_erasing_the_memory_leaves_nothing(ledger: Ledger) -> None:
+    create(ledger, draft("e1"))
+    keep(ledger, "m1", entity_id="e1")
+    assert ledger.made_of(ORG, ["m1"]) == {"m1": "e1"}
+    with ledger.transaction(ORG, ANN) as tx:
+        assert [each.entity.id for each in tx.memories_of("e1")] == ["m1"]
+        tx.delete_entity("e1")
+    assert ledger.made_of(ORG, ["m1"]) == {}
+    assert ledger.memory(ORG, "m1") is not None
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.delete_entity("m1")
+    assert ledger.memory(ORG, "m1") is None
+    assert ledger.list_captures(ORG, READABLE) == ([], 0)

@@ -1,0 +1,338 @@
+"""Raw memories: kept to the letter, found again in one scope, and nobody else's."""
+
+from typing import Any
+
+import pytest
+
+from stores.errors import EngrainError, Forbidden, InvalidRequest, NotFound, ValidationFailed
+from tests.people import Person, caught_up, person
+from tools.app import App
+
+pytestmark = pytest.mark.anyio
+
+WALRUS = "The walrus said at standup that the granite cache must be flushed before each release."
+
+
+async def keep(who: Person, text: str = WALRUS, **fields: Any) -> dict[str, Any]:
+    found: dict[str, Any] = await who.call("store_raw_memory", raw_content=text, sync=True, **fields)
+    return found
+
+
+async def recalled(who: Person, query: str = "walrus granite cache", **fields: Any) -> list[str]:
+    answer = await who.call("recall", query=query, **fields)
+    return [each["id"] for each in answer["memories"]]
+
+
+async def a_project(owner: Person, **metadata: Any) -> str:
+    made = await owner.call("create_entity", name="Quarry", entity_type="project", metadata=metadata)
+    return str(made["id"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " leading and trailing blanks \n\n\t",
+        "\ufeffbyte order mark, e\u0301 decomposed, \u00e9 composed, \U0001f9ed astral, \u202eright to left",
+        "line\r\nends\rof\nall kinds\x0b\x0c\x1f\u2028",
+        '{"json": "not parsed"}',
+        "x",
+    ],
+)
+async def test_it_is_verbatim(member: Person, text: str) -> None:
+    kept = await keep(member, text)
+    assert kept["raw_content"] == text
+    read = await member.call("get_capture", capture_id=kept["id"])
+    assert read["raw_content"] == text
+    assert read["source_id"] == kept["id"]
+
+
+async def test_what_a_client_says_of_it_is_kept(member: Person) -> None:
+    kept = await keep(
+        member,
+        title="Standup",
+        source_id="slack:C1/p2",
+        tags=["standup"],
+        metadata={"thread_id": "t1", "captured_at": "2026-03-01T09:00:00+02:00", "capture_mode": "quick"},
+        provenance={"session": "s1"},
+        capture_surface="cli",
+    )
+    read = await member.call("get_capture", capture_id=kept["id"])
+    told = {key: read[key] for key in ("title", "source_id", "tags", "provenance", "capture_surface", "capture_mode")}
+    assert told == {
+        "title": "Standup",
+        "source_id": "slack:C1/p2",
+        "tags": ["standup"],
+        "provenance": {"session": "s1"},
+        "capture_surface": "cli",
+        "capture_mode": "quick",
+    }
+    assert read["captured_at"] == "2026-03-01T07:00:00Z"
+    assert kept["policy_reason"] == "same_scope_write_allowed"
+    assert (read["memory_scope"], read["scope_key"]) == ("private", member.user_id)
+
+
+async def test_it_is_recalled_by_words_and_meaning(member: Person) -> None:
+    kept = await keep(member)
+    await keep(member, "Lunch was soup.")
+    answer = await member.call("recall", query="When do we have to empty the cache?", limit=1)
+    (found,) = answer["memories"]
+    assert (found["id"], answer["policy_reason"]) == (kept["id"], "private_principal_bound")
+    assert found["raw_content"] == WALRUS
+    assert 0 < found["score"] <= 1
+
+
+async def test_a_long_one_is_found_by_its_last_passage(member: Person) -> None:
+    text = "Nothing of note happened. " * 3000 + "Only the zanzibarquux valve was replaced."
+    kept = await keep(member, text, title="Log")
+    answer = await member.call("recall", query="zanzibarquux valve")
+    (found,) = answer["memories"]
+    assert found["id"] == kept["id"]
+    assert "zanzibarquux" in found["passage"]["text"]
+    start, end = found["passage"]["start"], found["passage"]["end"]
+    assert text[start:end].startswith(found["passage"]["text"][:50])
+    assert (found["truncated"], found["raw_content_length"]) == (True, len(text))
+
+
+async def test_a_diary_is_apart_and_each_agent_has_its_own(member: Person) -> None:
+    plain = await keep(member)
+    scout = await keep(member, diary=True, agent_id="Scout")
+    miner = await keep(member, diary=True, agent_id="miner")
+    assert await recalled(member) == [plain["id"]]
+    assert set(await recalled(member, diary=True)) == {scout["id"], miner["id"]}
+    assert await recalled(member, diary=True, agent_id="scout") == [scout["id"]]
+    hits = (await member.call("search", query="walrus granite"))["results"]
+    assert [hit["id"] for hit in hits] == [plain["id"]]
+
+
+@pytest.mark.parametrize(
+    ("fields", "error", "code"),
+    [
+        ({"memory_scope": "project"}, InvalidRequest, "missing_scope_key"),
+        ({"memory_scope": "team"}, InvalidRequest, "missing_scope_key"),
+        ({"memory_scope": "shared"}, InvalidRequest, "missing_scope_key"),
+        ({"memory_scope": "delegated"}, InvalidRequest, "missing_scope_key"),
+        ({"memory_scope": "private", "scope_key": "somebody"}, InvalidRequest, "private_scope_key_mismatch"),
+        ({"memory_scope": "project", "scope_key": "nowhere"}, Forbidden, "unverified_membership"),
+        ({"memory_scope": "team", "scope_key": "nowhere"}, Forbidden, "unverified_membership"),
+        ({"memory_scope": "shared", "scope_key": "nowhere"}, Forbidden, "unverified_membership"),
+        ({"memory_scope": "public"}, Forbidden, "scope_not_enabled"),
+        ({"memory_scope": "team", "scope_key": "x", "diary": True, "agent_id": "a"}, InvalidRequest, "diary"),
+        ({"agent_id": "scout"}, InvalidRequest, "agent_id"),
+        ({"memory_scope": "nonsense"}, ValidationFailed, "memory_scope"),
+    ],
+)
+@pytest.mark.parametrize("operation", ["store_raw_memory", "recall"])
+async def test_scopes_are_checked(
+    member: Person, operation: str, fields: dict[str, Any], error: type[EngrainError], code: str
+) -> None:
+    said = {"raw_content": WALRUS} if operation == "store_raw_memory" else {"query": "walrus"}
+    with pytest.raises(error) as refused:
+        await member.run(operation, **said, **fields)
+    assert code in str(refused.value) + refused.value.code + str(refused.value.details)
+
+
+async def test_a_diary_entry_needs_its_agent(member: Person) -> None:
+    with pytest.raises(InvalidRequest, match="agent"):
+        await keep(member, diary=True)
+
+
+async def test_project_memory_needs_a_role_of_ones_own_however_open_the_project_is(
+    app: App, owner: Person, member: Person
+) -> None:
+    project = await a_project(owner)
+    kept = await keep(owner, memory_scope="project", scope_key=project)
+    assert kept["project_id"] == project
+    assert await recalled(owner, memory_scope="project", scope_key=project) == [kept["id"]]
+    assert (await member.call("get_entity", entity_id=project))["id"] == project
+    with pytest.raises(Forbidden, match="unverified_membership"):
+        await recalled(member, memory_scope="project", scope_key=project)
+    await owner.call("add_project_member", project_id=project, user_id=member.user_id, role="project_viewer")
+    assert await recalled(member, memory_scope="project", scope_key=project) == [kept["id"]]
+    assert await recalled(member, memory_scope="project", project_id=project) == [kept["id"]]
+    with pytest.raises(Forbidden, match="not add"):
+        await keep(member, memory_scope="project", scope_key=project)
+
+
+async def test_organization_memory_is_everybodys_to_read_and_no_viewers_to_write(
+    owner: Person, member: Person, viewer: Person, stranger: Person
+) -> None:
+    kept = await keep(member, memory_scope="organization")
+    for who in (owner, member, viewer):
+        assert await recalled(who, memory_scope="organization") == [kept["id"]]
+    assert await recalled(stranger, memory_scope="organization") == []
+    with pytest.raises(Forbidden):
+        await keep(viewer, memory_scope="organization")
+
+
+async def test_a_memory_about_a_project_is_recalled_by_it(owner: Person, member: Person) -> None:
+    project = await a_project(owner)
+    about = await keep(member, project_id=project)
+    await keep(member, WALRUS + " Again.")
+    assert await recalled(member, project_id=project) == [about["id"]]
+    with pytest.raises(NotFound):
+        await keep(member, project_id="project_000000000000")
+
+
+async def test_no_read_of_entities_meets_it(member: Person) -> None:
+    kept = await keep(member, memory_scope="organization")
+    other = await member.call("create_entity", name="Walrus", content=WALRUS, sync=True)
+    await caught_up(member)
+    listed = await member.call("list_entities", page_size=200)
+    assert [each["id"] for each in listed["entities"]] == [other["id"]]
+    assert (await member.call("explore"))["total"] == 1
+    stats = await member.call("admin_stats")
+    assert "raw_memory" not in stats["entity_counts"]
+    for operation, fields in (
+        ("update_entity", {"name": "x"}),
+        ("delete_entity", {}),
+        ("expand_neighbors", {}),
+    ):
+        named = {"entity_ids": [kept["id"]]} if operation == "expand_neighbors" else {"entity_id": kept["id"]}
+        with pytest.raises(NotFound):
+            await member.run(operation, **named, **fields)
+    with pytest.raises(NotFound):
+        await member.run("create_entity", name="x", related_to=[kept["id"]])
+    with pytest.raises(ValidationFailed):
+        await member.run("create_entity", name="x", entity_type="raw_memory")
+
+
+async def test_a_search_finds_the_callers_own_and_counts_them_apart(owner: Person, member: Person) -> None:
+    mine = await keep(member)
+    theirs = await keep(owner)
+    shared = await keep(owner, memory_scope="organization")
+    entity = await owner.call("create_entity", name="Walrus granite", content=WALRUS, sync=True)
+    await caught_up(member)
+    found = await member.call("search", query="walrus granite cache")
+    assert {hit["id"] for hit in found["results"]} == {mine["id"], entity["id"]}
+    assert (found["raw_memory_count"], found["graph_count"], found["total"]) == (1, 1, 2)
+    hit = next(hit for hit in found["results"] if hit["id"] == mine["id"])
+    assert (hit["type"], hit["result_origin"]) == ("raw_memory", "raw_memory")
+    assert theirs["id"] not in str(found)
+    for fields, wanted in (
+        ({"include_raw_memory": False}, {entity["id"]}),
+        ({"types": ["raw_memory"]}, {mine["id"]}),
+        ({"types": ["episode"]}, {entity["id"]}),
+        ({"memory_scope": "organization", "types": ["raw_memory"]}, {shared["id"]}),
+        ({"include_graph": False}, {mine["id"]}),
+        ({"types": ["raw_memory"], "include_raw_memory": False}, set()),
+    ):
+        found = await member.call("search", query="walrus granite cache", **fields)
+        assert {hit["id"] for hit in found["results"]} == wanted, fields
+
+
+async def test_an_entity_made_of_it_is_as_private_and_the_capture_names_it(owner: Person, member: Person) -> None:
+    kept = await keep(member)
+    made = await member.call(
+        "create_entity", name="Flush", entity_type="rule", content=WALRUS, metadata={"raw_memory_id": kept["id"]}
+    )
+    assert made["metadata"]["memory_scope"] == "private"
+    capture = await member.call("get_capture", capture_id=kept["id"])
+    assert (capture["entity_id"], capture["entity_type"], capture["review_state"]) == (made["id"], "rule", "promoted")
+    with pytest.raises(NotFound):
+        await owner.run("get_entity", entity_id=made["id"])
+    await member.run("delete_entity", entity_id=made["id"])
+    capture = await member.call("get_capture", capture_id=kept["id"])
+    assert (capture["entity_id"], capture["entity_type"]) == (None, "raw_memory")
+
+
+async def test_an_entity_of_a_project_memory_is_its_members_and_stays_so(app: App, owner: Person) -> None:
+    colleague = await person(app, "colleague", of=owner, role="member")
+    project, other = await a_project(owner), await a_project(owner)
+    kept = await keep(owner, memory_scope="project", scope_key=project)
+    metadata = {"project_id": project, "raw_memory_id": kept["id"]}
+    made = await owner.call("create_entity", name="Flush", metadata=metadata)
+    for place in (project, other):
+        with pytest.raises(NotFound):
+            await colleague.run("get_entity", entity_id=made["id"])
+        await owner.call("add_project_member", project_id=place, user_id=colleague.user_id, role="project_viewer")
+        assert (await colleague.call("get_entity", entity_id=made["id"]))["id"] == made["id"]
+        await owner.call("update_entity", entity_id=made["id"], metadata={"project_id": other})
+
+
+async def test_naming_somebody_elses_memory_links_nothing(owner: Person, member: Person) -> None:
+    kept = await keep(member)
+    made = await owner.call("create_entity", name="Flush", metadata={"raw_memory_id": kept["id"]})
+    assert made["metadata"]["memory_scope"] == "organization"
+    assert (await member.call("get_capture", capture_id=kept["id"]))["entity_id"] is None
+
+
+async def test_captures_are_listed_latest_first_with_their_filters(owner: Person, member: Person) -> None:
+    first = await keep(member, capture_surface="cli")
+    second = await keep(member, "Second.", diary=True, agent_id="scout")
+    third = await keep(member, "Third.", metadata={"captured_at": "2020-01-01"})
+    await keep(owner, "Not yours.")
+    listed = await member.call("list_captures")
+    assert [each["id"] for each in listed["captures"]] == [second["id"], first["id"], third["id"]]
+    assert listed["total"] == 3
+    page = await member.call("list_captures", limit=1, offset=1)
+    assert ([each["id"] for each in page["captures"]], page["total"], page["has_more"]) == ([first["id"]], 3, True)
+    await member.call("create_entity", name="x", entity_type="rule", metadata={"raw_memory_id": first["id"]})
+    for fields, wanted in (
+        ({"capture_surface": "cli"}, [first["id"]]),
+        ({"entity_type": "rule"}, [first["id"]]),
+        ({"entity_type": "raw_memory"}, [second["id"], third["id"]]),
+        ({"review_state": "promoted"}, [first["id"]]),
+        ({"review_state": "pending", "capture_surface": "api"}, [second["id"], third["id"]]),
+    ):
+        listed = await member.call("list_captures", **fields)
+        assert [each["id"] for each in listed["captures"]] == wanted, fields
+        assert listed["total"] == len(wanted)
+
+
+async def test_reviews_go_where_they_may(member: Person) -> None:
+    kept = await keep(member)
+    for state in ("deferred", "pending", "deferred", "archived", "archived"):
+        reviewed = await member.call("review_capture", capture_id=kept["id"], review_state=state)
+        assert reviewed["review_state"] == state
+    with pytest.raises(EngrainError, match="archived"):
+        await member.run("review_capture", capture_id=kept["id"], review_state="pending")
+
+
+async def test_whoever_may_not_read_it_cannot_tell_it_from_none(owner: Person, member: Person) -> None:
+    kept = await keep(member)
+    for operation, fields in (
+        ("get_capture", {}),
+        ("review_capture", {"review_state": "archived"}),
+        ("erase_capture", {}),
+    ):
+        answers = []
+        for capture_id in (kept["id"], "raw_memory_000000000000"):
+            with pytest.raises(NotFound) as refused:
+                await owner.run(operation, capture_id=capture_id, **fields)
+            answers.append(str(refused.value).replace(capture_id, "…"))
+        assert answers[0] == answers[1]
+
+
+async def test_erased_it_is_nowhere(member: Person) -> None:
+    kept = await keep(member)
+    assert (await member.run("erase_capture", capture_id=kept["id"])).status == 204
+    await caught_up(member)
+    assert await recalled(member) == []
+    assert (await member.call("list_captures"))["total"] == 0
+
+
+async def test_a_repeated_request_stores_once(member: Person) -> None:
+    first = (await member.run("store_raw_memory", idempotency_key="k", raw_content=WALRUS)).body()
+    again = (await member.run("store_raw_memory", idempotency_key="k", raw_content=WALRUS)).body()
+    assert again["id"] == first["id"]
+    assert again["mutation_receipt"]["replayed"] is True
+    assert (await member.call("list_captures"))["total"] == 1
+
+
+async def test_a_search_narrows_raw_memories_by_what_their_import_says_of_them(member: Person) -> None:
+    said = {"thread_id": "t1", "participants": ["Ann", "Bob"], "labels": ["Ops"], "occurred_at": "2026-03-01T12:00:00Z"}
+    mail = await keep(member, metadata=said)
+    plain = await keep(member, WALRUS + " Again.")
+    for fields, wanted in (
+        ({}, {mail["id"], plain["id"]}),
+        ({"thread_id": "t1"}, {mail["id"]}),
+        ({"thread_id": "t2"}, set()),
+        ({"participants": ["ann", "zoe"]}, {mail["id"]}),
+        ({"labels": ["ops"], "participants": ["zoe"]}, set()),
+        ({"occurred_after": "2026-03-01T12:00:00+02:00"}, {mail["id"]}),
+        ({"occurred_after": "2026-03-01T12:00:00"}, set()),
+        ({"occurred_before": "2026-03-02"}, {mail["id"]}),
+    ):
+        found = await member.call("search", query="walrus granite cache", **fields)
+        assert {hit["id"] for hit in found["results"]} == wanted, fields
+        assert found["raw_memory_count"] == len(wanted)

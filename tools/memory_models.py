@@ -1,0 +1,115 @@
+"""The wire shapes of raw memories, shared by every operation that takes or returns them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from auth.policy import MemoryScope
+from stores.records import JsonObject, RawMemory, ReviewState
+from tools.entity_models import BackgroundJobs, EntityId, Label, Labels, MutationReceipt
+from tools.operation import Request, Result
+
+RAW_CONTENT_LIMIT = 500_000
+SOURCE_ID_LIMIT = 200
+
+RawContent = Annotated[str, StringConstraints(min_length=1, max_length=RAW_CONTENT_LIMIT)]
+MemoryTitle = Annotated[str, StringConstraints(max_length=300)]
+SourceId = Annotated[str, StringConstraints(min_length=1, max_length=SOURCE_ID_LIMIT)]
+Surface = Annotated[str, StringConstraints(min_length=1, max_length=100)]
+
+
+class RawMemoryFields(Request):
+    """What a client says about a raw memory that it stores."""
+
+    raw_content: RawContent = Field(description="What was said, kept verbatim.")
+    title: MemoryTitle = Field("", description="What it is called; it is found by its title, too.")
+    source_id: SourceId | None = Field(
+        None, description="Where it comes from, in your words; without one, the memory's own id."
+    )
+    memory_scope: MemoryScope = Field("private", description="Who may recall it.")
+    scope_key: EntityId | None = Field(
+        None, description="For the scope `project`, `team`, `shared` or `delegated`: which one."
+    )
+    diary: bool = Field(False, description="Whether it is an entry of an agent's diary, apart from other memories.")
+    agent_id: Label | None = Field(None, description="Whose diary; letters count in any case.")
+    project_id: EntityId | None = Field(None, description="The project that it is about.")
+    tags: Labels = Field([], description="Browse-only labels, without effect on ranking.")
+    metadata: JsonObject = Field(
+        {},
+        description="Structured data. `captured_at` (a date) is when it was said, where that is not now; "
+        "`capture_mode` is shown with the capture.",
+    )
+    provenance: JsonObject = Field({}, description="How it came to be: session, file, message, …")
+    capture_surface: Surface = Field("api", description="What captured it: `api`, `cli`, `mcp`, …")
+
+
+class RawMemoryView(Result):
+    """A raw memory as its readers see it."""
+
+    id: str
+    organization_id: str
+    source_id: str
+    principal_id: str
+    memory_scope: str
+    scope_key: str | None
+    project_id: str | None
+    title: str
+    raw_content: str
+    tags: list[str]
+    metadata: JsonObject
+    provenance: JsonObject
+    capture_surface: str
+    captured_at: datetime
+    created_at: datetime
+    diary: bool
+    agent_id: str | None
+    review_state: ReviewState
+    entity_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")
+    revision: int
+    score: float | None = Field(None, description="0 to 1, of a recall.")
+    policy_reason: str
+    background_jobs: BackgroundJobs | None = None
+    mutation_receipt: MutationReceipt | None = None
+
+
+def memory_place(memory: RawMemory) -> JsonObject:
+    """What a search shows of where a raw memory comes from."""
+    entity, capture = memory.entity, memory.capture
+    return {
+        "memory_scope": entity.memory_scope,
+        "scope_key": entity.scope_key,
+        "project_id": entity.project_id,
+        "source_id": capture.source_id,
+        "capture_surface": capture.capture_surface,
+        "captured_at": capture.captured_at.isoformat(),
+        "review_state": capture.review_state,
+        "hint": f"Read it whole with GET /api/entities/captures/{entity.id}, or with get_entity.",
+    }
+
+
+def memory_fields(memory: RawMemory, *, policy_reason: str) -> dict[str, object]:
+    """The fields that every view of a raw memory has; the derived entity is the caller's to add."""
+    entity, capture = memory.entity, memory.capture
+    return {
+        "id": entity.id,
+        "organization_id": entity.organization_id,
+        "source_id": capture.source_id,
+        "principal_id": entity.principal_id,
+        "memory_scope": entity.memory_scope,
+        "scope_key": entity.scope_key,
+        "project_id": entity.project_id,
+        "title": entity.name,
+        "raw_content": entity.content,
+        "tags": list(entity.tags),
+        "metadata": entity.metadata,
+        "provenance": capture.provenance,
+        "capture_surface": capture.capture_surface,
+        "captured_at": capture.captured_at,
+        "created_at": entity.created_at,
+        "diary": capture.agent_id is not None,
+        "agent_id": capture.agent_id,
+        "review_state": capture.review_state,
+        "revision": entity.revision,
+        "policy_reason": policy_reason,
+    }

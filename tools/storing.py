@@ -1,0 +1,127 @@
+"""Storing new entities: one way in for every operation that makes some, alone or as a part of a greater deed."""
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from auth.policy import Visibility, require_entry, require_whole, without_stamped, writable_visibility
+from auth.principal import Principal
+from auth.visibility import project_key
+from stores.clock import new_id
+from stores.ledger import Transaction
+from stores.records import Entity, EntityDraft
+from tools.app import App
+from tools.containment import stated_links
+from tools.derivation import link, narrowed, source_of
+from tools.entity_models import BackgroundJobs, EntityFields
+from tools.linking import Link, record, related
+from tools.operation import Call
+from tools.progress import follow_epics
+from tools.projects import grant_project, project_named, project_scope, remember_project, require_live_project
+from tools.threads import in_thread
+from tools.workflow import moved, with_defaults, workflow_fields
+
+SYNC_TIMEOUT_S = 20.0
+BARE_IDS = ("task", "document")
+"""Types whose ids are plain UUIDs: clients tell them by that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """What one write stored, and up to which change the indexes must come to show it."""
+
+    entities: Sequence[Entity]
+    sequence: int
+
+
+async def store(app: App, call: Call, requests: Sequence[EntityFields], *, sync: bool, deferred: bool) -> Created:
+    """Write entities with their relations and feed rows in one transaction."""
+
+    def write() -> Created:
+        caller = call.caller
+        with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim, deferred=deferred) as tx:
+            entities = store_in(app, call, tx, requests, sync=sync)
+        return Created(entities, tx.sequence)
+
+    return await in_thread(write)
+
+
+def store_in(
+    app: App,
+    call: Call,
+    tx: Transaction,
+    requests: Sequence[EntityFields],
+    *,
+    sync: bool,
+    made_of: Collection[Entity] = (),
+) -> list[Entity]:
+    """Write entities with their relations in an open transaction, all of them made of the same raw memories.
+
+    What one names in its metadata as `raw_memory_id` is a source of it, too, and says so from now on.
+    """
+    caller = call.caller
+    drafts = [_draft(caller, fields) for fields in requests]
+    for project_id in {draft.project_id for draft in drafts} - {None}:
+        require_live_project(app, caller.organization_id, str(project_id))
+    sources = [source_of(tx, caller, draft) for draft in drafts]
+    mode = "sync" if sync else "async"
+    entities = tx.create_entities(
+        [
+            (
+                replace(draft, metadata=moved(draft, draft.metadata, tx.now)),
+                {"mode": mode, **workflow_fields(draft.metadata)},
+            )
+            for draft in (
+                narrowed(draft, [*made_of, *([] if source is None else [source.entity])])
+                for draft, source in zip(drafts, sources, strict=True)
+            )
+        ]
+    )
+    links: list[Link] = []
+    for fields, entity, source in zip(requests, entities, sources, strict=True):
+        require_entry(caller, entity)
+        grant_project(tx, entity)
+        remember_project(tx, call, "project.create", entity, None)
+        if source is not None:
+            link(tx, source, entity)
+        links += related(entity, fields.related_to or ()) + stated_links(None, entity)
+    record(tx, caller, links, created={entity.id for entity in entities})
+    for entity in entities:
+        follow_epics(tx, caller, None, entity)
+    return entities
+
+
+async def until_visible(app: App, caller: Principal, created: Created) -> BackgroundJobs:
+    """Wait until every healthy index shows what was created, at most 20 s; name those that do not."""
+    pending = await app.indexer.applied_within(
+        caller.organization_id, created.sequence, [entity.id for entity in created.entities], SYNC_TIMEOUT_S
+    )
+    return BackgroundJobs(pending_indexes=sorted(pending))
+
+
+def _draft(caller: Principal, fields: EntityFields) -> EntityDraft:
+    metadata = without_stamped(fields.metadata or {})
+    scope = metadata.pop("memory_scope", None)
+    project_id = project_named(metadata)
+    entity_id = str(uuid.uuid4()) if fields.entity_type in BARE_IDS else new_id(fields.entity_type)
+    if fields.entity_type == "project":
+        require_whole(caller, "Making projects")
+        project_id, metadata = None, project_scope(caller, scope, metadata)
+        visibility = Visibility(project_key(entity_id), "project", entity_id)
+    else:
+        visibility = writable_visibility(caller, scope, project_id, team_id=(fields.metadata or {}).get("scope_key"))
+    return EntityDraft(
+        id=entity_id,
+        entity_type=fields.entity_type,
+        name=fields.name,
+        description=fields.description or "",
+        content=fields.content or "",
+        category=fields.category,
+        languages=tuple(fields.languages or ()),
+        tags=tuple(fields.tags or ()),
+        metadata=with_defaults(fields.entity_type, metadata),
+        visibility=visibility.key,
+        memory_scope=visibility.memory_scope,
+        scope_key=visibility.scope_key,
+        project_id=project_id,
+    )
