@@ -131,6 +131,16 @@ async def test_scopes_are_checked(
     assert code in str(refused.value) + refused.value.code + str(refused.value.details)
 
 
+async def test_it_is_read_as_it_was_by_who_may_read_it(member: Person, owner: Person) -> None:
+    before = member.app.clock().isoformat()
+    kept = await keep(member)
+    now = member.app.clock().isoformat()
+    assert (await member.call("get_entity", entity_id=kept["id"], as_of=now))["content"] == WALRUS
+    for who, as_of in ((member, before), (owner, now)):
+        with pytest.raises(NotFound):
+            await who.call("get_entity", entity_id=kept["id"], as_of=as_of)
+
+
 async def test_a_diary_entry_needs_its_agent(member: Person) -> None:
     with pytest.raises(InvalidRequest, match="agent"):
         await keep(member, diary=True)
