@@ -83,6 +83,83 @@ class Thing:
         return (name == "PART_OF" and self.epic == target) or (name == "DEPENDS_ON" and target in self.needs)
 
 
+class Model:
+    """What writes are to do, said plainly."""
+
+    things: dict[str, Thing]
+    facts: list[Fact]
+
+    @property
+    def now(self) -> datetime:
+        raise NotImplementedError
+
+    def close(self, fact: Fact, invalid: datetime) -> None:
+        end = max(invalid, fact.valid)
+        fact.end(self.now, end, closed=not (invalid > self.now and end > fact.valid))
+
+    def same(self, name: str, source: str, target: str, dates: tuple[datetime | None, datetime | None]) -> Fact | None:
+        for fact in self.facts:
+            if (fact.name, fact.source, fact.target, fact.expired) != (name, source, target, None):
+                continue
+            holds_openly = fact.valid <= max(self.now, fact.created) and fact.invalid is None
+            if holds_openly if dates == (None, None) else (fact.valid, fact.invalid) == dates:
+                return fact
+        return None
+
+    def alike(self, fresh: Fact) -> list[Fact]:
+        return [
+            old
+            for old in self.facts
+            if (old.name, old.source) == (fresh.name, fresh.source)
+            and self.things[old.target].kind == self.things[fresh.target].kind
+        ]
+
+    def rivals(self, fresh: Fact, *, dated: bool = False) -> list[Fact]:
+        if fresh.name not in SINGLE or not fresh.lasts(self.now):
+            return []
+        return [
+            old
+            for old in self.alike(fresh)
+            if old.expired is None
+            and old.lasts(self.now)
+            and (old.invalid is None or old.invalid > fresh.valid)
+            and (fresh.invalid is None or fresh.invalid > old.valid)
+            and not (dated and old.valid > fresh.valid)
+        ]
+
+    def make_way(self, fresh: Fact) -> datetime | None:
+        """Let a fact that is told late end where the next one begins: what lasts, or led up to what lasts."""
+        if fresh.name not in SINGLE:
+            return None
+        later = [old for old in self.alike(fresh) if old.valid > fresh.valid and old.invalid != old.valid]
+        ways = {old.valid for old in later if old.expired is None and old.lasts(self.now)}
+        while more := {old.valid for old in later if old.invalid in ways} - ways:
+            ways |= more
+        if ways and (fresh.invalid is None or fresh.invalid > min(ways)):
+            fresh.invalid = min(ways)
+        return min(ways, default=None)
+
+    def told_between(self, fresh: Fact, next_at: datetime | None) -> list[Fact]:
+        """What ended where the next one begins, as long as nobody knew of the one in between."""
+        if next_at is None or fresh.invalid != next_at:
+            return []
+        early = [old for old in self.alike(fresh) if old.valid <= fresh.valid and old.invalid == next_at]
+        return [old for old in early if old.target != fresh.target]
+
+    def closes_a_circle(self, name: str, source: str, target: str) -> bool:
+        if not (name in ("CHILD_OF", "SUPERSEDES") or (name == "DEPENDS_ON" and self.things[source].kind != "topic")):
+            return False
+        seen, waiting = {target}, [target]
+        while waiting:
+            here = waiting.pop()
+            for fact in self.facts:
+                ends = fact.expired is not None or not fact.lasts(self.now)
+                if (fact.name, fact.source) == (name, here) and not ends and fact.target not in seen:
+                    seen.add(fact.target)
+                    waiting.append(fact.target)
+        return source in seen
+
+
 def row(view: dict[str, Any]) -> tuple[Any, ...]:
     """The same of a relation as an answer shows it."""
     times = (view[name] for name in ("created_at", "valid_at", "invalid_at", "expired_at"))

@@ -20,7 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from stores.errors import Conflict, EngrainError, InvalidRequest, ValidationFailed
 from tests.people import person
 from tests.stores.graph.drafts import ENGINE, ENGINE_VARIABLE, OTHER_ENGINE, run_on_the_other_engine
-from tests.tools.relation_facts import SINGLE, Clock, Fact, Thing, row
+from tests.tools.relation_facts import Clock, Fact, Model, Thing, row
 from tools.app import App, open_app
 from tools.catalogue import by_name
 from tools.execute import execute
@@ -53,7 +53,7 @@ class World:
         return self.portal.call(call)
 
 
-class Facts(RuleBasedStateMachine):
+class Facts(Model, RuleBasedStateMachine):
     """Random writes; `compare` holds everything that can be asked against the model."""
 
     world: World
@@ -63,8 +63,8 @@ class Facts(RuleBasedStateMachine):
         self.world.clock.now = datetime(2026, 6, 1, 12, tzinfo=UTC)
         self.owner = self.world.run(person, self.world.app, f"owner{next(_serial)}")
         self.principal = self.world.app.accounts.authenticate(self.owner.token)
-        self.things: dict[str, Thing] = {}
-        self.facts: list[Fact] = []
+        self.things = {}
+        self.facts = []
         self.moments = {self.now}
         for kind in ("topic", "topic", "epic", "task"):
             made = self.call("create_entity", name=f"first {kind}", entity_type=kind)["id"]
@@ -83,74 +83,6 @@ class Facts(RuleBasedStateMachine):
     def one(self, pick: int, *kinds: str) -> str | None:
         found = [each for each, thing in self.things.items() if not kinds or thing.kind in kinds]
         return found[pick % len(found)] if found else None
-
-    # What the writes are to do, said plainly.
-
-    def close(self, fact: Fact, invalid: datetime) -> None:
-        end = max(invalid, fact.valid)
-        fact.end(self.now, end, closed=not (invalid > self.now and end > fact.valid))
-
-    def same(self, name: str, source: str, target: str, dates: tuple[datetime | None, datetime | None]) -> Fact | None:
-        for fact in self.facts:
-            if (fact.name, fact.source, fact.target, fact.expired) != (name, source, target, None):
-                continue
-            holds_openly = fact.valid <= max(self.now, fact.created) and fact.invalid is None
-            if holds_openly if dates == (None, None) else (fact.valid, fact.invalid) == dates:
-                return fact
-        return None
-
-    def alike(self, fresh: Fact) -> list[Fact]:
-        return [
-            old
-            for old in self.facts
-            if (old.name, old.source) == (fresh.name, fresh.source)
-            and self.things[old.target].kind == self.things[fresh.target].kind
-        ]
-
-    def rivals(self, fresh: Fact, *, dated: bool = False) -> list[Fact]:
-        if fresh.name not in SINGLE or not fresh.lasts(self.now):
-            return []
-        return [
-            old
-            for old in self.alike(fresh)
-            if old.expired is None
-            and old.lasts(self.now)
-            and (old.invalid is None or old.invalid > fresh.valid)
-            and (fresh.invalid is None or fresh.invalid > old.valid)
-            and not (dated and old.valid > fresh.valid)
-        ]
-
-    def make_way(self, fresh: Fact) -> datetime | None:
-        """Let a fact that is told late end where the next one begins: what lasts, or led up to what lasts."""
-        if fresh.name not in SINGLE:
-            return None
-        later = [old for old in self.alike(fresh) if old.valid > fresh.valid and old.invalid != old.valid]
-        ways = {old.valid for old in later if old.expired is None and old.lasts(self.now)}
-        while more := {old.valid for old in later if old.invalid in ways} - ways:
-            ways |= more
-        if ways and (fresh.invalid is None or fresh.invalid > min(ways)):
-            fresh.invalid = min(ways)
-        return min(ways, default=None)
-
-    def told_between(self, fresh: Fact, next_at: datetime | None) -> list[Fact]:
-        """What ended where the next one begins, as long as nobody knew of the one in between."""
-        if next_at is None or fresh.invalid != next_at:
-            return []
-        early = [old for old in self.alike(fresh) if old.valid <= fresh.valid and old.invalid == next_at]
-        return [old for old in early if old.target != fresh.target]
-
-    def closes_a_circle(self, name: str, source: str, target: str) -> bool:
-        if not (name in ("CHILD_OF", "SUPERSEDES") or (name == "DEPENDS_ON" and self.things[source].kind != "topic")):
-            return False
-        seen, waiting = {target}, [target]
-        while waiting:
-            here = waiting.pop()
-            for fact in self.facts:
-                ends = fact.expired is not None or not fact.lasts(self.now)
-                if (fact.name, fact.source) == (name, here) and not ends and fact.target not in seen:
-                    seen.add(fact.target)
-                    waiting.append(fact.target)
-        return source in seen
 
     def expect(self, refusal: type[EngrainError] | None, operation: str, **fields: Any) -> dict[str, Any] | None:
         if refusal is None:
