@@ -243,9 +243,9 @@ class Accounts:
         found = self.ledger.caller(claims.user_id, claims.organization_id, claims.session_id)
         if found is None:
             raise AuthenticationRequired("The session has ended.")
-        session = found[0].session
-        session_ends = session.expires_at.timestamp() if session else float(claims.expires_at)
-        return principal_of(*found), min(claims.expires_at, session_ends)
+        session, principal = found[0].session, principal_of(*found)
+        ends = [None if session is None else session.expires_at, principal.until]
+        return principal, min([claims.expires_at, *(each.timestamp() for each in ends if each is not None)])
 
     def _holder(self, text: str) -> tuple[Principal, float]:
         """The caller that an API key stands for, and when that ends in seconds since 1970."""

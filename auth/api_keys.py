@@ -12,6 +12,7 @@ from typing import get_args
 
 from auth.policy import narrowed_to, principal_of
 from auth.principal import Principal, Scope
+from auth.spaces import narrowed_to_spaces
 from stores.errors import AuthenticationRequired, Conflict
 from stores.ledger import AuditDraft, Ledger
 from stores.records import ApiKey, Identity
@@ -35,6 +36,7 @@ class KeyRequest:
     project_ids: Sequence[str]
     lifetime: timedelta | None
     """None: until it is revoked."""
+    memory_space_ids: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Keys:
                 prefix=text[:PREFIX_LENGTH],
                 scopes=tuple(dict.fromkeys(wanted.scopes)),
                 project_ids=tuple(dict.fromkeys(wanted.project_ids)),
-                memory_space_ids=(),
+                memory_space_ids=tuple(dict.fromkeys(wanted.memory_space_ids)),
                 live=wanted.live,
                 created_at=now,
                 expires_at=None if wanted.lifetime is None else now + wanted.lifetime,
@@ -84,8 +86,9 @@ class Keys:
             raise AuthenticationRequired(
                 "The API key is not valid.", remediation="Make a new key with POST /api/auth/api-keys."
             )
-        ends = found.key.expires_at
-        return self._principal(found.identity, found.key), ends.timestamp() if ends is not None else float("inf")
+        principal = self._principal(found.identity, found.key)
+        ends = [each.timestamp() for each in (found.key.expires_at, principal.until) if each is not None]
+        return principal, min(ends, default=float("inf"))
 
     def renewed(self, principal: Principal, key_id: str) -> Principal | None:
         """Look up anew what the holder of a key may do; None when the key or its user's membership has ended."""
@@ -100,7 +103,11 @@ class Keys:
     def _principal(self, identity: Identity, key: ApiKey) -> Principal:
         access = self.ledger.access(identity.user.id, identity.organization.id)
         held = replace(principal_of(identity, access), scopes=_known(key.scopes), key_id=key.id)
-        return narrowed_to(held, key.project_ids) if key.project_ids else held
+        if key.project_ids:
+            held = narrowed_to(held, key.project_ids)
+        if key.memory_space_ids:
+            held = narrowed_to_spaces(held, self.ledger.spaces.some(key.organization_id, key.memory_space_ids))
+        return held
 
     def _hash(self, text: str) -> str:
         derived = hmac.digest(self.secret.encode(), _PURPOSE, hashlib.sha256)

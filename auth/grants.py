@@ -172,7 +172,8 @@ class ClientGrants:
             grant_id=grant.id,
             audience=grant.resource or "",
         )
-        return principal, min(found.expires_at, grant.expires_at).timestamp()
+        ends = [found.expires_at, grant.expires_at, *([] if principal.until is None else [principal.until])]
+        return principal, min(ends).timestamp()
 
     def _require_member(self, user_id: str, organization_id: str) -> None:
         if self.ledger.identity(user_id, organization_id, None) is None:

@@ -5,6 +5,7 @@ Their keys are apart from those of entities, so that what reads entities meets n
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from auth.policy import ADMINS, MemoryScope, Visibility, may_read, no_project
@@ -17,6 +18,7 @@ from auth.visibility import (
     private_key,
     project_key,
     queue_key,
+    space_key,
     team_key,
 )
 from stores.errors import Forbidden, InvalidRequest
@@ -25,8 +27,8 @@ from stores.records import ORGANIZATION, Entity
 KEYED: Mapping[MemoryScope, Callable[[str], str]] = {
     "project": members_key,
     "team": team_key,
-    "shared": lambda key: f"shared:{key}",
-    "delegated": lambda key: f"delegated:{key}",
+    "shared": partial(space_key, "shared"),
+    "delegated": partial(space_key, "delegated"),
 }
 """Scopes that need a scope_key, with the key of the entities that are made of such a memory."""
 READ_REASONS: Mapping[MemoryScope, str] = {
@@ -64,7 +66,7 @@ def writable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibil
             f"You may read the memories of project {place.scope_key} but not add to them.",
             remediation="Ask an owner or a maintainer of the project to make you a contributor.",
         )
-    if place.memory_scope in ("shared", "delegated") and place.key not in principal.memories_written:
+    if not principal.may_write_for(entity_key(place.key)):
         raise Forbidden(
             f"You may read the memory space of {place.scope_key} but not write in it.",
             remediation="Ask an owner or admin for the role writer in it.",
@@ -131,10 +133,15 @@ def _contradiction(message: str, field: str) -> InvalidRequest:
 
 
 def _refusal(principal: Principal, place: Visibility) -> Forbidden:
+    if place.key in principal.switched_off:
+        return Forbidden(
+            f"scope_not_enabled: the memory space of {place.scope_key or 'the organization'} is disabled.",
+            remediation="Ask an owner or admin to switch it on, or name another scope.",
+        )
     if principal.is_narrowed and place.memory_scope in ("private", "organization"):
         return Forbidden(
             "This API key is narrowed: it sees none of these memories.",
-            remediation="Use the scope `project` with one of its projects, or a key that is not narrowed.",
+            remediation="Name the scope of one of its projects or memory spaces, or use a key that is not narrowed.",
         )
     return Forbidden(
         f"unverified_membership: you are no verified member of {place.scope_key}.", remediation=_OTHER_SCOPE
@@ -174,6 +181,8 @@ def may_change_memory(principal: Principal, memory: Entity) -> bool:
     """Whether the caller may say what becomes of a raw memory that it may read."""
     if memory.memory_scope == "project":
         return principal.may_write_in(memory.scope_key or "")
+    if not principal.may_write_for(entity_key(memory.visibility)):
+        return False
     return principal.role != "viewer"
 
 

@@ -2,14 +2,25 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from pydantic import JsonValue
 
 from auth.principal import Principal
-from auth.visibility import diary_key, members_key, memory_key, private_key, project_key, team_key
+from auth.spaces import with_spaces
+from auth.visibility import (
+    diary_key,
+    entity_key,
+    members_key,
+    memory_key,
+    private_key,
+    project_key,
+    space_key,
+    team_key,
+)
 from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from stores.records import ORGANIZATION, Access, Entity, Identity, JsonObject, ProjectRole, Role
+from stores.space_access import LETTING_IN, NO_SPACES
 
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
@@ -36,12 +47,14 @@ def principal_of(identity: Identity, access: Access) -> Principal:
     joined = roles if identity.role in ADMINS else access.roles
     shared = {ORGANIZATION, private_key(identity.user.id)}
     shared |= {members_key(project) for project in joined} | {team_key(team) for team in access.team_ids}
-    return Principal.of(
+    shared |= {space_key(*grant.place) for grant in access.spaces.granted}
+    principal = Principal.of(
         identity,
         visible=frozenset(shared | {project_key(project) for project in roles}),
         memories=frozenset({memory_key(key) for key in shared} | {diary_key(identity.user.id)}),
         project_roles=roles,
     )
+    return principal if access.spaces is NO_SPACES else with_spaces(principal, access.spaces)
 
 
 def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
@@ -66,27 +79,35 @@ def narrowed_to(principal: Principal, project_ids: Collection[str]) -> Principal
         principal,
         visible=principal.visible & keys,
         memories=principal.memories & {memory_key(key) for key in keys},
+        memories_written=frozenset(),
+        switched_off=principal.switched_off & {memory_key(key) for key in keys},
         project_roles=roles,
         is_narrowed=True,
     )
 
 
 def require_whole(principal: Principal, what: str) -> None:
-    """Refuse an API key that is narrowed to projects what concerns more than those.
+    """Refuse an API key that is narrowed to projects or memory spaces what concerns more than those.
 
     Raises:
         Forbidden: The key is narrowed.
     """
     if principal.is_narrowed:
         raise Forbidden(
-            f"{what} is not for an API key that is narrowed to projects.",
-            remediation="Use a key without project_ids, or the access token of a session.",
+            f"{what} is not for an API key that is narrowed to projects or memory spaces.",
+            remediation="Use a key without project_ids and memory_space_ids, or the access token of a session.",
         )
 
 
 def may_read(principal: Principal, visibility: str) -> bool:
     """Whether a record with this visibility key may be shown to the caller."""
     return visibility in principal.visible
+
+
+def admins_may_read(visibility: str) -> bool:
+    """Whether every owner and admin may read a record with this visibility key; not what is private or a team's."""
+    key = entity_key(visibility)
+    return key == ORGANIZATION or key.startswith((project_key(""), members_key("")))
 
 
 def require_project(principal: Principal, project_id: str) -> None:
@@ -111,8 +132,11 @@ def require_writable(principal: Principal, entity: Entity) -> None:
     The project itself is changed by its maintainers and owners.
 
     Raises:
-        Forbidden: The entity is in a project in which the caller may not write, or is a project that it does not run.
+        Forbidden: The entity is in a project or a memory space in which the caller may not write, or is a project
+            that it does not run.
     """
+    if not principal.may_write_for(entity.visibility):
+        raise _reads_only(f"{entity.id} but not change it: it belongs to a memory space")
     if entity.entity_type == "project":
         _require_role_in(principal, entity.id, "project_maintainer", "change")
         return
@@ -137,6 +161,8 @@ def may_work(principal: Principal, entity: Entity, least: ProjectRole = "project
 
     What belongs to no project is worked on by every member, and is run by its author, owners and admins.
     """
+    if not principal.may_write_for(entity.visibility):
+        return False
     if entity.project_id is not None:
         return principal.may_write_in(entity.project_id, least)
     runs = principal.role in ADMINS or principal.user_id == entity.principal_id
@@ -225,30 +251,34 @@ def writable_visibility(
     project_id: str | None,
     *,
     author_id: str | None = None,
-    team_id: JsonValue = None,
+    scope_key: JsonValue = None,
 ) -> Visibility:
     """Resolve the scope that a write asks for; without one, the project's, else the organization's.
 
     `private` is its author's, whoever asks for it; without an `author_id` the caller is the author. `team` is of the
-    team with `team_id`, and only for those who are in it: owners and admins of the organization are not by their role.
+    team that `scope_key` names, `shared` and `delegated` of the memory space, and only for those who are in it: owners
+    and admins of the organization are not by their role.
 
     Raises:
         ValidationFailed: The scope is not one of the memory scopes.
         InvalidRequest: `missing_scope_key`, scope `project` without a project, or `team` without a team.
-        Forbidden: The scope is not enabled, or the caller is no verified member of it, or its API key is narrowed to
-            projects and the record would not belong to one of them.
+        Forbidden: The scope is not enabled, or the caller is no verified member of it or only reads there, or its API
+            key is narrowed and the record would lie outside.
         NotFound: The project does not exist for this caller.
     """
     if project_id is not None:
         require_project(principal, project_id)
     if scope == "team":
-        found = _team_visibility(principal, team_id)
+        found = _team_visibility(principal, scope_key)
+    elif scope in LETTING_IN:
+        found = _space_visibility(principal, cast("MemoryScope", scope), scope_key)
     else:
         found = _asked_visibility(scope, project_id, author_id or principal.user_id)
     if principal.is_narrowed and found.key not in principal.visible:
         raise Forbidden(
-            "This API key writes only records of the projects to which it is narrowed.",
-            remediation="Name one of them in metadata.project_id, or `project`, and leave memory_scope out.",
+            "This API key writes only records of the projects or memory spaces to which it is narrowed.",
+            remediation="Name one of the projects in metadata.project_id, or `project`, or the scope of one of the "
+            "spaces in metadata.memory_scope.",
         )
     return found
 
@@ -262,6 +292,23 @@ def _team_visibility(principal: Principal, team_id: JsonValue) -> Visibility:
             remediation="List the teams with GET /api/teams and name one whose is_member is true.",
         )
     return Visibility(team_key(team_id), "team", team_id)
+
+
+def _space_visibility(principal: Principal, scope: MemoryScope, key: JsonValue) -> Visibility:
+    if not isinstance(key, str) or not key:
+        raise _no_scope_key()
+    found = Visibility(space_key(scope, key), scope, key)
+    if memory_key(found.key) in principal.switched_off:
+        raise Forbidden(f"scope_not_enabled: the memory space of {key} is disabled.", remediation=_OTHER_SCOPE)
+    if not may_read(principal, found.key):
+        raise Forbidden(f"unverified_membership: you are no verified member of {key}.", remediation=_OTHER_SCOPE)
+    if not principal.may_write_for(found.key):
+        raise _reads_only(f"the memory space of {key} but not write in it")
+    return found
+
+
+def _reads_only(what: str) -> Forbidden:
+    return Forbidden(f"You may read {what}.", remediation="Ask an owner or admin for the role writer in the space.")
 
 
 def _asked_visibility(scope: JsonValue, project_id: str | None, author_id: str) -> Visibility:
@@ -280,20 +327,34 @@ def _asked_visibility(scope: JsonValue, project_id: str | None, author_id: str) 
             f"{scope!r} is not a memory scope; use one of {', '.join(MEMORY_SCOPES)}.",
             details={"field": "body.metadata.memory_scope", "expected": "memory scope"},
         )
-    if scope == "public":
-        raise Forbidden("scope_not_enabled: the scope `public` is not enabled.", remediation=_OTHER_SCOPE)
-    raise Forbidden(f"unverified_membership: you are no verified member of a {scope} scope.", remediation=_OTHER_SCOPE)
+    raise Forbidden("scope_not_enabled: the scope `public` is not enabled.", remediation=_OTHER_SCOPE)
 
 
 def _no_scope_key() -> InvalidRequest:
     return InvalidRequest(
         "missing_scope_key",
         code="missing_scope_key",
-        remediation="Name the project in metadata.project_id, or the team in metadata.scope_key.",
+        remediation="Name the project in metadata.project_id, or the team or memory space in metadata.scope_key.",
     )
 
 
 _OTHER_SCOPE = "Use the scope `private`, `team`, `project` or `organization`."
+
+
+def visible_beside(principal: Principal, project_id: str | None) -> frozenset[str]:
+    """The keys of what the caller may read and is of no other project; without a project, of all that it may read."""
+    if project_id is None:
+        return principal.visible
+    others = {key(project) for project in principal.project_roles for key in (project_key, members_key)}
+    return principal.visible - (others - {project_key(project_id), members_key(project_id)})
+
+
+def reaches_readers_of(principal: Principal, key: str, other: str) -> bool:
+    """Whether everybody may read records with a key who may read those with another; the caller reads either."""
+    if key in (ORGANIZATION, other) or other == private_key(principal.user_id):
+        return True
+    project_id = other.partition(":")[2]
+    return other == members_key(project_id) and key == project_key(project_id)
 
 
 def require_scope_change(principal: Principal, entity: Entity) -> None:

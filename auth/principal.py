@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
-from auth.visibility import queue_key
+from auth.visibility import memory_key, queue_key
 from stores.records import PROJECT_ROLES, Identity, Organization, ProjectRole, Role, User
+from stores.space_access import LETTING_IN
 
 Scope = Literal["mcp", "api:read", "api:write"]
 SESSION_SCOPES: frozenset[Scope] = frozenset({"mcp", "api:read", "api:write"})
@@ -27,11 +29,15 @@ class Principal:
     """The visibility keys of every raw memory that this caller may read."""
     memories_written: frozenset[str] = frozenset()
     """Those of shared and delegated memories in which it may write, too."""
+    switched_off: frozenset[str] = frozenset()
+    """Those that it would read if their memory space was not disabled."""
+    until: datetime | None = None
+    """When one of its memberships in memory spaces expires: look it up anew then."""
     scopes: frozenset[Scope] = SESSION_SCOPES
     key_id: str | None = None
     """The API key that was presented, if one was."""
     is_narrowed: bool = False
-    """Whether the key is for some projects only: nothing else exists for it."""
+    """Whether the key is for some projects or memory spaces only: nothing else exists for it."""
     grant_id: str | None = None
     """What the person granted to the MCP client that calls, if one does."""
     audience: str | None = None
@@ -56,6 +62,11 @@ class Principal:
     def organization_id(self) -> str:
         """The tenant of this call."""
         return self.organization.id
+
+    def may_write_for(self, visibility: str) -> bool:
+        """Tell whether the caller may write what has this key, as far as memory spaces decide about that."""
+        is_of_space = visibility.startswith(tuple(f"{scope}:" for scope in LETTING_IN))
+        return not is_of_space or memory_key(visibility) in self.memories_written
 
     def may_write_in(self, project_id: str, least: ProjectRole = "project_contributor") -> bool:
         """Tell whether the caller has this role or a greater one in a project, and is no viewer of the organization."""

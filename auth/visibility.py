@@ -27,6 +27,11 @@ def team_key(team_id: str) -> str:
     return f"team:{team_id}"
 
 
+def space_key(scope: str, key: str) -> str:
+    """The key of what only the members of a shared or delegated memory space may read."""
+    return f"{scope}:{key}"
+
+
 def memory_key(key: str) -> str:
     """The key of the raw memories of those who hold this key; entities never have one like it."""
     return f"{_MEMORY}{key}"

@@ -34,6 +34,8 @@ class Suite(StrEnum):
 
     RETRIEVAL = "retrieval"
     REFLECTION = "reflection"
+    PACKS = "packs"
+    USAGE = "usage"
 
 
 @app.command()
@@ -148,7 +150,8 @@ def bench(
 @app.command(name="eval")
 def evaluate(
     suite: Annotated[
-        Suite, typer.Argument(help="What to measure; reflection brings its own data and takes --json and --markdown.")
+        Suite,
+        typer.Argument(help="What to measure; reflection and packs bring their data and take --json and --markdown."),
     ] = Suite.RETRIEVAL,
     data: Annotated[Path | None, typer.Option(help="Folder that holds the labelled sets, one subfolder each.")] = None,
     sets: Annotated[str | None, typer.Option("--set", help="Only these, comma-separated.")] = None,
@@ -156,16 +159,29 @@ def evaluate(
     json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table into this file.")] = None,
 ) -> None:
-    """Measure retrieval, or reflection, on labelled data. Exit code 2 where there is none."""
+    """Measure retrieval, reflection, context packs, or what citations do to retrieval, on labelled data.
+
+    Exit code 2 where there is none.
+    """
     if suite is Suite.REFLECTION:
         from evals.reflection import Options as Files  # noqa: PLC0415 - as below
         from evals.reflection import run_reflection_eval  # noqa: PLC0415 - as below
 
         raise typer.Exit(run_reflection_eval(Files(json, markdown), typer.echo))
+    if suite is Suite.PACKS:
+        from evals.packs import Options as Wanted  # noqa: PLC0415 - as below
+        from evals.packs import run_pack_eval  # noqa: PLC0415 - as below
+
+        raise typer.Exit(run_pack_eval(Wanted(json, markdown), typer.echo))
     from evals.evaluate import Options, run_eval  # noqa: PLC0415 - engines load only when they are used
 
     names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())
-    raise typer.Exit(run_eval(Options(data, names, limit, json, markdown), typer.echo))
+    options = Options(data, names, limit, json, markdown)
+    if suite is Suite.USAGE:
+        from evals.usage import run_usage_eval  # noqa: PLC0415 - as above
+
+        raise typer.Exit(run_usage_eval(options, typer.echo))
+    raise typer.Exit(run_eval(options, typer.echo))
 
 
 @app.command(hidden=True)

@@ -39,12 +39,12 @@ def default_data() -> Path | None:
 def run_eval(options: Options, say: Callable[[str], None]) -> int:
     """Measure each collection and report. Returns the exit code: 0, or 2 with a sentence when there is no data."""
     try:
-        folders = _folders(options)
+        found = folders(options)
         start = time.perf_counter()
         results = []
-        for name, folder in folders.items():
+        for name, folder in found.items():
             say(f"{name}: loading and asking …")
-            results.append(anyio.run(measure, _read(name, folder, options.limit)))
+            results.append(anyio.run(measure, read(name, folder, options.limit)))
     except EngrainError as error:
         say(error.message)
         return NOTHING_TO_MEASURE
@@ -57,7 +57,12 @@ def run_eval(options: Options, say: Callable[[str], None]) -> int:
     return 0
 
 
-def _folders(options: Options) -> dict[str, Path]:
+def folders(options: Options) -> dict[str, Path]:
+    """Find the collections that are wanted, by name.
+
+    Raises:
+        EngrainError: There is none, or one that was named is missing.
+    """
     unknown = set(options.names) - set(READERS)
     if unknown:
         raise EngrainError(f"There is no data set {', '.join(sorted(unknown))}; there are {', '.join(READERS)}.")
@@ -74,7 +79,12 @@ def _folders(options: Options) -> dict[str, Path]:
     return found
 
 
-def _read(name: str, folder: Path, limit: int | None) -> Collection:
+def read(name: str, folder: Path, limit: int | None) -> Collection:
+    """Read a collection, or a sample of its questions.
+
+    Raises:
+        EngrainError: It is damaged.
+    """
     try:
         collection = READERS[name](folder)
     except (OSError, KeyError, ValueError) as error:

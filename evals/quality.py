@@ -68,11 +68,11 @@ async def measure(collection: Collection) -> CollectionResult:
         settings = Settings(data_dir=Path(folder), log_level="error")
         async with open_app(settings, logs=LogRing()) as app:
             start = time.perf_counter()
-            loaded = await _load(app, collection.texts)
+            loaded = await load(app, collection.texts)
             loading_s = time.perf_counter() - start
             results = [
-                _result("words only", await _ask(replace(app, embedder=None), loaded, collection.questions)),
-                _result("all lanes", await _ask(app, loaded, collection.questions)),
+                _result("words only", await ask(replace(app, embedder=None), loaded, collection.questions)),
+                _result("all lanes", await ask(app, loaded, collection.questions)),
             ]
     return CollectionResult(
         name=collection.name,
@@ -85,21 +85,22 @@ async def measure(collection: Collection) -> CollectionResult:
 
 
 @dataclass(frozen=True, slots=True)
-class _Haystack:
+class Haystack:
     """One organization, and which text each of its entities is."""
 
     caller: Principal
     texts: Mapping[str, str]
 
 
-async def _load(app: App, texts: Iterable[Text]) -> dict[str, _Haystack]:
+async def load(app: App, texts: Iterable[Text]) -> dict[str, Haystack]:
+    """Store texts, each haystack in an organization of its own, and wait until every index shows them."""
     by_haystack: dict[str, list[Text]] = {}
     for text in texts:
         by_haystack.setdefault(text.haystack, []).append(text)
     return {name: await _load_haystack(app, number, found) for number, (name, found) in enumerate(by_haystack.items())}
 
 
-async def _load_haystack(app: App, number: int, texts: Sequence[Text]) -> _Haystack:
+async def _load_haystack(app: App, number: int, texts: Sequence[Text]) -> Haystack:
     signed = await anyio.to_thread.run_sync(app.accounts.sign_up, f"eval{number}@localhost.test", _PASSWORD, "Eval")
     caller = await anyio.to_thread.run_sync(app.accounts.authenticate, signed.access_token)
     ids: dict[str, str] = {}
@@ -110,7 +111,7 @@ async def _load_haystack(app: App, number: int, texts: Sequence[Text]) -> _Hayst
         created = await store(app, Call(caller), fields, sync=False, deferred=True)
         ids |= {entity.id: text.id for entity, text in zip(created.entities, batch, strict=True)}
     await _until_whole(app, caller, created)
-    return _Haystack(caller, ids)
+    return Haystack(caller, ids)
 
 
 async def _until_whole(app: App, caller: Principal, created: Created) -> None:
@@ -121,11 +122,12 @@ async def _until_whole(app: App, caller: Principal, created: Created) -> None:
             raise EngrainError(f"The indexes {', '.join(sorted(pending))} do not catch up.")
 
 
-async def _ask(app: App, haystacks: Mapping[str, _Haystack], questions: Sequence[Question]) -> list[Answered]:
+async def ask(app: App, haystacks: Mapping[str, Haystack], questions: Sequence[Question]) -> list[Answered]:
+    """Ask questions, one after the other."""
     return [await _answer(app, haystacks[question.haystack], question) for question in questions]
 
 
-async def _answer(app: App, haystack: _Haystack, question: Question) -> Answered:
+async def _answer(app: App, haystack: Haystack, question: Question) -> Answered:
     """Read pages until enough texts that compete have come; the time is that of the first page."""
     found: list[str] = []
     took_ms = 0.0

@@ -37,6 +37,12 @@ class Metrics:
         self.pending = Gauge(
             "engrain_index_pending_changes", "Changes an index does not show yet.", ("index",), registry=self.registry
         )
+        self.exposures = Gauge(
+            "engrain_exposures",
+            "Records of answers since the start: written to the analytics, or dropped because the queue was full.",
+            ("outcome",),
+            registry=self.registry,
+        )
         info = Gauge("engrain_info", "Constant 1, with the version.", ("version",), registry=self.registry)
         info.labels(version).set(1)
 
@@ -66,6 +72,8 @@ class MetricsPage:
         report = await in_thread(readiness, self.app)
         for index in report["indexes"]:
             self.metrics.pending.labels(index["name"]).set(index["pending"])
+        self.metrics.exposures.labels("written").set(self.app.exposures.written)
+        self.metrics.exposures.labels("dropped").set(self.app.exposures.dropped)
         response = Response(self.metrics.exposition(), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
         await response(scope, receive, send)
 

@@ -7,6 +7,9 @@ from typing import Literal, get_args
 
 from pydantic import JsonValue
 
+from stores.searched import searched_parts
+from stores.space_access import NO_SPACES, SpaceAccess
+
 JsonObject = dict[str, JsonValue]
 
 ORGANIZATION = "organization"
@@ -273,6 +276,7 @@ class Access:
     roles: Mapping[str, ProjectRole]
     """By project: the greatest of what was granted to the user, to a team of the user, and to its creator."""
     team_ids: frozenset[str]
+    spaces: SpaceAccess = NO_SPACES
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,9 +380,8 @@ def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
 
 
 def searchable_text(entity: Entity) -> str:
-    """The text that is embedded: name, description and content, each once. Tags are in no searched text."""
-    parts = [entity.name, entity.description, entity.content]
-    return "\n".join(part for index, part in enumerate(parts) if part and part not in parts[:index])
+    """The text that is embedded: name, description, content and retrieval keys, each once, but never the tags."""
+    return "\n".join(searched_parts(entity))
 
 
 def matches(entity: Entity, wanted: IndexFilter) -> bool:

@@ -94,3 +94,26 @@ def test_every_acknowledged_write_survives_a_kill_and_is_searchable(tmp_path: Pa
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "every index equals the ledger" in checked.stdout
+
+
+def test_a_citation_that_was_answered_counts_after_a_kill(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with server_process(data, environ=ENVIRON) as server:
+        with client(server, sign_up(server)) as http:
+            note = http.post("/api/entities", json={"name": "Heron"}, params={"sync": True}).raise_for_status().json()
+            assert http.post("/api/search", json={"query": "heron"}).raise_for_status().json()["total"] == 1
+            body = {"cited_ids": [note["id"]], "session_key": "run-1"}
+            cited = http.post("/api/memory/cite", json=body).raise_for_status().json()
+        server.kill()
+    assert cited["counted_ids"] == [note["id"]]
+    with server_process(data, environ=ENVIRON) as server:
+        account = {"email": "crash@example.org", "password": "long enough"}
+        with client(server) as http:
+            token = http.post("/api/auth/local/login", json=account).raise_for_status().json()["access_token"]
+        wait_for(lambda: indexes_are_level(server), 120)
+        with client(server, token) as http:
+            again = http.post("/api/memory/cite", json=body).raise_for_status().json()
+            found = http.post("/api/search", json={"query": "heron", "include_retrieval_diagnostics": True})
+    assert again["replayed_ids"] == [note["id"]]
+    details = found.raise_for_status().json()["filters"]["graph_retrieval"]["source_details"]
+    assert details[note["id"]]["usage_share"] > 0

@@ -30,6 +30,7 @@ COUNTS = (
     "graph_count",
     "document_count",
     "raw_memory_count",
+    "total_items",
     "has_more",
 )
 
@@ -39,6 +40,11 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
         {"query": query, "include_retrieval_diagnostics": True, "limit": 50},
         {"query": query, "use_enhanced": False, "include_retrieval_diagnostics": True, "limit": 50},
         {"query": query, "as_of": "2999-01-01", "limit": 50},
+    ],
+    "context": lambda query, _: [
+        {"goal": query, "intent": "general", "layer": "deep_search", "limit": 50, "audit": True},
+        {"goal": query, "intent": "review", "evidence": {"types": [*TYPES, "raw_memory"]}},
+        {"goal": query, "evidence": {"types": [*TYPES], "retrieval_mode": "naive"}},
     ],
     "list_entities": lambda query, _: [{"page_size": 200}, {"search": query}],
     "get_entity": lambda _, hidden: [{"entity_id": hidden}, {"entity_id": hidden, "as_of": "2999-01-01"}],
@@ -80,6 +86,10 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
         {"query": query, "memory_scope": "organization"},
         {"query": query, "diary": True},
     ],
+    "list_memory_spaces": lambda *_: [{}],
+    "get_memory_space": lambda _, hidden: [{"space_id": hidden}],
+    "preview_memory_space_access": lambda query, hidden: [{"space_id": hidden, "target_principal_id": query}],
+    "preview_promotion": lambda _, hidden: [{"candidate_id": hidden}],
     "resolve": lambda _, hidden: [{"prefix": hidden}, {"prefix": hidden[:-2]}],
 }
 
@@ -124,11 +134,26 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
         {"raw_content": "x", "project_id": hidden},
         {"raw_content": "x", "memory_scope": "project", "scope_key": hidden},
     ],
+    "reflect": lambda hidden: [
+        {"content": "x", "related_to": [hidden]},
+        {"content": "x", "task_ids": [hidden], "persist": True},
+        {"content": "x", "project": hidden, "persist_source": False},
+    ],
     "review_capture": lambda hidden: [{"capture_id": hidden, "review_state": "archived"}],
     "erase_capture": lambda hidden: [{"capture_id": hidden}],
+    "remember": lambda hidden: [
+        {"title": "x", "content": "x", "related_to": [hidden]},
+        {"title": "x", "content": "x", "related_to": [f"supersedes:{hidden}"]},
+        {"title": "x", "content": "x", "task_ids": [hidden]},
+        {"title": "x", "content": "x", "memory_scope": "project", "scope_key": hidden},
+    ],
+    "promote_candidate": lambda hidden: [{"candidate_id": hidden}],
+    "review_candidate": lambda hidden: [{"candidate_id": hidden}],
     "ingest_documents": lambda hidden: [{"source_id": hidden, "documents": [{"url": "u", "content": "c"}]}],
 }
 """Writes that name a record, and fail where it is hidden."""
+SHARED = {"memory_scope": "shared", "scope_key": "crew"}
+SCOPES = ("private", "team", "diary", "project", "shared")
 NOBODYS = "note_000000000000"
 
 
@@ -145,10 +170,14 @@ class World:
     """A member who is in no team."""
     narrowed: Person
     """The author, with an API key for one project."""
+    spaced: Person
+    """The author, with an API key for one shared memory space."""
     team_id: str
     """Of the author and the colleague."""
     project_id: str
     """A project that everybody in the organization may read."""
+    space_id: str
+    """A shared memory space of the author and the colleague."""
 
     def run(self, function: Callable[..., Awaitable[Any]], *args: Any, **fields: Any) -> Any:
         async def call() -> Any:
@@ -172,15 +201,19 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
 
         colleague = portal.call(other, "colleague", "member")
 
-        async def prepare() -> tuple[str, str, str]:
+        async def prepare() -> tuple[str, str, str, str, str]:
             team_id = (await author.call("create_team", name="Core"))["id"]
             for each in (author, colleague):
                 await author.call("add_team_member", team_id=team_id, user_id=each.user_id)
             project = await author.call("create_entity", name="P", entity_type="project")
             made = await author.call("create_api_key", name="k", scopes=["api:write"], project_ids=[project["id"]])
-            return team_id, made["api_key"], project["id"]
+            space_id = (await author.call("create_memory_space", name="Crew", **SHARED))["id"]
+            crew = {"space_id": space_id, "principal_type": "user", "principal_id": colleague.user_id}
+            await author.call("put_memory_space_member", **crew)
+            spaced = await author.call("create_api_key", name="s", scopes=["api:write"], memory_space_ids=[space_id])
+            return team_id, made["api_key"], spaced["api_key"], project["id"], space_id
 
-        team_id, key, project_id = portal.call(prepare)
+        team_id, key, space_key, project_id, space_id = portal.call(prepare)
         yield World(
             portal,
             author,
@@ -189,8 +222,10 @@ def world(tmp_path_factory: pytest.TempPathFactory, embedder: Embedder) -> Itera
             portal.call(person, app, "stranger"),
             portal.call(other, "outsider", "member"),
             replace(author, signed=replace(author.signed, access_token=key)),
+            replace(author, signed=replace(author.signed, access_token=space_key)),
             team_id,
             project_id,
+            space_id,
         )
 
 
@@ -243,7 +278,7 @@ def test_a_private_record_shows_to_its_author_alone(
 def test_a_record_of_a_team_shows_to_its_members_alone(
     world: World, record: tuple[str, list[str]], linked: bool, serial: int
 ) -> None:
-    readers = (world.outsider, world.admin, world.stranger, world.narrowed)
+    readers = (world.outsider, world.admin, world.stranger, world.narrowed, world.spaced)
     scope = {"memory_scope": "team", "scope_key": world.team_id}
     query, hidden = hide(world, scope, readers, (*record, linked, serial))
     for member in (world.author, world.colleague):
@@ -251,16 +286,29 @@ def test_a_record_of_a_team_shows_to_its_members_alone(
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(record=records, scope=st.sampled_from(("private", "team", "diary", "project")), serial=st.integers(0, 10**9))
+@given(record=records, linked=st.booleans(), serial=st.integers(0, 10**9))
+def test_a_record_of_a_shared_space_shows_to_its_members_alone(
+    world: World, record: tuple[str, list[str]], linked: bool, serial: int
+) -> None:
+    readers = (world.outsider, world.admin, world.stranger, world.narrowed)
+    query, hidden = hide(world, dict(SHARED), readers, (*record, linked, serial))
+    for member in (world.author, world.colleague, world.spaced):
+        assert hidden in hits(world, member, query)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(record=records, scope=st.sampled_from(SCOPES), serial=st.integers(0, 10**9))
 def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
     world: World, record: tuple[str, list[str]], scope: str, serial: int
 ) -> None:
     readers = (world.outsider, world.stranger, *(() if scope == "project" else (world.admin, world.narrowed)))
+    readers += () if scope == "shared" else (world.spaced,)
     fields: Arguments = {
         "private": {},
         "team": {"memory_scope": "team", "scope_key": world.team_id},
         "diary": {"diary": True, "agent_id": "scout"},
         "project": {"memory_scope": "project", "scope_key": world.project_id},
+        "shared": SHARED,
     }[scope]
     kind, words = record
     secret, plain = f"raw{serial}x", " ".join(words)
@@ -272,6 +320,8 @@ def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
     made = world.run(
         world.author.call, "create_entity", name=query, entity_type=kind, content=secret, metadata=metadata, sync=True
     )
+    said = world.run(world.author.call, "cite", cited_ids=[kept["id"], made["id"]])
+    assert said["counted_ids"] == [kept["id"], made["id"]]
     for hidden in (kept["id"], made["id"]):
         for reader, earlier in zip(readers, before, strict=True):
             said = answers(world, reader, query, hidden)
@@ -279,12 +329,27 @@ def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
                 if name != "logs":
                     assert counts == counts_before, name
                 assert secret not in text.replace(query, ""), name
-                if hidden not in query and name in ("search", "list_entities", "recall", "list_captures", "me"):
+                if hidden not in query and name in (
+                    "search",
+                    "context",
+                    "list_entities",
+                    "recall",
+                    "list_captures",
+                    "me",
+                ):
                     assert hidden not in text, name
             assert refusals(world, reader, hidden) == refusals(world, reader, NOBODYS)
+            require_uncitable(world, reader, hidden)
     scoped = {key: value for key, value in fields.items() if key != "agent_id"}
     recalled = world.run(world.author.call, "recall", query=query, limit=50, **scoped)
     assert kept["id"] in {memory["id"] for memory in recalled["memories"]}
+
+
+def require_uncitable(world: World, reader: Person, hidden: str) -> None:
+    """Let a reader cite a hidden record and one that does not exist: both are the same."""
+    cited = [world.run(reader.call, "cite", cited_ids=[each]) for each in (hidden, NOBODYS)]
+    assert [each.pop("unknown_ids") for each in cited] == [[hidden], [NOBODYS]]
+    assert cited[0] == cited[1]
 
 
 def hits(world: World, reader: Person, query: str) -> set[str]:
@@ -310,6 +375,7 @@ def hide(
         related_to=[public["id"]] if linked else None,
         sync=True,
     )
+    world.run(world.author.call, "cite", cited_ids=[hidden["id"]])
     for reader, earlier in zip(readers, before, strict=True):
         said = answers(world, reader, query, hidden["id"])
         for (name, text, counts), (_, _, counts_before) in zip(said, earlier, strict=True):
@@ -317,9 +383,10 @@ def hide(
                 assert counts == counts_before, name
             assert f"{secret} content" not in text, name
             assert secret not in text.replace(query, ""), name
-            if name in ("search", "list_entities", "me", "recall", "list_captures"):
+            if name in ("search", "context", "list_entities", "me", "recall", "list_captures"):
                 assert hidden["id"] not in text, name
         assert refusals(world, reader, hidden["id"]) == refusals(world, reader, NOBODYS)
+        require_uncitable(world, reader, hidden["id"])
     found = world.run(world.author.call, "search", query=query, limit=50)
     assert hidden["id"] in {hit["id"] for hit in found["results"]}
     return query, hidden["id"]

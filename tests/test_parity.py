@@ -11,17 +11,19 @@ from mcp.client import Client
 from rest_bridge.application import build_asgi
 from tests.people import Person
 from tools.app import App
-from tools.catalogue import OPERATIONS
+from tools.catalogue import OPERATIONS, by_name
 from tools.mcp_server import build_mcp_server
 from tools.operation import Operation
 from tools.threads import in_thread
 
 pytestmark = pytest.mark.anyio
 
-VOLATILE = ("operation_id", "stage_timings_ms", "updated_at", "revision")
+VOLATILE = ("operation_id", "message_key", "stage_timings_ms", "updated_at", "revision")
 BOTH = [operation for operation in OPERATIONS if operation.route and operation.tool]
 GOOD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "boost_recent": False},
+    "context": {"goal": "Retry with less jitter", "limit": 5},
+    "cite": {"cited_ids": ["nowhere"]},
     "list_entities": {"page_size": 5},
     "get_entity": {"entity_id": "<id>"},
     "update_entity": {"entity_id": "<id>", "category": "net"},
@@ -32,9 +34,13 @@ GOOD: dict[str, dict[str, Any]] = {
     "end_relation": {"relation_id": "<relation>"},
     "list_relations": {"entity_id": "<id>"},
     "temporal": {"entity_id": "<id>", "as_of": "2999-01-01"},
+    "reflect": {"content": "What if we warm the cache?", "cited_ids": ["<id>"], "persist_source": False},
+    "remember": {"title": "Jitter", "content": "Retries need jitter.", "related_to": ["<id>"]},
 }
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
+    "context": {"goal": "Retry with jitter", "project": "nowhere"},
+    "cite": {"cited_ids": []},
     "list_entities": {"page_size": 0},
     "get_entity": {"entity_id": "nowhere"},
     "update_entity": {"entity_id": "nowhere", "name": "x"},
@@ -45,7 +51,11 @@ BAD: dict[str, dict[str, Any]] = {
     "end_relation": {"relation_id": "nowhere"},
     "list_relations": {"entity_id": "nowhere"},
     "temporal": {"as_of": "soon"},
+    "reflect": {"content": "We decided.", "related_to": ["nowhere"]},
+    "remember": {"title": "x", "content": "y", "related_to": ["nowhere"]},
 }
+RECOGNISED = {"remember"}
+"""What tells when it is told the same again: only then are two answers alike."""
 
 
 @pytest.fixture
@@ -108,6 +118,8 @@ async def test_the_same_arguments_give_the_same_answer(
 ) -> None:
     fields = [await named(owner, GOOD[operation.name])]
     fields.append(await named(owner, GOOD[operation.name]) if operation.name == "delete_entity" else fields[0])
+    if operation.name in RECOGNISED:
+        await over_rest(http, owner, operation, fields[0])
     rest = await over_rest(http, owner, operation, fields[0])
     failed, structured, text = await over_mcp(owner, operation, fields[1])
     assert not failed, text
@@ -144,6 +156,17 @@ async def test_a_misspelt_argument_is_named_to_agents(operation: Operation, owne
     failed, _, text = await over_mcp(owner, operation, {"limt_of_nothing": 5})
     assert failed
     assert "limt_of_nothing" in text or "required" in text
+
+
+async def test_a_key_that_is_an_argument_is_one_over_rest_as_well(http: httpx2.AsyncClient, owner: Person) -> None:
+    body = {"title": "Jitter", "content": "Retries need jitter.", "idempotency_key": "once"}
+    said = [await over_rest(http, owner, by_name["remember"], body) for _ in range(2)]
+    assert [each["already_known"] for each in said] == [False, False]
+    assert [each["mutation_receipt"]["replayed"] for each in said] == [False, True]
+    for each in (body, body | {"idempotency_key": "twice"}):
+        failed, structured, _ = await over_mcp(owner, by_name["remember"], each)
+        assert not failed
+        assert structured["already_known"]
 
 
 async def test_a_misspelt_field_is_ignored_over_rest(http: httpx2.AsyncClient, owner: Person) -> None:

@@ -35,6 +35,8 @@ def interface(operation: Operation) -> dict[str, object]:
             "idempotent": tool.idempotent,
             "listed": tool.listed,
             "omit": sorted(tool.omit),
+            **({"omit_result": sorted(tool.omit_result)} if tool.omit_result else {}),
+            **{f"omit_values of {name}": sorted(words) for name, words in tool.omit_values.items()},
         },
     }
 

@@ -21,6 +21,12 @@ RANKED: dict[str, Callable[[str], list[Arguments]]] = {
         {"query": WORDS, "types": ["rule"]},
     ],
     "recall": lambda _: [{"query": WORDS, "memory_scope": "organization"}],
+    "context": lambda _: [
+        {"goal": WORDS, "limit": 50, "layer": "deep_search"},
+        {"goal": WORDS, "intent": "review"},
+        {"goal": WORDS, "evidence": {"types": ["rule", "topic"]}},
+        {"goal": WORDS, "evidence": {"types": ["rule"], "retrieval_mode": "naive"}},
+    ],
     "explore": lambda hub: [
         {"mode": mode, "entity_id": hub, "depth": depth}
         for mode in ("related", "traverse", "dependencies")

@@ -10,6 +10,7 @@ from auth.api_keys import KeyRequest
 from auth.policy import ADMINS
 from auth.principal import Principal, Scope
 from auth.rights import require_admin, require_session
+from auth.spaces import reaches
 from stores.errors import InvalidRequest, NotFound
 from stores.ledger import AuditDraft
 from stores.records import ApiKey
@@ -38,7 +39,8 @@ class CreateApiKeyRequest(Request):
         default_factory=list, description="The projects whose records alone it sees; empty for all that its maker sees."
     )
     memory_space_ids: Annotated[list[UUID], Field(max_length=MOST)] = Field(
-        default_factory=list, description="Memory spaces to narrow it to; none can be named yet."
+        default_factory=list,
+        description="The memory spaces in which everything lies that it sees; empty for all that its maker sees.",
     )
     expires_days: Annotated[int, Field(ge=1, le=365)] | None = Field(
         None, description="Days until it ends by itself; without them, when it is revoked."
@@ -93,9 +95,15 @@ class RevokedKeyView(Result):
 async def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> CreatedKeyView:
     """Make an API key that acts as the caller in this organization. It is shown once and cannot be read again."""
     require_session(call.caller)
-    _require_narrowings(call.caller, request)
-    lifetime = timedelta(days=request.expires_days) if request.expires_days is not None else None
-    wanted = KeyRequest(request.name, request.live, request.scopes, request.project_ids, lifetime)
+    await in_thread(_require_narrowings, app, call.caller, request)
+    wanted = KeyRequest(
+        name=request.name,
+        live=request.live,
+        scopes=request.scopes,
+        project_ids=request.project_ids,
+        memory_space_ids=[str(each) for each in request.memory_space_ids],
+        lifetime=timedelta(days=request.expires_days) if request.expires_days is not None else None,
+    )
 
     def audit(key: ApiKey) -> AuditDraft:
         return deed(
@@ -103,7 +111,13 @@ async def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> 
             "api_key.create",
             key.organization_id,
             key.id,
-            {"name": key.name, "prefix": key.prefix, "scopes": list(key.scopes), "project_ids": list(key.project_ids)},
+            {
+                "name": key.name,
+                "prefix": key.prefix,
+                "scopes": list(key.scopes),
+                "project_ids": list(key.project_ids),
+                "memory_space_ids": list(key.memory_space_ids),
+            },
         )
 
     key, text = await in_thread(app.accounts.keys.create, call.caller, wanted, audit)
@@ -119,18 +133,20 @@ async def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> 
     )
 
 
-def _require_narrowings(caller: Principal, request: CreateApiKeyRequest) -> None:
+def _require_narrowings(app: App, caller: Principal, request: CreateApiKeyRequest) -> None:
     if any(project_id not in caller.project_roles for project_id in request.project_ids):
         raise InvalidRequest(
             "invalid_api_key_project_scope",
             code="invalid_api_key_project_scope",
             remediation="Name projects that you can read.",
         )
-    if request.memory_space_ids:
+    wanted = {str(each) for each in request.memory_space_ids}
+    there = app.ledger.spaces.some(caller.organization_id, wanted)
+    if wanted - {space.id for space in there if reaches(caller, space)}:
         raise InvalidRequest(
             "invalid_api_key_memory_space_scope",
             code="invalid_api_key_memory_space_scope",
-            remediation="Leave memory_space_ids out: there is no such memory space.",
+            remediation="Name active memory spaces in which you can read.",
         )
 
 

@@ -19,7 +19,7 @@ from auth.accounts import Accounts
 from auth.external.providers import Providers
 from auth.passwords import WORKERS, Passwords
 from auth.tokens import Tokens
-from stores.analytics import Analytics
+from stores.analytics import Analytics, Exposures
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
 from stores.errors import InvalidSetting
@@ -29,8 +29,10 @@ from stores.ledger import Ledger
 from stores.warming import Warming, import_engines, load_model
 from tools.events import EventHub
 from tools.housekeeping import keep_house
+from tools.llm import LanguageModel, ModelSpec, build_language_model
 from tools.mail import Mailer
 from tools.providers import build_providers
+from tools.retrieval.usage import Usage
 from tools.settings import Settings
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 KEPT_LENGTH = 32
 """The least number of characters in a file that names the folder or holds its secret."""
 ANALYTICS_FILE = "analytics.duckdb"
+REFLECTIONS = 2
+"""Notes that are read by rules at once."""
 BESIDE = 4
 """Threads that do what a search does beside its own."""
 
@@ -53,11 +57,17 @@ class App:
     indexer: Indexer
     embedder: Embedder | None
     analytics: Analytics
+    exposures: Exposures
+    usage: Usage
     beside: Executor
     """Threads for what a search does beside its own."""
     accounts: Accounts
     password_turns: anyio.CapacityLimiter
     """Whoever checks or hashes a password waits for one of these."""
+    reflection_turns: anyio.CapacityLimiter
+    """Whoever reads notes by rules waits for one of these."""
+    language_model: LanguageModel | None
+    """Reads notes where one is set up."""
     providers: Providers
     mailer: Mailer
     warming: Warming
@@ -146,6 +156,7 @@ def open_stores(
             graph_engine=settings.graph_engine,
             open_limit=settings.open_organizations,
             vector_budget_mb=settings.vector_memory_mb,
+            graph_budget_mb=settings.graph_memory_mb,
         )
         indexer = Indexer(ledger, folder.path / "organizations", embedder=watched, options=options, clock=clock)
         ledger.on_commit.append(indexer.notify)
@@ -173,12 +184,14 @@ def _opened(
         mailer = Mailer(settings, clock)
         closing.callback(mailer.close)
         providers = build_providers(settings, stores.ledger, clock)
-        loads = (
+        language_model = build_language_model(_language_model(settings))
+        loads: list[Callable[[], object]] = [
             Tokens.load,
             partial(load_model, stores.embedder),
             partial(import_engines, settings.graph_engine),
             providers.load,
-        )
+            *([language_model.load] if language_model is not None else []),
+        ]
         analytics = Analytics(stores.ledger, stores.folder.path / ANALYTICS_FILE)
         stores.ledger.on_commit.append(analytics.notify)
         stores.ledger.on_delete.append(analytics.forget)
@@ -186,6 +199,11 @@ def _opened(
         stores.indexer.on_applied.append(analytics.notify)
         analytics.start()
         closing.callback(analytics.close)
+        exposures = Exposures(analytics, stores.ledger, clock, keep=timedelta(days=settings.exposure_days))
+        exposures.start()
+        closing.callback(exposures.close)
+        usage = Usage(stores.ledger, clock, beside)
+        stores.ledger.on_delete.append(usage.forget)
         warming = Warming(loads)
         closing.callback(warming.close)
         # First of all: the imports that are waited for compete with what the indexes do.
@@ -197,9 +215,13 @@ def _opened(
             indexer=stores.indexer,
             embedder=stores.embedder,
             analytics=analytics,
+            exposures=exposures,
+            usage=usage,
             beside=beside,
             accounts=accounts,
             password_turns=anyio.CapacityLimiter(WORKERS),
+            reflection_turns=anyio.CapacityLimiter(REFLECTIONS),
+            language_model=language_model,
             providers=providers,
             mailer=mailer,
             warming=warming,
@@ -221,6 +243,18 @@ def _embedding(settings: Settings) -> EmbeddingSpec:
         threads=settings.embedding_threads,
         timeout_s=settings.embedding_timeout_s,
         question_timeout_s=settings.embedding_question_timeout_s,
+    )
+
+
+def _language_model(settings: Settings) -> ModelSpec | None:
+    if settings.llm_provider == "none" or settings.llm_model is None:
+        return None
+    return ModelSpec(
+        provider=settings.llm_provider,
+        model=settings.llm_model,
+        base_url=settings.llm_base_url,
+        api_key=settings.llm_api_key,
+        timeout_s=settings.llm_timeout_s,
     )
 
 

@@ -55,6 +55,8 @@ class UpdateEntityRequest(Request):
 
 CHANGEABLE = ("name", "description", "content", "category", "languages", "tags", "metadata")
 WORKFLOW_KEYS = ("status", "visibility", "memory_scope")
+KEPT = ("private", "team", "shared", "delegated")
+"""Scopes that stay when a record moves to another project."""
 CLEARABLE = frozenset({"category"})
 """Fields for which null means something."""
 
@@ -145,7 +147,7 @@ def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
 
 
 def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObject) -> Entity:
-    team_id = update.get("scope_key", entity.scope_key if entity.memory_scope == "team" else None)
+    key = update.get("scope_key", entity.scope_key if entity.memory_scope in KEPT[1:] else None)
     update = without_stamped(update)
     scope = update.pop("memory_scope", None)
     if entity.entity_type == "project":
@@ -160,7 +162,7 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
     if scope is None and project_id == entity.project_id:
         return changed
     require_scope_change(caller, entity)
-    visibility = _moved(caller, entity, scope, project_id, team_id)
+    visibility = _moved(caller, entity, scope, project_id, key)
     if project_id is not None and project_id != entity.project_id:
         require_live_project(app, caller.organization_id, project_id)
     return replace(
@@ -172,23 +174,21 @@ def _with_metadata(app: App, caller: Principal, entity: Entity, update: JsonObje
     )
 
 
-def _moved(
-    caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None, team_id: JsonValue
-) -> Visibility:
-    """Where an entity is readable after a move: what is its author's, a team's or its members' stays so.
+def _moved(caller: Principal, entity: Entity, scope: JsonValue, project_id: str | None, key: JsonValue) -> Visibility:
+    """Where an entity is readable after a move: what is its author's, a team's, a space's or its members' stays so.
 
     Raises:
         ValidationFailed: It leaves the project whose readers are its own, and nobody says who may read it then.
     """
-    if scope is None and entity.memory_scope in ("private", "team"):
-        scope, team_id = entity.memory_scope, entity.scope_key
+    if scope is None and entity.memory_scope in KEPT:
+        scope, key = entity.memory_scope, entity.scope_key
     if scope is None and project_id is None and entity.memory_scope == "project":
         raise ValidationFailed(
             f"{entity.id} is readable as its project is; outside of it, memory_scope must say who may read it.",
             remediation="Send metadata.memory_scope, `private` or `organization`, together with the null.",
             details={"field": "body.metadata.memory_scope", "expected": "private or organization"},
         )
-    place = writable_visibility(caller, scope, project_id, author_id=entity.principal_id, team_id=team_id)
+    place = writable_visibility(caller, scope, project_id, author_id=entity.principal_id, scope_key=key)
     if scope is None and project_id is not None and entity.visibility.startswith(members_key("")):
         return replace(place, key=members_key(project_id))
     return place

@@ -25,7 +25,7 @@ from tools.entity_models import (
 from tools.entity_types import EntityType
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route, Tool
 from tools.receipts import receipt
-from tools.search import SearchRequest, search
+from tools.similar import THRESHOLD, Similar, similar
 from tools.storing import store, until_visible
 from tools.threads import in_thread
 
@@ -114,16 +114,7 @@ class AddRequest(Request):
     repository_url: Annotated[str, Field(max_length=2000)] | None = Field(None, description="For projects.")
     check_conflicts: bool = Field(True, description="Name existing records that look like this one.")
     skip_conflicts: bool = Field(False, description="Store without looking for similar records.")
-    conflict_threshold: float = Field(0.85, ge=0, le=1, description="Similarity from which a record is named.")
-
-
-class Similar(Result):
-    """An existing record that says nearly the same."""
-
-    id: str
-    name: str
-    type: str
-    score: float
+    conflict_threshold: float = Field(THRESHOLD, ge=0, le=1, description="Similarity from which a record is named.")
 
 
 class Added(Result):
@@ -142,17 +133,18 @@ async def add(app: App, call: Call, request: AddRequest) -> Added:
     Similar records are named, never refused: link to them, or retire one with `related_to=["supersedes:<id>"]`.
     """
     fields = _added_fields(request)
-    similar = [] if request.skip_conflicts or not request.check_conflicts else await _similar(app, call, request)
+    alike: list[Similar] = []
+    if request.check_conflicts and not request.skip_conflicts:
+        said = f"{request.title}\n{request.content}"
+        alike = await similar(app, call, said, request.entity_type, request.conflict_threshold)
     created = await store(app, call, [fields], sync=True, deferred=False)
     entity = created.entities[0]
     pending = await until_visible(app, call.caller, created)
     view = (await entity_views(app, call.caller, [entity]))[0].model_copy(
         update={"background_jobs": pending, "mutation_receipt": receipt(app, call, [entity])}
     )
-    note = f"; {len(similar)} similar record(s) exist" if similar else ""
-    return Added(
-        id=entity.id, message=f"Added {entity.entity_type} {entity.name}{note}", entity=view, conflicts=similar
-    )
+    note = f"; {len(alike)} similar record(s) exist" if alike else ""
+    return Added(id=entity.id, message=f"Added {entity.entity_type} {entity.name}{note}", entity=view, conflicts=alike)
 
 
 def _added_fields(request: AddRequest) -> EntityFields:
@@ -179,24 +171,6 @@ def _added_fields(request: AddRequest) -> EntityFields:
         metadata=metadata,
         related_to=[*(request.related_to or ()), *depends],
     )
-
-
-async def _similar(app: App, call: Call, request: AddRequest) -> list[Similar]:
-    query = SearchRequest(
-        query=f"{request.title}\n{request.content}"[:2000],
-        types=[request.entity_type],
-        limit=5,
-        include_content=False,
-        include_raw_memory=False,
-        record_exposure=False,
-        boost_recent=False,
-    )
-    found = await search(app, call, query)
-    return [
-        Similar(id=hit.id, name=hit.name, type=hit.type, score=hit.score)
-        for hit in found.results
-        if hit.score >= request.conflict_threshold
-    ]
 
 
 def _added_text(added: Added) -> str:

@@ -133,7 +133,7 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
     """
     entity = app.ledger.entity(caller.organization_id, entity_id)
     if entity is None or not _may_read(caller, entity, memories=memories):
-        raise NotFound(f"There is no entity {entity_id}.")
+        raise no_entity(entity_id)
     return entity
 
 
@@ -163,6 +163,11 @@ def related_then(app: App, caller: Principal, entity_id: str, limit: int, as_of:
     relations = [each.then for each in app.ledger.relation_history(caller.organization_id, query)]
     others = [r.target_id if r.source_id == entity_id else r.source_id for r in relations]
     return _related(entity_id, relations, app.ledger.entities_at(caller.organization_id, others, as_of), caller)
+
+
+def no_entity(entity_id: str) -> NotFound:
+    """Say that an entity does not exist, or not for this caller."""
+    return NotFound(f"There is no entity {entity_id}.")
 
 
 def related_entities(app: App, caller: Principal, entity_id: str, limit: int) -> list[RelatedEntity]:

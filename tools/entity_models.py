@@ -67,7 +67,7 @@ class EntityFields(Request):
     metadata: JsonObject | None = Field(
         None,
         description="Structured data. `project_id` puts it into a project, `memory_scope` sets who may read it; "
-        "with `team`, `scope_key` is the id of a team that you are in.",
+        "with `team`, `scope_key` is the id of a team that you are in, with `shared` the key of a memory space.",
     )
     related_to: RelatedTo | None = Field(
         None, description="Ids to link to, each plain or with a relationship in front: `supersedes:<id>`."

@@ -188,6 +188,7 @@ class EventHub:
         while changes := await in_thread(self._feed.changes, organization_id, channel.cursor, PAGE):
             if any(change.entity_type == "project" for change in changes):
                 await self._renew(channel)
+            await self._renew_expired(channel, changes[-1].created_at)
             for change in changes:
                 self._publish(channel, change)
                 await _let_read(channel)
@@ -206,6 +207,13 @@ class EventHub:
             if user_id not in (None, subscription.principal.user_id):
                 continue
             if not await self._renew_one(subscription, subscription.principal):
+                subscription.cut_off(signed_out=True)
+
+    async def _renew_expired(self, channel: _Channel, now: datetime) -> None:
+        """Look up those subscribers of whose memberships in memory spaces one has expired."""
+        for subscription in list(channel.subscribers):
+            until = subscription.principal.until
+            if until is not None and until <= now and not await self._renew_one(subscription, subscription.principal):
                 subscription.cut_off(signed_out=True)
 
     async def _renew_one(self, subscription: Subscription, earlier: Principal) -> bool:

@@ -31,8 +31,11 @@ def require_rights(operation: Operation, principal: Principal | None) -> None:
         needed = " or ".join(
             role.capitalize() for role in ("viewer", "member", "admin", "owner") if role in operation.roles
         )
+        sentence = f"Your role is {principal.role.capitalize()}; {operation.name} needs {needed}."
         raise Forbidden(
-            f"Your role is {principal.role.capitalize()}; {operation.name} needs {needed}.",
+            operation.role_refusal or sentence,
+            code=operation.role_refusal or None,
+            remediation=sentence if operation.role_refusal else None,
             details={"actual": principal.role, "expected": needed},
         )
     if not principal.scopes & ({"api:read", "api:write"} if operation.scope == "read" else {"api:write"}):

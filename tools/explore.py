@@ -9,10 +9,10 @@ from pydantic import Field
 from auth.policy import may_read
 from stores.errors import Unavailable, ValidationFailed
 from stores.graph import Direction, NeighbourQuery, Reached, Step, Walk
-from stores.ledger import SUPERSEDES, EntityQuery
-from stores.records import Entity, JsonObject
+from stores.ledger import SUPERSEDES, Brief, EntityQuery, Look
+from stores.records import JsonObject
 from tools.app import App
-from tools.entities import readable
+from tools.entities import no_entity
 from tools.entity_models import CommaSeparated, EntityId, Label, split_list
 from tools.entity_types import EntityType
 from tools.operation import Call, Operation, Request, Result, Route, Tool
@@ -122,9 +122,9 @@ async def explore(app: App, call: Call, request: ExploreRequest) -> Explored:
 
 def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
     query = replace(_query(call, request), limit=request.limit, offset=request.offset)
-    entities, total = app.ledger.list_entities(call.caller.organization_id, query)
-    shown = without_hidden(app, call.caller, entities)
-    return _page(request, [explored(entity) for entity in shown], total)
+    found, total = app.ledger.list_briefs(call.caller.organization_id, query)
+    shown = without_hidden(app, call.caller, found)
+    return _page(request, [explored(brief) for brief in shown], total)
 
 
 def _query(call: Call, request: ExploreRequest) -> EntityQuery:
@@ -150,8 +150,8 @@ def _projects(request: ExploreRequest) -> tuple[str, ...]:
     return (*(request.project_ids or ()), *((request.project,) if request.project else ()))
 
 
-def explored(entity: Entity) -> ExploredEntity:
-    """Show an entity of a list."""
+def explored(entity: Brief, step: Reached | None = None, side: Dependency | None = None) -> ExploredEntity:
+    """Show an entity of a list, or how a walk reached it."""
     workflow: JsonObject = {
         "category": entity.category,
         "languages": list(entity.languages),
@@ -164,6 +164,11 @@ def explored(entity: Entity) -> ExploredEntity:
         name=entity.name,
         description=entity.description,
         metadata={**workflow, **entity.metadata},
+        relationship=step and step.name,
+        direction=step and step.direction,
+        distance=step and step.distance,
+        other_relations=other_relations(step) if step else [],
+        dependency=side,
     )
 
 
@@ -188,20 +193,22 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
             f"entity_id is required for mode {request.mode}.",
             details={"field": "body.entity_id", "expected": "a value: it is required"},
         )
-    start = readable(app, call.caller, request.entity_id)
+    look = app.ledger.look(call.caller.organization_id)
+    start = look.rows([request.entity_id]).get(request.entity_id)
+    if start is None or not may_read(call.caller, start.visibility):
+        raise no_entity(request.entity_id)
     depth = 1 if request.mode == "related" else request.depth
     queries = _queries(call, request, depth)
-    walks = _walks(app, call, start, depth, queries)
-    kept = _kept(app, call, request, walks)
+    walks = _walks(app, call, start.id, depth, queries)
+    kept = _kept(call, request, look, walks)
     if depth == 1 and any(
         walk.capped and any(step.id not in kept for step in walk.entities) for walk in walks.values()
     ):
         walks = {
             side: _nearby(app, call, request, queries[side]) if walk.capped else walk for side, walk in walks.items()
         }
-        kept = _kept(app, call, request, walks)
-    organization, visible = call.caller.organization_id, call.caller.visible
-    retired = app.ledger.superseded(organization, kept, visibility=visible)
+        kept = _kept(call, request, look, walks)
+    retired = look.superseded(kept, visibility=call.caller.visible)
     by_name = SUPERSEDES in (request.relationship_types or ())
     rows: list[tuple[Reached, Dependency | None]] = []
     capped = any(walk.capped for walk in walks.values())
@@ -224,10 +231,10 @@ def tells_of_supersession(step: Reached, is_asked_for: bool) -> bool:
     return is_asked_for and SUPERSEDES in {each.name for each in (step.path[-1], *step.others)}
 
 
-def _kept(app: App, call: Call, request: ExploreRequest, walks: Mapping[Dependency | None, Walk]) -> set[str]:
+def _kept(call: Call, request: ExploreRequest, look: Look, walks: Mapping[Dependency | None, Walk]) -> set[str]:
     """Return what may be seen and the filters let through. Of what was reached, only ids are read here."""
-    ids = {step.id for walk in walks.values() for step in walk.entities}
-    return app.ledger.matching_ids(call.caller.organization_id, _of_walk(call, request), ids)
+    ids = (step.id for walk in walks.values() for step in walk.entities)
+    return look.matching_ids(_of_walk(call, request), ids)
 
 
 def _of_walk(call: Call, request: ExploreRequest) -> EntityQuery:
@@ -260,14 +267,14 @@ def _most(request: ExploreRequest, depth: int) -> int:
 
 
 def _walks(
-    app: App, call: Call, start: Entity, depth: int, queries: Mapping[Dependency | None, NeighbourQuery]
+    app: App, call: Call, start_id: str, depth: int, queries: Mapping[Dependency | None, NeighbourQuery]
 ) -> dict[Dependency | None, Walk]:
     with app.indexer.indexes(call.caller.organization_id) as indexes:
         if indexes.graph is None:
             raise Unavailable("The graph is not ready: it is being built, or cannot be opened.")
         graph = indexes.graph
         return {
-            side: graph.walk(start.id, depth=depth, query=each, cap=each.limit_per_id, most_around=WALK_LIMIT)
+            side: graph.walk(start_id, depth=depth, query=each, cap=each.limit_per_id, most_around=WALK_LIMIT)
             for side, each in queries.items()
         }
 
@@ -285,20 +292,12 @@ def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery
 
 
 def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:
-    found = app.ledger.entities(call.caller.organization_id, {step.id for step, _ in rows})
-    entities = {each.id: each for each in without_hidden(app, call.caller, found.values())}
+    briefs = app.ledger.briefs(call.caller.organization_id, (step.id for step, _ in rows))
+    found = {each.id: each for each in without_hidden(app, call.caller, briefs.values())}
     return [
-        explored(entities[step.id]).model_copy(
-            update={
-                "relationship": step.name,
-                "direction": step.direction,
-                "distance": step.distance,
-                "other_relations": other_relations(step),
-                "dependency": side,
-            }
-        )
+        explored(found[step.id], step, side)
         for step, side in rows
-        if step.id in entities and may_read(call.caller, entities[step.id].visibility)
+        if step.id in found and may_read(call.caller, found[step.id].visibility)
     ]
 
 

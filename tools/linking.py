@@ -32,6 +32,22 @@ PHRASES = {
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """A record that somebody names to link to it."""
+
+    id: str
+    field: str
+    """Where it was said, as the sender knows it: `metadata.epic_id`."""
+    types: Collection[str] = ()
+    """What it may be; empty: anything."""
+
+    @property
+    def details(self) -> JsonObject:
+        """What an error about it names."""
+        return {"field": f"body.{self.field}"}
+
+
+@dataclass(frozen=True, slots=True)
 class Link:
     """A relation that somebody wants to be recorded."""
 
@@ -50,9 +66,9 @@ class Link:
     invalid_at: datetime | None = None
 
     @property
-    def details(self) -> JsonObject:
-        """What an error about it names."""
-        return {"field": f"body.{self.field}"}
+    def target(self) -> Target:
+        """What is to be linked to."""
+        return Target(self.target_id, self.field, self.types)
 
 
 def record(
@@ -107,35 +123,46 @@ def fact(source: str, name: str, target: str) -> str:
 
 
 def _check(caller: Principal, link: Link, target: Entity | None) -> None:
-    if target is None or not may_read(caller, target.visibility) or (link.types and not may_reach(caller, target)):
-        raise _unknown(link)
-    if link.types and target.entity_type not in link.types:
-        raise _misplaced(link, target)
+    found = require_target(caller, link.target, target)
     if link.name == SUPERSEDES and link.source.memory_scope != "private":
-        require_writable(caller, target)
+        require_writable(caller, found)
 
 
-def _unknown(link: Link) -> EngrainError:
-    if "project" in link.types:
-        return no_project(link.target_id)
+def require_target(caller: Principal, wanted: Target, found: Entity | None) -> Entity:
+    """Refuse to link to what is not there for the caller, or is of another type.
+
+    Raises:
+        NotFound: It does not exist, or not for this caller.
+        InvalidRequest: It is of a wrong type.
+    """
+    if found is None or not may_read(caller, found.visibility) or (wanted.types and not may_reach(caller, found)):
+        raise _unknown(wanted)
+    if wanted.types and found.entity_type not in wanted.types:
+        raise _misplaced(wanted, found)
+    return found
+
+
+def _unknown(wanted: Target) -> EngrainError:
+    if "project" in wanted.types:
+        return no_project(wanted.id)
     return NotFound(
-        f"{link.field} names {link.target_id}, which does not exist.",
-        remediation="Use ids that a search or list returned" + _FORMS.get(link.field, "."),
-        details=link.details,
+        f"{wanted.field} names {wanted.id}, which does not exist.",
+        remediation="Use ids that a search or list returned" + _FORMS.get(wanted.field, "."),
+        details=wanted.details,
     )
 
 
 _FORMS: Mapping[str, str] = {"related_to": ", plain or as `relationship:id`."}
 
 
-def _misplaced(link: Link, target: Entity) -> EngrainError:
-    if "project" in link.types:
-        return no_project(link.target_id)
-    wanted = " or ".join(sorted(link.types))
+def _misplaced(wanted: Target, found: Entity) -> EngrainError:
+    if "project" in wanted.types:
+        return no_project(wanted.id)
+    types = " or ".join(sorted(wanted.types))
     return InvalidRequest(
-        f"{link.field} names {target.id}, which is of type {target.entity_type}; it takes the id of: {wanted}.",
+        f"{wanted.field} names {found.id}, which is of type {found.entity_type}; it takes the id of: {types}.",
         remediation="List the records of that type and use one of their ids.",
-        details={**link.details, "expected": wanted, "actual": target.entity_type},
+        details={**wanted.details, "expected": types, "actual": found.entity_type},
     )
 
 
@@ -154,11 +181,12 @@ def _draft(link: Link, target: Entity) -> RelationDraft:
 
 def related(source: Entity, references: Iterable[str]) -> list[Link]:
     """Read what `related_to` says: `supersedes:<id>`, or a plain id, which is RELATED_TO."""
-    links = []
-    for reference in references:
-        name, separator, target_id = reference.partition(":")
-        if separator and name.upper() in RELATIONSHIP_TYPES:
-            links.append(Link(source, name.upper(), target_id, "related_to"))
-        else:
-            links.append(Link(source, "RELATED_TO", reference, "related_to"))
-    return links
+    return [Link(source, *referred(reference), "related_to") for reference in references]
+
+
+def referred(reference: str) -> tuple[str, str]:
+    """Return the relationship and the id of a reference."""
+    name, separator, target_id = reference.partition(":")
+    if separator and name.upper() in RELATIONSHIP_TYPES:
+        return name.upper(), target_id
+    return "RELATED_TO", reference

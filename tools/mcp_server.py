@@ -28,10 +28,12 @@ REQUEST_ID = "engrain.request_id"
 
 INSTRUCTIONS = """\
 Engrain is your team's shared memory. It keeps what people and agents learned, decided and tried.
-Before you start a task, call `search` with a question in plain words; `expand_neighbors` and `fetch_slice` show \
-what stands around a hit.
+Before you start a task, call `context` with what you are about to do. For a question call `search` in plain words; \
+`expand_neighbors` and `fetch_slice` show what stands around a hit.
 When you learn something that a colleague will need (a decision and its reason, a pitfall, a procedure), keep it \
 with `add`, in the words that you would want to read. Keep facts and their sources, never secrets.
+At the end of a session give your notes to `reflect`; with `persist` it keeps what is worth it.
+What should be kept word for word goes to `remember`: for the people of the `project` that you name, else for you alone.
 When you take up a task, get stuck on it or finish it, say so with `manage`.
 Cite what you used by id. When a record is wrong or outdated, add the new one with `related_to: ["supersedes:<id>"]`.
 An error says what to change: correct the named argument and call again."""
@@ -149,12 +151,8 @@ class Toolbox:
         principal = self.caller(context)
         if principal is None and operation.roles is not None:
             raise AuthenticationRequired("Authentication is required.")
-        omitted = operation.tool.omit if operation.tool else frozenset()
-        if misplaced := sorted(omitted & arguments.keys()):
-            raise ValidationFailed(
-                f"{operation.name} has no argument `{misplaced[0]}`.",
-                details={"field": f"arguments.{misplaced[0]}", "expected": "no such argument"},
-            )
+        if operation.tool is not None:
+            _refuse_rest_only(operation.name, operation.tool, arguments)
         request = parse(operation.request, dict(arguments), strict_names=True, where="arguments")
         key = getattr(request, "idempotency_key", None)
         scope = _scope(context)
@@ -204,8 +202,8 @@ def describe(operation: Operation, tool: Tool) -> types.Tool:
         name=operation.name,
         title=tool.title,
         description=operation.description,
-        input_schema=input_schema(operation.request, tool.omit),
-        output_schema=output_schema(operation.result),
+        input_schema=input_schema(operation.request, tool.omit, tool.omit_values),
+        output_schema=output_schema(operation.result, tool.omit_result),
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.read_only,
@@ -231,6 +229,21 @@ def _refused(error: EngrainError, request_id: str) -> types.CallToolResult:
     if error.code == "internal_error":
         text += f" (request {request_id})"
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)
+
+
+def _refuse_rest_only(name: str, tool: Tool, arguments: Mapping[str, Any]) -> None:
+    if misplaced := sorted(tool.omit & arguments.keys()):
+        raise ValidationFailed(
+            f"{name} has no argument `{misplaced[0]}`.",
+            details={"field": f"arguments.{misplaced[0]}", "expected": "no such argument"},
+        )
+    for argument, words in tool.omit_values.items():
+        if isinstance(word := arguments.get(argument), str) and word in words:
+            raise ValidationFailed(
+                f"{argument}: {word} is not for agents.",
+                remediation=f"Use one of the other words of {argument}, or leave it out.",
+                details={"field": f"arguments.{argument}", "expected": "another word"},
+            )
 
 
 def _request_id(context: Context) -> str:

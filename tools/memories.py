@@ -12,7 +12,7 @@ from auth.principal import Principal
 from stores.clock import new_id
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import Transaction, content_hash
-from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory, searchable_text
+from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory
 from tools.app import App
 from tools.dates import moment
 from tools.entity_models import BackgroundJobs, EntityId, Label
@@ -262,9 +262,10 @@ def _recalled_view(memory: RawMemory, hit: Candidate, entity_id: str | None, rea
 
 def _passage(memory: RawMemory, span: tuple[int, int]) -> JsonObject:
     """Say where a span of the searched text stands in the memory's own; one in the title alone stands at its start."""
-    title = len(searchable_text(memory.entity)) - len(memory.entity.content)
-    start, end = (max(0, place - title) for place in span)
-    return {"start": start, "end": end, "text": memory.entity.content[start:end][:PASSAGE_CHARACTERS]}
+    title, text = memory.entity.name, memory.entity.content
+    before = len(title) + 1 if title and title != text else 0
+    start, end = (min(max(0, place - before), len(text)) for place in span)
+    return {"start": start, "end": end, "text": text[start:end][:PASSAGE_CHARACTERS]}
 
 
 OPERATIONS = (

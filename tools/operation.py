@@ -129,6 +129,10 @@ class Tool:
     """Listing is for the agent's attention, never for security: rights are checked on every call."""
     omit: frozenset[str] = frozenset()
     """Request fields that exist over REST only."""
+    omit_values: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By field: words that it takes over REST only."""
+    omit_result: frozenset[str] = frozenset()
+    """Fields of the answer whose shape no agent needs to know: they are not described."""
     render: Callable[[Any], str] | None = None
     """A terse text that stands alone; without one, compact JSON."""
 
@@ -155,6 +159,8 @@ class Operation:
     secret: bool = False
     """The answer holds a credential, shown once: a repetition with the same key is refused, not answered again."""
     events: tuple[str, ...] = field(default=())
+    role_refusal: str = ""
+    """The code, and the message, of a refusal for the role; empty for `forbidden` with a sentence."""
 
     @property
     def description(self) -> str:

@@ -11,6 +11,7 @@ from auth.principal import Principal
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, ProjectAccess
+from stores.space_access import LETTING_IN
 from tools.app import App
 from tools.deeds import deed
 from tools.operation import Call
@@ -74,15 +75,15 @@ def project_scope(caller: Principal, scope: JsonValue, metadata: JsonObject) -> 
     """Take a memory scope for a project as what it means there: `private` hides it, the open ones show it.
 
     Raises:
-        InvalidRequest: The scope is a team's.
+        InvalidRequest: The scope is a team's or a memory space's.
         Forbidden: The scope is not enabled, or the caller is no verified member of it.
         ValidationFailed: It is no memory scope.
     """
     if scope is None or scope == "project":
         return metadata
-    if scope == "team":
+    if scope == "team" or scope in LETTING_IN:
         raise InvalidRequest(
-            "A project itself is in no team's scope.",
+            f"A project itself is in no {scope} scope.",
             remediation="Make it `private` and give the team a role in it with POST /api/teams/{team_id}/projects.",
             details={"field": "body.metadata.memory_scope"},
         )

@@ -3,21 +3,24 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from pydantic import JsonValue
 
 from auth.policy import may_read
 from auth.principal import Principal
+from stores.ledger import Brief
 from stores.records import Entity, JsonObject
 from tools.app import App
 
+Shown = TypeVar("Shown", Entity, Brief)
 KEYS = ("epic_id", "parent_task_id", "task_id", "depends_on")
 """Of a project the records that belong to it name the id: by it, what remains of one that is gone is still found."""
 
 
 def without_hidden(
-    app: App, caller: Principal, entities: Iterable[Entity], *, as_of: datetime | None = None
-) -> list[Entity]:
+    app: App, caller: Principal, entities: Iterable[Shown], *, as_of: datetime | None = None
+) -> list[Shown]:
     """Leave ids out of the metadata of entities that name what the caller may not read, now or (also) at a moment.
 
     An id of what was deleted stays, as one that never named anything does. Blocks.
@@ -28,7 +31,7 @@ def without_hidden(
     return [_without(entity, hidden) for entity in found] if hidden else found
 
 
-def _named(entity: Entity) -> Iterator[str]:
+def _named(entity: Entity | Brief) -> Iterator[str]:
     for key in KEYS:
         value = entity.metadata.get(key)
         yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str))
@@ -43,7 +46,7 @@ def _hidden(app: App, caller: Principal, named: set[str], as_of: datetime | None
     return hidden
 
 
-def _without(entity: Entity, hidden: set[str]) -> Entity:
+def _without(entity: Shown, hidden: set[str]) -> Shown:
     shown: JsonObject = {}
     for key, value in entity.metadata.items():
         if key not in KEYS:
@@ -52,7 +55,9 @@ def _without(entity: Entity, hidden: set[str]) -> Entity:
             shown[key] = _open(value, hidden)
         elif not (isinstance(value, str) and value in hidden):
             shown[key] = value
-    return entity if shown == entity.metadata else replace(entity, metadata=shown)
+    if shown == entity.metadata:
+        return entity
+    return entity._replace(metadata=shown) if isinstance(entity, Brief) else replace(entity, metadata=shown)
 
 
 def _open(value: Sequence[JsonValue], hidden: set[str]) -> list[JsonValue]:

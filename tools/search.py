@@ -10,17 +10,19 @@ from auth.memory_policy import MemoryScopeRequest, readable_memory
 from auth.policy import MemoryScope
 from auth.principal import Principal
 from auth.visibility import memory_key, private_key
+from stores.analytics import Shown
 from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.dates import optional_moment
 from tools.entities import chunk_metadata
 from tools.entity_models import EntityId, Label, Labels
 from tools.entity_types import ENTITY_TYPES, EntityType
+from tools.exposure import exposed, stamp
 from tools.memory_models import memory_place
 from tools.operation import Call, Operation, Request, Result, Route, Tool
-from tools.retrieval.diagnostics import DETAILED, graph_retrieval
+from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
 from tools.retrieval.imported import Imported
-from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Plan
+from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.threads import in_thread
 
@@ -110,25 +112,35 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
     `total` counts the permitted candidates of a pool of at most 1,000, not everything that matches.
     """
-    return await in_thread(_search, app, call, request)
+    return await in_thread(searched, app, call, request)
 
 
-def _search(app: App, call: Call, request: SearchRequest) -> SearchResponse:
+def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:
+    """Answer a search. `naive` is for comparisons: no graph, no recency, ranks alone. Blocks."""
     memories = _memories(call.caller, request)
     if request.types and RAW_MEMORY not in request.types:
         memories = None
-    plan = _plan(app, call, request, memories)
+    plan = _plan(app, call, request, memories, mode)
     ranking = Ranking()
     if plan is not None:
         from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 
         ranking = retrieve(app, plan)
     page = ranking.best[request.offset : request.offset + request.limit]
+    kept = _kept(app, call, plan, page, ranking.terms) if plan is not None else []
+    results = _results(app, call, request, kept)
+    filters = _echo(request, plan, ranking) | (naive_arm(ranking) if mode == "naive" else {})
+    if request.record_exposure:
+        with ranking.timed("exposure"):
+            placed = enumerate(kept, start=request.offset + 1)
+            shown = [Shown(entity.id, entity.visibility, place, hit.score) for place, (hit, entity) in placed]
+            filters["usage_exposure"] = exposed(app, call, "search", shown)
+    stamp(filters.get("usage_exposure", {}), [(result.id, result.metadata) for result in results])
     return SearchResponse(
-        results=_results(app, call, request, plan, page, ranking.terms) if plan is not None else [],
+        results=results,
         total=ranking.total,
         query=request.query,
-        filters=_echo(request, plan, ranking),
+        filters=filters,
         graph_count=ranking.total - ranking.documents - ranking.memories,
         document_count=ranking.documents,
         raw_memory_count=ranking.memories,
@@ -155,7 +167,7 @@ def _memories(caller: Principal, request: SearchRequest) -> str | None:
     return own if own in caller.memories else None
 
 
-def _plan(app: App, call: Call, request: SearchRequest, memories: str | None) -> Plan | None:
+def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mode: Mode) -> Plan | None:
     """Turn a request into a plan; None when its filters cannot match anything."""
     now = app.clock()
     updated_since = optional_moment(request.since, now=now, field="since")
@@ -192,7 +204,9 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None) ->
         as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
+        boost_cited=app.settings.usage_signal and as_of is None,
         decay_days=request.temporal_decay_days or DECAY_DAYS,
+        mode=mode,
     )
 
 
@@ -238,9 +252,10 @@ def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | 
     return tuple(sorted(set.intersection(*found))) if found else None
 
 
-def _results(
-    app: App, call: Call, request: SearchRequest, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
-) -> list[SearchResult]:
+def _kept(
+    app: App, call: Call, plan: Plan, page: list[Candidate], terms: Mapping[str, float]
+) -> list[tuple[Candidate, Entity]]:
+    """Read the hits of a page, without those that have gone or changed meanwhile."""
     from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
 
     organization = call.caller.organization_id
@@ -254,7 +269,11 @@ def _results(
         kept = [
             (hit, read[hit.id]) for hit in page if hit.id in read and read[hit.id].visibility in plan.filter.visibility
         ]
-    kept = with_passages(app, organization, kept, terms)
+    return with_passages(app, organization, kept, terms)
+
+
+def _results(app: App, call: Call, request: SearchRequest, kept: list[tuple[Candidate, Entity]]) -> list[SearchResult]:
+    organization = call.caller.organization_id
     places = app.ledger.chunks(organization, [entity.id for _, entity in kept if entity.source_id])
     found: dict[str, JsonObject] = {chunk_id: chunk_metadata(place) for chunk_id, place in places.items()}
     memories = app.ledger.memories(organization, [entity.id for _, entity in kept if entity.entity_type == RAW_MEMORY])
@@ -327,14 +346,9 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
         "content_max_chars": request.content_max_chars,
         "stage_timings_ms": ranking.timings_ms,
         "pool_limit": POOL_LIMIT,
-        "search_source_degraded": bool(ranking.degraded),
+        **faults(ranking),
     }
-    if ranking.degraded:
-        filters["search_source_failure_count"] = len(ranking.degraded)
-        filters["search_source_failures"] = [
-            {"source": LANES.get(name, name), "error_type": reason} for name, reason in sorted(ranking.degraded.items())
-        ]
-    if plan is not None and plan.expand:
+    if plan is not None and plan.expand and not plan.is_naive:
         detailed_from = request.offset if request.include_retrieval_diagnostics else None
         filters["graph_retrieval"] = graph_retrieval(ranking, detailed_from=detailed_from)
     elif request.include_retrieval_diagnostics:
@@ -342,8 +356,6 @@ def _echo(request: SearchRequest, plan: Plan | None, ranking: Ranking) -> dict[s
     return filters
 
 
-LANES = {"vectors": "vector"}
-"""The lanes that are called otherwise than the index that they read: diagnostics speak of lanes."""
 ECHOED = {
     "types", "language", "category", "status", "project", "source", "source_id", "source_name", "assignee", "since",
     "reference_time", "as_of", "include_documents", "include_graph", "scope_key", "participants", "labels", "thread_id",

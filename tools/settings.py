@@ -14,7 +14,7 @@ from auth.external.addresses import is_safe_to_call, is_web_address
 from stores.errors import InvalidSetting
 from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
 from tools.client_settings import PREFIX
-from tools.settings_checks import HostHeader, Origin, PublicAddress, Sender, SigningSecret
+from tools.settings_checks import HeaderSecret, HostHeader, ModelAddress, Origin, PublicAddress, Sender, SigningSecret
 from tools.settings_oidc import NAME as OIDC_NAME
 from tools.settings_oidc import OidcSetting, read_oidc
 
@@ -45,6 +45,7 @@ class Settings(BaseModel):
     graph_engine: Literal["ladybug", "kuzu"] = Field("ladybug", description="The engine behind the Kùzu API.")
     open_organizations: int = Field(32, ge=1, le=4096, description="Organizations whose indexes are kept open.")
     vector_memory_mb: int = Field(512, ge=16, description="Memory for exact vector search, over all organizations.")
+    graph_memory_mb: int = Field(128, ge=0, description="Memory for walks of graphs, over all organizations.")
 
     embedding_provider: Literal["builtin", "openai", "ollama", "none"] = Field(
         "builtin", description="Who embeds: the model in the package, a remote endpoint, or nobody."
@@ -57,6 +58,23 @@ class Settings(BaseModel):
     embedding_timeout_s: float = Field(30, gt=0, le=600, description="Seconds that one remote call may take.")
     embedding_question_timeout_s: float = Field(
         3, gt=0, le=600, description="Seconds that a search waits for a remote endpoint before it goes by words alone."
+    )
+
+    usage_signal: bool = Field(True, description="Whether records that were cited rank slightly higher.")
+    exposure_days: int = Field(
+        90, ge=0, le=3650, description="Days for which is kept what searches returned to whom; 0 records nothing."
+    )
+
+    llm_provider: Literal["none", "openai", "anthropic", "google", "ollama"] = Field(
+        "none",
+        description="Whose language model reads the notes of a reflection; `openai` with an address is any server that "
+        "speaks its protocol. Needs the extra `llm`.",
+    )
+    llm_model: str | None = Field(None, description="The language model's name.")
+    llm_base_url: ModelAddress | None = Field(None, description="The language model's server, when not its maker's.")
+    llm_api_key: HeaderSecret | None = Field(None, description="The language model's key.", repr=False)
+    llm_timeout_s: float = Field(
+        30, gt=0, le=600, description="Seconds that the language model may take; then reflection goes by its own rules."
     )
 
     jwt_secret: SigningSecret | None = Field(
@@ -146,6 +164,8 @@ class Settings(BaseModel):
             raise ValueError(
                 f"ENGRAIN_EMBEDDING_MODEL is needed with ENGRAIN_EMBEDDING_PROVIDER={self.embedding_provider}"
             )
+        if self.llm_provider != "none" and not self.llm_model:
+            raise ValueError(f"ENGRAIN_LLM_MODEL is needed with ENGRAIN_LLM_PROVIDER={self.llm_provider}")
         if self.frontend_url is not None and (not is_web_address(self.frontend_url) or "?" in self.frontend_url):
             raise ValueError("ENGRAIN_FRONTEND_URL must be an http or https URL without a query")
         self._check_codehost()

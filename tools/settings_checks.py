@@ -48,6 +48,22 @@ def _sender(text: str) -> str:
     return text
 
 
+def _model_address(text: str) -> str:
+    # A credential or a query in it would be logged with the address.
+    if not is_web_address(text) or "?" in text or "@" in text or "#" in text:
+        raise ValueError("it must be an http or https URL of scheme, host, port and path alone")
+    return text
+
+
+def _header_secret(text: str) -> str:
+    # The HTTP library would quote the whole key in its complaint.
+    if not text.strip() or not (text.isascii() and text.isprintable()) or " " in text.strip():
+        raise ValueError("it holds a character that no key has: copy it again")
+    return text.strip()
+
+
+ModelAddress = Annotated[str, AfterValidator(_model_address)]
+HeaderSecret = Annotated[str, AfterValidator(_header_secret)]
 SigningSecret = Annotated[str, AfterValidator(_secret)]
 PublicAddress = Annotated[str, AfterValidator(_public_address)]
 Origin = Annotated[str, AfterValidator(_origin)]

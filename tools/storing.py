@@ -109,7 +109,7 @@ def _draft(caller: Principal, fields: EntityFields) -> EntityDraft:
         project_id, metadata = None, project_scope(caller, scope, metadata)
         visibility = Visibility(project_key(entity_id), "project", entity_id)
     else:
-        visibility = writable_visibility(caller, scope, project_id, team_id=(fields.metadata or {}).get("scope_key"))
+        visibility = writable_visibility(caller, scope, project_id, scope_key=(fields.metadata or {}).get("scope_key"))
     return EntityDraft(
         id=entity_id,
         entity_type=fields.entity_type,

@@ -5,11 +5,14 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue, StringConstraints
 
 from auth.principal import Principal
-from stores.ledger import Transaction
+from stores.ledger import Cited, Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
+from tools.citations import announce, count
 from tools.entity_models import Assignee, Content
+from tools.exposure import session_of
 from tools.operation import WRITERS, Call, Operation, Request, Run
+from tools.threads import in_thread
 from tools.work import (
     MOST_HOURS,
     Deed,
@@ -123,24 +126,33 @@ class CompleteTaskRequest(OnTask):
     learnings: Content | None = Field(
         None, description="What was learned. It is kept as an episode that whoever reads the task can read."
     )
-    cited_ids: Ids | None = Field(None, description="Ids of records that helped; the task refers to them then.")
+    cited_ids: Ids | None = Field(
+        None, description="Ids of records that helped: the task refers to them then, and they count as cited."
+    )
 
 
 async def complete_task(app: App, call: Call, request: CompleteTaskRequest) -> TaskDone:
     """Say that a task is done. What was learned becomes an episode; an epic whose tasks are all done is completed."""
     learnings = told(request.learnings)
+    session_key = session_of(app, call)
+    counted: list[Cited] = []
 
     def plan(_: Entity) -> JsonObject:
         given: JsonObject = {"status": "done", "actual_hours": request.actual_hours, "learnings": learnings}
         return {"metadata": {key: value for key, value in given.items() if value is not None}}
 
     def beside(tx: Transaction, caller: Principal, before: Entity, task: Entity) -> list[Entity]:
-        cite(tx, caller, task, request.cited_ids or [])
+        cited = [each for each in request.cited_ids or () if each != task.id]
+        cite(tx, caller, task, cited)
+        if cited:
+            counted.append(count(tx, call, cited, "task", session_key))
         return learn(tx, caller, before, task) if learnings else []
 
     done = await carry_out(
         app, call, Deed("complete_task", "task", request.task_id, request.expected_revision, plan, beside)
     )
+    for found in counted:
+        await in_thread(announce, app, call, found, "task", session_key)
     known = done.entity.metadata
     data: JsonObject = {key: known.get(key) for key in ("completed_at", "actual_hours", "learnings")}
     return task_done(app, call, "complete_task", "Task completed", done, **data, episode_id=episode_of(done))

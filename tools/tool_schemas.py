@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel
@@ -15,10 +16,15 @@ _LITERAL = ("default", "const", "enum", "examples", "required")
 _LENGTHS = ("minLength", "maxLength", "minItems", "maxItems", "pattern")
 """A model does not count characters: the server does, and says in its error what the limit is."""
 _NULL: Schema = {"type": "null"}
+_NOTHING: Mapping[str, frozenset[str]] = MappingProxyType({})
 
 
-def input_schema(model: type[BaseModel], omit: frozenset[str]) -> Schema:
+def input_schema(
+    model: type[BaseModel], omit: frozenset[str], omit_values: Mapping[str, frozenset[str]] = _NOTHING
+) -> Schema:
     """Describe a tool's arguments. An optional argument is one to leave out, so null is not offered (but accepted).
+
+    Neither the fields in `omit` nor, of other fields, the words in `omit_values` are offered.
 
     Raises:
         ValueError: An argument has no description.
@@ -27,17 +33,28 @@ def input_schema(model: type[BaseModel], omit: frozenset[str]) -> Schema:
     properties = {name: field for name, field in schema.get("properties", {}).items() if name not in omit}
     if silent := [name for name, field in properties.items() if not field.get("description")]:
         raise ValueError(f"{model.__name__} has arguments without a description: {', '.join(silent)}")
+    for name, words in omit_values.items():
+        properties[name] = {
+            **properties[name],
+            "enum": [each for each in properties[name]["enum"] if each not in words],
+        }
     found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
     if required := [name for name in schema.get("required", ()) if name in properties]:
         found["required"] = required
     return _compacted(found, schema.get("$defs", {}))
 
 
-def output_schema(model: type[BaseModel]) -> Schema:
-    """Describe a tool's structured answer, without prose: a model reads the answer, a client checks its shape."""
+def output_schema(model: type[BaseModel], omit: frozenset[str] = frozenset()) -> Schema:
+    """Describe a tool's structured answer, without prose: a model reads the answer, a client checks its shape.
+
+    Nothing is said of the fields in `omit`.
+    """
     unwanted = ("title", "description", "default", "format", *_LENGTHS)
     schema = _plain(model.model_json_schema(mode="serialization"), unwanted, offer_null=True)
     definitions = schema.pop("$defs", {})
+    schema["properties"] = {name: field for name, field in schema.get("properties", {}).items() if name not in omit}
+    if "required" in schema:
+        schema["required"] = [name for name in schema["required"] if name not in omit]
     return _compacted(schema, definitions)
 
 

@@ -27,8 +27,8 @@ def page() -> str:
 
 
 def _section(operation: Operation, tool: Tool) -> str:
-    arguments = input_schema(operation.request, tool.omit)
-    answer = output_schema(operation.result)
+    arguments = input_schema(operation.request, tool.omit, tool.omit_values)
+    answer = output_schema(operation.result, tool.omit_result)
     parts = [f"## {operation.name}", f"*{tool.title}.* {operation.description}", _facts(operation, tool)]
     if arguments["properties"]:
         parts += [fields_table(arguments)]

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import cycle
+from itertools import cycle, pairwise
 from pathlib import Path
 
 from evals.bench.client import Client, encoded
@@ -13,6 +13,7 @@ from evals.bench.figures import Figure, Target
 from evals.bench.identity import measure_identity
 from evals.bench.measurement import Measurement
 from evals.bench.process import resident_mb
+from evals.bench.reflection import measure_reflection
 from evals.bench.texts import Record, questions, records
 from evals.timing import spread, timed_ms
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
@@ -28,6 +29,12 @@ GET = "GET entity"
 ACKNOWLEDGED = "create, acknowledged (sync=false)"
 VISIBLE = "create, in every index (sync=true)"
 SEARCH = "hybrid search"
+PACK = "context pack of 24 items"
+KINDS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("note", {}), ("decision", {}), ("rule", {}), ("procedure", {}), ("pattern", {}), ("artifact", {}), ("task", {}),
+    ("task", {"status": "done"}),
+)  # fmt: skip
+"""The types of the records with their metadata, in turn: those that a context pack has facets for."""
 
 
 @contextmanager
@@ -76,6 +83,8 @@ def measure_server(measurement: Measurement, data: Path) -> None:
             _two_tenants(measurement, first, second, measurement.texts[:busy])
             _single_requests(measurement, first)
             _searches(measurement, first)
+            measure_reflection(measurement, first)
+            _packs(measurement, first)
             measure_identity(measurement, server.address)
         _memory(measurement)
 
@@ -118,7 +127,10 @@ def _bare_rate(texts: Sequence[Record]) -> float:
 
 
 def _bodies(texts: Sequence[Record]) -> list[bytes]:
-    entities = [{"name": text.name, "content": text.content, "entity_type": "note"} for text in texts]
+    entities = [
+        {"name": text.name, "content": text.content, "entity_type": kind, "metadata": metadata}
+        for text, (kind, metadata) in zip(texts, cycle(KINDS))
+    ]
     batches = (entities[first : first + BULK_LIMIT] for first in range(0, len(entities), BULK_LIMIT))
     return [encoded({"entities": batch, "defer_embeddings": True}) for batch in batches]
 
@@ -225,3 +237,30 @@ def _searches(measurement: Measurement, client: Client) -> None:
     found, cost = measurement.calls(_asking(client), asked[20:])
     figure = Figure.of(SEARCH, found, target=Target(25, 15), p95_target=Target(60, 35), note=cost)
     measurement.figures.append(figure)
+
+
+def _packs(measurement: Measurement, client: Client) -> None:
+    """Ask for packs of 24 items, each with up to three related ones; what searches find together is related first."""
+    measurement.say("context packs …")
+    goals = questions(measurement.texts, measurement.times(300) + 20, seed=3)
+    changes = sum(_relate(client, goal) for goal in goals[: measurement.times(100)])
+    until_level(client, changes)
+    asked = [encoded({"goal": goal}) for goal in goals]
+    sizes: list[int] = []
+
+    def ask(body: bytes) -> None:
+        sizes.append(client.post("/api/context/pack", body)["total_items"])
+
+    timed_ms(ask, asked[:20])
+    sizes.clear()
+    found, cost = measurement.calls(ask, asked[20:])
+    note = ", ".join(part for part in (f"{sum(sizes) / len(sizes):.1f} items on average", cost) if part)
+    measurement.figures.append(Figure.of(PACK, found, target=Target(80, 80), note=note))
+
+
+def _relate(client: Client, question: str) -> int:
+    """Relate each record that a search finds to the next one; return how many relations that makes."""
+    ids = [hit["id"] for hit in client.post("/api/search", {"query": question})["results"]]
+    relations = [{"source_id": one, "name": "REQUIRES", "target_id": other} for one, other in pairwise(ids)]
+    client.post("/api/relations/bulk", {"relations": relations})
+    return len(relations)

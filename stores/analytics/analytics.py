@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import structlog
 
 from stores.analytics.comparison import compare
+from stores.analytics.exposures import strays
 from stores.analytics.query import Activity, ActivityQuery
 from stores.errors import EngrainError, NotFound, Unavailable
 from stores.ledger import Ledger
@@ -33,8 +34,8 @@ MARK_EVERY = 5_000
 """Changes of no interest after which the file notes the position all the same; a kill repeats at most so many."""
 RETRY_AT_MOST_S = 60.0
 DAMAGED = ".damaged"
-IN_USE = "Could not set lock"
-"""What DuckDB says of a file that another process has open, as when an operator looks into it."""
+PASSING = ("Could not set lock", "No space left on device")
+"""What DuckDB says of a file that another process has open, as when an operator looks into it, and of a full disk."""
 
 T = TypeVar("T")
 State = Literal["ready", "catching_up", "failed"]
@@ -73,7 +74,7 @@ class _TooLate(Exception):
 
 
 class Analytics:
-    """Every method may be called from any thread. Losing the file loses nothing: it is made again from the ledger."""
+    """Every method may be called from any thread. Losing the file loses exposures; the rest is made from the ledger."""
 
     def __init__(self, ledger: Ledger, path: Path, *, delay_s: float = DELAY_S, gather_s: float = GATHER_S) -> None:
         self._ledger = ledger
@@ -146,13 +147,13 @@ class Analytics:
                 return file.activity(organization_id, query)
 
         try:
-            return self._using(read)
+            return self.using(read)
         except _TooLate:
             self.notify(organization_id, 0)
             raise Unavailable("The metrics are being made from the ledger; that takes a moment.") from None
 
     def differences(self, organization_id: str, timeout_s: float) -> list[str] | None:
-        """Compare with the ledger, one sentence for each task that is held otherwise; None: it is still behind. Blocks.
+        """Compare with the ledger, one sentence for each record that is held otherwise; None: it is behind. Blocks.
 
         Raises:
             NotFound: There is no such organization.
@@ -163,15 +164,18 @@ class Analytics:
         def read(file: "AnalyticsFile") -> list[str]:
             with self._level(file, organization_id, until):
                 ids = self._ledger.task_ids(organization_id)
-                return compare(file.histories(organization_id), self._ledger.task_histories(organization_id, ids))
+                told = self._ledger.task_histories(organization_id, ids)
+                erased = sorted(strays(file, self._ledger, organization_id))
+                left = [f"exposures of {each}, which is not in the ledger" for each in erased]
+                return [*compare(file.histories(organization_id), told), *left]
 
         try:
-            return self._using(read)
+            return self.using(read)
         except _TooLate:
             return None
 
     def rebuild(self, organization_id: str) -> None:
-        """Make what there is of an organization anew from the ledger. Blocks.
+        """Make anew what is made from the ledger of an organization; exposures stay. Blocks.
 
         Raises:
             NotFound: There is no such organization.
@@ -183,9 +187,17 @@ class Analytics:
             with book.lock:
                 self._rebuild(file, organization_id, book, None)
 
-        self._using(renew)
+        self.using(renew)
 
-    def _using(self, action: Callable[["AnalyticsFile"], T]) -> T:
+    @contextmanager
+    def still(self, organization_ids: Iterable[str]) -> Iterator[None]:
+        """Let nobody follow some organizations before the block has ended."""
+        with ExitStack() as held:
+            for each in sorted(set(organization_ids)):
+                held.enter_context(self._book(each).lock)
+            yield
+
+    def using(self, action: Callable[["AnalyticsFile"], T]) -> T:
         """Do something with the file, which is opened when it is not.
 
         Raises:
@@ -231,7 +243,7 @@ class Analytics:
             self._file = None
             if file is not None:
                 file.close()
-            if (file is None or self._failures > 1) and IN_USE not in str(error):
+            if (file is None or self._failures > 1) and not any(each in str(error) for each in PASSING):
                 self._set_aside()
 
     def _set_aside(self) -> None:
@@ -267,14 +279,14 @@ class Analytics:
 
     def _step(self) -> None:
         if not self._surveyed:
-            self._using(self._survey)
+            self.using(self._survey)
             self._surveyed = True
         for gone in list(self._gone):
-            self._using(partial(self._remove, organization_id=gone))
+            self.using(partial(self._remove, organization_id=gone))
         for wanted in list(self._wanted):
             self._wanted.pop(wanted, None)
             try:
-                self._using(partial(self._follow, organization_id=wanted))
+                self.using(partial(self._follow, organization_id=wanted))
             except NotFound:
                 continue
             except EngrainError:
@@ -283,14 +295,14 @@ class Analytics:
 
     def _remove(self, file: "AnalyticsFile", organization_id: str) -> None:
         with self._book(organization_id).lock:
-            file.clear(organization_id)
+            file.forget(organization_id)
         with self._lock:
             self._books.pop(organization_id, None)
             self._gone.pop(organization_id, None)
 
     def _survey(self, file: "AnalyticsFile") -> None:
         """Find what is behind, and what is of no organization any more."""
-        known = set(file.watermarks())
+        known = file.organizations()
         for each in self._ledger.organizations():
             known.discard(each.id)
             try:
@@ -344,7 +356,10 @@ class Analytics:
                 self._rebuild(file, organization_id, book, until)
                 return
             ids = {each.record_id for each in changes if each.kind == "entity" and each.entity_type == TASK}
+            erased = {each.record_id for each in changes if each.kind == "entity" and each.operation == "delete"}
             at = Position(head.epoch, changes[-1].sequence, changes[-1].batch)
+            if erased:
+                file.erase_exposures(organization_id, erased)
             if ids or at.sequence - book.marked >= MARK_EVERY:
                 file.replace(organization_id, ids, self._ledger.task_histories(organization_id, ids), at)
                 book.marked = at.sequence
@@ -361,13 +376,18 @@ class Analytics:
         return at.epoch == self._ledger.epoch and self._ledger.batch_at(organization_id, at.sequence) == at.batch
 
     def _rebuild(self, file: "AnalyticsFile", organization_id: str, book: _Following, until: float | None) -> None:
-        """Take in every task as it is now. What is committed meanwhile comes again by the feed, which is no harm."""
+        """Take in every task as it is now, and drop exposures of what is not there.
+
+        What is committed meanwhile comes again by the feed, which is no harm.
+        """
         book.place = None
         start = self._ledger.head(organization_id)
         file.clear(organization_id)
         for ids in in_chunks(self._ledger.task_ids(organization_id)):
             self._check(until)
             file.replace(organization_id, (), self._ledger.task_histories(organization_id, ids), None)
+        if erased := strays(file, self._ledger, organization_id):
+            file.erase_exposures(organization_id, erased)
         file.mark({organization_id: start})
         book.place, book.marked = (file, start), start.sequence
 

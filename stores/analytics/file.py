@@ -1,7 +1,8 @@
 """The analytics file: what DuckDB keeps of every organization, written in batches by one writer, read by any thread.
 
-It holds ids, visibility keys, statuses and times, never text. Everything in it is made from the ledger and can be made
-again. Times are UTC without a zone. There are no keys and no indexes: rows are found by scanning columns.
+It holds ids, visibility keys, statuses and times, never text. Tasks are made from the ledger and can be made again;
+exposures are here alone. Times are UTC without a zone. There are no keys and no indexes: rows are found by scanning
+columns.
 """
 
 import threading
@@ -15,12 +16,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from stores.analytics.query import Activity, ActivityQuery
+from stores.analytics.query import Activity, ActivityQuery, Uses
 from stores.ledger.task_histories import Move, TaskHistory
 from stores.records import Position
 
 SCHEMA = "1"
-"""A file with another one is made anew."""
+"""In a file with another one, everything that is made from the ledger is made anew."""
 _OPTIONS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "memory_limit": "256MB",
@@ -37,6 +38,10 @@ CREATE TABLE IF NOT EXISTS tasks (
 CREATE TABLE IF NOT EXISTS task_moves (
     organization_id TEXT, id TEXT, revision INTEGER, status TEXT, moved_at TIMESTAMP
 );
+CREATE TABLE IF NOT EXISTS exposures (
+    organization_id TEXT, record_id TEXT, visibility TEXT, signal TEXT, surface TEXT, user_id TEXT, session_key TEXT,
+    message_key TEXT, rank INTEGER, score DOUBLE, shown_at TIMESTAMP
+);
 """
 _RECORDS = ("tasks", "task_moves")
 _TASK_SCHEMA = pa.schema([
@@ -46,6 +51,13 @@ _TASK_SCHEMA = pa.schema([
 _MOVE_SCHEMA = pa.schema([
     ("organization_id", pa.string()), ("id", pa.string()), ("revision", pa.int32()), ("status", pa.string()),
     ("moved_at", pa.timestamp("us")),
+])  # fmt: skip
+
+_EXPOSURE_SCHEMA = pa.schema([
+    *((name, pa.string()) for name in (
+        "organization_id", "record_id", "visibility", "signal", "surface", "user_id", "session_key", "message_key",
+    )),
+    ("rank", pa.int32()), ("score", pa.float64()), ("shown_at", pa.timestamp("us")),
 ])  # fmt: skip
 
 _SEEN = """
@@ -70,6 +82,19 @@ _TASKS = "SELECT id, project_id, visibility, created_at FROM tasks WHERE organiz
 _MOVES = """
 SELECT id, revision, status, moved_at FROM task_moves WHERE organization_id = $organization ORDER BY id, revision
 """
+_USES = """
+WITH cited AS (
+    SELECT user_id, record_id, max(shown_at) AS last FROM exposures
+    WHERE organization_id = $organization AND signal = 'citation' GROUP BY ALL
+)
+SELECT surface, count(*), count(last) FROM exposures
+LEFT JOIN cited ON cited.user_id = exposures.user_id AND cited.record_id = exposures.record_id AND last >= shown_at
+WHERE organization_id = $organization AND signal = 'exposure' AND list_contains($visibility, visibility)
+GROUP BY surface ORDER BY surface
+"""
+_EXPOSED = "SELECT DISTINCT record_id FROM exposures WHERE organization_id = $organization"
+ExposureRow = tuple[str, str, str, str, str, str, str, str, int | None, float | None, datetime]
+"""The columns in their order; the time is aware."""
 
 
 class AnalyticsFile:
@@ -91,6 +116,7 @@ class AnalyticsFile:
         try:
             connection.execute(_TABLES)
             if connection.execute("SELECT schema FROM about").fetchall() != [(SCHEMA,)]:
+                # Exposures stay: nothing else has them.
                 for table in ("about", "watermarks", *_RECORDS):
                     connection.execute(f"DROP TABLE {table}")
                 connection.execute(_TABLES)
@@ -111,6 +137,11 @@ class AnalyticsFile:
         """How far each organization's feed has been followed; one that was left half made is absent."""
         rows = self._read("SELECT organization_id, epoch, sequence, batch FROM watermarks", {})
         return {row[0]: Position(row[1], row[2], row[3]) for row in rows}
+
+    def organizations(self) -> set[str]:
+        """The ids of all organizations that have a row anywhere."""
+        parts = (f"SELECT organization_id FROM {table}" for table in ("watermarks", *_RECORDS, "exposures"))  # noqa: S608
+        return {row[0] for row in self._read(" UNION ".join(parts), {})}
 
     def mark(self, positions: Mapping[str, Position]) -> None:
         """Note how far each of these organizations has been followed."""
@@ -140,10 +171,52 @@ class AnalyticsFile:
                 _mark(cursor, organization_id, position)
 
     def clear(self, organization_id: str) -> None:
+        """Forget what is made from the ledger of an organization."""
+        self._clear(organization_id, ("watermarks", *_RECORDS))
+
+    def forget(self, organization_id: str) -> None:
         """Forget an organization."""
+        self._clear(organization_id, ("watermarks", *_RECORDS, "exposures"))
+
+    def _clear(self, organization_id: str, tables: Iterable[str]) -> None:
         with self._writing() as cursor:
-            for table in ("watermarks", *_RECORDS):
+            for table in tables:
                 cursor.execute(f"DELETE FROM {table} WHERE organization_id = ?", [organization_id])  # noqa: S608
+
+    def append_exposures(self, rows: Sequence[ExposureRow]) -> None:
+        """Add rows, of any organizations, in one transaction."""
+        if not rows:
+            return
+        arriving = _table([(*row[:-1], _naive(row[-1])) for row in rows], _EXPOSURE_SCHEMA)
+        with self._writing() as cursor:
+            cursor.register("arriving", arriving)
+            cursor.execute("INSERT INTO exposures SELECT * FROM arriving")
+            cursor.unregister("arriving")
+
+    def erase_exposures(self, organization_id: str, record_ids: Iterable[str]) -> None:
+        """Remove the rows of some records."""
+        statement = "DELETE FROM exposures WHERE organization_id = ? AND record_id IN (SELECT unnest(?))"
+        with self._writing() as cursor:
+            cursor.execute(statement, [organization_id, list(record_ids)])
+
+    def prune_exposures(self, before: datetime, user_ids: Iterable[str]) -> None:
+        """Remove the rows from before a moment, and those of some users."""
+        statement = "DELETE FROM exposures WHERE shown_at < ? OR user_id IN (SELECT unnest(?))"
+        with self._writing() as cursor:
+            cursor.execute(statement, [_naive(before), list(user_ids)])
+
+    def exposed_records(self, organization_id: str) -> set[str]:
+        """The ids of all records that have a row."""
+        return {row[0] for row in self._read(_EXPOSED, {"organization": organization_id})}
+
+    def exposed_users(self) -> set[str]:
+        """The ids of all users that have a row."""
+        return {row[0] for row in self._read("SELECT DISTINCT user_id FROM exposures", {})}
+
+    def uses(self, organization_id: str, visibility: Iterable[str]) -> list[Uses]:
+        """Count by surface how often records with one of the visibility keys were returned, and how often cited."""
+        values = {"organization": organization_id, "visibility": sorted(visibility)}
+        return [Uses(*row) for row in self._read(_USES, values)]
 
     def activity(self, organization_id: str, query: ActivityQuery) -> Activity:
         """Count what happened to the tasks of a project that have one of the visibility keys."""

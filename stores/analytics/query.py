@@ -24,3 +24,14 @@ class Activity:
     completed_recently: int
     completed_per_day: tuple[tuple[date, int], ...]
     """Every day is there, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uses:
+    """What came of the records that one surface returned."""
+
+    surface: str
+    returned: int
+    """Each record counts as often as it was in an answer."""
+    cited: int
+    """How many of these the same user cited afterwards."""

@@ -2,6 +2,7 @@
 
 from stores.graph.engine import Engine
 from stores.graph.index import GraphIndex
+from stores.graph.nearby import Room
 from stores.graph.neighbours import Direction, Neighbour, NeighbourQuery
 from stores.graph.recovery import probe, set_aside
 from stores.graph.walk import Reached, Step, Walk
@@ -13,6 +14,7 @@ __all__ = [
     "Neighbour",
     "NeighbourQuery",
     "Reached",
+    "Room",
     "Step",
     "Walk",
     "probe",

@@ -36,18 +36,24 @@ from stores.records import Entity, Relation
 _WORTH_A_LIST = 8
 
 
-def write(session: Session, batch: IndexBatch) -> None:
-    """Write a batch and the position at its end. Each record is in it once."""
+def write(session: Session, batch: IndexBatch) -> set[str]:
+    """Write a batch and the position at its end. Each record is in it once.
+
+    Returns the entities whose edges change by it, at either end.
+    """
+    ends = {end for relation in batch.relations for end in (relation.source_id, relation.target_id)}
     for entity in _known_entities(session, batch.entities):
         session.rows(PUT_ENTITY, **entity_values(entity))
     for entity_id in batch.deleted_entities:
         session.rows(BURY_ENTITY, id=entity_id)
     for relation in _known_relations(session, batch.relations):
-        _put_relation(session, relation)
+        ends.update(_put_relation(session, relation))
     for relation_id in batch.deleted_relations:
         for source_id, target_id in session.rows(FIND_LINK, id=relation_id):
             session.rows(BURY_EDGE, id=relation_id, source_id=source_id, target_id=target_id)
+            ends.update((source_id, target_id))
     session.rows(PUT_POSITION, **position_values(batch.position))
+    return ends
 
 
 def _known_entities(session: Session, entities: Sequence[Entity]) -> Sequence[Entity]:
@@ -81,17 +87,20 @@ def _existing(session: Session, entity_ids: Sequence[str]) -> set[str]:
     return {row[0] for row in session.rows(FIND_ENTITIES, ids=list(entity_ids))}
 
 
-def _put_relation(session: Session, relation: Relation) -> None:
+def _put_relation(session: Session, relation: Relation) -> list[str]:
+    """Create or change one; return where it led before, if that was elsewhere."""
     ends = [relation.source_id, relation.target_id]
     values = edge_values(relation)
     known = session.rows(FIND_LINK, id=relation.id)
-    if known and known[0] != ends:
-        session.rows(BURY_EDGE, id=relation.id, source_id=known[0][0], target_id=known[0][1])
+    left: list[str] = known[0] if known and known[0] != ends else []
+    if left:
+        session.rows(BURY_EDGE, id=relation.id, source_id=left[0], target_id=left[1])
     if known and session.rows(UPDATE_EDGE, **values):
-        if known[0] == ends:
-            return
+        if not left:
+            return left
     elif not session.rows(CREATE_EDGE, **values):
         for end in ends:
             session.rows(PUT_STAND_IN, id=end)
         session.rows(CREATE_EDGE, **values)
     session.rows(PUT_LINK, id=relation.id, source_id=relation.source_id, target_id=relation.target_id)
+    return left

@@ -11,17 +11,20 @@ from stores.graph import gate
 from stores.graph.applying import write
 from stores.graph.engine import MIB, Engine, Session
 from stores.graph.files import building_path, database_path, remove_strangers, replace_graph
+from stores.graph.nearby import Arrays, Nearby, Room
 from stores.graph.neighbours import Edge, Neighbour, NeighbourQuery, hop, ring
 from stores.graph.schema import (
+    ALL_ENTITIES,
     CONTENTS,
     COUNT_DANGLING,
     COUNT_EDGES,
     COUNT_ENTITIES,
+    EXPORT_EDGES,
     GET_POSITION,
     RELATION_IDS,
 )
 from stores.graph.sessions import Sessions
-from stores.graph.walk import Walk, breadth_first
+from stores.graph.walk import Front, Walk, breadth_first
 from stores.index import IndexBatch
 from stores.records import Entity, Position, Relation
 
@@ -30,6 +33,8 @@ _CHECKPOINT_RECORDS = 20_000
 _BURIED_SHARE = 0.1
 _BYTES_PER_RECORD = 1_024
 WALK_CAP = 500
+MEMORY_MB = 128
+"""What graphs may take in memory for walks, where their opener has no other budget."""
 
 
 def _utc_now() -> datetime:
@@ -41,7 +46,9 @@ class GraphIndex:
 
     name = "graph"
 
-    def __init__(self, folder: Path, engine: Engine, buffer_pool_mb: int, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, folder: Path, engine: Engine, buffer_pool_mb: int, clock: Callable[[], datetime], room: Room
+    ) -> None:
         self._folder = folder
         self._engine: Engine = engine
         self._clock = clock
@@ -53,6 +60,7 @@ class GraphIndex:
         folder.mkdir(parents=True, exist_ok=True)
         remove_strangers(folder, self._path)
         self._sessions = Sessions(self._path, engine, buffer_pool_mb)
+        self._nearby = Nearby(room, self._count, self._export)
 
     @classmethod
     def open(
@@ -62,10 +70,12 @@ class GraphIndex:
         engine: Engine = "ladybug",
         buffer_pool_mb: int = 64,
         clock: Callable[[], datetime] = _utc_now,
+        room: Room | None = None,
     ) -> "GraphIndex":
         """Open or create the graph in a folder of its own.
 
-        The buffer pool is a floor; a large graph gets more. The clock tells what is current.
+        The buffer pool is a floor; a large graph gets more. The clock tells what is current. Graphs that share a room
+        share the memory in which they are walked.
 
         Raises:
             RuntimeError: The graph is open already, here or in another process, or the engine cannot read it.
@@ -73,7 +83,7 @@ class GraphIndex:
         """
         gate.claim(folder)
         try:
-            return cls(folder, engine, buffer_pool_mb, clock)
+            return cls(folder, engine, buffer_pool_mb, clock, room or Room(MEMORY_MB * MIB))
         except BaseException:
             gate.release(folder)
             raise
@@ -134,15 +144,18 @@ class GraphIndex:
         """
         if not 1 <= depth <= 3:
             raise ValueError("depth must be 1, 2 or 3")
+        arrays = self._nearby.arrays(depth)
         known: dict[str, Sequence[Neighbour]] = {}
 
-        def around(ids: Sequence[str]) -> tuple[list[Neighbour], bool]:
+        def around(ids: Sequence[str]) -> tuple[Sequence[Edge | Neighbour], bool]:
+            if arrays is not None:
+                return self._near(arrays, ids, query)
             known.update(self._hop([id_ for id_ in ids if id_ not in known], query))
             shown = [neighbour for id_ in ids for neighbour in known[id_][: query.limit_per_id]]
             return shown, any(len(known[id_]) > query.limit_per_id for id_ in ids)
 
         def walked(start: str) -> Walk:
-            found = partial(self._ring, start, query)
+            found = partial(self._ring, arrays, start, query)
             return breadth_first(start, depth=depth, cap=cap, neighbours=around, ring=found, most_around=most_around)
 
         return {start: walked(start) for start in entity_ids}
@@ -156,11 +169,43 @@ class GraphIndex:
         with self._reading() as session:
             return {origin_id: hop(session, origin_id, query, now) for origin_id in origins}
 
-    def _ring(self, start_id: str, query: NeighbourQuery, distance: int) -> list[Edge] | None:
-        """Follow the edges of all that lies so many steps from an entity, if the engine can do so at once."""
+    def _ring(
+        self, arrays: Arrays | None, start_id: str, query: NeighbourQuery, front: Front
+    ) -> tuple[Sequence[Edge | Neighbour], int] | None:
+        """Follow the edges of all that lies so many steps from an entity, if that can be done at once."""
+        if arrays is not None:
+            return self._arrive(arrays, front, query)
         now = self._clock()
         with self._reading() as session:
-            return ring(session, start_id, distance, query, now) if session.follows_paths else None
+            found = ring(session, start_id, front.distance, query, now) if session.follows_paths else None
+        return None if found is None else (found, len(found))
+
+    def _arrive(
+        self, arrays: Arrays, front: Front, query: NeighbourQuery
+    ) -> tuple[Sequence[Edge | Neighbour], int] | None:
+        here, others = arrays.divide(front.ids)
+        found = arrays.adjacency.arrive(here, front, query, self._clock())
+        if found is None or not others:
+            return found
+        asked = self._hop(others, query).values()
+        shown = [each for hops in asked for each in hops]
+        is_cut = any(len(hops) > query.limit_per_id for hops in asked)
+        return None if is_cut else ([*found[0], *shown], found[1] + len(shown))
+
+    def _near(
+        self, arrays: Arrays, ids: Sequence[str], query: NeighbourQuery
+    ) -> tuple[Sequence[Edge | Neighbour], bool]:
+        """Follow the edges of entities in memory, and by the engine those that are not there as they are now.
+
+        Tells whether some entity had more than the limit.
+        """
+        here, others = arrays.divide(ids)
+        found = arrays.adjacency.follow(here, query, self._clock())
+        if not others:
+            return found
+        asked = self._hop(others, query).values()
+        shown = [each for hops in asked for each in hops[: query.limit_per_id]]
+        return [*found[0], *shown], found[1] or any(len(hops) > query.limit_per_id for hops in asked)
 
     def apply(self, batch: IndexBatch) -> None:
         """Make the batch visible to reads and advance the position, in one commit.
@@ -170,7 +215,9 @@ class GraphIndex:
         with self._gate.shared():
             self._check_open()
             with self._transaction() as session:
-                write(session, batch)
+                ends = write(session, batch)
+                self._nearby.changing(ends)
+            self._nearby.changed(ends, batch)
         self._transactions += 1
         self._records += _size(batch)
         self._worth_counting = True
@@ -184,6 +231,13 @@ class GraphIndex:
         from stores.graph import bulk  # noqa: PLC0415 pyarrow is slow to import
 
         self._rebuild(bulk.entity_tables(entities), bulk.edge_tables(relations), position)
+
+    def learn(self) -> bool:
+        """Read the graph into memory now, where walks are several times faster; False where it has no room.
+
+        Otherwise a thread does that once enough walks have asked for it.
+        """
+        return self._nearby.learn()
 
     def checkpoint(self) -> None:
         """Move the log into the graph file; reads wait meanwhile (about a second at 200,000 edges)."""
@@ -208,6 +262,7 @@ class GraphIndex:
 
     def close(self) -> None:
         """Checkpoint and release the file; a second call does nothing."""
+        self._nearby.close()
         with self._gate.exclusive():
             if self._closed:
                 return
@@ -216,6 +271,18 @@ class GraphIndex:
                 self._sessions.close(checkpoint=self._transactions > 0)
             finally:
                 gate.release(self._folder)
+
+    def _count(self) -> tuple[int, int]:
+        """Count the entities and the edges, the buried ones too."""
+        with self._reading() as session:
+            entities, edges = (session.rows(statement)[0][0] for statement in (COUNT_ENTITIES, COUNT_EDGES))
+        return int(entities), int(edges)
+
+    def _export(self) -> tuple[Any, Any]:
+        """Read every entity, and every edge that is not buried. An entity that comes between the two has its place."""
+        with self._reading() as session:
+            edges = session.table(EXPORT_EDGES)
+            return session.table(ALL_ENTITIES), edges
 
     def _is_wasteful(self) -> bool:
         with self._reading() as session:
@@ -234,6 +301,7 @@ class GraphIndex:
             with self._gate.exclusive():
                 self._check_open()
                 self._sessions.reopen(lambda: replace_graph(building, self._path))
+                self._nearby.forget()
         finally:
             bulk.discard(building)
         self._transactions = self._records = 0

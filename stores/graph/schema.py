@@ -81,6 +81,10 @@ COUNT_EDGES = (
     f"MATCH (:Entity)-[r:Relation]->(:Entity) "
     f"RETURN count(*), sum(CASE WHEN r.visibility = '{BURIED}' THEN 1 ELSE 0 END)"
 )
+ALL_ENTITIES = (
+    "MATCH (e:Entity) RETURN e.id AS id, e.entity_type AS entity_type, e.visibility AS visibility, "
+    "e.project_id AS project_id"
+)
 EXPORT_ENTITIES = (
     f"MATCH (e:Entity) WHERE e.visibility <> '{BURIED}' RETURN e.id AS id, e.entity_type AS entity_type, "
     "e.visibility AS visibility, e.project_id AS project_id, e.revision AS revision"

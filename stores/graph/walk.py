@@ -1,6 +1,6 @@
 """A bounded breadth-first walk."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
@@ -44,11 +44,26 @@ class Walk:
     """Whether there may be more: a bound was reached, or an entity had more edges than were followed."""
 
 
-Hop = Callable[[Sequence[str]], tuple[list[Neighbour], bool]]
+Hop = Callable[[Sequence[str]], tuple[Sequence[Edge | Neighbour], bool]]
 """The neighbours of some entities, and whether some were left out."""
 
-Ring = Callable[[int], Sequence[Edge] | None]
-"""All edges of what lies so many steps from the start; None where entities are to be asked for theirs."""
+
+class Front(NamedTuple):
+    """Where a walk stands."""
+
+    distance: int
+    ids: Sequence[str]
+    """What lies so many steps from the start."""
+    seen: Mapping[str, Reached]
+    """These and what is nearer: edges that lead back there may be left out."""
+    room: int
+    """Entities of which there may be more; edges to others after one too many may be left out."""
+    most: int
+    """Edges that it may look at."""
+
+
+Ring = Callable[[Front], tuple[Sequence[Edge | Neighbour], int] | None]
+"""All edges of a front that lead on, and how many it has; None where entities are to be asked for theirs."""
 
 AT_ONCE = 16
 """Entities whose neighbours are looked up before asking whether there is room for more."""
@@ -70,10 +85,12 @@ def breadth_first(
     for distance in range(depth):
         arrivals: dict[str, Reached] = {}
         is_near = most_around is None or around + len(frontier) <= most_around
-        if distance and is_near and len(seen) <= cap and (found := ring(distance)) is not None:
-            arrivals = _arrivals(_from(frontier, found), seen, {})
+        room = cap - (len(seen) - 1)
+        front = Front(distance, frontier, seen, room, MOST_EDGES - edges)
+        if distance and is_near and room >= 0 and (found := ring(front)) is not None:
+            arrivals = _arrivals(_from(frontier, found[0]), seen, {})
             pages: Iterable[int] = ()
-            around, edges = around + len(frontier), edges + len(found)
+            around, edges = around + len(frontier), edges + found[1]
         else:
             pages = range(0, len(frontier), AT_ONCE)
         for place in pages:
@@ -86,8 +103,7 @@ def breadth_first(
             around += len(origins)
             edges += len(near)
             capped = capped or cut
-            arrivals |= _arrivals(near, seen, arrivals)
-        room = cap - (len(seen) - 1)
+            arrivals |= _arrivals(_from(origins, near), seen, arrivals)
         capped = capped or len(arrivals) > room
         frontier = list(arrivals)[:room]
         seen |= {each: arrivals[each] for each in frontier}
@@ -96,9 +112,9 @@ def breadth_first(
     return Walk(tuple(seen.values())[1:], capped)
 
 
-def _from(origins: Sequence[str], found: Iterable[Edge]) -> Iterator[Edge]:
+def _from(origins: Sequence[str], found: Iterable[Edge | Neighbour]) -> Iterator[Edge | Neighbour]:
     """Leave out the edges of other origins, and order the rest as if each origin had been asked in its turn."""
-    of: dict[str, list[Edge]] = {origin: [] for origin in origins}
+    of: dict[str, list[Edge | Neighbour]] = {origin: [] for origin in origins}
     for edge in found:
         if edge.origin_id in of:
             of[edge.origin_id].append(edge)
@@ -109,17 +125,19 @@ def _arrivals(
     found: Iterable[Edge | Neighbour], seen: dict[str, Reached], known: dict[str, Reached]
 ) -> dict[str, Reached]:
     """Tell what is met for the first time; all edges of an origin are found together."""
-    links: dict[str, tuple[str, dict[Step, None]]] = {}
-    for edge in found:
-        if edge.id in seen or edge.id in known:
-            continue
-        step = Step(edge.name, edge.direction)
-        if (link := links.get(edge.id)) is None:
-            links[edge.id] = (edge.origin_id, {step: None})
-        elif link[0] == edge.origin_id:
-            link[1][step] = None
     arrivals: dict[str, Reached] = {}
-    for id_, (origin_id, (first, *others)) in links.items():
-        origin = seen[origin_id]
-        arrivals[id_] = Reached(id_, origin.distance + 1, (*origin.path, first), tuple(others))
+    origins: dict[str, str] = {}
+    # Few different ones: made once, and not for each of thousands of edges.
+    steps: dict[tuple[str, Direction], Step] = {}
+    for edge in found:
+        id_, origin_id = edge.id, edge.origin_id
+        if id_ in seen or id_ in known or origins.setdefault(id_, origin_id) != origin_id:
+            continue
+        way = edge.name, edge.direction
+        step = steps.get(way) or steps.setdefault(way, Step(*way))
+        if (reached := arrivals.get(id_)) is None:
+            origin = seen[origin_id]
+            arrivals[id_] = Reached(id_, origin.distance + 1, (*origin.path, step))
+        elif step != reached.path[-1] and step not in reached.others:
+            arrivals[id_] = reached._replace(others=(*reached.others, step))
     return arrivals

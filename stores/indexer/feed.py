@@ -1,7 +1,7 @@
 """One organization's change feed, as the indexes read it: batches of current state, and whether a position holds."""
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
@@ -94,10 +94,11 @@ class Feed:
 
     def urgency(self, after: Position) -> Urgency:
         """Tell whether somebody may wait for what follows."""
-        changes = self.changes(after, self._limit)
-        if not changes or len(changes) >= self._limit:
-            return "full" if changes else "none"
-        return "deferred" if all(change.deferred for change in changes) else "interactive"
+        with reading():
+            count, deferred = self._ledger.follows(self.organization_id, after.sequence, self._limit)
+        if not count or count >= self._limit:
+            return "full" if count else "none"
+        return "deferred" if deferred == count else "interactive"
 
     def reaches_back(self, at_most: int) -> bool:
         """Tell whether the whole history is in the feed and short enough to follow from its beginning."""
@@ -153,34 +154,25 @@ class Feed:
 
     def _collect(self, after: Position, changes: Sequence[Change]) -> Read:
         entities: dict[str, Entity | None] = {}
-        relations: dict[str, Relation | None] = {}
         taken = characters = 0
         while taken < len(changes) and (not taken or characters < self._characters):
             chunk = changes[taken : taken + CHUNK]
             taken += len(chunk)
-            found = self._state(chunk, entities, relations)
-            characters += sum(len(entity.content) + len(entity.description) for entity in found)
+            # What the changes name is read after them: it is never older than they are.
+            wanted = [each for each in _named(chunk, "entity") if each not in entities]
+            found = self.entities(wanted) if wanted else {}
+            entities.update({each: found.get(each) for each in wanted})
+            characters += sum(len(entity.content) + len(entity.description) for entity in found.values())
         last = changes[taken - 1]
+        stated = _named(changes[:taken], "relation")
+        with reading():
+            facts = self._ledger.relations(self.organization_id, stated)
         position = Position(after.epoch, last.sequence, last.batch)
-        return Read(after, _batch(entities, relations, position))
-
-    def _state(
-        self, chunk: Sequence[Change], entities: dict[str, Entity | None], relations: dict[str, Relation | None]
-    ) -> list[Entity]:
-        """Read what the changes name and is not read yet, after the changes: never older than they are."""
-        wanted = _unread(chunk, "entity", entities)
-        found = self.entities(wanted) if wanted else {}
-        entities.update({each: found.get(each) for each in wanted})
-        wanted = _unread(chunk, "relation", relations)
-        if wanted:
-            with reading():
-                facts = self._ledger.relations(self.organization_id, wanted)
-            relations.update({each: facts.get(each) for each in wanted})
-        return list(found.values())
+        return Read(after, _batch(entities, {each: facts.get(each) for each in stated}, position))
 
 
-def _unread(chunk: Sequence[Change], kind: Kind, known: Collection[str]) -> list[str]:
-    return list({change.record_id: None for change in chunk if change.kind == kind and change.record_id not in known})
+def _named(changes: Sequence[Change], kind: Kind) -> list[str]:
+    return list({change.record_id: None for change in changes if change.kind == kind})
 
 
 def _batch(

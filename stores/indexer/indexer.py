@@ -11,6 +11,7 @@ from pathlib import Path
 import structlog
 
 from stores.embedding import Embedder
+from stores.graph import Room
 from stores.indexer.folders import OrganizationFolder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
@@ -51,6 +52,7 @@ class Indexer:
             options=options,
             clock=clock,
             builders=self._builders,
+            room=Room(options.graph_budget_mb * 1_000_000),
             turns=turns,
             progressed=self._progressed,
         )

@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from stores.graph import GraphIndex, probe
+from stores.graph import GraphIndex, Room, probe
 from stores.index import IndexBatch
 from stores.indexer.lane import Surroundings
 from stores.indexer.options import GraphEngine
@@ -37,15 +37,16 @@ class LexicalMaker:
 class GraphMaker:
     """Opens and fills the graph."""
 
-    def __init__(self, engine: GraphEngine, clock: Callable[[], datetime]) -> None:
+    def __init__(self, engine: GraphEngine, clock: Callable[[], datetime], room: Room) -> None:
         self._engine: GraphEngine = engine
         self._clock = clock
+        self._room = room
 
     def open(self, folder: Path, *, clean: bool) -> GraphIndex:
         """Open the graph in a folder; after an unclean stop a child process tries first, because it may be killed."""
         if not clean and not probe(folder, self._engine):
             raise DamagedGraph("The graph cannot be opened after an unclean stop.")
-        return GraphIndex.open(folder, engine=self._engine, clock=self._clock)
+        return GraphIndex.open(folder, engine=self._engine, clock=self._clock, room=self._room)
 
     def fill(self, index: GraphIndex, around: Surroundings, check: Callable[[], None]) -> None:
         """Load every entity and relation in bulk."""

@@ -15,15 +15,17 @@ class IndexerOptions:
     """Organizations held open; the least recently used idle ones are closed above it."""
     vector_budget_mb: int = 512
     """Memory for exact vector search, over all organizations together."""
+    graph_budget_mb: int = 128
+    """Memory for walks of graphs, over all organizations together."""
     gather_s: float = 0.005
     """How long a writer waits for company before it commits what is written one by one."""
     gather_unhurried_s: float = 0.1
     """The same where nobody waits for the write to show: what is written meanwhile shares the commit."""
-    gather_deferred_s: float = 0.2
+    gather_deferred_s: float = 0.5
     """The same for what is written in bulk, where nobody waits."""
     gather_scans_s: float = 0.05
     """How long the vector lane leaves new writes in the feed that nobody waits for, after it looked there."""
-    batch_changes: int = 500
+    batch_changes: int = 2_000
     batch_characters: int = 8_000_000
     passages_per_turn: int = 8
     remembered_passages: int = 4_096

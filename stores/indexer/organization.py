@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from stores.graph import GraphIndex
+from stores.graph import GraphIndex, Room
 from stores.indexer.feed import Feed
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
 from stores.indexer.following import FollowingLane
@@ -49,6 +49,8 @@ class Shared:
     options: IndexerOptions
     clock: Callable[[], datetime]
     builders: Executor
+    room: Room
+    """The memory in which graphs are walked."""
     turns: EmbeddingThread | None
     progressed: Callable[[str], None]
 
@@ -79,7 +81,7 @@ class OpenOrganization:
         )
         self.waits = Waits(self._missing)
         self.lexical = FollowingLane("lexical", LexicalMaker(), around)
-        self.graph = FollowingLane("graph", GraphMaker(options.graph_engine, shared.clock), around)
+        self.graph = FollowingLane("graph", GraphMaker(options.graph_engine, shared.clock, shared.room), around)
         self.vectors = VectorLane(around, shared.turns) if shared.turns is not None else None
         self.lanes: tuple[Lane, ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
         self.head = 0

@@ -3,6 +3,7 @@
 from stores.ledger.account_rows import SLUG_LENGTH, check_slug
 from stores.ledger.api_keys import KeyIdentity
 from stores.ledger.audit import AuditDraft, AuditEntry, AuditQuery
+from stores.ledger.citations import Cited, CitedBy, Citing
 from stores.ledger.documents import ChunkPlace
 from stores.ledger.encoding import address_key
 from stores.ledger.ending import ENDED, WITHDRAWN
@@ -22,7 +23,9 @@ from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
+from stores.ledger.rows import Brief
 from stores.ledger.sessions import RotationRefusal
+from stores.ledger.standings import Look
 from stores.ledger.successions import SINGLE_VALUED, End
 from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.task_histories import Move, TaskHistory
@@ -46,8 +49,12 @@ __all__ = [
     "AuditEntry",
     "AuditQuery",
     "AuthorizationCode",
+    "Brief",
     "CaptureQuery",
     "ChunkPlace",
+    "Cited",
+    "CitedBy",
+    "Citing",
     "Claim",
     "CommitListener",
     "DeletionListener",
@@ -67,6 +74,7 @@ __all__ = [
     "Leases",
     "Ledger",
     "ListedCapture",
+    "Look",
     "Move",
     "NamedRelation",
     "OAuthClient",

@@ -165,6 +165,46 @@ team_projects = Table(
     ),
 )
 
+memory_spaces = Table(
+    "memory_spaces",
+    metadata,
+    Column("organization_id", KeyText, ForeignKey("organizations.id"), primary_key=True),
+    key("id", primary_key=True),
+    key("memory_scope"),
+    key("scope_key"),
+    words("name"),
+    words("description", nullable=True),
+    key("state"),
+    key("disabled_reason", nullable=True),
+    words("metadata"),
+    key("created_by_user_id"),
+    micros("created_at"),
+    micros("updated_at"),
+    UniqueConstraint("organization_id", "memory_scope", "scope_key"),
+)
+"""`scope_key` is empty where the scope has none."""
+
+memory_space_members = Table(
+    "memory_space_members",
+    metadata,
+    key("organization_id", primary_key=True),
+    key("space_id", primary_key=True),
+    key("principal_type", primary_key=True),
+    key("principal_id", primary_key=True),
+    key("id"),
+    key("role"),
+    words("permissions"),
+    micros("expires_at", nullable=True),
+    key("created_by_user_id"),
+    micros("created_at"),
+    micros("updated_at"),
+    Index("ix_memory_space_members_principal", "organization_id", "principal_type", "principal_id"),
+    ForeignKeyConstraint(
+        ["organization_id", "space_id"], ["memory_spaces.organization_id", "memory_spaces.id"], ondelete="CASCADE"
+    ),
+)
+"""Principals are no rows of another table: agents have none, and users leave by `end_membership`."""
+
 api_keys = Table(
     "api_keys",
     metadata,

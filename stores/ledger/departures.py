@@ -10,6 +10,7 @@ from stores.ledger.encoding import to_micros
 from stores.ledger.lapsing import revoke_unvouched
 from stores.ledger.members import is_home, is_last_owner
 from stores.ledger.organizations import Organizations, close_organization, lock_organization
+from stores.ledger.spaces import end_memberships_in_spaces
 from stores.records import Organization
 
 _memberships = schema.memberships
@@ -57,6 +58,7 @@ class Departures(Organizations):
             for table in (schema.sessions, _memberships):
                 connection.execute(delete(table).where(table.c.user_id == user_id))
             connection.execute(delete(schema.users).where(schema.users.c.id == user_id))
+            end_memberships_in_spaces(connection, user_id)
             revoke_unvouched(connection, to_micros(now), user_id)
             append_audit(connection, now, audit)
         self._erase(alone)

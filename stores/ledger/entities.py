@@ -3,15 +3,19 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cache
+from typing import Any
 
-from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import BigInteger, Select, and_, bindparam, delete, func, insert, select, update
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
-from stores.ledger.encoding import check_id, to_micros
+from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
 from stores.ledger.engine import in_chunks
-from stores.ledger.rows import ENTITY_COLUMNS, entity_columns, entity_values, label_rows, to_entity
-from stores.ledger.store import Store
+from stores.ledger.inserting import insert_rows
+from stores.ledger.listed import as_json, listed
+from stores.ledger.rows import ENTITY_COLUMNS, Brief, entity_columns, entity_values, label_rows, to_brief, to_entity
+from stores.ledger.store import Store, unpacked
 from stores.ledger.writing import Entry, Writing
 from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
 
@@ -22,6 +26,19 @@ _of_organization = _table.c.organization_id == bindparam("organization")
 
 _by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
 _by_ids = select(*entity_columns(_table)).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_same = (
+    select(*entity_columns(_table))
+    .where(
+        _of_organization,
+        _table.c.name_key == bindparam("name"),
+        _table.c.type_key == bindparam("type"),
+        _table.c.visibility == bindparam("visibility"),
+        _table.c.content == bindparam("content"),
+        _table.c.created_at >= bindparam("since"),
+    )
+    .order_by(_table.c.created_at, _table.c.id)
+    .limit(1)
+)
 _unchanged_since = _by_ids.where(_table.c.updated_at <= bindparam("at"))
 _past_at = select(*entity_columns(_past)).where(
     _past.c.organization_id == bindparam("organization"),
@@ -52,6 +69,28 @@ _by_prefix = (
     .order_by(_table.c.id)
     .limit(bindparam("limit"))
 )
+
+
+@cache
+def _packed_by_ids(dialect: str) -> Select[Any]:
+    """Return the query for some entities, as one list."""
+    return select(as_json(dialect, entity_columns(_table))).where(
+        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
+    )
+
+
+FEW = 20
+"""As many entities are read row by row."""
+
+
+@cache
+def _briefs(dialect: str) -> Select[Any]:
+    """Return the query for the briefs of some entities."""
+    return select(as_json(dialect, [_table.c[name] for name in Brief._fields])).where(
+        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
+    )
+
+
 _revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
 _counts = select(_table.c.entity_type, func.count()).where(_of_organization).group_by(_table.c.entity_type)
 _counts_visible = _counts.where(_table.c.visibility.in_(bindparam("visibility", expanding=True)))
@@ -68,7 +107,6 @@ _change = update(_table).where(
 _unlabel = delete(_labels).where(
     _labels.c.organization_id == bindparam("organization"), _labels.c.entity_id == bindparam("entity")
 )
-_label = insert(_labels)
 
 
 class EntityReads(Store):
@@ -81,12 +119,21 @@ class EntityReads(Store):
 
     def entities(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Entity]:
         """Return the current revisions of those entities that exist, by id."""
-        rows = (
-            row
-            for ids in in_chunks(entity_ids)
-            for row in self._all(_by_ids, {"organization": organization_id, "ids": ids})
-        )
+        ids = list(dict.fromkeys(entity_ids))
+        rows: Sequence[Sequence[Any]]
+        if len(ids) > FEW:
+            values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+            rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values)
+        else:
+            rows = self._all(_by_ids, {"organization": organization_id, "ids": ids}) if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
+
+    def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
+        """Return those of the entities that exist, by id, without their long texts."""
+        ids = list(dict.fromkeys(entity_ids))
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        found = self._packed(_briefs(self._database.writer.dialect.name), values) if ids else []
+        return {row[0]: to_brief(row) for row in found}
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
         """Return the revision that was current then; None before its creation."""
@@ -154,12 +201,27 @@ class EntityWrites(Writing):
 
     def entities(self, entity_ids: Iterable[str]) -> dict[str, Entity]:
         """Return those of the entities that exist, as this transaction sees them, by id."""
-        rows = (
-            row
-            for ids in in_chunks(entity_ids)
-            for row in self._run(_by_ids, {"organization": self.organization_id, "ids": ids})
-        )
+        ids = list(dict.fromkeys(entity_ids))
+        rows: Sequence[Sequence[Any]]
+        if len(ids) > FEW:
+            values = {"organization": self.organization_id, "ids": dump_json(list[Any](ids))}
+            rows = unpacked(self._run(_packed_by_ids(self._connection.dialect.name), values).first())
+        else:
+            rows = self._run(_by_ids, {"organization": self.organization_id, "ids": ids}).all() if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
+
+    def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
+        """Return the first entity since a time with this type, name, content and visibility."""
+        values = {
+            "organization": self.organization_id,
+            "name": key_of(draft.name),
+            "type": key_of(draft.entity_type),
+            "visibility": draft.visibility,
+            "content": draft.content,
+            "since": to_micros(since),
+        }
+        row = self._run(_same, values).first()
+        return None if row is None else to_entity(row)
 
     def create_entity(self, draft: EntityDraft, *, fields: JsonObject | None = None) -> Entity:
         """Store a new entity; `fields` go into the change feed.
@@ -179,8 +241,7 @@ class EntityWrites(Writing):
             check_id(draft.id)
         entities = [self._entity_of(draft) for draft, _ in drafts]
         self._insert_all(_table, [entity_values(entity) for entity in entities], "entity")
-        if labels := [row for entity in entities for row in label_rows(entity)]:
-            self._run(_label, labels)
+        insert_rows(self._connection, _labels, [row for entity in entities for row in label_rows(entity)])
         for entity, (_, fields) in zip(entities, drafts, strict=True):
             self._record(_entry(entity, fields))
             self._unlinked.add(entity.id)
@@ -226,8 +287,7 @@ class EntityWrites(Writing):
         labels = label_rows(changed)
         if labels != label_rows(current):
             self._run(_unlabel, identity)
-            if labels:
-                self._run(_label, labels)
+            insert_rows(self._connection, _labels, labels)
 
     def _current(self, entity_id: str, expected_revision: int | None) -> Entity:
         current = self.entity(entity_id)

@@ -39,6 +39,7 @@ _deletions = (
     _delete_by(schema.entity_labels, "entity_id"),
     _delete_by(schema.entity_revisions, "id"),
     _delete_by(schema.chunks, "id"),
+    _delete_by(schema.citations, "record_id"),
     _delete_by(schema.raw_memories, "id"),
     _delete_by(_entities, "id"),
 )

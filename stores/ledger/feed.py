@@ -4,15 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
+from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, bindparam, delete, func, select
+from sqlalchemy import Connection, Select, Table, bindparam, case, delete, func, select
 
 from stores.clock import Clock
 from stores.errors import NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import from_micros, load_object, to_micros
 from stores.ledger.engine import Database
+from stores.ledger.listed import as_json
 from stores.ledger.relations import relation_columns, to_relation
 from stores.ledger.rows import entity_columns, to_entity
 from stores.ledger.store import Cells, Store
@@ -33,7 +36,17 @@ _after = (
     .where(_of_organization, _changes.c.sequence > bindparam("after"))
     .order_by(_changes.c.sequence)
     .limit(bindparam("limit"))
+    .subquery()
 )
+_what_follows = select(func.count(), func.sum(case((_after.c.deferred, 1), else_=0)))
+
+
+@cache
+def _packed_after(dialect: str) -> Select[Any]:
+    """Return the query for what follows a sequence number, as one list."""
+    return select(as_json(dialect, list(_after.c)))
+
+
 _prune = (
     delete(_changes)
     .where(_of_organization, _changes.c.sequence < bindparam("watermark"), _changes.c.created_at < bindparam("before"))
@@ -105,8 +118,15 @@ class FeedReads(Store):
 
         Ask `batch_at` first whether the number is still a place in this feed: pruned rows are silently absent.
         """
-        rows = self._all(_after, {"organization": organization_id, "after": after, "limit": limit})
-        return [_to_change(row) for row in rows]
+        values = {"organization": organization_id, "after": after, "limit": limit}
+        changes = [_to_change(row) for row in self._packed(_packed_after(self._database.writer.dialect.name), values)]
+        return sorted(changes, key=attrgetter("sequence"))
+
+    def follows(self, organization_id: str, after: int, limit: int) -> tuple[int, int]:
+        """Count the changes that follow a sequence number, up to a limit, and those among them that were deferred."""
+        values = {"organization": organization_id, "after": after, "limit": limit}
+        found = self._first(_what_follows, values)
+        return (found[0], found[1] or 0) if found else (0, 0)
 
     def batch_at(self, organization_id: str, sequence: int) -> str | None:
         """Return the batch of a sequence number; None when it was pruned or is above the head.
@@ -152,5 +172,5 @@ class FeedReads(Store):
 
 def _to_change(row: Sequence[Any]) -> Change:
     cells: list[Any] = list(row)
-    cells[11:13] = load_object(cells[11]), from_micros(cells[12])
+    cells[10:13] = bool(cells[10]), load_object(cells[11]), from_micros(cells[12])
     return Change(*cells)

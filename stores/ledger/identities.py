@@ -1,6 +1,8 @@
 """Identities: who a caller is and what the caller was given, read anew for every request."""
 
-from sqlalchemy import Connection, bindparam, literal, select, union_all
+from datetime import datetime
+
+from sqlalchemy import BigInteger, Connection, bindparam, case, literal, null, or_, select, union_all
 
 from stores.ledger import schema
 from stores.ledger.account_rows import (
@@ -13,17 +15,34 @@ from stores.ledger.account_rows import (
     to_session,
     to_user,
 )
-from stores.ledger.account_tables import project_members, team_members, team_projects
-from stores.ledger.encoding import to_micros
+from stores.ledger.account_tables import (
+    memory_space_members,
+    memory_spaces,
+    project_members,
+    team_members,
+    team_projects,
+)
+from stores.ledger.encoding import load_strings, optional_instant, to_micros
 from stores.ledger.rows import Values
 from stores.ledger.store import Cells, Store
 from stores.records import PROJECT_ROLES, Access, Identity, Organization, ProjectAccess, ProjectRole, Role, Session
+from stores.space_access import (
+    LETTING_IN,
+    NO_SPACES,
+    SpaceAccess,
+    SpaceGrant,
+    SpacePlace,
+    may_read_by,
+    may_write_by,
+)
 
 _users = schema.users
 _organizations = schema.organizations
 _memberships = schema.memberships
 _sessions = schema.sessions
 _projects = schema.project_access
+_spaces = memory_spaces
+_space_members = memory_space_members
 
 IDENTITY_COLUMNS = [*USER_COLUMNS, *ORGANIZATION_COLUMNS, _memberships.c.role]
 IDENTITY_WIDTH = len(IDENTITY_COLUMNS)
@@ -54,15 +73,23 @@ _membership_by_slug = (
     .join(_memberships, _memberships.c.organization_id == _organizations.c.id)
     .where(_memberships.c.user_id == bindparam("user"), _organizations.c.slug == bindparam("slug"))
 )
+_no_end = null().cast(BigInteger)
+_place = _spaces.c.memory_scope + ":" + _spaces.c.scope_key
+# No IN: its list would be written into the statement anew for each request.
+_lets_in = or_(*(_spaces.c.memory_scope == scope for scope in LETTING_IN))
 _access = union_all(
     select(
-        literal("project").label("kind"), _projects.c.project_id, _projects.c.visibility, _projects.c.creator_id
+        literal("project").label("kind"),
+        _projects.c.project_id,
+        _projects.c.visibility,
+        _projects.c.creator_id,
+        _no_end.label("expires_at"),
     ).where(_projects.c.organization_id == bindparam("organization")),
-    select(literal("role"), project_members.c.project_id, project_members.c.role, literal("")).where(
+    select(literal("role"), project_members.c.project_id, project_members.c.role, literal(""), _no_end).where(
         project_members.c.organization_id == bindparam("organization"),
         project_members.c.user_id == bindparam("user"),
     ),
-    select(literal("role"), team_projects.c.project_id, team_projects.c.role, literal("")).where(
+    select(literal("role"), team_projects.c.project_id, team_projects.c.role, literal(""), _no_end).where(
         team_projects.c.organization_id == bindparam("organization"),
         # A join would be read the other way round by SQLite: every role of every team first.
         team_projects.c.team_id.in_(
@@ -72,8 +99,32 @@ _access = union_all(
             )
         ),
     ),
-    select(literal("team"), team_members.c.team_id, literal(""), literal("")).where(
+    select(literal("team"), team_members.c.team_id, literal(""), literal(""), _no_end).where(
         team_members.c.organization_id == bindparam("organization"), team_members.c.user_id == bindparam("user")
+    ),
+    select(
+        case((_spaces.c.state == "active", "granted"), else_="disabled"),
+        _place,
+        _space_members.c.role,
+        _space_members.c.permissions,
+        _space_members.c.expires_at,
+    )
+    .join(
+        _spaces,
+        (_spaces.c.organization_id == _space_members.c.organization_id) & (_spaces.c.id == _space_members.c.space_id),
+    )
+    .where(
+        _space_members.c.organization_id == bindparam("organization"),
+        _space_members.c.principal_type == "user",
+        _space_members.c.principal_id == bindparam("user"),
+        or_(_space_members.c.expires_at.is_(None), _space_members.c.expires_at > bindparam("now")),
+        _lets_in,
+    ),
+    select(literal("disabled"), _place, literal(""), literal("[]"), _no_end).where(
+        _spaces.c.organization_id == bindparam("organization"),
+        _spaces.c.state == "disabled",
+        ~_lets_in,
+        or_(_spaces.c.memory_scope != "private", _spaces.c.scope_key == bindparam("user")),
     ),
 )
 _RANK = {role: rank for rank, role in enumerate(PROJECT_ROLES)}
@@ -92,15 +143,17 @@ class Identities(Store):
             return self._identity(connection, user_id, organization_id, session_id)
 
     def access(self, user_id: str, organization_id: str) -> Access:
-        """Return the projects of an organization, and the project roles and teams of one of its members; one query."""
+        """Return the projects of an organization, and what one of its members was given there, in one query."""
         with self._database.read() as connection:
-            return access_of(connection, user_id, organization_id)
+            return access_of(connection, user_id, organization_id, self._clock())
 
     def caller(self, user_id: str, organization_id: str, session_id: str | None) -> tuple[Identity, Access] | None:
         """Return `identity` and `access`, in one query each on one connection: what every request needs."""
         with self._database.read() as connection:
             identity = self._identity(connection, user_id, organization_id, session_id)
-            return None if identity is None else (identity, access_of(connection, user_id, organization_id))
+            if identity is None:
+                return None
+            return identity, access_of(connection, user_id, organization_id, self._clock())
 
     def memberships(self, user_id: str) -> list[tuple[Organization, Role]]:
         """Return a user's organizations, the personal one first, then the oldest membership."""
@@ -144,17 +197,37 @@ def greater_role(role: ProjectRole | None, other: ProjectRole) -> ProjectRole:
     return other if role is None or _RANK[other] > _RANK[role] else role
 
 
-def access_of(connection: Connection, user_id: str, organization_id: str) -> Access:
+def access_of(connection: Connection, user_id: str, organization_id: str, now: datetime) -> Access:
     """Return what `Identities.access` does, in a transaction."""
     projects: list[ProjectAccess] = []
     roles: dict[str, ProjectRole] = {}
     teams: list[str] = []
-    for kind, name, second, third in connection.execute(_access, {"user": user_id, "organization": organization_id}):
+    spaces: list[Cells] = []
+    values = {"user": user_id, "organization": organization_id, "now": to_micros(now)}
+    for row in connection.execute(_access, values):
+        kind, name, second, third, _ = row
         if kind == "team":
             teams.append(name)
+        elif kind in ("granted", "disabled"):
+            spaces.append(row)
         elif kind == "role":
             roles[name] = greater_role(roles.get(name), second)
         else:
             projects.append(ProjectAccess(name, second, third))
     roles |= {each.project_id: "project_owner" for each in projects if each.creator_id == user_id}
-    return Access(tuple(projects), roles, frozenset(teams))
+    return Access(tuple(projects), roles, frozenset(teams), _space_access(spaces) if spaces else NO_SPACES)
+
+
+def _space_access(rows: list[Cells]) -> SpaceAccess:
+    granted: list[SpaceGrant] = []
+    disabled: set[SpacePlace] = set()
+    for kind, place, role, permissions, expires_at in rows:
+        scope, _, key = place.partition(":")
+        given = load_strings(permissions)
+        if role and not may_read_by(role, given):
+            continue
+        if kind == "disabled":
+            disabled.add((scope, key))
+        else:
+            granted.append(SpaceGrant((scope, key), may_write_by(role, given), optional_instant(expires_at)))
+    return SpaceAccess(tuple(granted), frozenset(disabled))

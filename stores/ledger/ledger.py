@@ -12,11 +12,13 @@ from stores.ledger import schema
 from stores.ledger.accounts import Accounts
 from stores.ledger.api_keys import ApiKeys
 from stores.ledger.audit import Audit
+from stores.ledger.citations import CitationReads
 from stores.ledger.departures import Departures
 from stores.ledger.documents import DocumentReads
 from stores.ledger.ends import EndReads
 from stores.ledger.engine import Database, connect, insert_or_skip
 from stores.ledger.expiry import Expiry
+from stores.ledger.gathering import Gathering
 from stores.ledger.grants import Grants
 from stores.ledger.history import HistoryReads
 from stores.ledger.idempotency import Claim, Idempotency
@@ -33,6 +35,8 @@ from stores.ledger.projects import ProjectMembers
 from stores.ledger.relations import RelationReads
 from stores.ledger.resets import Resets
 from stores.ledger.sessions import Sessions
+from stores.ledger.spaces import Spaces
+from stores.ledger.surroundings import SurroundingReads
 from stores.ledger.tallies import TallyReads
 from stores.ledger.task_histories import TaskHistoryReads
 from stores.ledger.teams import Teams
@@ -50,7 +54,9 @@ class _Tasks(WorkReads, TallyReads, TaskHistoryReads):
     """What is known of work."""
 
 
-class _Records(Listing, RelationReads, HistoryReads, EndReads, DocumentReads, MemoryReads):
+class _Records(
+    Listing, SurroundingReads, RelationReads, HistoryReads, EndReads, DocumentReads, MemoryReads, CitationReads
+):
     """What is known."""
 
 
@@ -68,6 +74,7 @@ class Ledger(_Records, _Tasks, _People):
     def __init__(self, database: Database, clock: Clock, epoch: str) -> None:
         super().__init__(database, clock, epoch)
         self._known = KnownRows()
+        self._gathering = Gathering(self.gather)
         self.idempotency = Idempotency(database, clock)
         self.leases = Leases(database, clock)
         self.audit = Audit(database, clock)
@@ -75,6 +82,7 @@ class Ledger(_Records, _Tasks, _People):
         self.invitations = Invitations(database, clock)
         self.project_members = ProjectMembers(database, clock)
         self.teams = Teams(database, clock)
+        self.spaces = Spaces(database, clock)
         self.tickets = Tickets(database, clock)
         self.device_logins = DeviceLogins(database, clock)
         self.grants = Grants(database, clock)
@@ -165,6 +173,7 @@ class Ledger(_Records, _Tasks, _People):
 
     def close(self) -> None:
         """Write down which API keys were used, and close every connection."""
+        self._gathering.close()
         with suppress(Unavailable):
             self.api_keys.write_uses()
         self._database.close()

@@ -16,6 +16,11 @@ def as_json(dialect: str, columns: Sequence[ColumnElement[Any]]) -> ColumnElemen
     return cast(func.json_agg(func.json_build_array(*columns)), Text)
 
 
+def as_list(dialect: str, wanted: ColumnElement[Any]) -> ColumnElement[str]:
+    """Return one column of all rows as one list."""
+    return func.json_group_array(wanted) if dialect == "sqlite" else cast(func.json_agg(wanted), Text)
+
+
 def listed(dialect: str, name: str) -> Select[Any]:
     """Return the texts of a list in the parameter of that name: hundreds of parameters cost more than a search."""
     texts = bindparam(name, type_=Text)

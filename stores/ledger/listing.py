@@ -2,18 +2,21 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
+from heapq import nlargest, nsmallest
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, literal, or_, select, union_all
 
 from stores.errors import ValidationFailed
 from stores.ledger import schema
 from stores.ledger.encoding import check_text, dump_json, key_of, to_micros
 from stores.ledger.filters import EntityQuery
-from stores.ledger.listed import as_json, listed
+from stores.ledger.gathering import Gathering
+from stores.ledger.listed import as_json, as_list, listed
 from stores.ledger.relations import present
-from stores.ledger.rows import entity_columns, to_entity
+from stores.ledger.rows import Brief
 from stores.ledger.standings import StandingReads
 from stores.records import Entity
 from stores.wording import comparable
@@ -51,14 +54,37 @@ FEW_LABELLED = 3 * FEW
 """As many records with a label are filtered sooner than the records that pass the other filters are read."""
 
 
+PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
+"""What orders records and is remembered of them."""
+
+
 class Listing(StandingReads):
     """Lists of current entities."""
+
+    _gathering: Gathering
 
     def list_entities(self, organization_id: str, query: EntityQuery) -> tuple[list[Entity], int]:
         """Return one page of the matching entities and how many match in all.
 
         Ties are broken by id, so that pages never overlap.
         """
+        page, total = self._listed(organization_id, query)
+        entities = self.entities(organization_id, page)
+        # Read one after the other: what was hidden or erased in between is left out.
+        shown = [entities[each] for each in page if each in entities and entities[each].visibility in query.visibility]
+        return shown, total
+
+    def list_briefs(self, organization_id: str, query: EntityQuery) -> tuple[list[Brief], int]:
+        """Return what `list_entities` does, without the long texts."""
+        page, total = self._listed(organization_id, query)
+        briefs = self.briefs(organization_id, page)
+        shown = [briefs[each] for each in page if each in briefs and briefs[each].visibility in query.visibility]
+        return shown, total
+
+    def _listed(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int]:
+        """Return the ids of one page, and how many match in all."""
+        if not query.search and query.sort_by in PLACES and (found := self._remembered(organization_id, query)):
+            return found
         matching = and_(*_conditions(organization_id, query))
         if not query.search and (few := self._few(organization_id, query, matching)) is not None:
             return self._sorted_page(organization_id, query, few)
@@ -67,6 +93,34 @@ class Listing(StandingReads):
                 return _page_first(connection, query, matching)
             total = _count(connection, matching)
             return (_page(connection, query, matching) if query.offset < total else []), total
+
+    def _remembered(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int] | None:
+        """Find a page among what is remembered of all records; None where that is not so."""
+        look = self.look(organization_id)
+        if not look.knows_all:
+            self._gathering.ask(organization_id)
+            return None
+        among = None
+        for kind, words in (("tag", query.tags), ("language", query.languages)):
+            if words:
+                labelled = self._with_any(organization_id, kind, words)
+                among = labelled if among is None else among & labelled
+        found = look.matching(query, among)
+        if found is None:
+            return None
+        if found.rows is None:
+            with self._database.read() as connection:
+                return _page(connection, query, and_(*_conditions(organization_id, query))), found.total
+        place = attrgetter(PLACES[query.sort_by], "id")
+        pick = nlargest if query.sort_order == "desc" else nsmallest
+        first = pick(query.offset + query.limit, found.rows, key=place)
+        return [row.id for row in first[query.offset :]], found.total
+
+    def _with_any(self, organization_id: str, kind: str, words: Iterable[str]) -> set[str]:
+        """Return the ids of all records that have one of some labels."""
+        labels = dump_json(list[Any](_keys(words)))
+        values = {"organization": organization_id, "kind": kind, "labels": labels}
+        return set(self._packed(_all_labelled(self._database.writer.dialect.name), values))
 
     def _few(self, organization_id: str, query: EntityQuery, matching: ColumnElement[bool]) -> list[str] | None:
         """Return the ids of all that matches, or None where that is not little."""
@@ -85,22 +139,18 @@ class Listing(StandingReads):
         found = self._packed(select(as_json(self._database.writer.dialect.name, [query.subquery().c[0]])), {})
         return [row[0] for row in found]
 
-    def _sorted_page(self, organization_id: str, query: EntityQuery, ids: list[str]) -> tuple[list[Entity], int]:
-        """Sort some matches and read a page of them: asked to sort, SQLite reads along the order."""
+    def _sorted_page(self, organization_id: str, query: EntityQuery, ids: list[str]) -> tuple[list[str], int]:
+        """Sort some matches and return a page of them: asked to sort, SQLite reads along the order."""
         dialect = self._database.writer.dialect.name
-        if query.sort_by in ("updated_at", "created_at"):
-            place = attrgetter("updated_us" if query.sort_by == "updated_at" else "created_us", "id")
-            keys: list[Any] = list(map(place, self._rows(organization_id, ids, dialect).values()))
+        if query.sort_by in PLACES:
+            place = attrgetter(PLACES[query.sort_by], "id")
+            keys: list[Any] = list(map(place, self.look(organization_id).rows(ids).values()))
         else:
             columns = (_SORT_COLUMNS[query.sort_by], _table.c.id)
             named = and_(_table.c.organization_id == organization_id, _table.c.id.in_(listed(dialect, "ids")))
             keys = self._packed(select(as_json(dialect, columns)).where(named), {"ids": dump_json(list[Any](ids))})
         keys.sort(reverse=query.sort_order == "desc")
-        page: list[str] = [each for _, each in keys[query.offset : query.offset + query.limit]]
-        entities = self.entities(organization_id, page)
-        # Read one after the other: what was hidden or erased in between is left out.
-        shown = [entities[each] for each in page if each in entities and entities[each].visibility in query.visibility]
-        return shown, len(keys)
+        return [each for _, each in keys[query.offset : query.offset + query.limit]], len(keys)
 
     def links_to_matching(
         self, organization_id: str, entity_id: str, query: EntityQuery, names: Names, limit: int
@@ -145,12 +195,12 @@ def _order(query: EntityQuery) -> tuple[ColumnElement[Any], ColumnElement[Any]]:
     return (key, tie) if query.sort_order == "asc" else (key.desc(), tie.desc())
 
 
-def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[Entity]:
-    page = select(*entity_columns(_table)).where(matching).order_by(*_order(query))
-    return [to_entity(row) for row in connection.execute(page.limit(query.limit).offset(query.offset))]
+def _page(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> list[str]:
+    page = select(_table.c.id).where(matching).order_by(*_order(query))
+    return list(connection.execute(page.limit(query.limit).offset(query.offset)).scalars())
 
 
-def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> tuple[list[Entity], int]:
+def _page_first(connection: Connection, query: EntityQuery, matching: ColumnElement[bool]) -> tuple[list[str], int]:
     """Where each record must be looked at, do it once if the page can hold what matches."""
     found = _page(connection, query, matching)
     if query.offset == 0 and len(found) < query.limit:
@@ -222,6 +272,15 @@ def _labelled(organization_id: str, kind: str, words: Iterable[str]) -> Select[t
         _labels.c.organization_id == organization_id,
         _labels.c.kind == kind,
         _labels.c.label.in_(_keys(words)),
+    )
+
+
+@cache
+def _all_labelled(dialect: str) -> Select[Any]:
+    return select(as_list(dialect, _labels.c.entity_id)).where(
+        _labels.c.organization_id == bindparam("organization"),
+        _labels.c.kind == bindparam("kind"),
+        _labels.c.label.in_(listed(dialect, "labels")),
     )
 
 

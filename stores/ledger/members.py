@@ -12,6 +12,7 @@ from stores.ledger.lapsing import revoke_invitations_to, revoke_unvouched
 from stores.ledger.organizations import insert_membership, lock_organization
 from stores.ledger.permits import Permit, ask_permit, role_in
 from stores.ledger.sessions import end_sign_ins
+from stores.ledger.spaces import end_memberships_in_spaces
 from stores.ledger.store import Cells, Store
 from stores.records import Member, Organization, Role
 
@@ -132,7 +133,7 @@ class Members(Store):
     def remove_member(
         self, organization_id: str, user_id: str, audit: AuditDraft | None = None, *, permit: Permit | None = None
     ) -> Role:
-        """End a membership and return its role: project roles, teams, sign-ins and API keys of it end at once.
+        """End a membership and return its role: project roles, teams, memory spaces, sign-ins and API keys end at once.
 
         So do pending invitations, both those that the member made and those to the member's address, and the
         ownership of created projects: the organization's owners and admins have them from then on.
@@ -178,6 +179,7 @@ def end_membership(connection: Connection, now: int, organization_id: str, user_
     connection.execute(delete(_memberships).where(*_membership), _values(organization_id, user_id))
     created = (_projects.c.organization_id == organization_id, _projects.c.creator_id == user_id)
     connection.execute(update(_projects).where(*created).values(creator_id=""))
+    end_memberships_in_spaces(connection, user_id, organization_id)
     revoke_invitations_to(connection, now, organization_id, user_id)
     revoke_unvouched(connection, now, user_id)
     end_sign_ins(connection, now, user_id, organization_id=organization_id)

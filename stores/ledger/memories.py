@@ -59,16 +59,14 @@ _by_source = (
     .order_by(_table.c.captured_at, _table.c.id)
     .limit(bindparam("limit"))
 )
-_by_content = (
-    _joined.where(
-        _of_organization,
-        _table.c.content_hash == bindparam("content_hash"),
-        _table.c.candidate.is_(None),
-        _entities.c.visibility == bindparam("visibility"),
-    )
-    .order_by(_table.c.captured_at, _table.c.id)
-    .limit(1)
+_alike = _joined.where(
+    _of_organization,
+    _table.c.content_hash == bindparam("content_hash"),
+    _table.c.candidate.is_(None),
+    _entities.c.visibility == bindparam("visibility"),
 )
+_by_content = _alike.order_by(_table.c.captured_at, _table.c.id).limit(1)
+_latest_by_content = _alike.order_by(_table.c.captured_at.desc(), _table.c.id.desc()).limit(bindparam("limit"))
 _of_entity = _joined.where(_of_organization, _table.c.entity_id == bindparam("entity")).order_by(_table.c.id)
 _settle = update(_table).where(
     _table.c.organization_id == bindparam("of_organization"), _table.c.id == bindparam("of_id")
@@ -169,6 +167,11 @@ class MemoryWrites(EntityWrites):
         values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
         row = self._run(_by_content, values).first()
         return None if row is None else _to_memory(row)
+
+    def same_memories(self, visibility: str, text: str, *, limit: int) -> list[RawMemory]:
+        """Return the raw memories with this visibility key that say the same to the letter, the latest first."""
+        values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
+        return [_to_memory(row) for row in self._run(_latest_by_content, values | {"limit": limit})]
 
     def memories_of(self, entity_id: str) -> list[RawMemory]:
         """Return the raw memories that an entity was made of."""

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, inspect, text
 
 from stores.errors import InvalidSetting
 
-HEAD = "0007"
+HEAD = "0008"
 """The latest migration."""
 
 SCRIPTS = Path(__file__).parent / "migrations"

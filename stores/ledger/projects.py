@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import product
 
 from sqlalchemy import BindParameter, Connection, bindparam, delete, insert, literal, select, union_all, update
@@ -143,7 +144,7 @@ class ProjectMembers(Store):
         values = {"of_organization": organization_id, "of_user": user_id}
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
-            _ask(connection, organization_id, permit)
+            _ask(connection, organization_id, permit, self._clock())
             if _require_project(connection, organization_id, project_id) == user_id:
                 raise Conflict("The user owns the project already.", remediation=TAKEN)
             if connection.execute(_is_member, values).first() is None:
@@ -174,7 +175,7 @@ class ProjectMembers(Store):
         """
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
-            _ask(connection, organization_id, permit)
+            _ask(connection, organization_id, permit, self._clock())
             values, before = _granted(connection, organization_id, project_id, user_id)
             connection.execute(update(_grants).where(*_one).values(role=role), values)
             append_audit(connection, self._clock(), audit)
@@ -197,17 +198,17 @@ class ProjectMembers(Store):
         """
         with self._database.write() as connection:
             lock_organization(connection, organization_id)
-            _ask(connection, organization_id, permit)
+            _ask(connection, organization_id, permit, self._clock())
             values, before = _granted(connection, organization_id, project_id, user_id)
             connection.execute(delete(_grants).where(*_one), values)
             append_audit(connection, self._clock(), audit)
             return before
 
 
-def _ask(connection: Connection, organization_id: str, permit: ProjectPermit | None) -> None:
+def _ask(connection: Connection, organization_id: str, permit: ProjectPermit | None, now: datetime) -> None:
     if permit is not None:
         identity = identity_of(connection, permit.actor_id, organization_id)
-        permit.check(identity, access_of(connection, permit.actor_id, organization_id))
+        permit.check(identity, access_of(connection, permit.actor_id, organization_id, now))
 
 
 def _require_project(connection: Connection, organization_id: str, project_id: str) -> str:

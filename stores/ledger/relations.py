@@ -25,13 +25,14 @@ from sqlalchemy import (
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
 from stores.ledger.encoding import (
+    dump_json,
     from_micros,
     load_object,
     optional_instant,
     to_micros,
 )
 from stores.ledger.ends import unended
-from stores.ledger.engine import in_chunks
+from stores.ledger.listed import as_json, listed
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
 from stores.records import ORGANIZATION, JsonObject, Relation
@@ -161,7 +162,14 @@ touching_now = _touching(present())
 """The relations of an `entity` that hold `at` the present, up to a `limit`, the latest first."""
 _readable_now = _touching(present(), readable=True)
 _readable_then = _touching(holds(), readable=True)
-_by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+
+
+@cache
+def _packed_by_ids(dialect: str) -> Select[Any]:
+    """Return the query for some relations, as one list."""
+    return select(as_json(dialect, relation_columns())).where(_of_organization, _table.c.id.in_(listed(dialect, "ids")))
+
+
 _ends = select(_table.c.source_id, _table.c.target_id).where(
     _of_organization,
     or_(
@@ -245,6 +253,20 @@ def _size(ways: Ways, *, named: bool, include_ended: bool) -> Select[Any]:
     return select(func.count()).select_from(found)
 
 
+@cache
+def _linked(dialect: str) -> Select[Any]:
+    """Return the query for those of some ids that are an end; each is looked up in the index of its direction.
+
+    Asked for either end at once, SQLite reads all relations there are.
+    """
+    origin = listed(dialect, "ids").subquery().c.value
+    ends = (
+        exists().where(_table.c.organization_id == bindparam("organization"), end == origin)
+        for end in (_table.c.source_id, _table.c.target_id)
+    )
+    return select(origin).where(or_(*ends))
+
+
 class RelationReads(Store):
     """Reads of relations."""
 
@@ -306,20 +328,15 @@ class RelationReads(Store):
 
     def relations(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
         """Return those relations that exist, by id."""
-        rows = (
-            row
-            for ids in in_chunks(relation_ids)
-            for row in self._all(_by_ids, {"organization": organization_id, "ids": ids})
-        )
+        ids = list(dict.fromkeys(relation_ids))
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values) if ids else ()
         return {relation.id: relation for relation in map(to_relation, rows)}
 
     def linked(self, organization_id: str, entity_ids: Iterable[str]) -> set[str]:
         """Return those of the entities that any relation touches, an ended one too: the others need no graph."""
-        wanted = set(entity_ids)
-        rows = (
-            row for ids in in_chunks(wanted) for row in self._all(_ends, {"organization": organization_id, "ids": ids})
-        )
-        return wanted.intersection(end for row in rows for end in row)
+        values = {"organization": organization_id, "ids": dump_json(list[Any](sorted(set(entity_ids))))}
+        return {row[0] for row in self._all(_linked(self._database.writer.dialect.name), values)}
 
     def relation_ids(self, organization_id: str) -> set[str]:
         """Return the id of every relation, ended ones too."""

@@ -1,7 +1,7 @@
 """Rows of the entity tables to entities and back."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 from sqlalchemy import Column, Table
@@ -18,7 +18,7 @@ from stores.ledger.encoding import (
     load_strings,
     to_micros,
 )
-from stores.records import Entity
+from stores.records import Entity, JsonObject
 from stores.wording import comparable
 
 Values = dict[str, Any]
@@ -46,6 +46,30 @@ ENTITY_COLUMNS = (
     "updated_at",
     "source_id",
 )
+
+
+class Brief(NamedTuple):
+    """An entity without its long text and without its history: what a list shows."""
+
+    id: str
+    entity_type: str
+    name: str
+    description: str
+    category: str | None
+    languages: tuple[str, ...]
+    tags: tuple[str, ...]
+    metadata: JsonObject
+    project_id: str | None
+    visibility: str
+
+
+def to_brief(row: Sequence[Any]) -> Brief:
+    """Return the brief of a row of its fields."""
+    id_, entity_type, name, description, category, languages, tags, metadata, *rest = row
+    return Brief(
+        id_, entity_type, name, description, category,
+        load_strings(languages), load_strings(tags), load_object(metadata), *rest,
+    )  # fmt: skip
 
 
 def entity_columns(table: Table) -> list[Column[Any]]:

@@ -19,6 +19,7 @@ from stores.ledger.columns import KeyText, key, metadata, micros, words
 __all__ = [
     "changes",
     "chunks",
+    "citations",
     "documents",
     "entities",
     "entity_labels",
@@ -225,6 +226,20 @@ chunks = Table(
     _belongs_to_entity("id"),
     ForeignKeyConstraint(["organization_id", "document_id"], ["documents.organization_id", "documents.id"]),
 )
+
+citations = Table(
+    "citations",
+    metadata,
+    _organization(),
+    key("record_id", primary_key=True),
+    Column("user_id", KeyText, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True, index=True),
+    key("session_key", primary_key=True),
+    key("visibility"),
+    key("surface"),
+    micros("cited_at"),
+    _belongs_to_entity("record_id"),
+)
+"""What somebody found of use. `visibility` is that of the record when it was cited."""
 
 raw_memories = Table(
     "raw_memories",

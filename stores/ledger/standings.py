@@ -1,6 +1,6 @@
 """Standings: what a ranking must know of many records at once, read without their text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -13,13 +13,16 @@ from stores.ledger.encoding import dump_json, key_of, to_micros
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.known import MOST_RECORDS, Facets, KnownRows, Standing
+from stores.ledger.known import MOST_RECORDS, Facets, Found, KnownRows, Standing, Wanted
 from stores.ledger.listed import as_json, listed
 from stores.ledger.relations import holds, present
 from stores.records import Change, Position
 
 MOST_CHANGES = 500
 """Changes that are followed one by one; after more, all is read again."""
+
+GATHERED = 1_000
+"""Standings in one page of all."""
 
 _OWN = ("id", "entity_type", "visibility", "updated_at", "created_at")
 _FACETS = (
@@ -37,6 +40,23 @@ def _standings(dialect: str) -> Select[Any]:
     return select(as_json(dialect, [_table.c[name] for name in (*_OWN, *_FACETS)])).where(
         _table.c.organization_id == bindparam("organization"), _table.c.id.in_(listed(dialect, "ids"))
     )
+
+
+@cache
+def _standings_after(dialect: str) -> Select[Any]:
+    """Return the query for a page of those of all records, by id."""
+    page = (
+        select(*(_table.c[name] for name in (*_OWN, *_FACETS)))
+        .where(_table.c.organization_id == bindparam("organization"), _table.c.id > bindparam("after"))
+        .order_by(_table.c.id)
+        .limit(GATHERED)
+        .subquery()
+    )
+    return select(as_json(dialect, list(page.c)))
+
+
+def _standing(row: list[Any]) -> Standing:
+    return Standing._make((*row[: len(_OWN)], Facets(*row[len(_OWN) :]), False))
 
 
 _superseding_all = (
@@ -83,6 +103,37 @@ class StandingReads(EntityReads, FeedReads):
 
     _known: KnownRows
 
+    def gather(self, organization_id: str) -> bool:
+        """Read the standings of all records now; False where there are too many, or somebody else is at it.
+
+        Otherwise a thread does that once enough lists have asked for it.
+        """
+        position = self._followed(organization_id)
+        known = None if position is None else self._known.gather(organization_id, position)
+        if known is None:
+            return False
+        rows = None
+        try:
+            rows = self._whole(organization_id)
+        finally:
+            self._known.gathered(organization_id, known, rows)
+        return rows is not None
+
+    def _whole(self, organization_id: str) -> dict[str, Standing] | None:
+        statement = _standings_after(self._database.writer.dialect.name)
+        rows: dict[str, Standing] = {}
+        after = ""
+        while found := self._packed(statement, {"organization": organization_id, "after": after}):
+            rows |= {row[0]: _standing(row) for row in found}
+            after = max(row[0] for row in found)
+            if len(rows) > MOST_RECORDS:
+                return None
+        return rows
+
+    def look(self, organization_id: str) -> "Look":
+        """Return what is known of an organization's records, as fresh as this moment or fresher."""
+        return Look(self, organization_id, self._followed(organization_id))
+
     def standings(
         self,
         organization_id: str,
@@ -99,11 +150,12 @@ class StandingReads(EntityReads, FeedReads):
         ids = list(dict.fromkeys(entity_ids))
         if not ids:
             return {}
-        found = self._rows(organization_id, ids, self._database.writer.dialect.name)
+        look = self.look(organization_id)
+        found = look.rows(ids)
         if as_of is not None:
             at = to_micros(as_of)
             found = {each: standing for each, standing in found.items() if standing.created_us <= at}
-        retired = self.superseded(organization_id, found, visibility=visibility, as_of=as_of)
+        retired = look.superseded(found, visibility=visibility, as_of=as_of)
         return found | {each: found[each]._replace(superseded=True) for each in retired}
 
     def superseded(
@@ -114,14 +166,41 @@ class StandingReads(EntityReads, FeedReads):
         visibility: frozenset[str],
         as_of: datetime | None = None,
     ) -> set[str]:
-        """Return those of the entities that another one retires now, or retired at a time.
+        """Return what `Look.superseded` does."""
+        ids = set(entity_ids)
+        return self.look(organization_id).superseded(ids, visibility=visibility, as_of=as_of) if ids else ids
 
-        Only what has one of the visibility keys has an effect: the relation, and the record that states it. At a time,
-        that record must have been readable then, too.
-        """
-        ids = self._retirable(organization_id, set(entity_ids))
-        if not ids:
-            return set()
+    def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
+        """Return what `Look.matching_ids` does."""
+        return self.look(organization_id).matching_ids(query, entity_ids)
+
+    def _rows(self, organization_id: str, position: Position, ids: Sequence[str]) -> dict[str, Standing]:
+        rows = self._known.get(organization_id, position, ids)
+        if missing := [each for each in ids if each not in rows]:
+            read = self._read(organization_id, missing)
+            self._known.keep(organization_id, position, read)
+            rows |= read
+        return rows
+
+    def _read(self, organization_id: str, ids: Sequence[str]) -> dict[str, Standing]:
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        found = self._packed(_standings(self._database.writer.dialect.name), values)
+        return {row[0]: _standing(row) for row in found}
+
+    def _retirable(self, organization_id: str, position: Position) -> frozenset[str] | None:
+        """Return what some supersession is about, whatever its dates and whoever sees it; None where that is much."""
+        known = self._known.retirable(organization_id, position)
+        if known is None:
+            rows = self._all(_superseding_all, {"organization": organization_id, "most": MOST_RECORDS + 1})
+            known = frozenset(row.target_id for row in rows)
+            if len(known) > MOST_RECORDS:
+                return None
+            self._known.keep_retirable(organization_id, position, known)
+        return known
+
+    def _superseded(
+        self, organization_id: str, ids: Iterable[str], visibility: frozenset[str], as_of: datetime | None
+    ) -> set[str]:
         values = {
             "organization": organization_id,
             "ids": dump_json(list[Any](sorted(ids))),
@@ -135,53 +214,14 @@ class StandingReads(EntityReads, FeedReads):
         readable = {each for each, entity in then.items() if entity.visibility in visibility}
         return {row.target_id for row in found if row.source_id in readable}
 
-    def _retirable(self, organization_id: str, ids: set[str]) -> set[str]:
-        """Keep what some supersession is about, whatever its dates and whoever sees it: of most records, none is."""
-        position = self._followed(organization_id) if ids else None
-        if position is None:
-            return set()
-        known = self._known.retirable(organization_id, position)
-        if known is None:
-            rows = self._all(_superseding_all, {"organization": organization_id, "most": MOST_RECORDS + 1})
-            known = frozenset(row.target_id for row in rows)
-            if len(known) > MOST_RECORDS:
-                return ids
-            self._known.keep_retirable(organization_id, position, known)
-        return ids & known
-
-    def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
-        """Return those of the entities that a query lists, whatever its page. It must not look for text.
-
-        The work is in proportion to the ids.
-        """
-        dialect = self._database.writer.dialect.name
-        passes = test_of(query)
-        rows = self._rows(organization_id, list(dict.fromkeys(entity_ids)), dialect).values()
-        kept = {row.id: row.facets.epic_id for row in rows if row.visibility in query.visibility and passes(row.facets)}
-        if query.epic is not None or query.no_epic:
-            epics = self._rows(organization_id, list({each for each in kept.values() if each}), dialect).values()
-            there = {each.id for each in epics if each.facets.type == "epic" and each.visibility in query.visibility}
-            kept = {each: epic for each, epic in kept.items() if (epic in there) != query.no_epic}
-        found = set(kept)
-        for kind, words in (("tag", query.tags), ("language", query.languages)):
-            if words and found:
-                values = {"organization": organization_id, "ids": dump_json(list[Any](sorted(found))), "kind": kind}
-                labels = dump_json(list[Any](sorted({key_of(word) for word in words})))
-                found = {row.entity_id for row in self._all(_labelled(dialect), values | {"labels": labels})}
-        return found
-
-    def _rows(self, organization_id: str, ids: Sequence[str], dialect: str) -> dict[str, Standing]:
-        position = self._followed(organization_id)
-        if position is None:
-            return {}
-        rows = self._known.get(organization_id, position, ids)
-        if missing := [each for each in ids if each not in rows]:
-            values = {"organization": organization_id, "ids": dump_json(list[Any](missing))}
-            found = self._packed(_standings(dialect), values)
-            read = {row[0]: Standing._make((*row[: len(_OWN)], Facets(*row[len(_OWN) :]), False)) for row in found}
-            self._known.keep(organization_id, position, read)
-            rows |= read
-        return rows
+    def _with_label(self, organization_id: str, ids: Iterable[str], kind: str, words: Iterable[str]) -> set[str]:
+        values = {
+            "organization": organization_id,
+            "ids": dump_json(list[Any](sorted(ids))),
+            "kind": kind,
+            "labels": dump_json(list[Any](sorted({key_of(word) for word in words}))),
+        }
+        return {row.entity_id for row in self._all(_labelled(self._database.writer.dialect.name), values)}
 
     def _followed(self, organization_id: str) -> Position | None:
         """Forget what has changed since the last time; return how fresh the rest is, None without an organization."""
@@ -198,3 +238,81 @@ class StandingReads(EntityReads, FeedReads):
         whole = bool(changes) and changes[-1].sequence >= head.sequence
         self._known.advance(organization_id, known if whole else None, head, changes)
         return head
+
+
+class Look:
+    """The records of an organization at one moment or later: for a request that asks several things of them."""
+
+    def __init__(self, reads: StandingReads, organization_id: str, position: Position | None) -> None:
+        """Take how fresh the answers have to be; None: there is no such organization, and nothing in it."""
+        self._reads = reads
+        self._organization_id = organization_id
+        self._position = position
+
+    def rows(self, entity_ids: Iterable[str]) -> dict[str, Standing]:
+        """Return the standing of each entity that exists, by id; whether something superseded it is not told."""
+        if self._position is None:
+            return {}
+        return self._reads._rows(self._organization_id, self._position, list(dict.fromkeys(entity_ids)))
+
+    def matching_ids(self, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
+        """Return those of the entities that a query lists, whatever its page. It must not look for text.
+
+        The work is in proportion to the ids.
+        """
+        verdicts: dict[int, bool] = {}
+        passes, visible = test_of(query), query.visibility
+        kept: dict[str, str | None] = {}
+        for row in self.rows(entity_ids).values():
+            if row.visibility in visible:
+                # Most records share their facets with many, and have the same ones in memory.
+                which = id(row.facets)
+                if (verdict := verdicts.get(which)) is None:
+                    verdict = verdicts[which] = passes(row.facets)
+                if verdict:
+                    kept[row.id] = row.facets.epic_id
+        if query.epic is not None or query.no_epic:
+            epics = self.rows(each for each in kept.values() if each).values()
+            there = {each.id for each in epics if each.facets.type == "epic" and each.visibility in visible}
+            kept = {each: epic for each, epic in kept.items() if (epic in there) != query.no_epic}
+        found = set(kept)
+        for kind, words in (("tag", query.tags), ("language", query.languages)):
+            if words and found:
+                found = self._reads._with_label(self._organization_id, found, kind, words)
+        return found
+
+    @property
+    def knows_all(self) -> bool:
+        """Tell whether all records are remembered, but for some that changed."""
+        place = self._organization_id, self._position
+        return place[1] is None or self._reads._known.lacking(place[0], place[1]) is not None
+
+    def matching(self, query: EntityQuery, among: Collection[str] | None) -> Found | None:
+        """Return all records that a query lists, or those among some, whatever it asks of labels and of text.
+
+        None where not all records are remembered.
+        """
+        if self._position is None:
+            return Found(0, [])
+        known, place = self._reads._known, (self._organization_id, self._position)
+        lacking = known.lacking(*place)
+        if lacking is None:
+            return None
+        if lacking:
+            known.settle(*place, lacking, self._reads._read(self._organization_id, lacking))
+        has_epic = True if query.epic is not None else False if query.no_epic else None
+        return known.matching(*place, Wanted(query.visibility, test_of(query), has_epic, among))
+
+    def superseded(
+        self, entity_ids: Iterable[str], *, visibility: frozenset[str], as_of: datetime | None = None
+    ) -> set[str]:
+        """Return those of the entities that another one retires now, or retired at a time.
+
+        Only what has one of the visibility keys has an effect: the relation, and the record that states it. At a time,
+        that record must have been readable then, too.
+        """
+        if self._position is None:
+            return set()
+        retirable = self._reads._retirable(self._organization_id, self._position)
+        ids = set(entity_ids) if retirable is None else retirable.intersection(entity_ids)
+        return set(self._reads._superseded(self._organization_id, ids, visibility, as_of)) if ids else set()

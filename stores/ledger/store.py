@@ -32,11 +32,15 @@ class Store:
         with self._database.read() as connection:
             return connection.execute(statement, values).first()
 
-    def _packed(self, statement: Executable, values: Mapping[str, Any]) -> list[list[Any]]:
-        """Return the rows of a query for `as_json`."""
-        found = self._first(statement, values)
-        rows: list[list[Any]] = json.loads((found and found[0]) or "[]")
-        return rows
+    def _packed(self, statement: Executable, values: Mapping[str, Any]) -> list[Any]:
+        """Return the rows of a query for `as_json`, or the values of one for `as_list`."""
+        return unpacked(self._first(statement, values))
+
+
+def unpacked(found: Cells | None) -> list[Any]:
+    """Return the rows in the one row of a query for `as_json`."""
+    rows: list[Any] = json.loads((found and found[0]) or "[]")
+    return rows
 
 
 TAKEN = "Repeating this will not help: use what exists, or choose another name or id."

@@ -4,6 +4,7 @@ from sqlalchemy import update
 
 from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.citations import CitationWrites
 from stores.ledger.encoding import check_id, check_text
 from stores.ledger.erasure import Erasure
 from stores.ledger.facts import RelationWrites
@@ -16,7 +17,7 @@ from stores.records import ProjectAccess
 _access = schema.project_access
 
 
-class Transaction(Erasure, MemoryWrites, RelationWrites, WorkflowReads, ClaimedWrites, FencedWrites):
+class Transaction(Erasure, MemoryWrites, RelationWrites, WorkflowReads, CitationWrites, ClaimedWrites, FencedWrites):
     """All of it is committed, or none. Opened by `Ledger.transaction`."""
 
     def set_project_access(self, access: ProjectAccess, *, keep_creator: bool = False) -> None:

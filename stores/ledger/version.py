@@ -24,6 +24,7 @@ CONTENT = frozenset(
         "raw_memories",
         "documents",
         "chunks",
+        "citations",
         "changes",
         "idempotency_keys",
         "idempotency_records",

@@ -113,7 +113,9 @@ class WorkflowReads(Writing):
     def member(self, user_id: str) -> tuple[Identity, Access] | None:
         """Return who a member of the organization is and what it may see; None where the user is no member."""
         identity = identity_of(self._connection, user_id, self.organization_id)
-        return None if identity is None else (identity, access_of(self._connection, user_id, self.organization_id))
+        if identity is None:
+            return None
+        return identity, access_of(self._connection, user_id, self.organization_id, self.now)
 
     def notes_about(self, subject_id: str) -> list[Entity]:
         """Return every note about a record, the latest first."""

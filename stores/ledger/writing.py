@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, CursorResult, Executable, Table, bindparam, insert, select, update
+from sqlalchemy import Connection, CursorResult, Executable, Table, bindparam, select, update
 
 from stores.clock import Clock
 from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import check_id, check_keys, dump_json, to_micros
 from stores.ledger.engine import insert_or_skip
+from stores.ledger.inserting import insert_rows
 from stores.ledger.rows import Values
 from stores.ledger.store import clashing
 from stores.records import ChangeOperation, JsonObject, Kind
@@ -43,7 +44,6 @@ _advance = (
     .values(seq=schema.organizations.c.seq + bindparam("count"), batch=bindparam("new_batch"))
     .returning(schema.organizations.c.seq)
 )
-_append_changes = insert(schema.changes)
 
 
 class Writing:
@@ -99,7 +99,7 @@ class Writing:
                 raise Conflict(f"{kind.capitalize()} {rows[0]['id']} exists already.")
         elif rows:
             with clashing(f"One of the ids of the {kind} rows is taken.", "What a row belongs to does not exist."):
-                self._run(insert(table), rows)
+                insert_rows(self._connection, table, rows)
 
     def _record(self, entry: Entry) -> None:
         check_id(entry.record_id)
@@ -114,9 +114,8 @@ class Writing:
         advance = {"organization": self.organization_id, "count": count, "new_batch": batch}
         self.sequence = self._run(_advance, advance).scalar_one()
         first = self.sequence - count + 1
-        self._run(
-            _append_changes, [self._row(first + place, entry, batch) for place, entry in enumerate(self._entries)]
-        )
+        rows = [self._row(first + place, entry, batch) for place, entry in enumerate(self._entries)]
+        insert_rows(self._connection, schema.changes, rows)
 
     def _row(self, sequence: int, entry: Entry, batch: str) -> Values:
         return {

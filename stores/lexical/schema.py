@@ -9,6 +9,7 @@ from tantivy import Document, Index, Schema, SchemaBuilder
 
 from stores.lexical.analysis import identifiers, name_key, prepare, token_analyser, word_analyser
 from stores.records import Entity, Facet, Position, facets
+from stores.searched import searched_parts
 
 FORMAT = 3
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
@@ -43,7 +44,7 @@ def build_schema() -> Schema:
 
 
 def to_document(entity: Entity) -> Document:
-    """Lay a record out; its name, description and content are values of one field, each once."""
+    """Lay a record out; what is searched of it are values of one field, so that no phrase runs on."""
     document = Document()
     document.add_text("id", entity.id)
     document.add_integer("key", key_of(entity.id))
@@ -55,7 +56,7 @@ def to_document(entity: Entity) -> Document:
     for facet, values in facets(entity).items():
         for value in values:
             document.add_text(facet, value)
-    parts = text_parts(entity)
+    parts = searched_parts(entity)
     for part in parts:
         document.add_text("text", prepare(part))
     document.add_text("exact", " ".join(identifiers("\n".join(parts))))
@@ -68,11 +69,6 @@ def names(entity: Entity) -> set[str]:
     if entity.source_id is not None:
         called += [entity.description, entity.description.rpartition(HEADINGS)[2]]
     return {key for name in called if (key := name_key(name))}
-
-
-def text_parts(entity: Entity) -> list[str]:
-    """The texts of a record that are searched, each once; no phrase runs from one into the next."""
-    return [part for part in dict.fromkeys((entity.name, entity.description, entity.content)) if part]
 
 
 def key_of(record_id: str) -> int:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from stores.lexical.analysis import identifiers, positions
 from stores.lexical.queries import K1, Plan
 from stores.lexical.results import LexicalHit
-from stores.lexical.schema import names, text_parts
+from stores.lexical.schema import names
 from stores.records import Entity
+from stores.searched import searched_parts
 
 B = 0.75
 
@@ -42,7 +43,7 @@ def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit],
 
 
 def _read(entity: Entity, name: str) -> _Text:
-    written = text_parts(entity)
+    written = searched_parts(entity)
     parts = [dict(positions(part)) for part in written]
     counts = Counter(("text", term) for part in parts for term in part.values())
     counts.update(("exact", token) for token in identifiers("\n".join(written)))

@@ -131,8 +131,8 @@ def test_a_project_that_one_may_not_see_does_not_exist() -> None:
         ("project", InvalidRequest, "missing_scope_key"),
         ("public", Forbidden, "scope_not_enabled"),
         ("team", InvalidRequest, "missing_scope_key"),
-        ("shared", Forbidden, "unverified_membership"),
-        ("delegated", Forbidden, "unverified_membership"),
+        ("shared", InvalidRequest, "missing_scope_key"),
+        ("delegated", InvalidRequest, "missing_scope_key"),
         ("everyone", ValidationFailed, "not a memory scope"),
         (5, ValidationFailed, "not a memory scope"),
     ],
@@ -144,14 +144,14 @@ def test_a_scope_that_does_not_hold_is_refused(scope: object, error: type[Except
 
 def test_a_teams_scope_is_for_those_who_are_in_it() -> None:
     ann = principal("ann", teams=("t1",))
-    assert writable_visibility(ann, "team", None, team_id="t1").key == "team:t1"
-    assert writable_visibility(ann, "team", "open", team_id="t1").scope_key == "t1"
+    assert writable_visibility(ann, "team", None, scope_key="t1").key == "team:t1"
+    assert writable_visibility(ann, "team", "open", scope_key="t1").scope_key == "t1"
     for who, team in ((ann, "t2"), (principal("bob", "owner"), "t1"), (narrowed_to(ann, ["open"]), "t1")):
         with pytest.raises(Forbidden, match="unverified_membership"):
-            writable_visibility(who, "team", "open", team_id=team)
+            writable_visibility(who, "team", "open", scope_key=team)
     for nothing in (None, "", 5, ["t1"]):
         with pytest.raises(InvalidRequest, match="missing_scope_key"):
-            writable_visibility(ann, "team", None, team_id=nothing)
+            writable_visibility(ann, "team", None, scope_key=nothing)
 
 
 def test_stamped_metadata_is_dropped() -> None:

@@ -10,7 +10,14 @@ from evals.bench import Options, run_bench
 from evals.bench.graph import RELATIONS_EACH, draw_links
 from tools.create import BULK_LIMIT
 
-REQUESTS = {"GET entity", "create, acknowledged (sync=false)", "create, in every index (sync=true)", "hybrid search"}
+REQUESTS = {
+    "GET entity",
+    "create, acknowledged (sync=false)",
+    "create, in every index (sync=true)",
+    "hybrid search",
+    "reflection of 20,000 characters",
+    "context pack of 24 items",
+}
 
 
 @pytest.mark.slow

@@ -37,6 +37,8 @@ async def test_requests_are_counted_by_template_and_status(client: httpx2.AsyncC
     assert 'engrain_http_requests_total{method="GET",route="unmatched",status="404"} 1.0' in response.text
     assert 'engrain_http_request_duration_seconds_count{method="GET",route="/api/notes/{note_id}"} 2.0' in response.text
     assert 'engrain_index_pending_changes{index="vectors"} 0.0' in response.text
+    for outcome in ("written", "dropped"):
+        assert f'engrain_exposures{{outcome="{outcome}"}} 0.0' in response.text
     assert "n1" not in response.text
 
 

@@ -240,18 +240,20 @@ async def test_expanding_finds_a_rare_type_beside_many_others(owner: Person) -> 
     assert ([each["id"] for each in around["neighbors"]], around["capped"]) == ([rare], False)
 
 
-async def test_only_a_page_of_a_walk_is_read_whole(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_only_a_page_of_a_walk_is_read_with_its_texts(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     (hub,) = await made(owner, "hub")
     leaves = await made(owner, *(f"leaf {number}" for number in range(30)))
     await link(owner, *((leaf, "ABOUT", hub) for leaf in leaves))
     ledger, read = owner.app.ledger, []
-    whole = type(ledger).entities
+    whole = type(ledger).briefs
 
     def counting(self: Any, organization_id: str, entity_ids: Any) -> Any:
-        read.append(len(list(entity_ids)))
-        return whole(self, organization_id, entity_ids)
+        ids = list(entity_ids)
+        read.append(len(ids))
+        return whole(self, organization_id, ids)
 
-    monkeypatch.setattr(type(ledger), "entities", counting)
+    monkeypatch.setattr(type(ledger), "briefs", counting)
+    monkeypatch.setattr(type(ledger), "entities", None)
     page = await owner.call("explore", mode="traverse", entity_id=hub, depth=3, limit=5)
     assert (page["actual_total"], read) == (30, [5])
 

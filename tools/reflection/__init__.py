@@ -3,6 +3,7 @@
 from tools.reflection.contradiction import contradicts
 from tools.reflection.extract import extract
 from tools.reflection.finding import KINDS, SENSITIVITIES, Finding, Kind, Sensitivity
+from tools.reflection.sensitivity import sensitivity_flags
 from tools.reflection.similarity import Duplicate, duplicates_of
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "contradicts",
     "duplicates_of",
     "extract",
+    "sensitivity_flags",
 ]

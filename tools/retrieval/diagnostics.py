@@ -3,6 +3,7 @@
 from typing import Any
 
 from tools.retrieval.ranking import Candidate, Ranking
+from tools.retrieval.scoring import RRF_K
 
 
 def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str,
     if detailed_from is not None:
         best = ranking.best[detailed_from : detailed_from + DETAILED]
         strongest = max((each.lexical for each in ranking.best if each.lexical is not None), default=0.0)
-        shown["source_details"] = {candidate.id: _details(candidate, strongest) for candidate in best}
+        shown["source_details"] = {candidate.id: details(candidate, strongest) for candidate in best}
         shown["ranking_trace"] = [
             {"entity_id": c.id, "rank": rank, "score": c.score, "sources": c.sources, "metadata": {}}
             for rank, c in enumerate(best, start=detailed_from + 1)
@@ -31,11 +32,41 @@ def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str,
     return shown
 
 
+def faults(ranking: Ranking) -> dict[str, Any]:
+    """Say whether every lane answered, and what became of those that did not."""
+    shown: dict[str, Any] = {"search_source_degraded": bool(ranking.degraded)}
+    if ranking.degraded:
+        shown["search_source_failure_count"] = len(ranking.degraded)
+        shown["search_source_failures"] = [
+            {"source": CALLED.get(name, name), "error_type": reason}
+            for name, reason in sorted(ranking.degraded.items())
+        ]
+    return shown
+
+
+CALLED = {"vectors": "vector"}
+"""The lanes that are called otherwise than the index that they read: diagnostics speak of lanes."""
+
+
+def naive_arm(ranking: Ranking) -> dict[str, Any]:
+    """Describe a search by ranks alone."""
+    counts = {lane: ranking.counts[lane] for lane in ("lexical", "vector")}
+    return {
+        "retrieval_mode": "naive",
+        "retrieval_arm": "naive",
+        "fusion_backend": "reciprocal_rank_fusion",
+        "naive_rrf_k": RRF_K,
+        "naive_lanes": [lane for lane, count in counts.items() if count],
+        "naive_lane_counts": counts,
+        "supersession_gate": {"superseded_dropped": ranking.dropped["superseded"]},
+    }
+
+
 DETAILED = 50
 """Candidates that detailed diagnostics describe: no page shows more."""
 
 
-def _details(candidate: Candidate, strongest: float) -> dict[str, Any]:
+def details(candidate: Candidate, strongest: float) -> dict[str, Any]:
     """Describe a candidate; its BM25 as a share of the strongest one, to two digits.
 
     How rare a word is, is counted over records that the caller may not read, too: the bare number would tell how many.
@@ -49,4 +80,5 @@ def _details(candidate: Candidate, strongest: float) -> dict[str, Any]:
         "original_scores": {name: round(score, 2) for name, score in scores.items() if score is not None},
         "graph_expansion_only": candidate.sources == ["graph"],
         "fused_score": round(candidate.fused, 3),
+        "usage_share": round(candidate.usage, 4),
     }

@@ -16,8 +16,8 @@ from stores.records import RAW_MEMORY, matches
 from stores.vectors import DenseHit, Vector
 from tools.app import App
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
-from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
-from tools.retrieval.pool import LANES, Pool
+from tools.retrieval.plan import NEIGHBOURS_EACH, SEEDS, Plan
+from tools.retrieval.pool import LANES, NAIVE_LANES, Pool
 from tools.retrieval.ranking import Ranking
 from tools.retrieval.scoring import (
     NEIGHBOUR_BONUS,
@@ -25,10 +25,12 @@ from tools.retrieval.scoring import (
     RECENCY_BONUS,
     Scores,
     fuse,
+    fused_by_rank,
     lifted,
     ranked,
     recency,
     set_apart,
+    usage_share,
 )
 
 log = structlog.get_logger("search")
@@ -50,13 +52,14 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("fusion"):
             ranking.terms = words.terms
             pool = Pool(words, near or ())
-            pool.fused = fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=near is not None)
+            pool.fused = _fused(plan, pool, words, dense=near is not None)
         with ranking.timed("graph"):
-            if plan.expand:
+            if plan.expand and not plan.is_naive:
                 _graph_lane(app, indexes, plan, pool)
         with ranking.timed("hydration"):
             updated_us = _keep_permitted(app, plan, past, pool, ranking)
         with ranking.timed("ranking"):
+            _lift_cited(app, plan, pool)
             _rank(plan, pool, updated_us, ranking)
     return ranking
 
@@ -72,12 +75,14 @@ def _lexical_lane(indexes: OpenIndexes, plan: Plan, past: Past | None) -> Lexica
         return LexicalResult((), 0.0, {})
     if past is not None:
         return words_then(indexes.lexical, plan, past)
-    return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=LANE_DEPTH)
+    return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=plan.depth)
 
 
 def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | None:
     """Let the model read the question while the words are looked up; None where meaning cannot be asked for."""
     if indexes.vectors is None or app.embedder is None or not plan.query.strip():
+        return None
+    if plan.words_alone and indexes.lexical is not None:
         return None
     return app.beside.submit(app.embedder.embed_query, plan.query)
 
@@ -99,7 +104,13 @@ def _dense_lane(
     with ranking.timed("vector"):
         if past is not None:
             return meaning_then(indexes.vectors, vector, plan, past)
-        return indexes.vectors.search(vector, filter=plan.prefilter, limit=LANE_DEPTH)
+        return indexes.vectors.search(vector, filter=plan.prefilter, limit=plan.depth)
+
+
+def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool) -> Scores:
+    if plan.is_naive:
+        return fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
+    return fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense)
 
 
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
@@ -150,6 +161,7 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking
     found = [standings[record_id] for record_id in pool.ids]
     ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})
     ranking.total = len(found)
+    ranking.standings = standings
     ranking.documents = sum(standing.entity_type == "document" for standing in found)
     ranking.memories = sum(standing.entity_type == RAW_MEMORY for standing in found)
     then = past.entities if past is not None else {}
@@ -192,11 +204,23 @@ def _unwanted(app: App, plan: Plan, pool: Pool) -> set[str]:
     return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}
 
 
+def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
+    """Note the bonus of the permitted candidates that were cited; mostly none was."""
+    if not plan.boost_cited or plan.is_naive:
+        return
+    if found := app.usage.weights(plan.organization_id, pool.ids, plan.filter.visibility):
+        weight = np.zeros(len(pool.ids))
+        weight[[*found]] = [*found.values()]
+        pool.usage = usage_share(weight)
+
+
 def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
     scores = pool.fused
-    if plan.boost_recent:
+    if plan.boost_recent and not plan.is_naive:
         age_s = plan.now.timestamp() - updated_us / 1_000_000
         scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
-    scores = np.round(set_apart(scores, pool.is_named), 6)
+    if pool.usage is not None:
+        scores = lifted(scores, pool.usage)
+    scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
     best = ranked(pool.ids, scores, plan.wanted)
     ranking.best = [pool.candidate(place, float(scores[place])) for place in best]

@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal
 
 from stores.records import IndexFilter
 from tools.retrieval.imported import EVERYTHING, Imported
+
+Mode = Literal["fast", "naive"]
+"""`fast` weighs the evidence of all lanes; `naive` is a control: words and meaning, joined by their ranks alone."""
 
 LANE_DEPTH = 476
 """Candidates that the lexical and the dense lane each contribute."""
@@ -38,7 +42,20 @@ class Plan:
     expand: bool = True
     """Whether the graph contributes neighbours of the best candidates."""
     boost_recent: bool = True
+    boost_cited: bool = False
+    """Whether citations lift a score; off unless a surface asks for it, so that no other plan is touched."""
     decay_days: float = DECAY_DAYS
+    words_alone: bool = False
+    """Whether meaning is asked only where words cannot be: what says the same in other words is not wanted."""
+    depth: int = LANE_DEPTH
+    """Candidates of each lane; fewer are enough where only the nearest are looked at."""
+    mode: Mode = "fast"
+    """`naive` leaves `expand`, `boost_recent` and `boost_cited` aside."""
+
+    @property
+    def is_naive(self) -> bool:
+        """Whether ranks alone decide."""
+        return self.mode == "naive"
 
     @property
     def prefilter(self) -> IndexFilter:

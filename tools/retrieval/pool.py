@@ -15,6 +15,7 @@ Places = NDArray[np.int64]
 ABSENT = 0
 """The rank in a lane that did not find a record."""
 LANES = ("lexical", "vector", "graph")
+NAIVE_LANES = ("lexical", "vector")
 
 
 class Pool:
@@ -42,6 +43,8 @@ class Pool:
         self.ranks["lexical"][:held] = np.arange(1, held + 1)
         self.ranks["vector"][near] = np.arange(1, len(dense) + 1)
         self.fused: Scores = np.zeros(size)
+        self.usage: Scores | None = None
+        """The bonus for having been cited; None before anybody has looked, and where there is none."""
 
     def add(self, record_ids: Iterable[str]) -> Places:
         """Take in records of a further lane; return the place of each, new or not."""
@@ -89,6 +92,7 @@ class Pool:
             dense_rank=vector,
             graph_rank=graph,
             fused=float(self.fused[place]),
+            usage=float(self.usage[place]) if self.usage is not None else 0.0,
             score=score,
         )
 

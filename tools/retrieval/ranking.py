@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from stores.ledger import Standing
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -23,6 +25,8 @@ class Candidate:
     dense_rank: int | None = None
     graph_rank: int | None = None
     fused: float = 0.0
+    usage: float = 0.0
+    """The share by which having been cited lifted the score."""
     score: float = 0.0
 
     @property
@@ -44,6 +48,8 @@ class Ranking:
     """How many of them are raw memories."""
     best: list[Candidate] = field(default_factory=list)
     """The first of them, as many as were asked for."""
+    standings: Mapping[str, Standing] = field(default_factory=dict)
+    """What the ledger says of each candidate, and of some that are none."""
     counts: Counter[str] = field(default_factory=Counter)
     """How many of the candidates each lane found."""
     degraded: dict[str, str] = field(default_factory=dict)

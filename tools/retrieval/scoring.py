@@ -6,7 +6,7 @@ TOIS 2023). So scores of different queries compare: an exact answer is near 1, a
 weights were chosen on four labelled collections (`engrain eval`); the figures are in `docs/decisions/0002-scores.md`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -34,6 +34,8 @@ CALIBRATION = ((0.0, 0.0), (0.6, 0.3), (EXACT_EVIDENCE, 0.9), (1.8, 1.0))
 """From evidence to score: the best hit of an off-topic query stays below the second point, records that hold every word
 reach the third, and the last is every lane's maximum. Straight in between."""
 
+RRF_K = 60
+
 NAMED = 0.98
 """Records whose name is the whole question score above it, all others below."""
 
@@ -43,6 +45,10 @@ NEIGHBOUR_BONUS = 0.2
 """How far being linked to a better candidate can lift a score, times that one's score; see `lifted`."""
 RECENCY_BONUS = 0.2
 """How far being new can lift a score; see `lifted`."""
+USAGE_BONUS = 0.1
+"""How far having been cited can lift a score; see `lifted`."""
+USAGE_HALF = 2.0
+"""The weight of citations that gives half of the bonus: one user's weigh at most 1."""
 
 
 def fuse(lexical: Scores, coverage: Scores, cosine: Scores, *, ceiling: float, dense: bool) -> Scores:
@@ -59,6 +65,17 @@ def fuse(lexical: Scores, coverage: Scores, cosine: Scores, *, ceiling: float, d
         evidence = WORDS_ALONE * words
     exact = EXACT_EVIDENCE * coverage**EXACTNESS + EXACT_SHARE * evidence
     return calibrated(np.maximum(evidence, exact))
+
+
+def fused_by_rank(lanes: Iterable[NDArray[np.int64]]) -> Scores:
+    """Join lanes by reciprocal rank (Cormack, Clarke and Buettcher, SIGIR 2009): what is first in each has 1.
+
+    The columns have one row per record; a rank is at least 1, and 0 where the lane did not find the record. A lane
+    counts as much as any other, whatever its scores; so these tell an order, and not how good an answer is.
+    """
+    shares = [np.where(ranks > 0, (RRF_K + 1) / (RRF_K + ranks), 0.0) for ranks in lanes]
+    scores: Scores = np.sum(shares, axis=0) / len(shares)
+    return scores
 
 
 def words_evidence(lexical: Scores, coverage: Scores, ceiling: float) -> Scores:
@@ -108,6 +125,12 @@ def recency(age_s: Scores, decay_days: float) -> Scores:
     with np.errstate(over="ignore"):
         periods = np.maximum(age_s, 0.0) / 86_400 / decay_days
     return np.exp2(-periods)
+
+
+def usage_share(weight: Scores) -> Scores:
+    """The bonus for citations of these weights (see `tools/retrieval/usage.py`): more of them add less and less."""
+    share: Scores = USAGE_BONUS * weight / (weight + USAGE_HALF)
+    return share
 
 
 def ranked(ids: Sequence[str], scores: Scores, count: int) -> list[int]:

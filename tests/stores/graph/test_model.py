@@ -70,7 +70,7 @@ class Forget:
 Change = Entity | Relation | Forget
 FORGET = st.builds(Forget, st.sampled_from([*IDS, *(f"r{number}" for number in range(15))]))
 CHANGES = st.lists(st.one_of(ENTITIES, relations(), FORGET), min_size=1, max_size=12)
-PAUSE = st.sampled_from(["go on", "checkpoint", "compact", "reopen"])
+PAUSE = st.sampled_from(["go on", "learn", "learn", "checkpoint", "compact", "reopen"])
 HISTORY = st.lists(st.tuples(CHANGES, PAUSE), min_size=1, max_size=10)
 
 
@@ -182,7 +182,9 @@ def test_any_history_gives_what_the_model_says(
             graph.apply(_batch(changes, sequence))
             for change in changes:
                 model.take(change)
-            if pause == "checkpoint":
+            if pause == "learn":
+                assert graph.learn()
+            elif pause == "checkpoint":
                 graph.checkpoint()
             elif pause == "compact":
                 graph.compact()
@@ -193,6 +195,7 @@ def test_any_history_gives_what_the_model_says(
         _agree(graph, model, queries)
         graph.close()
         with closing(_open(Path(folder, "graph"))) as graph:
+            assert graph.learn()
             _agree(graph, model, queries)
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import Ledger
+from stores.ledger.entities import FEW
 from stores.records import ORGANIZATION, EntityDraft
-from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, rename
+from tests.stores.ledger.samples import ANN, EVERYTHING, ORG, OTHER, SteppingClock, create, draft, rename
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
 SHORT_KEY = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=10)
@@ -55,6 +56,36 @@ def test_what_is_stored_reads_back_to_the_letter(ledger: Ledger, wanted: EntityD
     assert read is not None
     assert list(read.metadata) == list(wanted.metadata)
     assert repr(read.metadata) == repr(wanted.metadata)
+    many = [wanted.id, *(f"absent{number}" for number in range(FEW))]
+    assert ledger.entities(ORG, many) == {wanted.id: read}, "as one of many it is read in another way"
+    with ledger.transaction(ORG, ANN) as tx:
+        assert tx.entities(many) == {wanted.id: read}
+    brief = ledger.briefs(ORG, many)[wanted.id]
+    assert brief == tuple(getattr(read, name) for name in brief._fields)
+    assert repr(brief.metadata) == repr(wanted.metadata)
+
+
+def test_many_records_are_stored_together_or_not_at_all(ledger: Ledger) -> None:
+    ids = [f"e{number:03}" for number in range(150)]
+    drafts = [draft(each, tags=(each, "all"), metadata={"status": each}) for each in ids]
+    with ledger.transaction(ORG, ANN) as tx:
+        stored = tx.create_entities([(each, {"mode": "async"}) for each in drafts])
+    assert ledger.entities(ORG, ids) == {each.id: each for each in stored}
+    changes = ledger.changes(ORG, 0, 1_000)
+    assert [(each.sequence, each.record_id) for each in changes] == list(enumerate(ids, start=1))
+    assert {(type(each.deferred), each.deferred, each.fields["mode"]) for each in changes} == {(bool, False, "async")}
+    assert ledger.follows(ORG, 140, 7) == (7, 0)
+    assert ledger.follows(ORG, 149, 7) == (1, 0)
+    assert ledger.follows(ORG, 150, 7) == (0, 0)
+    labelled = replace(EVERYTHING, tags=("E149",))
+    assert [each.id for each in ledger.list_entities(ORG, labelled)[0]] == ["e149"]
+    more = [draft(f"f{number}") for number in range(99)]
+    with pytest.raises(Conflict, match="taken"), ledger.transaction(ORG, ANN, deferred=True) as tx:
+        tx.create_entities([(each, None) for each in (*more, draft("e149"))])
+    assert ledger.entity(ORG, "f0") is None
+    with ledger.transaction(ORG, ANN, deferred=True) as tx:
+        tx.create_entities([(each, None) for each in more])
+    assert ledger.follows(ORG, 100, 1_000) == (149, 99)
 
 
 def test_big_integers_and_the_order_of_keys_survive(ledger: Ledger) -> None:
@@ -278,3 +309,20 @@ def test_an_id_that_no_database_could_hold_is_not_found_or_refused(ledger: Ledge
     with suppress(ValidationFailed):
         assert ledger.entity(ORG, entity_id) is None
     assert ledger.entity(ORG, "e1") is None
+
+
+def test_the_same_record_is_found_in_its_place_and_time_alone(ledger: Ledger, clock: SteppingClock) -> None:
+    wanted = draft("note_1", name="Retry", content="with jitter")
+    before = clock()
+    with ledger.transaction(ORG, ANN) as tx:
+        assert tx.same_entity(wanted, since=before) is None
+        made = tx.create_entity(wanted)
+        assert tx.same_entity(replace(wanted, name="RETRY"), since=before) == made
+        for other in (
+            replace(wanted, name="Retries"),
+            replace(wanted, content="With jitter"),
+            replace(wanted, entity_type="rule"),
+            replace(wanted, visibility="private:ann"),
+        ):
+            assert tx.same_entity(other, since=before) is None
+        assert tx.same_entity(wanted, since=made.created_at + timedelta(seconds=1)) is None

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import func, select
 
 from stores.errors import Conflict, Forbidden, NotFound, ValidationFailed
-from stores.ledger import Ledger, Permit, RelationDraft, schema
+from stores.ledger import Citing, Ledger, Permit, RelationDraft, schema
 from stores.ledger.engine import Database, connect
 from stores.ledger.organizations import CONTENT, PEOPLE
-from stores.records import Chunk, Document, Invitation, Organization, ProjectAccess, Role, Team
+from stores.records import ORGANIZATION, Chunk, Document, Invitation, Organization, ProjectAccess, Role, Team
 from tests.stores.ledger.samples import (
     ANN,
     BOB,
@@ -67,6 +67,7 @@ def fill(ledger: Ledger, organization_id: str, clock: SteppingClock) -> None:
         tx.update_entity("a", lambda entity: replace(entity, name="again"))
         tx.add_relation(RelationDraft(name="ABOUT", source_id="a", target_id="b", id="r1"))
         tx.create_entity(draft("src", entity_type="source"))
+        tx.cite(["a"], Citing(frozenset({ORGANIZATION}), "s1", "search"))
         tx.add_document(Document("doc", "src", "https://x", "X", "h"))
         tx.add_chunk(Chunk("c1", "doc", "src", 0, "paragraph", ()), draft("c1", entity_type="document"))
     for days in (30, 60):

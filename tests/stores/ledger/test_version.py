@@ -76,6 +76,7 @@ def test_all_that_decides_about_a_caller_is_counted(ledger: Ledger, tmp_path: Pa
     assert ledger.caller(ANN, ORG, "s1") is not None
     assert ledger.api_keys.find("sk_live_none") is None
     assert ledger.grants.identity("none") is None
+    assert ledger.spaces.some(ORG, ["none"]) == []
 
     counted = {
         (table.name, column.name)

@@ -7,7 +7,7 @@ which others were announced before was not kept until today.
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0007"
+revision = "0006"
 down_revision = "0005"
 branch_labels = None
 depends_on = None

@@ -1,0 +1,229 @@
+"""Exposures: what was returned to whom, and cited later, on its way into the analytics without anybody waiting.
+
+Whoever reads puts a few ids into a queue, and one thread writes what has queued up in batches. A kill loses the last
+seconds, and a queue that is full refuses. Nothing else has these rows: they are not made again from the ledger.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import structlog
+
+from stores.analytics.query import Uses
+from stores.clock import Clock
+from stores.errors import EngrainError
+from stores.ledger import Ledger
+from stores.ledger.engine import in_chunks
+
+if TYPE_CHECKING:
+    from stores.analytics.analytics import Analytics
+    from stores.analytics.file import AnalyticsFile, ExposureRow
+
+DELAY_S = 3.0
+"""How long after the start the first rows are written at the latest: the first requests have other needs."""
+GATHER_S = 1.0
+"""How long rows gather before they are written."""
+MOST_QUEUED = 50_000
+"""Rows that wait at most, a few megabytes; above that they are dropped and counted."""
+PRUNE_EVERY_S = 3600.0
+RETRY_S = 30.0
+FLUSH_S = 3.0
+"""How long a shutdown waits for what has queued up."""
+NOBODY: frozenset[str] = frozenset()
+
+log = structlog.get_logger("exposures")
+
+
+class Shown(NamedTuple):
+    """One record of an answer."""
+
+    record_id: str
+    visibility: str
+    """Its key at that moment."""
+    rank: int | None = None
+    """From 1; None where nothing was ranked."""
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """The records of one answer, or of one citing. Ids and words of ours, never text."""
+
+    organization_id: str
+    user_id: str
+    signal: Literal["exposure", "citation"]
+    surface: str
+    session_key: str
+    message_key: str
+    at: datetime
+    records: tuple[Shown, ...]
+
+    def rows(self, there: Set[str]) -> "list[ExposureRow]":
+        """One row for each record that is there."""
+        return [
+            (
+                self.organization_id, each.record_id, each.visibility, self.signal, self.surface, self.user_id,
+                self.session_key, self.message_key, each.rank, each.score, self.at,
+            )
+            for each in self.records
+            if each.record_id in there
+        ]  # fmt: skip
+
+
+class Exposures:
+    """The queue and its writer. Every method may be called from any thread."""
+
+    def __init__(
+        self,
+        analytics: "Analytics",
+        ledger: Ledger,
+        clock: Clock,
+        *,
+        keep: timedelta,
+        most: int = MOST_QUEUED,
+        delay_s: float = DELAY_S,
+    ) -> None:
+        self._analytics = analytics
+        self._ledger = ledger
+        self._clock = clock
+        self._keep = keep
+        self._most = most
+        self._delay_s = delay_s
+        self._lock = threading.Lock()
+        """For the queue and the counts; held for moments only, because reads wait for it."""
+        self._queue: deque[Exposure] = deque()
+        self._queued = 0
+        self.written = 0
+        """Rows since the start."""
+        self.dropped = 0
+        """Rows that found no room since the start."""
+        self._pruned_at = -PRUNE_EVERY_S
+        self._writing = threading.Lock()
+        self._signal = threading.Event()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="exposures", daemon=True)
+
+    @property
+    def on(self) -> bool:
+        """Whether anything is recorded at all."""
+        return self._keep > timedelta(0)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Write what has queued up, if that goes within a few seconds; to be called before the analytics close."""
+        self._stopping.set()
+        self._signal.set()
+        self._thread.join(FLUSH_S)
+
+    def put(self, exposure: Exposure) -> bool:
+        """Queue the rows of an exposure; False: there is no room, and they are dropped. Never waits for the disk."""
+        count = len(exposure.records)
+        with self._lock:
+            if self._queued + count > self._most:
+                if not self.dropped:
+                    log.warning("exposures_dropped", queued=self._queued)
+                self.dropped += count
+                return False
+            self._queue.append(exposure)
+            self._queued += count
+        self._signal.set()
+        return True
+
+    def flush(self) -> None:
+        """Write what has queued up by now. Blocks.
+
+        Raises:
+            Unavailable: The file cannot be used; the rows wait.
+        """
+        with self._writing:
+            with self._lock:
+                taken, self._queue = list(self._queue), deque()
+            if not taken:
+                return
+            try:
+                count = self._analytics.using(lambda file: self._write(file, taken))
+            except BaseException:
+                with self._lock:
+                    self._queue.extendleft(reversed(taken))
+                raise
+            with self._lock:
+                self._queued -= sum(len(each.records) for each in taken)
+                self.written += count
+
+    def _write(self, file: "AnalyticsFile", exposures: Sequence[Exposure]) -> int:
+        # What is erased after we looked comes by the feed, which nobody follows before we have written.
+        with self._analytics.still(each.organization_id for each in exposures):
+            exposed: dict[str, set[str]] = {}
+            for each in exposures:
+                exposed.setdefault(each.organization_id, set()).update(shown.record_id for shown in each.records)
+            there = {each: present(self._ledger, each, ids) for each, ids in exposed.items()}
+            rows = [row for each in exposures for row in each.rows(there[each.organization_id])]
+            file.append_exposures(rows)
+            return len(rows)
+
+    def uses(self, organization_id: str, visibility: frozenset[str]) -> list[Uses]:
+        """Count what was returned and what came of it, everything that was put before included. Blocks.
+
+        Raises:
+            Unavailable: The file cannot be used.
+        """
+        self.flush()
+        return self._analytics.using(lambda file: file.uses(organization_id, visibility))
+
+    def prune(self) -> None:
+        """Remove what is too old, and what users did whose accounts are gone. Blocks.
+
+        Raises:
+            Unavailable: The file or the ledger cannot be used.
+        """
+        before = self._clock() - self._keep
+
+        def act(file: "AnalyticsFile") -> None:
+            file.prune_exposures(before, [each for each in file.exposed_users() if self._ledger.user(each) is None])
+
+        self._analytics.using(act)
+        self._pruned_at = time.monotonic()
+
+    def _run(self) -> None:
+        self._stopping.wait(self._delay_s)
+        while not self._stopping.is_set():
+            self._signal.wait(PRUNE_EVERY_S)
+            self._signal.clear()
+            self._stopping.wait(GATHER_S)
+            if not self._step():
+                self._signal.set()
+                self._stopping.wait(RETRY_S)
+        self._step()
+
+    def _step(self) -> bool:
+        """Write and tidy; tell whether that went well."""
+        try:
+            self.flush()
+            if not self._stopping.is_set() and time.monotonic() - self._pruned_at > PRUNE_EVERY_S:
+                self.prune()
+        except EngrainError as error:
+            log.warning("exposures_wait", detail=error.message)
+            return False
+        except Exception:  # the thread's edge: it serves every organization
+            log.exception("exposures_not_written")
+            return False
+        return True
+
+
+def present(ledger: Ledger, organization_id: str, record_ids: Iterable[str]) -> set[str]:
+    """Those of the records that the ledger has; none where the organization is gone."""
+    return {each for ids in in_chunks(record_ids) for each in ledger.standings(organization_id, ids, visibility=NOBODY)}
+
+
+def strays(file: "AnalyticsFile", ledger: Ledger, organization_id: str) -> set[str]:
+    """The records that have rows in the file and are not in the ledger."""
+    exposed = file.exposed_records(organization_id)
+    return exposed - present(ledger, organization_id, exposed)

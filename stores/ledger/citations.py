@@ -1,0 +1,129 @@
+"""Citations: which records were of use to whom, in which session and when. No text of any of them."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+from sqlalchemy import BindParameter, Select, bindparam, func, select
+
+from stores.ledger import schema
+from stores.ledger.encoding import check_keys, to_micros
+from stores.ledger.engine import in_chunks
+from stores.ledger.listed import as_json
+from stores.ledger.store import Store
+from stores.ledger.writing import Writing
+
+MOST_CITED = 50_000
+"""Rows of one organization that are read at once, those of the latest citations: the others have faded."""
+
+_table = schema.citations
+_ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
+_there = select(schema.entities.c.id, schema.entities.c.visibility).where(
+    schema.entities.c.organization_id == bindparam("organization"), schema.entities.c.id.in_(_ids)
+)
+
+
+class CitedBy(NamedTuple):
+    """How somebody cited a record, as long as it had one visibility key."""
+
+    record_id: str
+    visibility: str
+    """Of the record when it was cited: whoever has this key could have seen what was cited."""
+    sessions: int
+    """In how many distinct ones."""
+    last_us: int
+    """The last time, in microseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citing:
+    """Who cites (with the actor of the transaction), where, and what may be cited."""
+
+    visible: frozenset[str]
+    """The visibility keys of everything that the citing user may read."""
+    session_key: str
+    """One record counts once for one user in one session."""
+    surface: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """What became of the ids of a citing, each distinct one in one of the three, in the order given."""
+
+    counted: Mapping[str, str]
+    """The visibility key of each record that counts from now on."""
+    replayed: tuple[str, ...]
+    """Those that the user had cited in this session before."""
+    unknown: tuple[str, ...]
+    """Those that do not exist for the user."""
+
+
+@cache
+def _cited(dialect: str, *, some: bool) -> Select[Any]:
+    """Return the query for what is known of all records, or of some."""
+    last = func.max(_table.c.cited_at)
+    grouped = (
+        select(_table.c.record_id, _table.c.visibility, func.count().label("sessions"), last.label("last_us"))
+        .where(_table.c.organization_id == bindparam("organization"))
+        .group_by(_table.c.record_id, _table.c.user_id, _table.c.visibility)
+    )
+    if some:
+        found = grouped.where(_table.c.record_id.in_(_ids)).subquery()
+    else:
+        found = grouped.order_by(last.desc()).limit(MOST_CITED).subquery()
+    return select(as_json(dialect, list(found.c))).select_from(found)
+
+
+class CitationReads(Store):
+    """Reads of citations. Who may learn of them is the caller's business."""
+
+    def citations(self, organization_id: str, record_ids: Iterable[str] | None = None) -> list[CitedBy]:
+        """Return one row for each record, citing user and visibility key; without ids for all that are cited."""
+        dialect = self._database.writer.dialect.name
+        if record_ids is None:
+            rows = self._packed(_cited(dialect, some=False), {"organization": organization_id})
+            return [CitedBy._make(row) for row in rows]
+        return [
+            CitedBy._make(row)
+            for ids in in_chunks(record_ids)
+            for row in self._packed(_cited(dialect, some=True), {"organization": organization_id, "ids": ids})
+        ]
+
+
+class CitationWrites(Writing):
+    """Writes of citations. They are no change of a record: the feed does not grow by them."""
+
+    def cite(self, record_ids: Iterable[str], citing: Citing) -> Cited:
+        """Let each record count as cited by the actor in a session, once; what it may not read is as if not there.
+
+        Raises:
+            ValidationFailed: The session or the surface cannot be stored.
+        """
+        check_keys((citing.session_key, citing.surface))
+        distinct = list(dict.fromkeys(record_ids))
+        readable = {
+            row.id: row.visibility
+            for ids in in_chunks(distinct)
+            for row in self._run(_there, {"organization": self.organization_id, "ids": ids})
+            if row.visibility in citing.visible
+        }
+        known = [each for each in distinct if each in readable]
+        counted = {each: readable[each] for each in known if self._cite_once(each, readable[each], citing)}
+        return Cited(
+            counted,
+            tuple(each for each in known if each not in counted),
+            tuple(each for each in distinct if each not in readable),
+        )
+
+    def _cite_once(self, record_id: str, visibility: str, citing: Citing) -> bool:
+        values = {
+            "organization_id": self.organization_id,
+            "record_id": record_id,
+            "user_id": self.actor_id,
+            "session_key": citing.session_key,
+            "visibility": visibility,
+            "surface": citing.surface,
+            "cited_at": to_micros(self.now),
+        }
+        return self._insert_new(_table, values)

@@ -1,0 +1,39 @@
+"""Hundreds of rows into a table at once."""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, Table, insert
+
+from stores.ledger.rows import Values
+
+ROWS = 64
+"""Rows of one statement on SQLite, far below its limit on parameters."""
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Values]) -> None:
+    """Insert rows that name the same columns.
+
+    SQLite's driver lets other threads run for each statement that it executes, and has to wait for its turn again: many
+    rows make one statement there.
+    """
+    if not rows:
+        return
+    if connection.dialect.name != "sqlite":
+        connection.execute(insert(table), rows)
+        return
+    names = tuple(rows[0])
+    for start in range(0, len(rows), ROWS):
+        some = rows[start : start + ROWS]
+        connection.exec_driver_sql(_statement(table, names, len(some)), tuple(_cells(names, some)))
+
+
+def _cells(names: Sequence[str], rows: Sequence[Values]) -> Iterator[Any]:
+    return (row[name] for row in rows for name in names)
+
+
+@cache
+def _statement(table: Table, names: Sequence[str], count: int) -> str:
+    row = f"({', '.join('?' * len(names))})"
+    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([row] * count)}"  # noqa: S608 - of ours

@@ -1,0 +1,301 @@
+"""Memory spaces: which there are, who belongs to them, and whether they are switched off."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from sqlalchemy import Connection, Select, bindparam, delete, insert, or_, select, update
+
+from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from stores.ledger.account_tables import memberships, memory_space_members, memory_spaces
+from stores.ledger.audit import AuditDraft, append_audit
+from stores.ledger.encoding import (
+    check_id,
+    check_keys,
+    check_text,
+    dump_json,
+    from_micros,
+    load_object,
+    load_strings,
+    optional_instant,
+    optional_micros,
+    to_micros,
+)
+from stores.ledger.engine import in_chunks, upsert
+from stores.ledger.organizations import lock_organization
+from stores.ledger.permits import Permit, ask_permit
+from stores.ledger.rows import Values
+from stores.ledger.store import Store
+from stores.space_access import LETTING_IN
+from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
+
+NOT_ENABLED = "scope_not_enabled"
+MANUALLY = "manually_disabled"
+
+_spaces = memory_spaces
+_members = memory_space_members
+_SPACE = (
+    "organization_id",
+    "id",
+    "memory_scope",
+    "scope_key",
+    "name",
+    "description",
+    "state",
+    "disabled_reason",
+    "metadata",
+    "created_by_user_id",
+    "created_at",
+    "updated_at",
+)
+_MEMBER = (
+    "organization_id",
+    "id",
+    "space_id",
+    "principal_type",
+    "principal_id",
+    "role",
+    "permissions",
+    "expires_at",
+    "created_by_user_id",
+    "created_at",
+    "updated_at",
+)
+_PRINCIPAL = ("organization_id", "space_id", "principal_type", "principal_id")
+_of_organization = (
+    select(*(_spaces.c[name] for name in _SPACE))
+    .where(_spaces.c.organization_id == bindparam("of_organization"))
+    .order_by(_spaces.c.created_at, _spaces.c.id)
+)
+# Somebody's private space exists for that user alone.
+_readable = _of_organization.where(
+    or_(_spaces.c.memory_scope != "private", _spaces.c.scope_key == bindparam("of_user"))
+)
+_one = _of_organization.where(_spaces.c.id == bindparam("of_space"))
+_some = _of_organization.where(_spaces.c.id.in_(bindparam("ids", expanding=True)))
+_at_place = _of_organization.where(
+    _spaces.c.memory_scope == bindparam("of_scope"), _spaces.c.scope_key == bindparam("of_key")
+)
+_members_of = (
+    select(*(_members.c[name] for name in _MEMBER))
+    .where(_members.c.organization_id == bindparam("of_organization"), _members.c.space_id == bindparam("of_space"))
+    .order_by(_members.c.created_at, _members.c.id)
+)
+_members_as: Select[Any] = _members_of.where(
+    _members.c.principal_type == bindparam("of_type"), _members.c.principal_id == bindparam("of_principal")
+)
+
+
+class Spaces(Store):
+    """Memory spaces of every organization.
+
+    Every change takes a permit, asked first in its transaction; what it refuses with is raised.
+    """
+
+    def create(
+        self, space: MemorySpace, audit: AuditDraft | None = None, *, permit: Permit | None = None
+    ) -> MemorySpace:
+        """Store a space and return it; where its scope and key have one already, return that and write nothing.
+
+        Of a shared or delegated one, its creator becomes an owner.
+
+        Raises:
+            NotFound: There is no such organization.
+            ValidationFailed: A text cannot be stored.
+        """
+        # As long as the visibility key of its memories, which every index holds.
+        check_keys((space.id, f"memory:{space.memory_scope}:{space.scope_key}"))
+        check_text((space.name, space.description, space.scope_key))
+        values = _space_values(space)
+        with self._database.write() as connection:
+            lock_organization(connection, space.organization_id)
+            ask_permit(connection, space.organization_id, permit)
+            place = {"of_scope": space.memory_scope, "of_key": values["scope_key"]}
+            found = connection.execute(_at_place, place | {"of_organization": space.organization_id}).first()
+            if found is not None:
+                return _to_space(found)
+            connection.execute(insert(_spaces), values)
+            if space.memory_scope in LETTING_IN:
+                owner = MemberDraft("user", space.created_by_user_id, "owner")
+                _put(connection, space, owner, space.created_by_user_id, space.created_at)
+            append_audit(connection, self._clock(), audit)
+            return space
+
+    def spaces(self, organization_id: str, user_id: str) -> list[MemorySpace]:
+        """Return the spaces of an organization, the oldest first; of private ones, those of this user."""
+        return [
+            _to_space(row) for row in self._all(_readable, {"of_organization": organization_id, "of_user": user_id})
+        ]
+
+    def space(self, organization_id: str, space_id: str) -> MemorySpace | None:
+        """Return a space, whosever it is."""
+        row = self._first(_one, {"of_organization": organization_id, "of_space": space_id})
+        return None if row is None else _to_space(row)
+
+    def some(self, organization_id: str, space_ids: Iterable[str]) -> list[MemorySpace]:
+        """Return those of the ids that are spaces, whosever they are."""
+        return [
+            _to_space(row)
+            for ids in in_chunks(space_ids)
+            for row in self._all(_some, {"of_organization": organization_id, "ids": ids})
+        ]
+
+    def members(self, organization_id: str, space_id: str) -> list[SpaceMember]:
+        """Return the members of a space, expired ones as well, the oldest first."""
+        return [_to_member(row) for row in self._all(_members_of, _where(organization_id, space_id))]
+
+    def edit(
+        self,
+        organization_id: str,
+        space_id: str,
+        change: SpaceChange,
+        audit: AuditDraft | None = None,
+        *,
+        permit: Permit | None = None,
+    ) -> MemorySpace:
+        """Change a space and return it; what is switched off or on is so with the next request.
+
+        Raises:
+            NotFound: There is no such space.
+            Forbidden: It is of a scope that is not enabled, and was to be switched on.
+            ValidationFailed: A text cannot be stored.
+        """
+        check_text((change.name, change.description))
+        with self._database.write() as connection:
+            before = _lock_space(connection, organization_id, space_id, permit)
+            now = self._clock()
+            after = replace(_changed(before, change), updated_at=now)
+            statement = update(_spaces).where(_spaces.c.organization_id == organization_id, _spaces.c.id == before.id)
+            connection.execute(statement.values(_space_values(after)))
+            append_audit(connection, now, audit)
+            return after
+
+    def put_member(
+        self,
+        organization_id: str,
+        space_id: str,
+        draft: MemberDraft,
+        audit: AuditDraft | None = None,
+        *,
+        permit: Permit,
+    ) -> SpaceMember:
+        """Make a principal a member of a space, or give a member what holds from now on; return it.
+
+        Raises:
+            NotFound: There is no such space.
+            Conflict: The space is disabled; the message is the reason.
+            InvalidRequest: The user is no member of the organization.
+            ValidationFailed: A text cannot be stored.
+        """
+        check_id(draft.principal_id)
+        check_keys((draft.principal_type, draft.role))
+        with self._database.write() as connection:
+            space = _lock_space(connection, organization_id, space_id, permit)
+            if space.state == "disabled":
+                raise Conflict(
+                    space.disabled_reason or NOT_ENABLED,
+                    remediation="Switch the space on first: PATCH it with the state `active`.",
+                )
+            if draft.principal_type == "user":
+                _require_member(connection, organization_id, draft.principal_id)
+            now = self._clock()
+            member = _put(connection, space, draft, permit.actor_id, now)
+            append_audit(connection, now, audit)
+            return member
+
+
+def end_memberships_in_spaces(connection: Connection, user_id: str, organization_id: str | None = None) -> None:
+    """Take a user out of the spaces of a locked organization, or out of all of them."""
+    of_user = (_members.c.principal_type == "user", _members.c.principal_id == user_id)
+    where = () if organization_id is None else (_members.c.organization_id == organization_id,)
+    connection.execute(delete(_members).where(*where, *of_user))
+
+
+def _lock_space(connection: Connection, organization_id: str, space_id: str, permit: Permit | None) -> MemorySpace:
+    lock_organization(connection, organization_id)
+    ask_permit(connection, organization_id, permit)
+    row = connection.execute(_one, _where(organization_id, space_id)).first()
+    if row is None:
+        raise NotFound("memory_space_not_found", code="memory_space_not_found")
+    return _to_space(row)
+
+
+def _changed(before: MemorySpace, change: SpaceChange) -> MemorySpace:
+    state = change.state or before.state
+    if state == "active" and before.disabled_reason == NOT_ENABLED:
+        raise Forbidden(
+            f"{NOT_ENABLED}: the scope `{before.memory_scope}` is not enabled.", remediation="Leave `state` out."
+        )
+    reason = before.disabled_reason or MANUALLY
+    return replace(
+        before,
+        name=before.name if change.name is None else change.name,
+        description=before.description if change.description is None else change.description,
+        state=state,
+        disabled_reason=reason if state == "disabled" else None,
+        metadata={**before.metadata, **change.metadata},
+    )
+
+
+def _require_member(connection: Connection, organization_id: str, user_id: str) -> None:
+    found = select(memberships.c.role).where(
+        memberships.c.user_id == user_id, memberships.c.organization_id == organization_id
+    )
+    if connection.execute(found).first() is None:
+        raise InvalidRequest(
+            "The user is no member of the organization.", remediation="Add the user to the organization first."
+        )
+
+
+def _put(connection: Connection, space: MemorySpace, draft: MemberDraft, actor_id: str, now: datetime) -> SpaceMember:
+    values: Values = {
+        "organization_id": space.organization_id,
+        "id": str(uuid4()),
+        "space_id": space.id,
+        "principal_type": draft.principal_type,
+        "principal_id": draft.principal_id,
+        "role": draft.role,
+        "permissions": dump_json(draft.permissions),
+        "expires_at": optional_micros(draft.expires_at),
+        "created_by_user_id": actor_id,
+        "created_at": to_micros(now),
+        "updated_at": to_micros(now),
+    }
+    insertion = upsert(connection.dialect.name, _members)
+    renewed = {name: insertion.excluded[name] for name in ("role", "permissions", "expires_at", "updated_at")}
+    keys = [_members.c[name] for name in _PRINCIPAL]
+    connection.execute(insertion.on_conflict_do_update(index_elements=keys, set_=renewed), values)
+    which = {"of_type": draft.principal_type, "of_principal": draft.principal_id}
+    return _to_member(connection.execute(_members_as, _where(space.organization_id, space.id) | which).one())
+
+
+def _where(organization_id: str, space_id: str) -> Values:
+    return {"of_organization": organization_id, "of_space": space_id}
+
+
+def _space_values(space: MemorySpace) -> Values:
+    plain = {name: getattr(space, name) for name in _SPACE}
+    return plain | {
+        "scope_key": space.scope_key or "",
+        "metadata": dump_json(space.metadata),
+        "created_at": to_micros(space.created_at),
+        "updated_at": to_micros(space.updated_at),
+    }
+
+
+def _to_space(row: Sequence[Any]) -> MemorySpace:
+    cells = dict(zip(_SPACE, row, strict=True))
+    cells["scope_key"] = cells["scope_key"] or None
+    cells["metadata"] = load_object(cells["metadata"])
+    cells["created_at"], cells["updated_at"] = from_micros(cells["created_at"]), from_micros(cells["updated_at"])
+    return MemorySpace(**cells)
+
+
+def _to_member(row: Sequence[Any]) -> SpaceMember:
+    cells = dict(zip(_MEMBER, row, strict=True))
+    cells["permissions"] = load_strings(cells["permissions"])
+    cells["expires_at"] = optional_instant(cells["expires_at"])
+    cells["created_at"], cells["updated_at"] = from_micros(cells["created_at"]), from_micros(cells["updated_at"])
+    return SpaceMember(**cells)

@@ -1,0 +1,86 @@
+"""A server that speaks the OpenAI-compatible chat protocol, and misbehaves on demand. No model is in it."""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Answer = Callable[[dict[str, Any]], str]
+
+
+@dataclass
+class ModelServer:
+    """What it answers, and what it was asked."""
+
+    address: str = ""
+    answer: Answer = field(default=lambda _: json.dumps({"items": []}))
+    """The text of the model's message, given the request."""
+    status: int = 200
+    delay_s: float = 0.0
+    body: bytes | None = None
+    """The whole answer, instead of one that holds the message."""
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+
+    def proposes(self, *items: dict[str, Any]) -> None:
+        """Let the model propose these."""
+        self.answer = lambda _: json.dumps({"items": list(items)})
+
+    @property
+    def said(self) -> str:
+        """Everything that the model was told in the last request."""
+        return json.dumps(self.requests[-1]["messages"], ensure_ascii=False)
+
+
+@contextmanager
+def model_server() -> Iterator[ModelServer]:
+    """Serve on a free port of this machine."""
+    state = ModelServer()
+    stopped = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.requests.append(asked)
+            state.keys.append(self.headers.get("Authorization", ""))
+            stopped.wait(state.delay_s)
+            body = (
+                state.body if state.body is not None else json.dumps(_completion(asked, state.answer(asked))).encode()
+            )
+            self.send_response(state.status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    state.address = f"http://127.0.0.1:{server.server_port}/v1"
+    try:
+        yield state
+    finally:
+        stopped.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def _completion(asked: dict[str, Any], text: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {
+        "id": "completion",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": asked.get("model", "model"),
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }

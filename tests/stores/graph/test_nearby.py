@@ -1,0 +1,208 @@
+"""Walks in memory: as the engine takes them, whatever is applied before, during and after the reading."""
+
+import threading
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stores.graph import GraphIndex, Neighbour, NeighbourQuery, Room, Walk, nearby
+from stores.graph.walk import breadth_first
+from stores.index import IndexBatch
+from stores.records import ORGANIZATION, Position, Relation
+from tests.stores.graph.drafts import ENGINE, EVERYTHING, NOW, batch, entities, entity, relation
+
+HOUR = timedelta(hours=1)
+SECRET = "private:somebody"
+IDS = [f"n{number}" for number in range(60)]
+QUERIES = [
+    EVERYTHING,
+    replace(EVERYTHING, visibility=frozenset({ORGANIZATION, SECRET})),
+    replace(EVERYTHING, names=frozenset({"OWNS", "nothing"})),
+    replace(EVERYTHING, names=frozenset({"OWNS"}), incoming_names=frozenset({"BLOCKS"})),
+    replace(EVERYTHING, include_incoming=False),
+    replace(EVERYTHING, as_of=NOW - HOUR),
+    replace(EVERYTHING, entity_types=frozenset({"Task"})),
+    replace(EVERYTHING, project_ids=frozenset({"p"})),
+    NeighbourQuery(frozenset()),
+]
+
+
+def web() -> list[Relation]:
+    """Many edges among few, several of a pair, with every kind of time."""
+    times: list[dict[str, Any]] = [
+        {},
+        {"valid_at": NOW - 2 * HOUR, "invalid_at": NOW + HOUR},
+        {"valid_at": NOW - 2 * HOUR, "invalid_at": NOW - HOUR / 2},
+        {"valid_at": NOW + HOUR, "created_at": NOW + 2 * HOUR},
+        {"valid_at": NOW + HOUR},
+        {"expired_at": NOW},
+    ]
+    return [
+        relation(
+            f"r{number}", IDS[number * 7 % 60], IDS[(number * number + number // 3) % 60],
+            name=("OWNS", "BLOCKS", "ABOUT")[number % 3],
+            visibility=SECRET if number % 11 == 0 else ORGANIZATION,
+            **times[number % 8 % 6],
+        )
+        for number in range(150)
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def learnt(graph: GraphIndex) -> GraphIndex:
+    there = [
+        entity(
+            each,
+            entity_type=("task", "note")[number % 2],
+            visibility=SECRET if number % 9 == 0 else ORGANIZATION,
+            project_id="p" if number % 4 else None,
+        )
+        for number, each in enumerate(IDS[:55])
+    ]
+    graph.load([there], [web()], Position("epoch", 1, ""))
+    assert graph.learn()
+    return graph
+
+
+def plain(graph: GraphIndex, start: str, query: NeighbourQuery, cap: int = 500) -> Walk:
+    """What the engine alone says."""
+
+    def around(ids: Sequence[str]) -> tuple[list[Neighbour], bool]:
+        return graph.neighbours(ids, query=replace(query, limit_per_id=500)), False
+
+    return breadth_first(start, depth=3, cap=cap, neighbours=around)
+
+
+def agree(graph: GraphIndex, *starts: str) -> None:
+    assert graph._nearby._arrays is not None, "the walks are taken in memory"
+    for query in QUERIES:
+        for start in starts or IDS:
+            assert graph.walk(start, depth=3, query=query) == plain(graph, start, query), (start, query)
+
+
+def test_a_walk_in_memory_is_the_one_that_the_engine_takes(learnt: GraphIndex) -> None:
+    agree(learnt)
+    for cap in (1, 3, 10):
+        for start in IDS[:10]:
+            walk = learnt.walk(start, depth=3, query=EVERYTHING, cap=cap)
+            whole = plain(learnt, start, EVERYTHING)
+            assert walk.entities == plain(learnt, start, EVERYTHING, cap).entities == whole.entities[:cap]
+            assert walk.capped or len(whole.entities) <= cap
+    assert learnt.walk("nobody", depth=3, query=EVERYTHING).entities == ()
+
+
+def test_what_is_applied_after_the_reading_shows_in_the_next_walk(learnt: GraphIndex) -> None:
+    changes = [
+        batch([entity("n1", visibility=SECRET, revision=2)]),
+        batch([entity("n2", entity_type="other", project_id="p2", visibility="team:new")]),
+        batch(gone=["n3"]),
+        batch(entities(["new", *IDS[55:]]), [relation("x", "new", "n5"), relation("y", "n6", "new", name="NEW")]),
+        batch(severed=["r4", "unknown"]),
+        batch(relations=[relation("r5", *("n10", "n11"), invalid_at=NOW), relation("r7", "n12", "n13")]),
+    ]
+    for number, change in enumerate(changes):
+        learnt.apply(replace(change, position=Position("epoch", number + 2, "")))
+        agree(learnt, *IDS[:14], "new")
+    agree(learnt)
+
+
+def test_past_a_limit_the_latest_edges_are_followed(learnt: GraphIndex) -> None:
+    leaves = [f"leaf{number}" for number in range(40)]
+    spokes = [relation(each, each, "n1", valid_at=NOW - number * HOUR) for number, each in enumerate(leaves)]
+    learnt.apply(batch(entities(leaves), spokes))
+    assert learnt.learn()
+    narrow = replace(EVERYTHING, limit_per_id=5)
+    walk = learnt.walk("n1", depth=1, query=narrow)
+    assert walk.capped
+    assert {"leaf0", "leaf1"} <= {each.id for each in walk.entities}
+    assert len(walk.entities) <= 5
+    far = learnt.walk("leaf9", depth=2, query=narrow)
+    assert far.capped
+    assert set(walk.entities) == {replace_step(each) for each in far.entities[1:]}
+
+
+def replace_step(reached: Any) -> Any:
+    return reached._replace(distance=1, path=reached.path[1:])
+
+
+def test_a_batch_that_comes_during_the_reading_is_in_it(graph: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph.apply(batch(entities("abcd"), [relation("1", "a", "b")]))
+    read = graph._export
+
+    def slowly() -> Any:
+        tables = read()
+        graph.apply(batch([entity("b", visibility=SECRET)], [relation("2", "a", "c")], sequence=2))
+        return tables
+
+    monkeypatch.setattr(graph._nearby, "_read", slowly)
+    assert graph.learn()
+    assert graph._nearby._arrays is not None
+    assert [each.id for each in graph.walk("a", depth=2, query=EVERYTHING).entities] == ["c"]
+
+
+def test_what_has_no_room_is_walked_by_the_engine_and_what_was_walked_last_stays(tmp_path: Path) -> None:
+    room = Room(2 * nearby.BYTES_PER_ENTITY * 3)
+
+    def opened(name: str, size: int) -> GraphIndex:
+        graph = GraphIndex.open(tmp_path / name, engine=ENGINE, clock=lambda: NOW, room=room)
+        graph.apply(batch(entities(f"e{number}" for number in range(size))))
+        return graph
+
+    with closing(opened("a", 3)) as a, closing(opened("b", 3)) as b, closing(opened("c", 3)) as c:
+        assert [graph.learn() for graph in (a, b)] == [True, True]
+        a.walk("e0", depth=1, query=EVERYTHING)
+        assert c.learn()
+        assert [graph._nearby._arrays is not None for graph in (a, b, c)] == [True, False, True]
+        with closing(opened("d", 7)) as d:
+            assert not d.learn()
+            assert d.walk("e0", depth=2, query=EVERYTHING).entities == ()
+        a.close()
+        assert b.learn()
+        assert c._nearby._arrays is not None, "who closes gives the place back"
+
+
+def test_a_graph_that_changes_much_is_read_again_in_its_time(
+    graph: GraphIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nearby, "FEW_CHANGED", 3)
+    graph.apply(batch(entities("abcdef"), [relation("1", "a", "b")]))
+    assert graph.learn()
+    graph.apply(batch(relations=[relation("2", "c", "d"), relation("3", "e", "f")], sequence=2))
+    assert graph._nearby._arrays is None
+    for depth in (1, 3):
+        graph.walk("a", depth=depth, query=EVERYTHING)
+        assert graph._nearby._thread is None, "a single step is not worth it, and any other comes too early"
+    graph._nearby._not_before = 0.0
+    graph.walk("a", depth=3, query=EVERYTHING)
+    assert isinstance(graph._nearby._thread, threading.Thread)
+    graph._nearby._thread.join()
+    assert graph._nearby._arrays is not None
+    graph.load([entities("xy")], [[relation("r", "x", "y")]], Position("epoch", 3, ""))
+    assert graph._nearby._arrays is None
+    assert [each.id for each in graph.walk("x", depth=3, query=EVERYTHING).entities] == ["y"]
+
+
+def test_where_reading_fails_the_engine_walks(graph: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph.apply(batch(entities("ab"), [relation("1", "a", "b")]))
+
+    def fail() -> Any:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(graph._nearby, "_read", fail)
+    for _ in range(2):
+        assert len(graph.walk("a", depth=3, query=EVERYTHING).entities) == 1
+    assert graph._nearby._thread is not None
+    graph._nearby._thread.join()
+    assert graph._nearby._arrays is None
+    assert not graph._nearby._room._sizes
+
+
+def test_an_empty_graph_fits_into_memory(graph: GraphIndex) -> None:
+    assert graph.learn()
+    graph.apply(IndexBatch(entities("ab"), (), [relation("1", "a", "b")], (), Position("epoch", 1, "")))
+    assert [each.id for each in graph.walk("a", depth=3, query=EVERYTHING).entities] == ["b"]

@@ -1,0 +1,76 @@
+"""Citations: each counts once, is on disk when the transaction has ended, and goes with its record."""
+
+import pytest
+
+from stores.errors import NotFound, ValidationFailed
+from stores.ledger import Cited, Citing, Ledger
+from stores.ledger.encoding import to_micros
+from stores.records import ORGANIZATION
+from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, create, draft
+
+OPEN = frozenset({ORGANIZATION})
+
+
+def cite(ledger: Ledger, *ids: str, session: str = "s1", by: str = ANN, visible: frozenset[str] = OPEN) -> Cited:
+    with ledger.transaction(ORG, by) as tx:
+        return tx.cite(ids, Citing(visible, session, "search"))
+
+
+def test_a_record_counts_once_for_one_user_in_one_session(ledger: Ledger, clock: SteppingClock) -> None:
+    create(ledger, draft("a"), draft("b"))
+    assert cite(ledger, "b", "a", "b", "x") == Cited({"b": ORGANIZATION, "a": ORGANIZATION}, (), ("x",))
+    assert cite(ledger, "a") == Cited({}, ("a",), ())
+    cite(ledger, "a", session="s2")
+    last = to_micros(clock.now)
+    cite(ledger, "a", by=BOB)
+    found = sorted(ledger.citations(ORG, ["a"]), key=lambda each: each.sessions)
+    assert [(each.record_id, each.visibility, each.sessions) for each in found] == [
+        ("a", ORGANIZATION, 1),
+        ("a", ORGANIZATION, 2),
+    ]
+    assert found[1].last_us == last
+    assert len(ledger.citations(ORG)) == 3
+    assert ledger.citations(OTHER) == []
+
+
+def test_what_one_may_not_read_is_as_what_does_not_exist(ledger: Ledger) -> None:
+    create(ledger, draft("mine", visibility="private:ann"), draft("hers", visibility="private:eve"))
+    create(ledger, draft("elsewhere"), organization_id=OTHER)
+    visible = OPEN | {"private:ann"}
+    found = cite(ledger, "hers", "mine", "elsewhere", "nothing", visible=visible)
+    assert found == Cited({"mine": "private:ann"}, (), ("hers", "elsewhere", "nothing"))
+    assert [(each.record_id, each.visibility) for each in ledger.citations(ORG)] == [("mine", "private:ann")]
+
+
+def test_a_citation_survives_and_grows_no_feed(ledger: Ledger, second: Ledger) -> None:
+    create(ledger, draft("a"))
+    before = ledger.head(ORG)
+    cite(ledger, "a")
+    assert ledger.head(ORG) == before
+    assert [each.record_id for each in second.citations(ORG)] == ["a"]
+
+
+def test_what_is_undone_counts_nothing(ledger: Ledger) -> None:
+    create(ledger, draft("a"))
+
+    def fail() -> None:
+        with ledger.transaction(ORG, ANN) as tx:
+            assert tx.cite(["a"], Citing(OPEN, "s", "search")).counted
+            tx.delete_entity("nothing")
+
+    with pytest.raises(NotFound):
+        fail()
+    with pytest.raises(ValidationFailed):
+        cite(ledger, "a", session="s\0")
+    assert ledger.citations(ORG) == []
+
+
+def test_citations_go_with_their_record_and_with_their_user(ledger: Ledger) -> None:
+    create(ledger, draft("a"), draft("b"))
+    for by in (ANN, BOB):
+        cite(ledger, "a", "b", by=by)
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.delete_entity("a")
+    assert [each.record_id for each in ledger.citations(ORG)] == ["b", "b"]
+    ledger.delete_user(BOB)
+    assert [each.record_id for each in ledger.citations(ORG)] == ["b"]

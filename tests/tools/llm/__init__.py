@@ -1,0 +1,1 @@
+"""Language models, against a server of our own."""

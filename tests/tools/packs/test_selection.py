@@ -1,0 +1,78 @@
+"""What stands in a pack, where, and in which order."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.packs.facets import INTENTS, SHELVES, Intent, most_each
+from tools.packs.selection import GONE, Option, relevant, select, takes
+
+TYPES = sorted({each for shelf in SHELVES.values() for each in shelf.types})
+options = st.builds(
+    Option,
+    id=st.uuids().map(str),
+    entity_type=st.sampled_from(TYPES),
+    status=st.sampled_from(("", "todo", "doing", "done", "completed", "archived", "retired", "superseded")),
+    score=st.floats(0, 1),
+    is_under_way=st.just(False),
+)
+
+
+def placed(intent: Intent, *found: Option, limit: int = 24) -> list[tuple[str, str]]:
+    return [(each.facet, each.option.id) for each in select(found, INTENTS[intent], limit)]
+
+
+def test_work_that_is_over_is_prior_art_where_there_is_any_and_else_nothing() -> None:
+    done, epic = Option("t", "task", "done", 0.9), Option("e", "epic", "completed", 0.8)
+    project = Option("p", "project", "completed", 0.7)
+    assert placed("build", done, epic, project) == [("prior_art", "t"), ("prior_art", "e"), ("prior_art", "p")]
+    assert placed("ideate", done) == []
+    assert placed("build", Option("t", "task", "todo", 0.1)) == [("active_work", "t")]
+
+
+def test_what_is_out_of_use_is_in_no_pack() -> None:
+    assert placed("build", *(Option(word, "decision", word, 0.9) for word in GONE)) == []
+
+
+def test_a_record_stands_once_in_the_first_facet_that_has_room() -> None:
+    rules = [Option(f"r{number}", "rule", "", 1 - number / 10) for number in range(5)]
+    assert placed("review", *rules) == [
+        ("verification", "r0"), ("constraints", "r3"), ("verification", "r1"), ("verification", "r2"),
+        ("constraints", "r4"),
+    ]  # fmt: skip
+
+
+def test_what_is_under_way_leads_and_ties_go_to_the_smaller_id() -> None:
+    lead = Option("z", "task", "doing", 0.0, is_under_way=True)
+    twins = [Option("b", "task", "todo", 0.5), Option("a", "task", "todo", 0.5)]
+    assert [each for _, each in placed("build", *twins, lead)] == ["z", "a", "b"]
+
+
+def test_when_there_is_room_for_few_every_facet_keeps_its_best() -> None:
+    found = [Option(f"d{number}", "decision", "", 0.9) for number in range(4)]
+    found += [Option("n", "note", "", 0.2), Option("r", "rule", "", 0.3)]
+    assert placed("build", *found, limit=4) == [
+        ("decisions", "d0"), ("constraints", "r"), ("recent_memory", "n"), ("decisions", "d1"),
+    ]  # fmt: skip
+
+
+@given(st.lists(options, max_size=40, unique_by=lambda option: option.id), st.sampled_from(sorted(INTENTS)), st.data())
+def test_no_pack_breaks_its_bounds(found: list[Option], intent: Intent, data: st.DataObject) -> None:
+    limit = data.draw(st.integers(1, 50))
+    facets = INTENTS[intent]
+    chosen = select(found, facets, limit)
+    assert len(chosen) <= limit
+    assert len({each.option.id for each in chosen}) == len(chosen)
+    assert all(takes(each.facet, each.option) for each in chosen)
+    for facet in facets:
+        assert sum(each.facet == facet for each in chosen) <= most_each(limit, facets)
+    assert chosen == select(data.draw(st.permutations(found)), facets, limit)
+
+
+def test_what_scores_little_is_noise_unless_nothing_scores_more() -> None:
+    def kept(*scores: float) -> list[float]:
+        return [each.score for each in relevant([Option(str(score), "note", "", score) for score in scores], "recall")]
+
+    assert kept(0.6, 0.09, 0.07, 0.0) == [0.6, 0.09]
+    assert kept(0.06, 0.04, 0.02) == [0.06, 0.04]
+    assert kept(0.0) == []
+    assert len(relevant([Option("a", "note", "", 0.6), Option("b", "note", "", 0.05)], "deep_search")) == 2

@@ -1,0 +1,42 @@
+"""The choice of a language model by specification."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from stores.errors import InvalidSetting
+from tools.llm.model import LIBRARY, LanguageModel, ModelSpec, Provider
+
+ADAPTERS: Mapping[Provider, str] = {
+    "openai": "openai", "ollama": "openai", "anthropic": "anthropic", "google": "google.genai",
+}  # fmt: skip
+"""The package by which the library speaks to a provider."""
+
+
+def build_language_model(spec: ModelSpec | None) -> LanguageModel | None:
+    """Return the model that is asked for, with nothing imported or connected yet; None for none.
+
+    Raises:
+        InvalidSetting: The library is not installed, or a provider's own server is to be asked without a key.
+    """
+    if spec is None:
+        return None
+    if not all(map(_is_installed, (LIBRARY, ADAPTERS[spec.provider]))):
+        raise InvalidSetting(
+            "ENGRAIN_LLM_PROVIDER is set, and the library for language models is not installed.",
+            remediation="Install engrain with its extra: pip install 'engrain[llm]'. Or unset ENGRAIN_LLM_PROVIDER.",
+        )
+    if spec.provider != "ollama" and spec.base_url is None and spec.api_key is None:
+        raise InvalidSetting(
+            f"ENGRAIN_LLM_API_KEY is needed with ENGRAIN_LLM_PROVIDER={spec.provider}.",
+            remediation="Set the key, or ENGRAIN_LLM_BASE_URL to a server that needs none.",
+        )
+    from tools.llm.provider import RemoteModel  # noqa: PLC0415 - an HTTP client that a start without a model saves
+
+    return RemoteModel(spec)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # what it is a part of
+        return False

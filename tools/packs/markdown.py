@@ -1,0 +1,167 @@
+"""Writes a context pack as Markdown within a budget of tokens.
+
+Every line of a record's text stands in a quotation, and every name on one line: nothing that somebody wrote into a
+record can pass for a heading or for another item.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tools.packs.excerpts import excerpt
+
+CHARACTERS_PER_TOKEN = 4
+CONTENT_SHARE = 0.85
+"""The part of the budget that items may take; headings and the last line have the rest."""
+CONTENT_LIMIT = 1200
+"""Characters of one record."""
+SHORTEST = 160
+"""Characters of a long text below which the least useful item is left out instead."""
+GOAL_LIMIT = 200
+NAME_LIMIT = 60
+"""Of a related record."""
+FREE_ITEMS, FREE_EACH, FREE_CONTENT = 8, 3, 280
+"""Without a budget: items in all, items of a section, and characters of each."""
+QUOTE = "  > "
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A related record, in one line."""
+
+    relationship: str
+    is_outgoing: bool
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the Markdown shows of one item."""
+
+    section: str
+    id: str
+    name: str
+    marks: tuple[str, ...]
+    """Type, state, date: a word each."""
+    content: str
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """An item, ready to be written."""
+
+    section: str
+    head: str
+    quoted: str
+
+    def text(self, limit: int) -> str:
+        return f"{self.head}\n{_shown(self.quoted, limit)}" if self.quoted else self.head
+
+    def length(self, limit: int) -> int:
+        """The most characters that it takes with its line break."""
+        return len(self.head) + 1 + (min(len(self.quoted), limit) + 1 if self.quoted else 0)
+
+
+def render(goal: str, entries: Sequence[Entry], sections: Sequence[str], *, budget: int | None, hint: str) -> str:
+    """Write the items, the most useful first, under the titles of their sections, in the order of those.
+
+    With a budget (tokens of four characters) the text has at most that length: long texts are cut to a common length,
+    then the least useful items are left out. One item is always there, even if it takes more. The last line says what
+    was cut, or else is the hint. Without a budget there are eight items with 280 characters each.
+    """
+    if not entries:
+        return f"{_title(goal, budget)}\n\n{hint}\n"
+    if budget is None:
+        kept, limit = _few(entries), FREE_CONTENT
+        blocks = [_block(entry) for entry in kept]
+    else:
+        blocks = [_block(entry) for entry in entries]
+        blocks, limit = _fitted(blocks, budget, len(_title(goal, budget)), hint)
+    missing = len(entries) - len(blocks)
+    shortened = sum(len(block.quoted) > limit for block in blocks)
+    last = trimmed(missing, shortened) if missing or shortened else hint
+    parts = [
+        "\n".join([f"## {section}", *texts])
+        for section in sections
+        if (texts := [block.text(limit) for block in blocks if block.section == section])
+    ]
+    return "\n\n".join([_title(goal, budget), *parts, last]) + "\n"
+
+
+def trimmed(missing: int, shortened: int) -> str:
+    """Say what was cut."""
+    said = [f"{missing} left out"] if missing else []
+    said += [f"{shortened} shortened"] if shortened else []
+    return f"Trimmed: {' and '.join(said)}. Read one whole by its id, or ask for a larger markdown_token_budget."
+
+
+def on_one_line(text: str, limit: int) -> str:
+    """Return a text without line breaks, cut after so many characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+def _fitted(blocks: list[_Block], budget: int, title: int, hint: str) -> tuple[list[_Block], int]:
+    """Choose how many items to show, and the common length to which long ones are cut."""
+    allowed = budget * CHARACTERS_PER_TOKEN
+    last = max(len(hint), len(trimmed(len(blocks), len(blocks))))
+    for count in range(len(blocks), 0, -1):
+        kept = blocks[:count]
+        headings = sum(len(f"\n\n## {section}\n") for section in {block.section for block in kept})
+        room = min(int(allowed * CONTENT_SHARE), allowed - title - headings - last - 3)
+        limit = _common_limit(kept, room)
+        if limit >= min(SHORTEST, max(len(block.quoted) for block in kept)):
+            return kept, limit
+    return blocks[:1], SHORTEST
+
+
+def _common_limit(blocks: Sequence[_Block], room: int) -> int:
+    """The greatest length to which texts can be cut so that all blocks fit; negative where nothing does."""
+    left = room - sum(block.length(0) for block in blocks)
+    lengths = sorted(len(block.quoted) for block in blocks)
+    for place, length in enumerate(lengths):
+        share = left // (len(lengths) - place)
+        if length > share:
+            return share
+        left -= length
+    return lengths[-1]
+
+
+def _few(entries: Sequence[Entry]) -> list[Entry]:
+    kept: list[Entry] = []
+    for entry in entries:
+        if len(kept) < FREE_ITEMS and sum(each.section == entry.section for each in kept) < FREE_EACH:
+            kept.append(entry)
+    return kept
+
+
+def _title(goal: str, budget: int | None) -> str:
+    # A small budget is no place for a long goal, which whoever asks knows.
+    limit = GOAL_LIMIT if budget is None else min(GOAL_LIMIT, max(40, budget // 4))
+    return f"# Context: {on_one_line(goal, limit)}"
+
+
+def _block(entry: Entry) -> _Block:
+    marks = f" ({', '.join(on_one_line(mark, NAME_LIMIT) for mark in entry.marks)})" if entry.marks else ""
+    head = f"- `{entry.id}` {on_one_line(entry.name, GOAL_LIMIT)}{marks}"
+    if entry.links:
+        head += "\n  Related: " + "; ".join(map(_link, entry.links))
+    lines = [line.strip("\r") for line in excerpt(entry.content, CONTENT_LIMIT).splitlines()]
+    quoted = "\n".join(f"{QUOTE}{line}".rstrip() for line in _without_gaps(lines))
+    return _Block(entry.section, head, quoted)
+
+
+def _link(link: Link) -> str:
+    arrow = "→" if link.is_outgoing else "←"
+    return f"{link.relationship} {arrow} `{link.id}` {on_one_line(link.name, NAME_LIMIT)}"
+
+
+def _without_gaps(lines: Sequence[str]) -> list[str]:
+    """Leave one empty line where there are several."""
+    return [line for place, line in enumerate(lines) if line.strip() or (place and lines[place - 1].strip())]
+
+
+def _shown(quoted: str, limit: int) -> str:
+    cut = excerpt(quoted[len(QUOTE) :], max(limit - len(QUOTE), 2))
+    return QUOTE + cut

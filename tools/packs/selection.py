@@ -1,0 +1,84 @@
+"""Chooses what stands in a context pack, and where. Pure: the same records give the same pack."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tools.packs.facets import SHELVES, Facet, Layer, most_each
+
+GONE = frozenset({"archived", "retired", "superseded"})
+"""States of what is out of use."""
+DONE = frozenset({"done", "completed"})
+LEAST_SCORE: Mapping[Layer, float] = {"wake": 0.08, "recall": 0.08, "deep_search": 0.04}
+"""Scores below which a record is noise; chosen on goals labelled by hand (`engrain eval packs`)."""
+LEAST_SHARE = 0.5
+"""Where the best record scores little, those with this share of its score are kept all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A record that may stand in a pack, with what its place depends on."""
+
+    id: str
+    entity_type: str
+    status: str
+    """In lower case; empty where it has none."""
+    score: float
+    is_under_way: bool = False
+    """Whether it is a task that the project is at work on, and so leads whatever its score."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it is work that is over."""
+        return self.status in DONE and self.entity_type in SHELVES["active_work"].types
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A record in its place."""
+
+    option: Option
+    facet: Facet
+
+
+def relevant(options: Iterable[Option], layer: Layer) -> list[Option]:
+    """Leave out what scores too little to have to do with the goal. The scores are those of a `fast` search."""
+    found = [option for option in options if option.score > 0]
+    best = max((option.score for option in found), default=0.0)
+    least = min(LEAST_SCORE[layer], LEAST_SHARE * best)
+    return [option for option in found if option.score >= least]
+
+
+def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> list[Chosen]:
+    """Choose at most `limit` records for the facets, the most useful first.
+
+    What is under way comes before the rest, then what scores best, ties by id. A record stands once: in the first facet
+    that takes its type and has room. The best of each facet comes before the second best of any, in the order of the
+    facets; so every facet that has something is there when the pack is cut.
+    """
+    shelved: dict[Facet, list[Option]] = {facet: [] for facet in facets}
+    room = most_each(limit, facets)
+    open_ = list(facets)
+    for option in sorted(options, key=_place):
+        facet = next((each for each in open_ if takes(each, option)), None)
+        if facet is not None:
+            shelved[facet].append(option)
+            if len(shelved[facet]) == room:
+                open_.remove(facet)
+        if not open_:
+            break
+    firsts = [Chosen(found[0], facet) for facet, found in shelved.items() if found]
+    others = [Chosen(option, facet) for facet, found in shelved.items() for option in found[1:]]
+    return [*firsts, *sorted(others, key=lambda chosen: _place(chosen.option))][:limit]
+
+
+def takes(facet: Facet, option: Option) -> bool:
+    """Tell whether a record may stand in a facet: work that is over is prior art, and what is out of use is nothing."""
+    if option.status in GONE:
+        return False
+    if option.is_done:
+        return facet == "prior_art"
+    return facet != "prior_art" and option.entity_type in SHELVES[facet].types
+
+
+def _place(option: Option) -> tuple[bool, float, str]:
+    return not option.is_under_way, -option.score, option.id

@@ -1,0 +1,184 @@
+"""Making a record of a candidate, or archiving it: one write, with its entry in the audit log."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from auth.policy import may_reach, may_read
+from auth.principal import Principal
+from stores.ledger import AuditDraft, Transaction
+from stores.records import Entity, JsonObject
+from tools.app import App
+from tools.candidates import Candidate
+from tools.captures import settle
+from tools.deeds import deed
+from tools.entity_models import EntityFields
+from tools.linking import Link, record, related
+from tools.operation import Call
+from tools.promotion_known import Known
+from tools.promotion_models import PromoteRequest
+from tools.promotion_policy import Considered, consider
+from tools.storing import store_in
+
+CAPTURE_MODE = "reflect"
+SPACES = ("shared", "delegated")
+"""Scopes that entities get from their sources alone."""
+WITHHELD = ("team", "shared", "delegated")
+"""Scopes that nobody reads by a role in the organization."""
+PROMOTE, PREVIEW, DENY = "memory.reflect.promote", "memory.reflect.promote.preview", "memory.reflect.deny"
+AUTO_PROMOTE, AUTO_REVIEW = "memory.reflect.auto_promote", "memory.reflect.auto_review"
+AUTO_ARCHIVE = "memory.reflect.auto_archive"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a promotion came to."""
+
+    considered: Considered
+    entity: Entity | None = None
+    """None where it was refused."""
+    unlinked: Sequence[str] = ()
+    """What the candidate was to be linked to and is not there any more, or not for the caller."""
+
+
+def write_promotion(
+    app: App, call: Call, request: PromoteRequest, known: Sequence[Known], action: str = PROMOTE
+) -> Written:
+    """Make a record of a candidate and settle it, unless something speaks against that by now. Blocks.
+
+    Raises:
+        NotFound: The candidate, or a record that the request names, does not exist for the caller.
+        Forbidden: A record would be retired for others by somebody who may not change it.
+    """
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        considered = consider(caller, request, tx.memory)
+        # The answer names them, and goes with them.
+        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in known)])
+        if considered.refusal is not None:
+            tx.audit(noted(app, call, DENY, considered))
+            return Written(considered)
+        candidate = considered.candidate
+        made_of = [candidate.memory.entity, *(source.entity for source in candidate.sources)]
+        (entity,) = store_in(app, call, tx, [_fields(considered, request)], sync=False, made_of=made_of)
+        links, unlinked = _links(tx, caller, candidate, entity, known)
+        record(tx, caller, links, created={entity.id})
+        said: JsonObject = {**candidate.said, "review_state": "promoted"}
+        tx.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
+        tx.audit(noted(app, call, action, considered, entity))
+    return Written(considered, entity, unlinked)
+
+
+def write_archive(app: App, call: Call, request: PromoteRequest, reason: str) -> bool:
+    """Archive a candidate, unless its review is over by now; tell whether it was. Blocks."""
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id) as tx:
+        considered = consider(caller, request, tx.memory)
+        if considered.refusal is not None:
+            return False
+        settle(tx, considered.candidate.memory, "archived")
+        tx.audit(noted(app, call, AUTO_ARCHIVE, considered, said={"exception_reasons": [reason]}))
+    return True
+
+
+def write_note(app: App, call: Call, draft: AuditDraft, candidate_id: str, known: Sequence[Known]) -> None:
+    """Write down what a review came to that changes nothing else, and what its answer names. Blocks."""
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        tx.audit(draft)
+        tx.show_in_answer([candidate_id, *(each.entity.id for each in known)])
+
+
+def noted(
+    app: App,
+    call: Call,
+    action: str,
+    considered: Considered,
+    entity: Entity | None = None,
+    *,
+    said: JsonObject | None = None,
+) -> AuditDraft:
+    """Draft the audit entry of what was done to a candidate; it holds ids, no text.
+
+    What somebody does to private candidates stands in the log of the own personal organization: nobody else learns
+    that there are any. Of those that admins of the organization need not be able to read, no ids stand in its log.
+    """
+    candidate, target = considered.candidate, considered.target
+    memory = candidate.memory.entity
+    place = entity or (target if target is not None and considered.refusal is None else memory)
+    details: JsonObject = {
+        "memory_scope": place.memory_scope,
+        "policy_allowed": considered.refusal is None,
+        "policy_reason": considered.refusal,
+        **(said or {}),
+    }
+    if memory.memory_scope in WITHHELD:
+        return deed(call, action, call.caller.organization_id, None, details)
+    is_private = memory.memory_scope == "private"
+    is_told = entity is not None and (is_private or entity.memory_scope == memory.memory_scope)
+    details |= {
+        "scope_key": place.scope_key,
+        "project_id": considered.project,
+        "source_ids": list[JsonValue](candidate.raw_source_ids),
+        "derived_ids": [entity.id] if entity is not None and is_told else [],
+    }
+    if not is_private:
+        return deed(call, action, call.caller.organization_id, candidate.id, details)
+    details["organization_id"] = call.caller.organization_id
+    return deed(call, action, app.accounts.home_of(call.caller.user_id), candidate.id, details)
+
+
+def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
+    candidate, target = considered.candidate, considered.target
+    given: JsonObject = {
+        "project_id": considered.project,
+        "raw_memory_id": next(iter(candidate.raw_source_ids), None),
+        "raw_source_ids": list[JsonValue](candidate.raw_source_ids) or None,
+        "candidate_id": candidate.id,
+        "confidence": candidate.confidence,
+        "domain": request.domain or candidate.domain,
+        "sensitivity_flags": list[JsonValue](candidate.sensitivity_flags) or None,
+        "capture_mode": CAPTURE_MODE,
+        **{name: candidate.details.get(name) for name in ("span", "intent")},
+    }
+    if target is not None and target.memory_scope not in SPACES:
+        given |= {"memory_scope": target.memory_scope, "scope_key": target.scope_key}
+    metadata = {name: value for name, value in given.items() if value is not None}
+    return EntityFields(
+        name=candidate.title,
+        content=candidate.content,
+        entity_type=candidate.entity_type,
+        tags=candidate.tags,
+        metadata=metadata,
+        related_to=request.related_to,
+    )
+
+
+def _links(
+    tx: Transaction, caller: Principal, candidate: Candidate, entity: Entity, known: Iterable[Known]
+) -> tuple[list[Link], list[str]]:
+    """What the candidate is to be linked to, and the ids of what is not there any more for the caller."""
+    wanted = related(entity, candidate.related_to)
+    wanted += [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in candidate.task_ids]
+    wanted += [
+        Link(
+            entity,
+            "CONTRADICTS",
+            each.entity.id,
+            CAPTURE_MODE,
+            provenance={"from": CAPTURE_MODE, "reason": each.standing},
+        )
+        for each in known
+        if each.standing == "contradiction"
+    ]
+    there = tx.entities(link.target_id for link in wanted)
+    links = [link for link in wanted if _is_there(caller, link, there.get(link.target_id))]
+    reached = {link.target_id for link in links}
+    return links, list(dict.fromkeys(link.target_id for link in wanted if link.target_id not in reached))
+
+
+def _is_there(caller: Principal, link: Link, target: Entity | None) -> bool:
+    if target is None or not may_read(caller, target.visibility):
+        return False
+    return not link.types or (target.entity_type in link.types and may_reach(caller, target))

@@ -1,0 +1,280 @@
+"""Remembering: what was said is kept verbatim and an entity is made of it, with its relations, in one write."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from auth.memory_policy import MemoryScopeRequest, writable_memory
+from auth.policy import Visibility, may_read, require_writable
+from auth.principal import Principal
+from stores.errors import ValidationFailed
+from stores.ledger import Transaction
+from stores.records import Entity, JsonObject, RawMemory
+from stores.searched import RETRIEVAL_KEYS
+from tools.active_task import active_task
+from tools.app import App
+from tools.entity_models import CONTENT_LIMIT, BackgroundJobs, EntityFields
+from tools.linking import Link, record, related
+from tools.memories import keep_memory
+from tools.memory_models import RawMemoryFields
+from tools.operation import WRITERS, Call, Operation, Route, Tool
+from tools.receipts import capture_receipt
+from tools.reflection.sentences import sentences
+from tools.remember_models import ProbeRehearsal, Remembered, RememberRequest
+from tools.search import SearchRequest, search
+from tools.similar import Similar, similar
+from tools.storing import SYNC_TIMEOUT_S, store_in
+from tools.threads import in_thread
+
+SURFACE = "remember"
+"""What remembering is called where captures say how they came to be."""
+SAME_LIMIT = 20
+"""Memories to the same letter that are looked at for one that is still in force, the latest first."""
+REHEARSED = 10
+"""Hits among which a probe looks for what was remembered."""
+CHANCE = 0.3
+"""The score below which a hit may be there because there is nothing better."""
+SPACES = ("shared", "delegated")
+"""Scopes that entities get from their sources alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What one call kept, or found kept."""
+
+    memory: RawMemory
+    entity: Entity
+    task: Entity | None
+    is_new_memory: bool
+    is_new: bool
+    """Whether the entity is."""
+    linked: int
+    sequence: int
+
+
+async def remember(app: App, call: Call, request: RememberRequest) -> Remembered:
+    """Remember something: it is kept verbatim, and as a typed entity with its relations, in one write.
+
+    The same words in the same scope are recognised: nothing is stored twice, but `related_to` is linked. Similar
+    records are named, never refused.
+    """
+    _require_fitting(request)
+    alike = await similar(app, call, f"{request.title}\n{request.content}", request.kind)
+    kept = await in_thread(_keep, app, call, request, alike)
+    ids = [kept.entity.id, kept.memory.entity.id]
+    pending = await app.indexer.applied_within(call.caller.organization_id, kept.sequence, ids, SYNC_TIMEOUT_S)
+    others = [each for each in alike if each.id != kept.entity.id]
+    written = [kept.memory.entity.id] if kept.is_new_memory else []
+    changed = [kept.entity.id] if kept.is_new or kept.linked else []
+    return Remembered(
+        id=kept.entity.id,
+        raw_memory_id=kept.memory.entity.id,
+        message=_message(kept, others),
+        already_known=not kept.is_new,
+        entity_type=kept.entity.entity_type,
+        memory_scope=kept.entity.memory_scope,
+        scope_key=kept.entity.scope_key,
+        active_task_id=kept.task.id if kept.task is not None else None,
+        conflicts=others,
+        probe_rehearsal=await _rehearsed(app, call, request.probes or (), kept.entity.id),
+        background_jobs=BackgroundJobs(pending_indexes=sorted(pending)),
+        mutation_receipt=capture_receipt(app, call, written, changed),
+    )
+
+
+def _require_fitting(request: RememberRequest) -> None:
+    for number, span in enumerate(request.spans or ()):
+        if not span.start < span.end <= len(request.content):
+            raise ValidationFailed(
+                f"spans.{number} is from {span.start} to {span.end}, which is no part of content.",
+                remediation=f"Count in characters: start before end, and end at most {len(request.content)}.",
+                details={"field": f"body.spans.{number}", "expected": "a range of the content"},
+            )
+    if request.atomic and len(request.content) > CONTENT_LIMIT:
+        raise ValidationFailed(
+            f"content has {len(request.content)} characters, and an entity holds {CONTENT_LIMIT} of them.",
+            remediation="Leave `atomic` out: it is kept whole as a raw memory, and the entity holds its beginning.",
+            details={"field": "body.content", "expected": f"at most {CONTENT_LIMIT} characters"},
+        )
+
+
+def _keep(app: App, call: Call, request: RememberRequest, alike: Sequence[Similar]) -> Kept:
+    caller = call.caller
+    place = writable_memory(caller, _scope(request))
+    task = active_task(app, caller, _project(request, place)) if request.active_task else None
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        same = tx.same_memories(place.key, request.content, limit=SAME_LIMIT)
+        known = next((found for each in same if (found := _in_force(app, tx, caller, each)) is not None), None)
+        bare = next((each for each in same if _is_bare(tx, each)), None)
+        if known is not None:
+            memory, entity = known
+            links = related(entity, request.related_to or ())
+        else:
+            memory = bare or keep_memory(app, tx, caller, _raw(request, place))
+            (entity,) = store_in(
+                app, call, tx, [_fields(request, place, memory.entity.id)], sync=True, made_of=[memory.entity]
+            )
+            memory = _settled(tx, memory, entity)
+            links = []
+        links += _task_links(entity, request, task)
+        if known is not None and links:
+            require_writable(caller, entity)
+        record(tx, caller, links, created=() if known is not None else {entity.id})
+        # The answer names them, and goes with them.
+        tx.show_in_answer([entity.id, memory.entity.id, *(each.id for each in alike)])
+    return Kept(
+        memory,
+        entity,
+        task,
+        is_new_memory=known is None and bare is None,
+        is_new=known is None,
+        linked=len(links),
+        sequence=tx.sequence,
+    )
+
+
+def _scope(request: RememberRequest) -> MemoryScopeRequest:
+    scope = request.memory_scope or ("private" if request.project is None else "project")
+    return MemoryScopeRequest(scope, request.scope_key, request.project)
+
+
+def _project(request: RememberRequest, place: Visibility) -> str | None:
+    return place.scope_key if place.memory_scope == "project" else request.project
+
+
+def _in_force(app: App, tx: Transaction, caller: Principal, memory: RawMemory) -> tuple[RawMemory, Entity] | None:
+    """A memory with the entity that was made of it, while the caller may read that and nothing superseded it."""
+    made = memory.capture.entity_id
+    entity = None if made is None else tx.entity(made)
+    if entity is None or memory.capture.review_state == "archived" or not may_read(caller, entity.visibility):
+        return None
+    standing = app.ledger.standings(caller.organization_id, [entity.id], visibility=caller.visible).get(entity.id)
+    return None if standing is not None and standing.superseded else (memory, entity)
+
+
+def _is_bare(tx: Transaction, memory: RawMemory) -> bool:
+    """Whether nothing was made of a memory that there still is."""
+    made = memory.capture.entity_id
+    return memory.capture.review_state != "archived" and (made is None or tx.entity(made) is None)
+
+
+def _settled(tx: Transaction, memory: RawMemory, entity: Entity) -> RawMemory:
+    """Let a memory name what was made of it, also where what was made of it before is gone."""
+    now = tx.memory(memory.entity.id)
+    if now is not None and now.capture.entity_id == entity.id:
+        return now
+    candidate = memory.capture.candidate
+    return tx.settle_memory(memory.entity.id, review_state="promoted", entity_id=entity.id, candidate=candidate)
+
+
+def _raw(request: RememberRequest, place: Visibility) -> RawMemoryFields:
+    given: JsonObject = {"domain": request.domain, "capture_mode": SURFACE}
+    own = {name: value for name, value in (request.metadata or {}).items() if name != RETRIEVAL_KEYS}
+    return RawMemoryFields(
+        raw_content=request.content,
+        title=request.title,
+        memory_scope=place.memory_scope,
+        scope_key=place.scope_key,
+        project_id=request.project,
+        tags=request.tags or [],
+        metadata=own | {name: value for name, value in given.items() if value is not None},
+        capture_surface=SURFACE,
+    )
+
+
+def _fields(request: RememberRequest, place: Visibility, memory_id: str) -> EntityFields:
+    content = _held(request.content)
+    given: JsonObject = {
+        "domain": request.domain,
+        "project_id": _project(request, place),
+        "scope_key": place.scope_key,
+        RETRIEVAL_KEYS: list[JsonValue](request.retrieval_keys or ()) or None,
+        "spans": [{"start": span.start, "end": span.end} for span in request.spans or ()] or None,
+        "probes": list[JsonValue](request.probes or ()) or None,
+        "content_excerpt": {"start": 0, "end": len(content)} if len(content) < len(request.content) else None,
+        "raw_memory_id": memory_id,
+        "capture_mode": SURFACE,
+    }
+    metadata = {**(request.metadata or {}), **{name: value for name, value in given.items() if value is not None}}
+    metadata.pop("memory_scope", None)
+    if place.memory_scope not in SPACES:
+        metadata["memory_scope"] = place.memory_scope
+    return EntityFields(
+        name=request.title,
+        content=content,
+        entity_type=request.kind,
+        tags=request.tags,
+        metadata=metadata,
+        related_to=request.related_to,
+    )
+
+
+def _held(content: str) -> str:
+    """As much as an entity holds of a content, up to the end of a sentence where one ends in the last tenth of it."""
+    if len(content) <= CONTENT_LIMIT:
+        return content
+    tail = CONTENT_LIMIT - CONTENT_LIMIT // 10
+    ends = [tail + end for _, end in sentences(content[tail:CONTENT_LIMIT])][:-1]
+    return content[: ends[-1] if ends else CONTENT_LIMIT]
+
+
+def _task_links(entity: Entity, request: RememberRequest, task: Entity | None) -> list[Link]:
+    named = list(dict.fromkeys(request.task_ids or ()))
+    links = [Link(entity, "RELATED_TO", each, "task_ids", types=("task",)) for each in named]
+    if task is not None and task.id not in named:
+        links.append(Link(entity, "RELATED_TO", task.id, "active_task", types=("task",)))
+    return links
+
+
+async def _rehearsed(app: App, call: Call, probes: Sequence[str], entity_id: str) -> list[ProbeRehearsal]:
+    """Search for each probe, and say whether and at which place the entity is found."""
+    said = []
+    for probe in probes:
+        query = SearchRequest(
+            query=probe,
+            limit=REHEARSED,
+            include_content=False,
+            include_raw_memory=False,
+            record_exposure=False,
+            boost_recent=False,
+        )
+        hits = enumerate((await search(app, call, query)).results, start=1)
+        rank, score = next(((rank, hit.score) for rank, hit in hits if hit.id == entity_id), (None, None))
+        is_found = score is not None and score >= CHANCE
+        said.append(ProbeRehearsal(probe=probe, found=is_found, rank=rank))
+    return said
+
+
+def _message(kept: Kept, others: Sequence[Similar]) -> str:
+    kind, name = kept.entity.entity_type, kept.entity.name
+    said = f"Remembered {kind} {name}" if kept.is_new else f"Known already as {kind} {name}: nothing was stored twice"
+    if not kept.is_new and kept.linked:
+        said += f"; {kept.linked} link(s) stated"
+    return said + (f"; {len(others)} similar record(s) exist" if others else "")
+
+
+def _text(remembered: Remembered) -> str:
+    lines = [f"{remembered.message}: {remembered.id} (verbatim: {remembered.raw_memory_id})"]
+    lines += [f"- similar ({hit.score:.2f}): {hit.id} {hit.name}" for hit in remembered.conflicts]
+    lines += [
+        f"- probe {'found at ' + str(each.rank) if each.found else 'does not find it'}: {each.probe}"
+        for each in remembered.probe_rehearsal
+    ]
+    return "\n".join(lines)
+
+
+OPERATIONS = (
+    Operation(
+        name="remember",
+        request=RememberRequest,
+        result=Remembered,
+        run=remember,
+        roles=WRITERS,
+        scope="write",
+        route=Route("POST", "/api/memory/remember", status=201, tag="memory", errors=frozenset({400, 404, 409})),
+        tool=Tool("Remember", read_only=False, render=_text),
+        mutates=True,
+        events=("entity_created", "raw_capture_changed"),
+    ),
+)

@@ -1,0 +1,146 @@
+"""The usage signal: what was cited, kept in memory for ranking and in step with the ledger. Ids only, no numpy."""
+
+import sys
+import threading
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Collection, Iterable
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass
+
+from stores.clock import Clock
+from stores.ledger import CitedBy, Ledger
+
+MOST_ORGANIZATIONS = 32
+REFRESH_S = 300.0
+"""After so long all is read again, beside a search, for what other processes wrote and what was erased."""
+DECAY_DAYS = 90.0
+"""Days in which the worth of a citation halves."""
+_DAY_US = 86_400 * 1_000_000
+
+Weights = dict[str, tuple[tuple[str, float], ...]]
+"""By record: the weight of the citations under each visibility key, as of a moment that all have in common."""
+
+
+@dataclass(slots=True)
+class _Known:
+    weights: Weights
+    read_at: float
+    """On the monotonic clock."""
+    is_renewed: bool = False
+    """Whether somebody is reading it again."""
+
+
+class Usage:
+    """How much the records of an organization were cited. Every method may be called from any thread."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        beside: Executor,
+        *,
+        refresh_s: float = REFRESH_S,
+        most: int = MOST_ORGANIZATIONS,
+    ) -> None:
+        self._refresh_s = refresh_s
+        self._most = most
+        self._ledger = ledger
+        self._clock = clock
+        self._beside = beside
+        self._origin_us = _micros(clock)
+        self._lock = threading.Lock()
+        """For the table; held for moments only."""
+        self._reading = threading.Lock()
+        """Whoever reads the ledger to change the table holds it, so that what is read later is kept."""
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+
+    def weights(self, organization_id: str, record_ids: Iterable[str], visible: frozenset[str]) -> dict[int, float]:
+        """Return the present weight of those of the records that are cited, as far as the caller may know, by place.
+
+        A citation counts for whoever has the visibility key that the record had when it was cited. The first time,
+        the ledger is read.
+        """
+        weights = self._of(organization_id).weights
+        if not weights:
+            return {}
+        fade = _faded(self._origin_us - _micros(self._clock))
+        cited = [(place, by_key) for place, by_key in enumerate(map(weights.get, record_ids)) if by_key is not None]
+        found: dict[int, float] = {}
+        for place, by_key in cited:
+            for key, weight in by_key:
+                if key in visible:
+                    found[place] = found.get(place, 0.0) + weight * fade
+        return found
+
+    def renew(self, organization_id: str, record_ids: Collection[str]) -> None:
+        """Take in what has just been committed about some records. Blocks for one small read."""
+        with self._reading:
+            with self._lock:
+                known = self._known.get(organization_id)
+            if known is not None:
+                known.weights.update(self._weights(self._ledger.citations(organization_id, record_ids)))
+
+    def forget(self, organization_id: str) -> None:
+        """Drop what is known of a deleted organization. Never raises: give it to the ledger as a listener."""
+        with self._lock:
+            self._known.pop(organization_id, None)
+
+    def _of(self, organization_id: str) -> _Known:
+        with self._lock:
+            known = self._known.get(organization_id)
+            if known is not None:
+                self._known.move_to_end(organization_id)
+                if known.is_renewed or time.monotonic() - known.read_at < self._refresh_s:
+                    return known
+                known.is_renewed = True
+        if known is None:
+            return self._first(organization_id)
+        with suppress(RuntimeError):  # The server is closing.
+            self._beside.submit(self._read_again, organization_id, known)
+        return known
+
+    def _first(self, organization_id: str) -> _Known:
+        with self._reading:
+            with self._lock:
+                known = self._known.get(organization_id)
+            return known or self._read(organization_id)
+
+    def _read(self, organization_id: str) -> _Known:
+        read = _Known(self._weights(self._ledger.citations(organization_id)), time.monotonic())
+        with self._lock:
+            self._known[organization_id] = read
+            self._known.move_to_end(organization_id)
+            if len(self._known) > self._most:
+                self._known.popitem(last=False)
+        return read
+
+    def _read_again(self, organization_id: str, known: _Known) -> None:
+        try:
+            with self._reading:
+                self._read(organization_id)
+        finally:
+            # Where it failed, what is known serves on, and is read again as late.
+            known.read_at, known.is_renewed = time.monotonic(), False
+
+    def _weights(self, citations: Iterable[CitedBy]) -> Weights:
+        found: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+        for each in citations:
+            weight = worth(each.sessions) * _faded(each.last_us - self._origin_us)
+            found[each.record_id][sys.intern(each.visibility)] += weight
+        return {record_id: tuple(by_key.items()) for record_id, by_key in found.items()}
+
+
+def worth(sessions: int) -> float:
+    """What one user's citations of a record come to: 1/2 for one session, 3/4 for two, never more than 1."""
+    return 1 - 0.5 ** min(sessions, 50)
+
+
+def _faded(later_us: float) -> float:
+    """How much more something is worth that is later by so many microseconds: with the age negated, what is left."""
+    return float(2.0 ** (later_us / _DAY_US / DECAY_DAYS))
+
+
+def _micros(clock: Clock) -> float:
+    return clock().timestamp() * 1_000_000
