@@ -132,23 +132,24 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
         NotFound: It does not exist, or not for this caller.
     """
     entity = app.ledger.entity(caller.organization_id, entity_id)
-    there = entity is not None and (
-        may_read(caller, entity.visibility) or (memories and may_read_memory(caller, entity.visibility))
-    )
-    if entity is None or not there:
+    if entity is None or not _may_read(caller, entity, memories=memories):
         raise no_entity(entity_id)
     return entity
 
 
+def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:
+    return may_read(caller, entity.visibility) or (memories and may_read_memory(caller, entity.visibility))
+
+
 def readable_then(app: App, caller: Principal, entity_id: str, as_of: datetime) -> Entity:
-    """Read the revision of an entity that was current then; the caller may see the entity now, and could then. Blocks.
+    """Read the revision of an entity, or raw memory, that was current then and that the caller may see. Blocks.
 
     Raises:
-        NotFound: It does not exist, or not for this caller; or it did not exist then, or not for this caller.
+        NotFound: It does not exist, now or then; or not for this caller, as it is now or was then.
     """
-    readable(app, caller, entity_id)
+    readable(app, caller, entity_id, memories=True)
     entity = app.ledger.entity_at(caller.organization_id, entity_id, as_of)
-    if entity is None or not may_read(caller, entity.visibility):
+    if entity is None or not _may_read(caller, entity, memories=True):
         raise NotFound(
             f"There was no entity {entity_id} at {as_of.isoformat()}.",
             remediation="Ask for a later moment, or leave as_of out to read it as it is.",
