@@ -62,6 +62,10 @@ async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
     return await in_thread(_compile, app, call, request)
 
 
+ALL_WORDS = 0.999
+"""Of the coverage, which is a sum of shares."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
     """The records of a pack, the most useful first, with what the search said of them."""
@@ -176,7 +180,16 @@ def _options(request: ContextRequest, ranking: "Ranking", leading: set[str]) -> 
     for each in ranking.best:
         standing = ranking.standings[each.id]
         if each.id not in leading and (request.project is None or _belongs(standing, request.project)):
-            yield Option(each.id, standing.entity_type, standing.facets.status, each.score)
+            yield Option(each.id, standing.entity_type, standing.facets.status, each.score, _nearness(each, ranking))
+
+
+def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
+    """The cosine to the goal; 1 for what holds each of its words, what is linked to the best, or without vectors."""
+    holds_all = candidate.coverage >= ALL_WORDS
+    linked = candidate.cosine is None and candidate.graph_rank is not None
+    if holds_all or linked or not ranking.counts["vector"]:
+        return 1.0
+    return candidate.cosine or 0.0
 
 
 def _belongs(standing: Standing, project_id: str) -> bool:

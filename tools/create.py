@@ -210,7 +210,7 @@ OPERATIONS = (
         run=add,
         roles=WRITERS,
         scope="write",
-        tool=Tool("Add knowledge", read_only=False, render=_added_text),
+        tool=Tool("Add knowledge", read_only=False, omit_result=frozenset({"entity"}), render=_added_text),
         mutates=True,
         events=("entity_created",),
     ),

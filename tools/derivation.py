@@ -7,8 +7,9 @@ from typing import cast
 from auth.memory_policy import derived_visibility, may_read_memory, narrower
 from auth.policy import MemoryScope, Visibility
 from auth.principal import Principal
+from auth.visibility import private_key
 from stores.ledger import Transaction
-from stores.records import Entity, EntityDraft, RawMemory
+from stores.records import ORGANIZATION, Entity, EntityDraft, RawMemory
 
 PROJECT = "project"
 """A project is read by whoever may read the project, whatever it was made of."""
@@ -23,11 +24,15 @@ def source_of(tx: Transaction, caller: Principal, draft: EntityDraft) -> RawMemo
     return memory if memory is not None and may_read_memory(caller, memory.entity.visibility) else None
 
 
-def narrowed(draft: EntityDraft, sources: Collection[Entity]) -> EntityDraft:
+def narrowed(caller: Principal, draft: EntityDraft, sources: Collection[Entity]) -> EntityDraft:
     """Let no more people read a draft than read each of the raw memories that it is made of."""
     place = Visibility(draft.visibility, cast("MemoryScope", draft.memory_scope), draft.scope_key)
-    for source in sources:
-        place = narrower(place, derived_visibility(source))
+    places = {each.key: each for each in map(derived_visibility, sources) if each.key != ORGANIZATION}
+    if len(places) > 1:
+        # No scope is that of those alone who may read each of them, but the one who may.
+        place = Visibility(private_key(caller.user_id), "private", caller.user_id)
+    for source in places.values() if len(places) == 1 else ():
+        place = narrower(place, source)
     return replace(draft, visibility=place.key, memory_scope=place.memory_scope, scope_key=place.scope_key)
 
 

@@ -196,6 +196,10 @@ class Toolbox:
         return await in_thread(stats, self.app, principal.organization_id, principal.visible)
 
 
+RECEIPTS = frozenset({"mutation_receipt", "background_jobs"})
+"""What a write says besides, for programs: no agent needs its shape."""
+
+
 def describe(operation: Operation, tool: Tool) -> types.Tool:
     """Show an operation as an MCP tool."""
     return types.Tool(
@@ -203,7 +207,7 @@ def describe(operation: Operation, tool: Tool) -> types.Tool:
         title=tool.title,
         description=operation.description,
         input_schema=input_schema(operation.request, tool.omit, tool.omit_values),
-        output_schema=output_schema(operation.result, tool.omit_result),
+        output_schema=output_schema(operation.result, tool.omit_result | RECEIPTS),
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.read_only,

@@ -9,6 +9,7 @@ from pydantic import Field, StringConstraints
 from auth.memory_policy import READ_REASONS, WRITE_REASON, MemoryScopeRequest, readable_memory, writable_memory
 from auth.policy import MemoryScope, Visibility, may_read
 from auth.principal import Principal
+from stores.analytics import Shown
 from stores.clock import new_id
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import Transaction, content_hash
@@ -16,6 +17,7 @@ from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter,
 from tools.app import App
 from tools.dates import moment
 from tools.entity_models import BackgroundJobs, EntityId, Label
+from tools.exposure import exposed
 from tools.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
 from tools.projects import require_live_project
@@ -199,10 +201,13 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
     )
     ranking = retrieve(app, plan)
     reason = READ_REASONS[place.memory_scope]
+    memories = _recalled(app, caller, plan, ranking.best, ranking.terms, reason)
+    shown = [Shown(each.id, place.key, rank, each.score or 0.0) for rank, each in enumerate(memories, start=1)]
+    exposed(app, call, "recall", shown)
     return Recalled(
         query=request.query,
         limit=request.limit,
-        memories=_recalled(app, caller, plan, ranking.best, ranking.terms, reason),
+        memories=memories,
         policy_reason=reason,
         degraded=ranking.degraded,
     )

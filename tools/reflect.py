@@ -142,7 +142,13 @@ OPERATIONS = (
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/context/reflect", tag="context", errors=frozenset({400, 404, 409})),
-        tool=Tool("Reflect on session notes", read_only=False, render=lambda pack: pack.markdown + pack.usage_hint),
+        tool=Tool(
+            "Reflect on session notes",
+            read_only=False,
+            # Its text says all of it.
+            omit_result=frozenset({"candidates"}),
+            render=lambda pack: pack.markdown + pack.usage_hint,
+        ),
         mutates=True,
         events=("entity_pending", "entity_created", "raw_capture_changed"),
     ),

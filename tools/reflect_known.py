@@ -109,13 +109,18 @@ def _plan(caller: Principal, finding: Finding, project: str | None, now: datetim
 
 def _known(app: App, caller: Principal, finding: Finding, records: Sequence[Entity], visibility: str) -> list[Known]:
     texts = [_text(record, finding) for record in records]
-    duplicates = {each.index: each.similarity for each in duplicates_of(finding.content, texts)}
-    found = [_repeated(records[index], similarity) for index, similarity in duplicates.items()]
-    if finding.kind in STATING:
-        for index, text in enumerate(texts):
-            reason = contradicts(finding.content, text) if index not in duplicates else None
-            if reason is not None:
-                found.append(_opposed(app, caller, finding, records[index], reason))
+    reasons = [contradicts(finding.content, text) if finding.kind in STATING else None for text in texts]
+    # What differs in the one word that counts is as similar as a duplicate.
+    found = [
+        _repeated(records[each.index], each.similarity)
+        for each in duplicates_of(finding.content, texts)
+        if reasons[each.index] is None
+    ]
+    found += [
+        _opposed(app, caller, finding, record, reason)
+        for record, reason in zip(records, reasons, strict=True)
+        if reason is not None
+    ]
     return [replace(each, is_for_all=_is_for_all(caller, each, visibility)) for each in found]
 
 

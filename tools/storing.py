@@ -72,7 +72,7 @@ def store_in(
                 {"mode": mode, **workflow_fields(draft.metadata)},
             )
             for draft in (
-                narrowed(draft, [*made_of, *([] if source is None else [source.entity])])
+                narrowed(caller, draft, [*made_of, *([] if source is None else [source.entity])])
                 for draft, source in zip(drafts, sources, strict=True)
             )
         ]

@@ -8,10 +8,14 @@ from tools.packs.facets import SHELVES, Facet, Layer, most_each
 GONE = frozenset({"archived", "retired", "superseded"})
 """States of what is out of use."""
 DONE = frozenset({"done", "completed"})
-LEAST_SCORE: Mapping[Layer, float] = {"wake": 0.08, "recall": 0.08, "deep_search": 0.04}
-"""Scores below which a record is noise; chosen on goals labelled by hand (`engrain eval packs`)."""
+LEAST_NEAR: Mapping[Layer, float] = {"wake": 0.12, "recall": 0.12, "deep_search": 0.06}
+"""Cosines to the goal below which a record is noise; chosen on goals labelled by hand (`engrain eval packs`).
+
+Not scores: these move a little with words in records that the caller may not read, and how many items a pack has must
+tell nothing of those.
+"""
 LEAST_SHARE = 0.5
-"""Where the best record scores little, those with this share of its score are kept all the same."""
+"""Where nothing is near, what has this share of the nearest record's cosine is kept all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,8 @@ class Option:
     status: str
     """In lower case; empty where it has none."""
     score: float
+    nearness: float = 1.0
+    """The cosine to the goal; 1 where something else than meaning speaks for it."""
     is_under_way: bool = False
     """Whether it is a task that the project is at work on, and so leads whatever its score."""
 
@@ -41,11 +47,11 @@ class Chosen:
 
 
 def relevant(options: Iterable[Option], layer: Layer) -> list[Option]:
-    """Leave out what scores too little to have to do with the goal. The scores are those of a `fast` search."""
+    """Leave out what is too far from the goal to have to do with it."""
     found = [option for option in options if option.score > 0]
-    best = max((option.score for option in found), default=0.0)
-    least = min(LEAST_SCORE[layer], LEAST_SHARE * best)
-    return [option for option in found if option.score >= least]
+    best = max((option.nearness for option in found), default=0.0)
+    least = min(LEAST_NEAR[layer], LEAST_SHARE * best)
+    return [option for option in found if option.nearness >= least]
 
 
 def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> list[Chosen]:

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.packs.facets import INTENTS, SHELVES, Intent, most_each
+from tools.packs.facets import INTENTS, SHELVES, Intent, Layer, most_each
 from tools.packs.selection import GONE, Option, relevant, select, takes
 
 TYPES = sorted({each for shelf in SHELVES.values() for each in shelf.types})
@@ -68,11 +68,12 @@ def test_no_pack_breaks_its_bounds(found: list[Option], intent: Intent, data: st
     assert chosen == select(data.draw(st.permutations(found)), facets, limit)
 
 
-def test_what_scores_little_is_noise_unless_nothing_scores_more() -> None:
-    def kept(*scores: float) -> list[float]:
-        return [each.score for each in relevant([Option(str(score), "note", "", score) for score in scores], "recall")]
+def test_what_is_far_is_noise_unless_nothing_is_nearer() -> None:
+    def kept(*cosines: float, layer: Layer = "recall") -> list[float]:
+        options = [Option(str(near), "note", "", 0.5, nearness=near) for near in cosines]
+        return [each.nearness for each in relevant(options, layer)]
 
-    assert kept(0.6, 0.09, 0.07, 0.0) == [0.6, 0.09]
-    assert kept(0.06, 0.04, 0.02) == [0.06, 0.04]
-    assert kept(0.0) == []
-    assert len(relevant([Option("a", "note", "", 0.6), Option("b", "note", "", 0.05)], "deep_search")) == 2
+    assert kept(0.6, 0.13, 0.11, -0.1) == [0.6, 0.13]
+    assert kept(0.1, 0.06, 0.04) == [0.1, 0.06]
+    assert kept(0.6, 0.07, layer="deep_search") == [0.6, 0.07]
+    assert relevant([Option("a", "note", "", 0.0)], "recall") == [], "found by nothing"
