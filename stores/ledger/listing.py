@@ -1,6 +1,6 @@
 """Lists of entities: filtered, sorted and paged in the database."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from heapq import nlargest, nsmallest
@@ -14,6 +14,7 @@ from stores.ledger import schema
 from stores.ledger.encoding import check_text, dump_json, key_of, to_micros
 from stores.ledger.filters import EntityQuery
 from stores.ledger.gathering import Gathering
+from stores.ledger.known import Standing
 from stores.ledger.listed import as_json, as_list, listed
 from stores.ledger.relations import present
 from stores.ledger.rows import Brief
@@ -111,10 +112,7 @@ class Listing(StandingReads):
         if found.rows is None:
             with self._database.read() as connection:
                 return _page(connection, query, and_(*_conditions(organization_id, query))), found.total
-        place = attrgetter(PLACES[query.sort_by], "id")
-        pick = nlargest if query.sort_order == "desc" else nsmallest
-        first = pick(query.offset + query.limit, found.rows, key=place)
-        return [row.id for row in first[query.offset :]], found.total
+        return [row.id for row in _first(found.rows, query)[query.offset :]], found.total
 
     def _with_any(self, organization_id: str, kind: str, words: Iterable[str]) -> set[str]:
         """Return the ids of all records that have one of some labels."""
@@ -184,6 +182,17 @@ def _links(
         *_conditions(organization_id, query),
     )
     return found if wanted is None else found.where(_facts.c.name.in_(sorted(wanted)))
+
+
+def _first(rows: Sequence[Standing], query: EntityQuery) -> list[Standing]:
+    """Return the first rows in the order of a query, up to the end of its page."""
+    count, is_descending = query.offset + query.limit, query.sort_order == "desc"
+    if len(rows) > count:
+        # Most are out by their times alone: whole places are compared of few.
+        times = list(map(attrgetter(PLACES[query.sort_by]), rows))
+        last = (nlargest if is_descending else nsmallest)(count, times)[-1]
+        rows = [row for row, at in zip(rows, times, strict=True) if (at >= last if is_descending else at <= last)]
+    return sorted(rows, key=attrgetter(PLACES[query.sort_by], "id"), reverse=is_descending)[:count]
 
 
 def _count(connection: Connection, matching: ColumnElement[bool]) -> int:
