@@ -24,6 +24,7 @@ from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.carry import carry, let_go
 from tools.containment import contain, keep_hidden
+from tools.derivation import require_no_wider
 from tools.entities import entity_text, entity_views
 from tools.entity_models import Content, Description, EntityId, EntityView, Label, Labels, Name
 from tools.operation import WRITERS, Call, Nothing, Operation, Request, Route, Tool
@@ -114,6 +115,7 @@ def revise(
         expected_revision=request.expected_revision,
         fields=workflow_fields(metadata or {}) | ({"action": action} if action else {}),
     )
+    require_no_wider(tx, caller, before, updated)
     if updated.project_id != before.project_id:
         require_entry(caller, updated)
     grant_project(tx, updated)

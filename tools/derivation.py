@@ -4,10 +4,13 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import cast
 
-from auth.memory_policy import derived_visibility, may_read_memory, narrower
+from pydantic import JsonValue
+
+from auth.memory_policy import derived_visibility, may_change_memory, may_read_memory, narrower
 from auth.policy import MemoryScope, Visibility
 from auth.principal import Principal
 from auth.visibility import private_key
+from stores.errors import Forbidden
 from stores.ledger import Transaction
 from stores.records import ORGANIZATION, Entity, EntityDraft, RawMemory
 
@@ -28,16 +31,48 @@ def narrowed(caller: Principal, draft: EntityDraft, sources: Collection[Entity])
     """Let no more people read a draft than read each of the raw memories that it is made of."""
     place = Visibility(draft.visibility, cast("MemoryScope", draft.memory_scope), draft.scope_key)
     places = {each.key: each for each in map(derived_visibility, sources) if each.key != ORGANIZATION}
-    if len(places) > 1:
-        # No scope is that of those alone who may read each of them, but the one who may.
+    if len(places) > 1 or not all(may_change_memory(caller, each) for each in sources):
+        # Where the caller may not write, nobody else gets to read it; nor is there a scope of those who read them all.
         place = Visibility(private_key(caller.user_id), "private", caller.user_id)
-    for source in places.values() if len(places) == 1 else ():
-        place = narrower(place, source)
+    elif places:
+        place = narrower(place, *places.values())
     return replace(draft, visibility=place.key, memory_scope=place.memory_scope, scope_key=place.scope_key)
 
 
-def link(tx: Transaction, memory: RawMemory, entity: Entity) -> None:
-    """Say in a raw memory what was made of it. The first entity stays its own; a review that is over stays so."""
+def require_no_wider(tx: Transaction, caller: Principal, before: Entity, after: Entity) -> None:
+    """Refuse that somebody lets more people read what was made of another person's memory than read the memory.
+
+    Raises:
+        Forbidden: The record would be read by others than its sources are.
+    """
+    if after.visibility == before.visibility:
+        return
+    place = Visibility(after.visibility, cast("MemoryScope", after.memory_scope), after.scope_key)
+    for source in _sources(tx, before):
+        if source.principal_id != caller.user_id and narrower(place, derived_visibility(source)).key != place.key:
+            raise Forbidden(
+                f"{before.id} was made of a memory of somebody else, which these people may not read.",
+                remediation="Leave memory_scope and project_id as they are, or ask the author of the memory.",
+            )
+
+
+def _sources(tx: Transaction, entity: Entity) -> list[Entity]:
+    """The raw memories that an entity was made of, and those that these were made of."""
+    found = tx.memories_of(entity.id)
+    named = {each for memory in found for each in _strings((memory.capture.candidate or {}).get("raw_source_ids"))}
+    named |= set(_strings([entity.metadata.get(LINK)])) | set(_strings(entity.metadata.get("raw_source_ids")))
+    there = (tx.memory(each) for each in sorted(named))
+    return [memory.entity for memory in (*found, *there) if memory is not None]
+
+
+def _strings(values: JsonValue) -> list[str]:
+    return [each for each in values if isinstance(each, str) and each] if isinstance(values, list) else []
+
+
+def link(tx: Transaction, caller: Principal, memory: RawMemory, entity: Entity) -> None:
+    """Say in a raw memory what was made of it by somebody who may. The first entity stays, and so do reviews."""
     capture = memory.capture
+    if capture.candidate is not None or not may_change_memory(caller, memory.entity):
+        return
     if capture.entity_id is None and capture.review_state in ("pending", "deferred"):
         tx.settle_memory(memory.entity.id, review_state="promoted", entity_id=entity.id, candidate=capture.candidate)

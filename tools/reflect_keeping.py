@@ -172,7 +172,7 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
     notes = stored.source
     stored.entities = store_in(app, call, tx, fields, sync=False, made_of=[notes.entity] if notes else ())
     if notes is not None and stored.entities:
-        link(tx, notes, stored.entities[0])
+        link(tx, call.caller, notes, stored.entities[0])
     stored.record_ids |= {place: entity.id for place, entity in zip(new, stored.entities, strict=True)}
     stored.count = len(new)
     links = [

@@ -83,7 +83,7 @@ def store_in(
         grant_project(tx, entity)
         remember_project(tx, call, "project.create", entity, None)
         if source is not None:
-            link(tx, source, entity)
+            link(tx, caller, source, entity)
         links += related(entity, fields.related_to or ()) + stated_links(None, entity)
     record(tx, caller, links, created={entity.id for entity in entities})
     for entity in entities:

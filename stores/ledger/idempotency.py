@@ -204,7 +204,7 @@ class ClaimedWrites(Writing):
         if claim.organization_id != self.organization_id or self._run(_apply, identity).rowcount != 1:
             raise Conflict("The claim on this Idempotency-Key does not hold any more; nothing was changed.")
         # No relations: those of hidden records may be among them, and nobody asks for one by its id.
-        written = (entry.record_id for entry in self._entries if entry.kind == "entity")
+        written = (entry.record_id for entry in self._entries if entry.kind != "relation")
         records = dict.fromkeys(f"entity:{entity_id}" for entity_id in (*written, *self._shown))
         rows = [
             {"organization_id": self.organization_id, "slot": claim.slot, "ordinal": ordinal, "record": record}

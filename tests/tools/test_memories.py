@@ -346,3 +346,43 @@ async def test_a_search_narrows_raw_memories_by_what_their_import_says_of_them(m
         found = await member.call("search", query="walrus granite cache", **fields)
         assert {hit["id"] for hit in found["results"]} == wanted, fields
         assert found["raw_memory_count"] == len(wanted)
+
+
+async def test_a_reader_makes_nothing_for_the_others_who_read_a_memory(owner: Person, member: Person) -> None:
+    project = await a_project(owner)
+    kept = await keep(owner, memory_scope="project", scope_key=project)
+    await owner.call("add_project_member", project_id=project, user_id=member.user_id, role="project_viewer")
+    made = await member.call("create_entity", name="Poison", metadata={"raw_memory_id": kept["id"]})
+    assert made["metadata"]["memory_scope"] == "private"
+    with pytest.raises(NotFound):
+        await owner.run("get_entity", entity_id=made["id"])
+    capture = await owner.call("get_capture", capture_id=kept["id"])
+    assert (capture["entity_id"], capture["review_state"]) == (None, "pending")
+
+
+async def test_what_was_made_of_somebody_elses_memory_is_shown_to_no_more_people(app: App, owner: Person) -> None:
+    author = await person(app, "author", of=owner, role="member")
+    maker = await person(app, "maker", of=owner, role="member")
+    project, other = await a_project(owner), await a_project(owner)
+    for who in (author, maker):
+        await owner.call("add_project_member", project_id=project, user_id=who.user_id, role="project_contributor")
+    await owner.call("add_project_member", project_id=other, user_id=maker.user_id, role="project_contributor")
+    kept = await keep(author, memory_scope="project", scope_key=project)
+    metadata = {"project_id": project, "raw_memory_id": kept["id"]}
+    made = await maker.call("create_entity", name="Flush", metadata=metadata)
+    for change in ({"memory_scope": "organization"}, {"memory_scope": "project"}, {"project_id": other}):
+        with pytest.raises(Forbidden, match="somebody else"):
+            await maker.run("update_entity", entity_id=made["id"], metadata=change)
+    await maker.call("update_entity", entity_id=made["id"], metadata={"memory_scope": "private"})
+    own = await keep(maker, memory_scope="project", scope_key=project)
+    made = await maker.call("create_entity", name="Own", metadata={**metadata, "raw_memory_id": own["id"]})
+    await maker.call("update_entity", entity_id=made["id"], metadata={"memory_scope": "organization"})
+
+
+async def test_an_erased_memory_is_in_no_repeated_answer(member: Person) -> None:
+    kept = await keep(member)
+    asked = {"capture_id": kept["id"], "review_state": "deferred"}
+    await member.run("review_capture", idempotency_key="once", **asked)
+    await member.run("erase_capture", capture_id=kept["id"])
+    with pytest.raises(EngrainError, match="not shown again"):
+        await member.run("review_capture", idempotency_key="once", **asked)
