@@ -113,6 +113,11 @@ def _excepted(app: App, call: Call, request: DrainRequest, wanted: AutoReviewReq
     reason = archivable(judgement.exceptions, request.archive_exception_reasons) if request.archive_exceptions else None
     if request.dry_run:
         return _drained(judgement, request, {"outcome": "exception"})
+    if reason == "duplicate_candidate" and not any(
+        each.standing == "duplicate" and each.is_certain for each in judgement.known.known
+    ):
+        # It may say something else: a person sees.
+        reason = None
     if reason is not None and write_archive(app, call, wanted, reason):
         done: JsonObject = {"archived": True, "reason": reason, "state": "archived"}
         return _drained(judgement, request, {"outcome": "exception", **done})

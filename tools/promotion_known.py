@@ -1,7 +1,7 @@
 """How a candidate stands to what is known now, as far as its reviewer may read it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from auth.policy import reaches_readers_of
 from auth.principal import Principal
@@ -9,7 +9,7 @@ from stores.ledger import SUPERSEDES, RelationQuery
 from stores.records import Entity, IndexFilter, matches
 from tools.app import App
 from tools.candidates import Candidate
-from tools.reflection import contradicts, duplicates_of
+from tools.reflection import CERTAIN, contradicts, duplicates_of
 from tools.retrieval.plan import Plan
 from tools.review import Standing
 
@@ -38,6 +38,8 @@ class Known:
     reason: str
     is_for_all: bool
     """Whether everybody may read the record who would read what is made of the candidate."""
+    is_certain: bool = True
+    """Whether a record that repeats the candidate says nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def _is_comparable(record: Entity, candidate: Candidate) -> bool:
 
 def _known(app: App, caller: Principal, candidate: Candidate, records: Sequence[Entity], place: str) -> list[Known]:
     texts = [_text(record, candidate) for record in records]
-    same = {each.index for each in duplicates_of(candidate.content, texts)}
+    same = {each.index: each.similarity for each in duplicates_of(candidate.content, texts)}
     found = []
     for index, record in enumerate(records):
         # First: two that differ in the one word that matters are alike, too.
@@ -93,7 +95,7 @@ def _known(app: App, caller: Principal, candidate: Candidate, records: Sequence[
         if reason is not None:
             found.append(_opposed(app, caller, candidate, record, (reason, place)))
         elif index in same:
-            found.append(_repeated(caller, record, place))
+            found.append(replace(_repeated(caller, record, place), is_certain=same[index] >= CERTAIN))
     return found
 
 

@@ -17,7 +17,7 @@ from tools.reflect_models import (
     RelationshipRecord,
 )
 from tools.reflect_ties import Tie
-from tools.reflection import Finding
+from tools.reflection import CERTAIN, Finding
 
 ACTIONS: dict[Relationship, str] = {
     "duplicate": "link_existing",
@@ -120,6 +120,12 @@ def _claims(setting: Setting, finding: Finding, known: Sequence[Known], sources:
     ]
 
 
+def _action(known: Known) -> str:
+    """What is to be done about a record that is known; one that may say something else is no reason to keep nothing."""
+    is_other = known.kind == "duplicate" and not (known.is_for_all and known.confidence >= CERTAIN)
+    return "keep_both" if is_other else ACTIONS[known.kind]
+
+
 def _said(setting: Setting, finding: Finding, known: Known, sources: list[str]) -> ReflectionFinding:
     return ReflectionFinding(
         id=_id("finding", known.kind, finding.content, known.entity.id),
@@ -127,7 +133,7 @@ def _said(setting: Setting, finding: Finding, known: Known, sources: list[str]) 
         target_source_id=known.entity.id,
         reason=known.reason,
         confidence=known.confidence,
-        action=ACTIONS[known.kind] if known.kind != "duplicate" or known.is_for_all else "keep_both",
+        action=_action(known),
         lifecycle_state=STATES[known.kind],
         source_ids=list(sources),
         related_source_ids=[known.beside.id] if known.beside else [],

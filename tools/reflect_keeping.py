@@ -25,7 +25,7 @@ from tools.projects import require_live_project
 from tools.reflect_candidates import Kept, Setting, candidate
 from tools.reflect_known import Known
 from tools.reflect_models import ReflectRequest
-from tools.reflection import Finding
+from tools.reflection import CERTAIN, Finding
 from tools.storing import store_in
 
 SURFACE = "reflect"
@@ -207,7 +207,8 @@ def _is_to_be_written(keeping: Keeping, place: int) -> bool:
     finding, for_others = keeping.findings[place], keeping.setting.place.memory_scope != "private"
     if finding.sensitivity_flags and for_others:
         return False
-    return not any(known.kind == "duplicate" and known.is_for_all for known in keeping.known[place])
+    said = (known for known in keeping.known[place] if known.kind == "duplicate" and known.is_for_all)
+    return not any(known.confidence >= CERTAIN for known in said)
 
 
 def _fields(keeping: Keeping, place: int, source_id: str | None) -> EntityFields:

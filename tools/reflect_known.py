@@ -11,7 +11,7 @@ from stores.ledger import SUPERSEDES, RelationQuery
 from stores.records import Entity, IndexFilter, matches
 from tools.app import App
 from tools.entity_types import EntityType
-from tools.reflection import Finding, Kind, contradicts, duplicates_of
+from tools.reflection import CERTAIN, Finding, Kind, contradicts, duplicates_of
 from tools.retrieval.plan import Plan
 
 NEAR = 8
@@ -142,7 +142,8 @@ def _repeated(record: Entity, similarity: float) -> Known:
     if record.entity_type in WORK and status in DONE:
         reason = f"{record.id} says the same and is {status}: {record.name}"
         return Known(record, "stale", reason, similarity)
-    return Known(record, "duplicate", f"{record.id} says the same: {record.name}", similarity)
+    how = "the same" if similarity >= CERTAIN else "nearly the same"
+    return Known(record, "duplicate", f"{record.id} says {how}: {record.name}", similarity)
 
 
 def _opposed(app: App, caller: Principal, finding: Finding, record: Entity, reason: str) -> Known:

@@ -138,6 +138,24 @@ async def test_what_is_known_is_said_and_not_written_again(owner: Person) -> Non
         assert found(second, kind)["persisted_id"] is None
 
 
+async def test_what_names_somebody_else_is_not_the_same(owner: Person) -> None:
+    await entity(owner, "decision", "We decided to grant Omar write access to the billing vault.")
+    await caught_up(owner)
+    notes = (
+        "We decided to grant Rita write access to the billing vault.\n\n"
+        "We decided to grant Zoe write access to the billing vault.\n\n"
+        "We decided to grant Zoe write access to the billing vault."
+    )
+    pack = await owner.call("reflect", content=notes, persist=True)
+    assert pack["persisted_count"] == 2
+    assert all(
+        finding["action"] == "keep_both"
+        for candidate in pack["candidates"]
+        for finding in candidate["reflection_findings"]
+        if finding["kind"] == "duplicate"
+    )
+
+
 async def test_agents_that_reflect_on_the_same_notes_at_once_keep_them_once(owner: Person) -> None:
     packs: list[dict[str, Any]] = []
 

@@ -4,9 +4,10 @@ from tools.reflection.contradiction import contradicts
 from tools.reflection.extract import extract
 from tools.reflection.finding import KINDS, SENSITIVITIES, Finding, Kind, Sensitivity
 from tools.reflection.sensitivity import sensitivity_flags
-from tools.reflection.similarity import Duplicate, duplicates_of
+from tools.reflection.similarity import CERTAIN, Duplicate, duplicates_of
 
 __all__ = [
+    "CERTAIN",
     "KINDS",
     "SENSITIVITIES",
     "Duplicate",

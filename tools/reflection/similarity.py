@@ -10,6 +10,8 @@ from tools.reflection.terms import Terms, overlap, terms
 
 SAME = 0.75
 """Dice's coefficient of the stems from which on two sentences say the same."""
+CERTAIN = 0.95
+"""From which on one of two is not kept: below it a name or a verb may be another, and what differs would be lost."""
 _CONTAINED = 0.9
 _LONG_ENOUGH = 4
 _CLAUSE = re.compile(r",? (?:which|because|since|so that|although|whereas|instead of|rather than)\b|; ")
@@ -107,5 +109,5 @@ class _Earlier:
 
     def like(self, number: int, kind: str) -> int:
         found = {other for stem in self.rare(number) for other in self.by_stem.get((kind, stem), ())}
-        same = (other for other in sorted(found) if similarity(self.read[number], self.read[other]) >= SAME)
+        same = (other for other in sorted(found) if similarity(self.read[number], self.read[other]) >= CERTAIN)
         return next(same, number)
