@@ -15,6 +15,7 @@ from tools.entity_models import EntityId, Wanted
 from tools.memories import entities_made
 from tools.memory_models import RawMemoryView, memory_fields
 from tools.operation import WRITERS, Call, Nothing, Operation, Request, Result, Route
+from tools.proposals import proposals
 from tools.receipts import capture_receipt
 from tools.threads import in_thread
 
@@ -182,7 +183,8 @@ def _read(app: App, caller: Principal, capture_id: str) -> CaptureView:
     made = entities_made(app, caller, [memory]).get(capture_id)
     kind = RAW_MEMORY if memory.capture.candidate is None else CANDIDATE
     entity = None if made is None else app.ledger.entity(caller.organization_id, made)
-    return _view(memory, kind if entity is None else entity.entity_type, made)
+    said = proposals(app, caller, [memory]).get(capture_id)
+    return _view(memory, kind if entity is None else entity.entity_type, made, said)
 
 
 def _no_capture(capture_id: str) -> NotFound:
@@ -191,17 +193,22 @@ def _no_capture(capture_id: str) -> NotFound:
 
 def _views(app: App, caller: Principal, listed: list[ListedCapture]) -> list[CaptureView]:
     made = entities_made(app, caller, (each.memory for each in listed))
-    return [_view(each.memory, each.entity_type, made.get(each.memory.entity.id)) for each in listed]
+    said = proposals(app, caller, (each.memory for each in listed))
+    ids = [each.memory.entity.id for each in listed]
+    return [
+        _view(each.memory, each.entity_type, made.get(memory_id), said.get(memory_id))
+        for each, memory_id in zip(listed, ids, strict=True)
+    ]
 
 
-def _view(memory: RawMemory, entity_type: str, entity_id: str | None) -> CaptureView:
+def _view(memory: RawMemory, entity_type: str, entity_id: str | None, candidate: JsonObject | None) -> CaptureView:
     mode = memory.entity.metadata.get("capture_mode")
     reason = READ_REASONS[cast("MemoryScope", memory.entity.memory_scope)]
     fields = memory_fields(memory, policy_reason=reason) | {
         "entity_type": entity_type,
         "entity_id": entity_id,
         "capture_mode": mode if isinstance(mode, str) else None,
-        "candidate": memory.capture.candidate,
+        "candidate": candidate,
     }
     return CaptureView.model_validate(fields)
 

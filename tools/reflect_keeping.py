@@ -134,6 +134,7 @@ def store(app: App, call: Call, keeping: Keeping) -> Stored:
             _write(app, call, tx, keeping, stored)
         # The answer names and quotes them, and goes with them.
         tx.show_in_answer({each.entity.id for known in keeping.known for each in known})
+        tx.show_in_answer({each.beside.id for known in keeping.known for each in known if each.beside is not None})
         tx.show_in_answer({each for each in (stored.source_id, *stored.record_ids.values()) if each})
     return stored
 

@@ -374,3 +374,25 @@ async def test_the_surest_candidates_stay(owner: Person) -> None:
     pack = await owner.call("reflect", content=NOTES, limit=1)
     assert [each["kind"] for each in pack["candidates"]] == ["decision"]
     assert set(KINDS) >= {each["kind"] for each in pack["candidates"]}
+
+
+async def test_a_candidate_in_the_queue_says_nothing_of_what_its_reader_may_not_read_any_more(owner: Person) -> None:
+    known = await entity(owner, "decision", "We use Ibexmq for telemetry.")
+    notes = "We decided to use Gnubus for telemetry."
+    await owner.call("reflect", content=notes, persist_review=True)
+
+    async def said() -> str:
+        listed = await owner.call("list_captures", entity_type="reflection_candidate")
+        (capture,) = listed["captures"]
+        read = await owner.call("get_capture", capture_id=capture["id"])
+        assert read["candidate"] == capture["candidate"]
+        return str(read["candidate"])
+
+    before = await said()
+    assert "Ibexmq" in before
+    assert known in before
+    await owner.run("delete_entity", entity_id=known)
+    after = await said()
+    assert "Ibexmq" not in after
+    assert known not in after
+    assert "Gnubus" in after
