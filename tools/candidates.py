@@ -12,6 +12,7 @@ from auth.principal import Principal
 from stores.errors import NotFound
 from stores.records import JsonObject, RawMemory
 from tools.entity_models import CONTENT_LIMIT, LABEL_LIMIT, LABELS_LIMIT, NAME_LIMIT
+from tools.json_values import texts_in
 from tools.reflection import KINDS, Kind, sensitivity_flags
 from tools.remember_models import Remembrance
 
@@ -124,8 +125,7 @@ class Candidate:
         return [kind for kind in kinds if isinstance(kind, str)]
 
     def _texts(self, name: str) -> list[str]:
-        found = self.said.get(name)
-        return [each for each in found if isinstance(each, str) and each] if isinstance(found, list) else []
+        return texts_in(self.said.get(name))
 
 
 def candidate_for(caller: Principal, candidate_id: str, read: Read) -> Candidate:

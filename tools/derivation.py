@@ -4,8 +4,6 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import cast
 
-from pydantic import JsonValue
-
 from auth.memory_policy import derived_visibility, may_change_memory, may_read_memory, narrower
 from auth.policy import MemoryScope, Visibility
 from auth.principal import Principal
@@ -13,6 +11,7 @@ from auth.visibility import private_key
 from stores.errors import Forbidden
 from stores.ledger import Transaction
 from stores.records import ORGANIZATION, Entity, EntityDraft, RawMemory
+from tools.json_values import texts_in
 
 PROJECT = "project"
 """A project is read by whoever may read the project, whatever it was made of."""
@@ -59,14 +58,10 @@ def require_no_wider(tx: Transaction, caller: Principal, before: Entity, after: 
 def _sources(tx: Transaction, entity: Entity) -> list[Entity]:
     """The raw memories that an entity was made of, and those that these were made of."""
     found = tx.memories_of(entity.id)
-    named = {each for memory in found for each in _strings((memory.capture.candidate or {}).get("raw_source_ids"))}
-    named |= set(_strings([entity.metadata.get(LINK)])) | set(_strings(entity.metadata.get("raw_source_ids")))
+    named = {each for memory in found for each in texts_in((memory.capture.candidate or {}).get("raw_source_ids"))}
+    named |= set(texts_in([entity.metadata.get(LINK)])) | set(texts_in(entity.metadata.get("raw_source_ids")))
     there = (tx.memory(each) for each in sorted(named))
     return [memory.entity for memory in (*found, *there) if memory is not None]
-
-
-def _strings(values: JsonValue) -> list[str]:
-    return [each for each in values if isinstance(each, str) and each] if isinstance(values, list) else []
 
 
 def link(tx: Transaction, caller: Principal, memory: RawMemory, entity: Entity) -> None:

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 from auth.principal import Principal
 from stores.records import JsonObject, RawMemory
 from tools.app import App
+from tools.json_values import texts_in
 
 _FINDINGS, _RELATIONS, _CLAIMS = "reflection_findings", "relationship_records", "claim_records"
 _OF_CLAIMS = ("supports_source_ids", "contradicts_source_ids", "supersedes_source_ids")
@@ -29,12 +30,12 @@ def proposals(app: App, caller: Principal, memories: Iterable[RawMemory]) -> dic
 def _named(candidate: JsonObject) -> set[str]:
     found = set[str]()
     for item in _items(candidate, _FINDINGS):
-        found |= {*_strings([item.get("target_source_id")]), *_strings(item.get("related_source_ids"))}
+        found |= {*texts_in([item.get("target_source_id")]), *texts_in(item.get("related_source_ids"))}
     for item in _items(candidate, _RELATIONS):
-        found |= set(_strings([item.get("target_id")]))
+        found |= set(texts_in([item.get("target_id")]))
     for item in _items(candidate, _CLAIMS):
-        found |= {each for key in _OF_CLAIMS for each in _strings(item.get(key))}
-        found |= set(_strings([item.get(_RETIRED_BY)]))
+        found |= {each for key in _OF_CLAIMS for each in texts_in(item.get(key))}
+        found |= set(texts_in([item.get(_RETIRED_BY)]))
     return found
 
 
@@ -44,10 +45,10 @@ def _without(candidate: JsonObject, hidden: set[str]) -> JsonObject:
     findings: list[JsonValue] = [
         item
         for item in _items(candidate, _FINDINGS)
-        if hidden.isdisjoint([*_strings([item.get("target_source_id")]), *_strings(item.get("related_source_ids"))])
+        if hidden.isdisjoint([*texts_in([item.get("target_source_id")]), *texts_in(item.get("related_source_ids"))])
     ]
     relations: list[JsonValue] = [
-        item for item in _items(candidate, _RELATIONS) if hidden.isdisjoint(_strings([item.get("target_id")]))
+        item for item in _items(candidate, _RELATIONS) if hidden.isdisjoint(texts_in([item.get("target_id")]))
     ]
     claims: list[JsonValue] = [_claim(item, hidden) for item in _items(candidate, _CLAIMS)]
     return {**candidate, _FINDINGS: findings, _RELATIONS: relations, _CLAIMS: claims}
@@ -55,7 +56,7 @@ def _without(candidate: JsonObject, hidden: set[str]) -> JsonObject:
 
 def _claim(claim: JsonObject, hidden: set[str]) -> JsonObject:
     kept: JsonObject = {
-        key: [each for each in _strings(claim.get(key)) if each not in hidden] for key in _OF_CLAIMS if key in claim
+        key: [each for each in texts_in(claim.get(key)) if each not in hidden] for key in _OF_CLAIMS if key in claim
     }
     by = claim.get(_RETIRED_BY)
     return {**claim, **kept, _RETIRED_BY: None if by in hidden else by}
@@ -64,7 +65,3 @@ def _claim(claim: JsonObject, hidden: set[str]) -> JsonObject:
 def _items(candidate: JsonObject, key: str) -> list[JsonObject]:
     values = candidate.get(key)
     return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []
-
-
-def _strings(values: JsonValue) -> list[str]:
-    return [each for each in values if isinstance(each, str) and each] if isinstance(values, list) else []
