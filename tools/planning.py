@@ -14,6 +14,7 @@ from stores.records import Entity, JsonObject
 from stores.wording import comparable
 from tools.app import App
 from tools.entity_models import EntityId, Label
+from tools.json_values import texts_in
 from tools.operation import Call, Request, Result
 from tools.search import SearchRequest, search
 from tools.threads import in_thread
@@ -179,8 +180,7 @@ def _hours(task: Entity | None) -> float | None:
 
 def _is_free(task: Entity, person: str) -> bool:
     assignees = task.metadata.get("assignees")
-    names = [each for each in assignees if isinstance(each, str)] if isinstance(assignees, list) else []
-    return not assignees or comparable(person.strip()) in {comparable(name.strip()) for name in names}
+    return not assignees or comparable(person.strip()) in {comparable(name.strip()) for name in texts_in(assignees)}
 
 
 def _tasks(app: App, caller: Principal, entity_id: str) -> list[Entity]:
@@ -236,8 +236,7 @@ def _before(app: App, caller: Principal, tasks: Sequence[Entity]) -> dict[str, t
 
 
 def _named(task: Entity) -> list[str]:
-    known = task.metadata.get("depends_on")
-    return [each for each in known if isinstance(each, str)] if isinstance(known, list) else []
+    return texts_in(task.metadata.get("depends_on"))
 
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[list[str]]:
