@@ -104,7 +104,7 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
         usage_hint=hint,
         markdown=render(
             request.goal,
-            [_entry(item) for item in items],
+            [_entry(item, found.entities[item.id]) for item in items],
             [section.title for section in sections],
             budget=request.markdown_token_budget,
             hint=hint,
@@ -282,7 +282,7 @@ def _content(entity: Entity, hit: "Candidate | None") -> str:
     return excerpt_around(text, max(start, 0), CONTENT_LIMIT)
 
 
-def _entry(item: PackItem) -> Entry:
+def _entry(item: PackItem, entity: Entity) -> Entry:
     path, status = item.metadata.get("heading_path"), item.metadata.get("status")
     marks = [item.type, *([status] if isinstance(status, str) else []), item.quality.updated_at.date().isoformat()]
     return Entry(
@@ -291,6 +291,7 @@ def _entry(item: PackItem) -> Entry:
         name=" > ".join(map(str, path)) if isinstance(path, list) and path else item.name,
         marks=(*marks, *([item.source] if item.source else [])),
         content=item.content,
+        is_cut=item.content != (entity.content or entity.description).strip(),
         links=tuple(Link(each.relationship, each.direction == "outgoing", each.id, each.name) for each in item.related),
     )
 

@@ -232,6 +232,14 @@ async def test_the_part_that_matches_is_shown_of_a_long_text(owner: Person) -> N
     assert len(item["content"]) <= 1200
 
 
+async def test_an_item_that_was_cut_is_said_to_be(owner: Person) -> None:
+    kept = await keep(owner, "Charging", "decision", "No card is charged twice. " * 60)
+    await caught_up(owner)
+    pack = await owner.call("context", goal=GOAL, markdown_token_budget=32_000)
+    assert items(pack)[kept]["content"].endswith(" …")
+    assert pack["markdown"].endswith("\n\nTrimmed: 1 shortened. Read one whole by its id.\n")
+
+
 async def test_evidence_is_a_search_beside_the_pack(owner: Person) -> None:
     ids = await world(owner)
     evidence = (await owner.call("context", goal=GOAL, evidence={}))["evidence"]

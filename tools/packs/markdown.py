@@ -45,6 +45,8 @@ class Entry:
     """Type, state, date: a word each."""
     content: str
     links: tuple[Link, ...] = ()
+    is_cut: bool = False
+    """Whether the record has more text than this, whatever the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class _Block:
     section: str
     head: str
     quoted: str
+    is_cut: bool
 
     def text(self, limit: int) -> str:
         return f"{self.head}\n{_shown(self.quoted, limit)}" if self.quoted else self.head
@@ -68,7 +71,8 @@ def render(goal: str, entries: Sequence[Entry], sections: Sequence[str], *, budg
 
     With a budget (tokens of four characters) the text has at most that length: long texts are cut to a common length,
     then the least useful items are left out. One item is always there, even if it takes more. The last line says what
-    was cut, or else is the hint. Without a budget there are eight items with 280 characters each.
+    was cut, by the budget or because one record is long, or else is the hint. Without a budget there are eight items
+    with 280 characters each.
     """
     if not entries:
         return f"{_title(goal, budget)}\n\n{hint}\n"
@@ -79,8 +83,9 @@ def render(goal: str, entries: Sequence[Entry], sections: Sequence[str], *, budg
         blocks = [_block(entry) for entry in entries]
         blocks, limit = _fitted(blocks, budget, len(_title(goal, budget)), hint)
     missing = len(entries) - len(blocks)
-    shortened = sum(len(block.quoted) > limit for block in blocks)
-    last = trimmed(missing, shortened) if missing or shortened else hint
+    by_budget = bool(missing) or any(len(block.quoted) > limit for block in blocks)
+    shortened = sum(block.is_cut or len(block.quoted) > limit for block in blocks)
+    last = trimmed(missing, shortened, by_budget=by_budget) if missing or shortened else hint
     parts = [
         "\n".join([f"## {section}", *texts])
         for section in sections
@@ -89,11 +94,12 @@ def render(goal: str, entries: Sequence[Entry], sections: Sequence[str], *, budg
     return "\n\n".join([_title(goal, budget), *parts, last]) + "\n"
 
 
-def trimmed(missing: int, shortened: int) -> str:
-    """Say what was cut."""
+def trimmed(missing: int, shortened: int, *, by_budget: bool = True) -> str:
+    """Say what was cut. What the length of one item cuts, no budget brings back."""
     said = [f"{missing} left out"] if missing else []
     said += [f"{shortened} shortened"] if shortened else []
-    return f"Trimmed: {' and '.join(said)}. Read one whole by its id, or ask for a larger markdown_token_budget."
+    way_out = "Read one whole by its id" + (", or ask for a larger markdown_token_budget." if by_budget else ".")
+    return f"Trimmed: {' and '.join(said)}. {way_out}"
 
 
 def on_one_line(text: str, limit: int) -> str:
@@ -147,9 +153,10 @@ def _block(entry: Entry) -> _Block:
     head = f"- `{entry.id}` {on_one_line(entry.name, GOAL_LIMIT)}{marks}"
     if entry.links:
         head += "\n  Related: " + "; ".join(map(_link, entry.links))
-    lines = [line.strip("\r") for line in excerpt(entry.content, CONTENT_LIMIT).splitlines()]
+    content = excerpt(entry.content, CONTENT_LIMIT)
+    lines = [line.strip("\r") for line in content.splitlines()]
     quoted = "\n".join(f"{QUOTE}{line}".rstrip() for line in _without_gaps(lines))
-    return _Block(entry.section, head, quoted)
+    return _Block(entry.section, head, quoted, entry.is_cut or content != entry.content.strip())
 
 
 def _link(link: Link) -> str:

@@ -1,6 +1,7 @@
 """The text of a pack keeps within its budget, and nobody's words break its structure."""
 
 import re
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +47,12 @@ def test_long_texts_are_cut_to_a_common_length_before_an_item_is_left_out() -> N
     assert "> Short." in text
     assert HINT not in text
     assert text.count("it held. …") == 2
+
+
+def test_what_is_longer_than_an_item_may_be_is_said_to_be_cut_whatever_the_budget() -> None:
+    for long in (entry(1, LONG), replace(entry(1, "Short. …"), is_cut=True)):
+        text = render("g", [long, entry(2)], ["Decisions"], budget=32_000, hint=HINT)
+        assert text.endswith("\n\nTrimmed: 1 shortened. Read one whole by its id.\n")
 
 
 def test_the_least_useful_items_go_first_and_the_last_line_says_how_many() -> None:
