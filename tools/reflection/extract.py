@@ -7,11 +7,12 @@ from itertools import groupby
 
 from tools.reflection.cue_row import CEILINGS
 from tools.reflection.finding import Finding, Kind
-from tools.reflection.judging import gives_order, judge, read
+from tools.reflection.judging import QUOTED, gives_order, judge, read
 from tools.reflection.layout import Block, blocks
 from tools.reflection.sensitivity import sensitivity_flags
 from tools.reflection.sentences import sentences
 from tools.reflection.similarity import groups
+from tools.reflection.steps import steps_in
 from tools.reflection.titles import tags_of, title_of
 
 SENTENCE_LIMIT = 1_200
@@ -79,13 +80,30 @@ def _with_orders(found: Sequence[Block], notes: str) -> list[Block]:
 
 def _in_block(block: Block, notes: str) -> Iterator[_Span]:
     text = notes[block.start : block.end]
+    lines = list(steps_in(text)) if _may_tell_steps(block) else []
     for index, (start, end) in enumerate(sentences(text)):
+        while lines and lines[0][1] <= start:
+            lines.pop(0)
+        if lines and lines[0][0] <= start:
+            if lines[0][0] == start:
+                yield _in_a_line(block, lines[0])
+            continue
         if end - start > SENTENCE_LIMIT:
             continue
         verdict = judge(read(text[start:end], block), first=index == 0)
         if verdict:
             at = block.start + start
             yield _Span(verdict.kind, at, block.start + end, verdict.reason, verdict.confidence)
+
+
+def _may_tell_steps(block: Block) -> bool:
+    return block.checked is None and block.context not in ("task", "mute")
+
+
+def _in_a_line(block: Block, line: tuple[int, int]) -> _Span:
+    reason = "Steps in a line that tell how to do something."
+    confidence = CEILINGS["procedure"] - (QUOTED if block.quoted else 0.0)
+    return _Span("procedure", block.start + line[0], block.start + line[1], reason, round(confidence, 2))
 
 
 def _steps_after(found: Sequence[Block], number: int, notes: str) -> int:

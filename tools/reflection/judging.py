@@ -15,6 +15,8 @@ from tools.reflection.words import NOTHING, Context, day_of, label_of
 
 FLOOR = 0.62
 """Less sure than this is not found."""
+QUOTED = 0.1
+"""By so much is less sure what stands in a quotation."""
 _ORDER: tuple[Kind, ...] = ("decision", "task", "artifact", "procedure", "plan", "idea", "claim")
 """Which kind wins when two are equally sure."""
 _FILLER = re.compile(
@@ -240,7 +242,7 @@ def _weighed(vote: _Vote, statement: Statement) -> float:
     if "hedge" in found and vote.kind not in ("idea", "task"):
         sure -= 0.15
     if statement.block.quoted:
-        sure -= 0.1
+        sure -= QUOTED
     if statement.block.checked and vote.kind in ("task", "plan"):
         return 0.0
     muted = statement.label == "mute" or statement.block.context == "mute"
