@@ -14,18 +14,47 @@ _SAME_SUBJECT = 0.8
 _SPOKEN_LIMIT = 600
 
 _OPPOSITES = (
-    ("enabled", "disabled"), ("on", "off"), ("allowed", "forbidden"), ("allowed", "prohibited"), ("allowed", "banned"),
+    ("on", "off"), ("allowed", "forbidden"), ("allowed", "prohibited"), ("allowed", "banned"),
     ("required", "optional"), ("mandatory", "optional"), ("supported", "unsupported"), ("public", "private"),
     ("synchronous", "asynchronous"), ("open", "closed"), ("always", "never"), ("stateless", "stateful"),
     ("encrypted", "unencrypted"), ("signed", "unsigned"), ("safe", "unsafe"), ("mutable", "immutable"),
     ("blocking", "non-blocking"), ("manual", "automatic"), ("manually", "automatically"), ("active", "inactive"),
-    ("valid", "invalid"), ("online", "offline"), ("present", "absent"), ("included", "excluded"), ("true", "false"),
-    ("sync", "async"), ("accept", "reject"), ("accepts", "rejects"), ("keeps", "drops"), ("passes", "fails"),
+    ("valid", "invalid"), ("online", "offline"), ("present", "absent"), ("true", "false"), ("sync", "async"),
+    ("keeps", "drops"), ("passes", "fails"),
 )  # fmt: skip
-_OPPOSITE_OF: dict[str, set[str]] = {}
-for _one, _other in _OPPOSITES:
-    _OPPOSITE_OF.setdefault(_one, set()).add(_other)
-    _OPPOSITE_OF.setdefault(_other, set()).add(_one)
+_OPPOSITE_VERBS = (
+    ("enable", "disable"), ("increase", "decrease"), ("raise", "lower"), ("accept", "reject"), ("include", "exclude"),
+    ("activate", "deactivate"), ("lock", "unlock"),
+)  # fmt: skip
+"""In any of their forms, each against any of the other's."""
+_STATE_ON, _STATE_OFF = "on_", "off_"
+"""“On” and “off” where they say how something is, and are no mere prepositions."""
+
+
+def _forms(verb: str) -> tuple[str, ...]:
+    root = verb.removesuffix("e")
+    return verb, f"{verb}s", f"{root}ed", f"{root}ing"
+
+
+def _opposite_words() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    pairs = [*_OPPOSITES, (_STATE_ON, _STATE_OFF), (_STATE_ON, "off"), ("on", _STATE_OFF)]
+    pairs += [(one, other) for a, b in _OPPOSITE_VERBS for one in _forms(a) for other in _forms(b)]
+    pairs += [(_STATE_ON, each) for each in _forms("disable")] + [(each, _STATE_OFF) for each in _forms("enable")]
+    for one, other in pairs:
+        found.setdefault(one, set()).add(other)
+        found.setdefault(other, set()).add(one)
+    return found
+
+
+_OPPOSITE_OF = _opposite_words()
+_SWITCH = r"\b(?:turn(?:s|ed|ing)?|switch(?:es|ed|ing)?|leaves?|left|keeps?|kept)\s+"
+_STATE_ENDS = r"(?=\s*(?:[.,;:!)]|$)|\s+(?:by|in|for|again|now|until|during|at|when|while|everywhere|because|since)\b)"
+_SWITCHED = re.compile(rf"{_SWITCH}(on|off)\b|{_SWITCH}((?:[\w'-]+\s+){{1,4}}?)(on|off)\b{_STATE_ENDS}")
+_IS_SO = re.compile(
+    rf"\b(is|are|be|being|stays?|stayed|remains?|goes|set to|defaults? to)((?:\s+(?:now|still|always))?)\s+(on|off)\b"
+    rf"{_STATE_ENDS}"
+)
 
 _NAME = r"((?:[\w.+#/-]+\s+){0,2}?[\w.+#/-]+(?:\s+v?\d[\w.]*)?)"
 _SLOT = r"(?:\s+(?:for|as|in|on)\s+([^.,;:()]{2,80}))?"
@@ -103,18 +132,34 @@ def _negation(new: str, one: Terms, old: str, other: Terms) -> str | None:
 
 def _opposite(new: str, old: str) -> str | None:
     """The same sentence with a word and its opposite."""
-    ours, theirs = (re.findall(r"[\w'-]+", text.lower()) for text in (new, old))
+    ours, theirs = (re.findall(r"[\w'-]+", _with_states(text.lower())) for text in (new, old))
     pairs = [(a, b) for a in ours for b in _OPPOSITE_OF.get(a, set()) & set(theirs)]
-    if len(pairs) != 1 or _loose(new, old):
+    if len(pairs) != 1:
         return None
     mine, yours = pairs[0]
-    if mine in theirs or yours in ours:
+    if mine in theirs or yours in ours or _loose_but_for(mine, new, yours, old):
         return None
     one, other = (terms(" ".join(word for word in words if word not in pairs[0])) for words in (ours, theirs))
     same = one.stems and overlap(one.stems, other.stems) >= _SAME_SUBJECT
     if same and one.numbers == other.numbers and one.negated == other.negated:
-        return f"“{mine}” is the opposite of “{yours}”, said of the same thing."
+        return f"“{mine.rstrip('_')}” is the opposite of “{yours.rstrip('_')}”, said of the same thing."
     return None
+
+
+def _with_states(lower: str) -> str:
+    """A text in which “on” and “off” are told from prepositions where they say how something is."""
+    if " on" not in lower and " off" not in lower:
+        return lower
+    lower = _SWITCHED.sub(lambda found: f"{found[2] or ''}{found[1] or found[3]}_", lower)
+    return _IS_SO.sub(r"\1\2 \3_", lower)
+
+
+def _loose_but_for(mine: str, new: str, yours: str, old: str) -> bool:
+    """Whether one of two sentences is loose for another reason than that both say what was done (“was lowered”)."""
+    done = [re.compile(rf"\b(?:was|were)\s+(?={re.escape(word.rstrip('_'))}\b)") for word in (mine, yours)]
+    if all(each.search(text.lower()) for each, text in zip(done, (new, old), strict=True)):
+        new, old = (each.sub("", text.lower()) for each, text in zip(done, (new, old), strict=True))
+    return _loose(new, old)
 
 
 def _other_value(new: str, old: str) -> str | None:

@@ -54,6 +54,41 @@ def test_one_sentence_of_a_long_record_is_enough() -> None:
     assert contradicts("From today on we run PostgreSQL 16.", old) is not None
 
 
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("We enable the query cache in production.", "We disable the query cache in production."),
+        ("The query cache is disabled in production.", "We enable the query cache in production."),
+        ("We turned the query cache off.", "We turned the query cache on."),
+        ("The query cache is turned off.", "The query cache is enabled."),
+        ("Nightly exports are off.", "Nightly exports are on."),
+        ("Nightly exports are off for now.", "Nightly exports are enabled."),
+        ("The pool size was decreased.", "The pool size was increased."),
+        ("We lowered the retry limit of the importer.", "We raised the retry limit of the importer."),
+        ("The nightly export excludes deleted rows.", "The nightly export includes deleted rows."),
+    ],
+)
+def test_the_opposite_is_seen_in_any_form(new: str, old: str) -> None:
+    assert "is the opposite of" in str(contradicts(new, old))
+    assert contradicts(old, new)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("The linter runs on Linux.", "The linter is disabled."),
+        ("The export was disabled.", "The export is enabled."),
+        ("We increased the pool size.", "We decreased the retry limit."),
+        ("We increased the timeout to 30 seconds.", "We decreased the timeout to 10 seconds."),
+        ("Deploys happen on Monday.", "Deploys are off."),
+        ("We switched to Postgres on Monday.", "We switched off Postgres."),
+        ("Exports are on hold.", "Exports are disabled."),
+    ],
+)
+def test_forms_of_a_word_alone_oppose_nothing(new: str, old: str) -> None:
+    assert contradicts(new, old) is None
+
+
 @given(st.text(max_size=200))
 def test_no_text_contradicts_itself(text: str) -> None:
     assert contradicts(text, text) is None
