@@ -1,4 +1,4 @@
-"""One application for each module, served over a tiny catalogue of notes."""
+"""One application for each module, served over a tiny catalogue of notes; with every operation where that is wanted."""
 
 from collections.abc import AsyncIterator
 
@@ -9,6 +9,8 @@ from rest_bridge.application import build_asgi
 from tests.rest_bridge.harness import Person, client_of, opened, settings_at, sign_up
 from tests.rest_bridge.notes import Notes
 from tools.app import App
+from tools.catalogue import OPERATIONS
+from tools.operation import Operation
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +30,16 @@ def notes() -> Notes:
 
 
 @pytest.fixture
-async def client(app: App, notes: Notes) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(build_asgi(app, notes.operations())) as client:
+def every_operation() -> tuple[Operation, ...]:
+    """What `client` serves where a test or module uses this."""
+    return OPERATIONS
+
+
+@pytest.fixture
+async def client(app: App, notes: Notes, request: pytest.FixtureRequest) -> AsyncIterator[httpx2.AsyncClient]:
+    serves_all = "every_operation" in request.fixturenames
+    operations = request.getfixturevalue("every_operation") if serves_all else notes.operations()
+    async with client_of(build_asgi(app, operations)) as client:
         yield client
 
 

@@ -1,23 +1,15 @@
 """The entity routes of the real catalogue where HTTP has a say: preconditions, odd addresses, a missing part."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
 import pytest
 
-from rest_bridge.application import build_asgi
-from tests.rest_bridge.harness import Person, assert_envelope, client_of, joined, serving
+from tests.rest_bridge.harness import Person, assert_envelope, joined, serving
 from tools.app import App
 from tools.catalogue import OPERATIONS
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(build_asgi(app)) as client:
-        yield client
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
 
 async def made(client: httpx2.AsyncClient, person: Person, **fields: Any) -> str:

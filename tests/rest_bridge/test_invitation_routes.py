@@ -2,7 +2,6 @@
 
 import re
 import socket
-from collections.abc import AsyncIterator
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
@@ -22,13 +21,7 @@ from tests.rest_bridge.harness import Person, assert_envelope, client_of, opened
 from tools.app import App
 from tools.threads import in_thread
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(build_asgi(app)) as client:
-        yield client
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
 
 def path_of(app: App, person: Person) -> str:

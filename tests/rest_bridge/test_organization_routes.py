@@ -1,26 +1,18 @@
 """Organizations and their members: who may do what, and that it holds at once."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
 import httpx2
 import pytest
 
-from rest_bridge.application import build_asgi
 from stores.ledger import AuditQuery
 from stores.records import Role
-from tests.rest_bridge.harness import Person, assert_envelope, client_of, sign_up
+from tests.rest_bridge.harness import Person, assert_envelope, sign_up
 from tools.app import App
 from tools.threads import in_thread
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(build_asgi(app)) as client:
-        yield client
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
 
 def slug_of(app: App, person: Person) -> str:

@@ -1,22 +1,14 @@
 """The routes of tasks and epics where HTTP has a say: statuses, bodies that may be left out, preconditions, keys."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
 import pytest
 
-from rest_bridge.application import build_asgi
-from tests.rest_bridge.harness import Person, assert_envelope, client_of, joined
+from tests.rest_bridge.harness import Person, assert_envelope, joined
 from tools.app import App
 
-pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(build_asgi(app)) as client:
-        yield client
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
 
 async def entity(client: httpx2.AsyncClient, person: Person, kind: str, **metadata: Any) -> str:

@@ -1,6 +1,5 @@
 """Teams: who may do what, and that what a team gives and takes holds at once."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
@@ -8,22 +7,15 @@ import httpx2
 import pytest
 
 from auth.api_keys import KeyRequest
-from rest_bridge.application import build_asgi
 from stores.ledger import AuditDraft, AuditQuery
 from stores.records import Role
-from tests.rest_bridge.harness import Person, assert_envelope, client_of, joined, sign_up
+from tests.rest_bridge.harness import Person, assert_envelope, joined, sign_up
 from tools.app import App
 from tools.threads import in_thread
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
 TEAMS = "/api/teams"
-
-
-@pytest.fixture
-async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(build_asgi(app)) as client:
-        yield client
 
 
 async def team(client: httpx2.AsyncClient, person: Person, name: str = "Core", *members: Person) -> str:

@@ -1,41 +1,21 @@
 """API keys over REST, MCP and the WebSocket: the same rights on every surface, and nothing beyond them."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from rest_bridge.application import build_asgi
 from stores.ledger import AuditQuery
 from tests.people import Person, person
-from tests.rest_bridge.harness import assert_envelope, client_of, opened, settings_at
+from tests.rest_bridge.harness import assert_envelope
 from tests.rest_bridge.test_mcp_mount import BOTH, INITIALIZE, answer_in, call, rpc
 from tests.rest_bridge.test_websocket import answer, closing, listening_to, received, served
 from tools.app import App
 from tools.threads import in_thread
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
 KEYS = "/api/auth/api-keys"
-
-
-@pytest.fixture
-async def app(tmp_path: Path) -> AsyncIterator[App]:
-    async with opened(settings_at(tmp_path, rate_limit_enabled=False)) as app:
-        yield app
-
-
-@pytest.fixture
-async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(build_asgi(app)) as client:
-        yield client
-
-
-@pytest.fixture
-async def ada(app: App) -> Person:
-    return await person(app, "ada")
 
 
 def bearer(token: str) -> dict[str, str]:

@@ -1,41 +1,21 @@
 """Memory spaces over REST, and keys that are narrowed to them over REST, MCP and the WebSocket."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import httpx2
 import pytest
 
-from rest_bridge.application import build_asgi
 from tests.people import Person, person
-from tests.rest_bridge.harness import assert_envelope, client_of, opened, settings_at
-from tests.rest_bridge.test_api_key_routes import agent, bearer, make
+from tests.rest_bridge.harness import assert_envelope
+from tests.rest_bridge.keys.test_api_key_routes import agent, bearer, make
 from tests.rest_bridge.test_websocket import answer, listening_to, received, served
 from tools.app import App
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
 
 SPACES = "/api/memory/spaces"
 CREW = {"memory_scope": "shared", "scope_key": "crew"}
-
-
-@pytest.fixture
-async def app(tmp_path: Path) -> AsyncIterator[App]:
-    async with opened(settings_at(tmp_path, rate_limit_enabled=False)) as app:
-        yield app
-
-
-@pytest.fixture
-async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
-    async with client_of(build_asgi(app)) as client:
-        yield client
-
-
-@pytest.fixture
-async def ada(app: App) -> Person:
-    return await person(app, "ada")
 
 
 async def post(client: httpx2.AsyncClient, who: Person, path: str, body: dict[str, Any]) -> httpx2.Response:

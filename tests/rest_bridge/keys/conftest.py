@@ -1,0 +1,21 @@
+"""A fresh application for each test, without limits on how often somebody asks, and somebody with a real account."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.people import Person, person
+from tests.rest_bridge.harness import opened, settings_at
+from tools.app import App
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncIterator[App]:
+    async with opened(settings_at(tmp_path, rate_limit_enabled=False)) as app:
+        yield app
+
+
+@pytest.fixture
+async def ada(app: App) -> Person:
+    return await person(app, "ada")
