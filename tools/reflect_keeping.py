@@ -33,7 +33,7 @@ SURFACE = "reflect"
 LATELY = timedelta(minutes=1)
 """How long ago a record may have been written that no index shows yet."""
 WAITING_LIMIT = 200
-"""Candidates of the same notes in the queue that are looked at, so that none waits there twice."""
+"""Candidates in the queue that are looked at, so that none waits there twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def store(app: App, call: Call, keeping: Keeping) -> Stored:
         if request.persist_source:
             stored.source = _kept_notes(app, tx, caller, request, stored)
         if request.persist_review:
-            _queue(app, tx, caller, keeping, stored)
+            _queue(tx, caller, keeping, stored)
         elif request.persist:
             _write(app, call, tx, keeping, stored)
         # The answer names and quotes them, and goes with them.
@@ -245,11 +245,11 @@ def _links(keeping: Keeping, known: Iterable[Known], entity: Entity) -> list[Lin
     return found
 
 
-def _queue(app: App, tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored) -> None:
+def _queue(tx: Transaction, caller: Principal, keeping: Keeping, stored: Stored) -> None:
     """Let every finding wait for a review, once."""
     place = writable_memory(caller, _scope(keeping.request))
     visibility = queue_key(place.key)
-    waiting = _waiting(app, caller, visibility, stored.source_id)
+    waiting = _waiting(tx, visibility, keeping.findings, stored.source_id)
     for number, finding in enumerate(keeping.findings):
         if finding.content in waiting:
             stored.record_ids[number] = waiting[finding.content]
@@ -282,17 +282,16 @@ def _queue(app: App, tx: Transaction, caller: Principal, keeping: Keeping, store
         tx.create_memory(draft, capture)
 
 
-def _waiting(app: App, caller: Principal, visibility: str, source_id: str | None) -> Mapping[str, str]:
-    """The candidates of the same notes that wait already: the id of each by what it says."""
-    if source_id is None:
-        return {}
-    found = app.ledger.memories_from(
-        caller.organization_id, source_id, visibility=frozenset({visibility}), limit=WAITING_LIMIT
-    )
+def _waiting(tx: Transaction, visibility: str, findings: Sequence[Finding], source_id: str | None) -> Mapping[str, str]:
+    """The candidates of the same notes that wait already: the id of each by what it says.
+
+    Without kept notes there is nothing that another candidate would add: those of any notes count.
+    """
+    found = tx.waiting_candidates(visibility, [each.content for each in findings], limit=WAITING_LIMIT)
     return {
         memory.entity.content: memory.entity.id
-        for memory in found
-        if memory.capture.candidate is not None and memory.capture.review_state in ("pending", "deferred")
+        for memory in reversed(found)
+        if source_id is None or memory.capture.source_id == source_id
     }
 
 

@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, insert, literal, or_, select, update
 
 from stores.errors import NotFound
 from stores.ledger import schema
@@ -50,15 +50,6 @@ _joined = select(*entity_columns(_entities), *(_table.c[name] for name in _COLUM
     _table, and_(_table.c.organization_id == _entities.c.organization_id, _table.c.id == _entities.c.id)
 )
 _by_ids = _joined.where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
-_by_source = (
-    _joined.where(
-        _of_organization,
-        _table.c.source_id == bindparam("source"),
-        _entities.c.visibility.in_(bindparam("visibility", expanding=True)),
-    )
-    .order_by(_table.c.captured_at, _table.c.id)
-    .limit(bindparam("limit"))
-)
 _alike = _joined.where(
     _of_organization,
     _table.c.content_hash == bindparam("content_hash"),
@@ -67,6 +58,17 @@ _alike = _joined.where(
 )
 _by_content = _alike.order_by(_table.c.captured_at, _table.c.id).limit(1)
 _latest_by_content = _alike.order_by(_table.c.captured_at.desc(), _table.c.id.desc()).limit(bindparam("limit"))
+_waiting = (
+    _joined.where(
+        _of_organization,
+        _table.c.content_hash.in_(bindparam("content_hashes", expanding=True)),
+        _table.c.candidate.is_not(None),
+        _table.c.review_state.in_(("pending", "deferred")),
+        _entities.c.visibility == bindparam("visibility"),
+    )
+    .order_by(_table.c.captured_at, _table.c.id)
+    .limit(bindparam("limit"))
+)
 _of_entity = _joined.where(_of_organization, _table.c.entity_id == bindparam("entity")).order_by(_table.c.id)
 _settle = update(_table).where(
     _table.c.organization_id == bindparam("of_organization"), _table.c.id == bindparam("of_id")
@@ -74,9 +76,10 @@ _settle = update(_table).where(
 
 
 @cache
-def _made_of(dialect: str) -> Select[Any]:
-    return select(as_json(dialect, [_table.c.id, _table.c.entity_id])).where(
-        _of_organization, _table.c.entity_id.is_not(None), _table.c.id.in_(listed(dialect, "ids"))
+def _outcomes(dialect: str) -> Select[Any]:
+    is_reviewed = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")
+    return select(as_json(dialect, [_table.c.id, _table.c.entity_id, _table.c.review_state])).where(
+        _of_organization, is_reviewed, _table.c.id.in_(listed(dialect, "ids"))
     )
 
 
@@ -104,6 +107,13 @@ class ListedCapture:
     entity_type: str
 
 
+class Outcome(NamedTuple):
+    """What became of a raw memory."""
+
+    entity_id: str | None
+    is_archived: bool
+
+
 def content_hash(text: str) -> str:
     """Return the SHA-256 of a text's UTF-8 form, in hexadecimal digits; a lone surrogate counts as itself."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
@@ -125,18 +135,11 @@ class MemoryReads(Store):
         )
         return {memory.entity.id: memory for memory in map(_to_memory, rows)}
 
-    def made_of(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, str]:
-        """Return the entity that was made of each of some raw memories, where one was."""
+    def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
+        """Return what became of those of some raw memories of which an entity was made, or that were archived."""
         dialect = self._database.writer.dialect.name
-        found = self._packed(_made_of(dialect), {"organization": organization_id, "ids": dump_json(list(memory_ids))})
-        return {row[0]: row[1] for row in found}
-
-    def memories_from(
-        self, organization_id: str, source_id: str, *, visibility: frozenset[str], limit: int
-    ) -> list[RawMemory]:
-        """Return the raw memories with one of the visibility keys that name a source, in the order of capture."""
-        values = {"organization": organization_id, "source": source_id, "limit": limit}
-        return [_to_memory(row) for row in self._all(_by_source, values | {"visibility": sorted(visibility)})]
+        found = self._packed(_outcomes(dialect), {"organization": organization_id, "ids": dump_json(list(memory_ids))})
+        return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def same_memory(self, organization_id: str, visibility: str, text: str) -> RawMemory | None:
         """Return the first raw memory with this visibility key that says the same to the letter."""
@@ -172,6 +175,12 @@ class MemoryWrites(EntityWrites):
         """Return the raw memories with this visibility key that say the same to the letter, the latest first."""
         values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
         return [_to_memory(row) for row in self._run(_latest_by_content, values | {"limit": limit})]
+
+    def waiting_candidates(self, visibility: str, texts: Iterable[str], *, limit: int) -> list[RawMemory]:
+        """Return the candidates with this visibility key that wait and say one of the texts, the earliest first."""
+        hashes = [content_hash(text) for text in texts]
+        values = {"organization": self.organization_id, "visibility": visibility, "content_hashes": hashes}
+        return [_to_memory(row) for row in self._run(_waiting, values | {"limit": limit})]
 
     def memories_of(self, entity_id: str) -> list[RawMemory]:
         """Return the raw memories that an entity was made of."""

@@ -298,6 +298,17 @@ async def test_reviews_go_where_they_may(member: Person) -> None:
         await member.run("review_capture", capture_id=kept["id"], review_state="pending")
 
 
+async def test_an_archived_one_is_read_but_not_recalled(member: Person) -> None:
+    kept, other = await keep(member), await keep(member, WALRUS + " Always.")
+    await member.call("review_capture", capture_id=kept["id"], review_state="archived")
+    assert await recalled(member) == [other["id"]]
+    found = await member.call("search", query="walrus granite cache")
+    assert ([hit["id"] for hit in found["results"]], found["raw_memory_count"]) == ([other["id"]], 1)
+    assert (await member.call("get_capture", capture_id=kept["id"]))["raw_content"] == WALRUS
+    listed = await member.call("list_captures", review_state="archived")
+    assert [each["id"] for each in listed["captures"]] == [kept["id"]]
+
+
 async def test_whoever_may_not_read_it_cannot_tell_it_from_none(owner: Person, member: Person) -> None:
     kept = await keep(member)
     for operation, fields in (

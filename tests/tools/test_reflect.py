@@ -301,6 +301,31 @@ async def test_what_is_sensitive_is_not_spread(owner: Person) -> None:
     assert findings(candidate) == {"exception": None}
     assert (candidate["persisted_id"], pack["persisted_count"]) == (None, 0)
     alone = await owner.call("reflect", content=notes, persist=True)
+async def test_candidates_without_kept_notes_wait_once_too(owner: Person) -> None:
+    fields = {"content": NOTES, "persist_review": True, "persist_source": False}
+    first, second = [await owner.call("reflect", **fields) for _ in range(2)]
+    assert (first["persisted_count"], second["persisted_count"]) == (4, 0)
+    waiting = [each["persisted_id"] for each in first["candidates"]]
+    assert [each["persisted_id"] for each in second["candidates"]] == waiting
+    assert (await owner.call("list_captures", entity_type="reflection_candidate"))["total"] == 4
+    await owner.call("review_capture", capture_id=waiting[0], review_state="archived")
+    assert (await owner.call("reflect", **fields))["persisted_count"] == 1
+    with_source = await owner.call("reflect", **fields | {"persist_source": True})
+    assert with_source["persisted_count"] == 4, "these have a source"
+
+
+async def test_notes_that_are_not_kept_open_their_records_to_nobody_else(owner: Person, member: Person) -> None:
+    project = await entity(owner, "project", "Billing")
+    pack = await owner.call("reflect", content=NOTES, project=project, persist=True, persist_source=False)
+    kept = [each["persisted_id"] for each in pack["candidates"]]
+    assert pack["source_id"] is None
+    for each in kept:
+        with pytest.raises(NotFound):
+            await member.call("get_entity", entity_id=each)
+    await owner.call("add_project_member", project_id=project, user_id=member.user_id, role="project_viewer")
+    assert [(await member.call("get_entity", entity_id=each))["id"] for each in kept] == kept
+
+
     assert alone["persisted_count"] == 1
 
 

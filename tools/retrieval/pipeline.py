@@ -172,14 +172,20 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking
 
 
 def _outlived(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
-    """The raw memories of which something was made that is superseded by now: what was said is as old as that."""
+    """The raw memories of which something was made that is superseded by now: what was said is as old as that.
+
+    And those that were archived; when that was is not known, so that the past has them.
+    """
     said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
-    made = app.ledger.made_of(plan.organization_id, said) if said else {}
-    if not made:
+    outcomes = app.ledger.outcomes(plan.organization_id, said) if said else {}
+    if not outcomes:
         return set()
+    archived = {each for each, outcome in outcomes.items() if outcome.is_archived and plan.as_of is None}
+    made = {each: outcome.entity_id for each, outcome in outcomes.items() if outcome.entity_id is not None}
     sight = plan.sight | plan.filter.visibility
     there = app.ledger.standings(plan.organization_id, made.values(), visibility=sight, as_of=plan.as_of)
-    return {memory_id for memory_id, entity_id in made.items() if entity_id in there and there[entity_id].superseded}
+    retired = (each for each, entity_id in made.items() if entity_id in there and there[entity_id].superseded)
+    return archived.union(retired)
 
 
 def _not_imported(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:

@@ -65,12 +65,16 @@ def test_the_same_words_are_recognised_where_they_are(ledger: Ledger) -> None:
     assert ledger.same_memory(OTHER, MINE, TEXT) is None
 
 
-def test_where_it_came_from_finds_it(ledger: Ledger) -> None:
+def test_candidates_that_wait_are_found_by_what_they_say(ledger: Ledger) -> None:
+    said = {"candidate": {"kind": "decision"}}
     for number in (2, 1):
-        keep(ledger, f"m{number}", source_id="mail:7", day=number)
-    keep(ledger, "m3", source_id="mail:7", visibility="memory:private:bob")
-    found = ledger.memories_from(ORG, "mail:7", visibility=frozenset({MINE}), limit=5)
-    assert [each.entity.id for each in found] == ["m1", "m2"]
+        keep(ledger, f"m{number}", day=number, **said)
+    keep(ledger, "m3", visibility="memory:private:bob", **said)
+    keep(ledger, "m4", review_state="archived", **said)
+    keep(ledger, "m5")
+    with ledger.transaction(ORG, ANN) as tx:
+        assert [each.entity.id for each in tx.waiting_candidates(MINE, [TEXT, "other"], limit=5)] == ["m1", "m2"]
+        assert tx.waiting_candidates(MINE, ["other"], limit=5) == []
 
 
 def test_captures_are_listed_with_what_was_made_of_them(ledger: Ledger) -> None:
@@ -104,12 +108,15 @@ def test_a_review_is_kept_and_told(ledger: Ledger) -> None:
 def test_erasing_what_was_made_leaves_the_memory_and_erasing_the_memory_leaves_nothing(ledger: Ledger) -> None:
     create(ledger, draft("e1"))
     keep(ledger, "m1", entity_id="e1")
-    assert ledger.made_of(ORG, ["m1"]) == {"m1": "e1"}
+    assert ledger.outcomes(ORG, ["m1"]) == {"m1": ("e1", False)}
     with ledger.transaction(ORG, ANN) as tx:
         assert [each.entity.id for each in tx.memories_of("e1")] == ["m1"]
         tx.delete_entity("e1")
-    assert ledger.made_of(ORG, ["m1"]) == {}
+    assert ledger.outcomes(ORG, ["m1"]) == {}
     assert ledger.memory(ORG, "m1") is not None
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.settle_memory("m1", review_state="archived", candidate=None)
+    assert ledger.outcomes(ORG, ["m1", "m2"]) == {"m1": (None, True)}
     with ledger.transaction(ORG, ANN) as tx:
         tx.delete_entity("m1")
     assert ledger.memory(ORG, "m1") is None
