@@ -13,6 +13,7 @@ from stores.errors import NotFound
 from stores.records import JsonObject, RawMemory
 from tools.entity_models import CONTENT_LIMIT, LABEL_LIMIT, LABELS_LIMIT, NAME_LIMIT
 from tools.json_values import texts_in
+from tools.known import Statement
 from tools.reflection import KINDS, Kind, sensitivity_flags
 from tools.remember_models import Remembrance
 
@@ -59,6 +60,11 @@ class Candidate:
     def content(self) -> str:
         """What it says, as much of it as an entity holds."""
         return (_text(self.said.get("content")) or self.memory.entity.content)[:CONTENT_LIMIT]
+
+    @property
+    def statement(self) -> Statement:
+        """What is held against what is known."""
+        return Statement(self.content, self.kind, self.project, self.raw_source_ids)
 
     @property
     def confidence(self) -> float | None:

@@ -1,8 +1,14 @@
 """What the audit log is to remember of a call."""
 
+from auth.memory_policy import WRITE_REASON
 from stores.ledger import AuditDraft
-from stores.records import JsonObject
+from stores.records import Entity, JsonObject, RawMemory
+from tools.app import App
 from tools.operation import Call
+
+WITHHELD = ("team", "shared", "delegated")
+"""Scopes that nobody reads by a role in the organization."""
+REMEMBER = "memory.remember"
 
 
 def deed(
@@ -19,3 +25,31 @@ def deed(
         request |= {name: value for name, value in held.items() if value is not None}
     actor = call.principal.user_id if call.principal else None
     return AuditDraft(action, organization_id, actor, resource, details or {}, request)
+
+
+def memory_deed(app: App, call: Call, action: str, memory: Entity, details: JsonObject, ids: JsonObject) -> AuditDraft:
+    """Draft the entry of something that the caller does to a raw memory; it holds ids, no text.
+
+    What somebody does to private memories stands in the log of the own personal organization: nobody else learns that
+    there are any. Of those that admins of the organization need not be able to read, no `ids` stand in its log.
+    """
+    organization = call.caller.organization_id
+    if memory.memory_scope in WITHHELD:
+        return deed(call, action, organization, None, details)
+    if memory.memory_scope != "private":
+        return deed(call, action, organization, memory.id, details | ids)
+    home = app.accounts.home_of(call.caller.user_id)
+    return deed(call, action, home, memory.id, details | ids | {"organization_id": organization})
+
+
+def remembered(app: App, call: Call, memory: RawMemory, entity: Entity | None = None) -> AuditDraft:
+    """Draft the entry of what somebody kept as it was said, with what was made of it."""
+    kept = memory.entity
+    details: JsonObject = {"memory_scope": kept.memory_scope, "policy_allowed": True, "policy_reason": WRITE_REASON}
+    ids: JsonObject = {
+        "scope_key": kept.scope_key,
+        "project_id": kept.project_id,
+        "source_ids": [kept.id],
+        "derived_ids": [] if entity is None else [entity.id],
+    }
+    return memory_deed(app, call, REMEMBER, kept, details, ids)

@@ -26,11 +26,13 @@ def source_of(tx: Transaction, caller: Principal, draft: EntityDraft) -> RawMemo
     return memory if memory is not None and may_read_memory(caller, memory.entity.visibility) else None
 
 
-def narrowed(caller: Principal, draft: EntityDraft, sources: Collection[Entity]) -> EntityDraft:
-    """Let no more people read a draft than read each of the raw memories that it is made of."""
+def narrowed(caller: Principal, draft: EntityDraft, sources: Collection[Entity | Visibility]) -> EntityDraft:
+    """Let no more people read a draft than read each of the raw memories it is made of, or would if they were kept."""
     place = Visibility(draft.visibility, cast("MemoryScope", draft.memory_scope), draft.scope_key)
-    places = {each.key: each for each in map(derived_visibility, sources) if each.key != ORGANIZATION}
-    if len(places) > 1 or not all(may_change_memory(caller, each) for each in sources):
+    memories = [each for each in sources if isinstance(each, Entity)]
+    read_by = [each if isinstance(each, Visibility) else derived_visibility(each) for each in sources]
+    places = {each.key: each for each in read_by if each.key != ORGANIZATION}
+    if len(places) > 1 or not all(may_change_memory(caller, each) for each in memories):
         # Where the caller may not write, nobody else gets to read it; nor is there a scope of those who read them all.
         place = Visibility(private_key(caller.user_id), "private", caller.user_id)
     elif places:

@@ -7,7 +7,7 @@ from datetime import datetime
 from auth.policy import may_reach, may_read, no_project, require_writable
 from auth.principal import Principal
 from stores.errors import EngrainError, InvalidRequest, NotFound
-from stores.ledger import SUPERSEDES, End, Recorded, RelationDraft, Transaction, between
+from stores.ledger import SUPERSEDES, End, Ledger, Recorded, RelationDraft, Transaction, between
 from stores.records import Entity, JsonObject, Relation
 from tools.cycles import refuse_cycles
 from tools.entity_types import RELATIONSHIP_TYPES
@@ -122,10 +122,27 @@ def fact(source: str, name: str, target: str) -> str:
     return f"{source} {PHRASES.get(name) or name.lower().replace('_', ' ')} {target}"
 
 
+def require_linkable(ledger: Ledger, caller: Principal, references: Collection[str], memory_scope: str) -> None:
+    """Refuse what `record` would refuse of the `related_to` of a new record with this scope. Blocks.
+
+    Raises:
+        NotFound: A target does not exist, or not for this caller.
+        Forbidden: A target would be retired for others by somebody who may not change it.
+    """
+    named = [referred(each) for each in references]
+    there = ledger.entities(caller.organization_id, [target_id for _, target_id in named])
+    for name, target_id in named:
+        target = require_target(caller, Target(target_id, "related_to"), there.get(target_id))
+        _require_linkable(caller, name, memory_scope, target)
+
+
 def _check(caller: Principal, link: Link, target: Entity | None) -> None:
-    found = require_target(caller, link.target, target)
-    if link.name == SUPERSEDES and link.source.memory_scope != "private":
-        require_writable(caller, found)
+    _require_linkable(caller, link.name, link.source.memory_scope, require_target(caller, link.target, target))
+
+
+def _require_linkable(caller: Principal, name: str, memory_scope: str, target: Entity) -> None:
+    if name == SUPERSEDES and memory_scope != "private":
+        require_writable(caller, target)
 
 
 def require_target(caller: Principal, wanted: Target, found: Entity | None) -> Entity:

@@ -1,18 +1,20 @@
 """Promoting what reflection found: by a person who looked at it, or without one where nothing speaks against it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeVar, cast
 
 from pydantic import JsonValue
 
 from auth.policy import MemoryScope, may_read
 from auth.principal import Principal
-from stores.records import Entity, JsonObject
+from stores.records import JsonObject
 from tools.app import App
+from tools.known import OPPOSING, Comparison, compare
+from tools.linking import require_linkable
 from tools.memories import entities_made
 from tools.operation import WRITERS, Call, Operation, Route
-from tools.promotion_known import Comparison, compare
 from tools.promotion_models import (
     Action,
     AutoReview,
@@ -28,6 +30,7 @@ from tools.promotion_writing import (
     AUTO_REVIEW,
     DENY,
     PREVIEW,
+    Overtaken,
     Written,
     noted,
     write_note,
@@ -39,6 +42,9 @@ from tools.threads import in_thread
 
 SETTLED: tuple[PromotionReason, ...] = ("candidate_already_promoted", "candidate_archived")
 """Reasons for which there is nothing to do."""
+Answer = TypeVar("Answer")
+AGAIN = 2
+"""How often a review is repeated that somebody else got ahead of."""
 
 
 async def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Promotion:
@@ -50,16 +56,20 @@ async def promote_candidate(app: App, call: Call, request: PromoteRequest) -> Pr
     def run() -> Promotion:
         considered = considered_now(app, call, request)
         known = compared(app, call.caller, considered)
-        return promotion_of(app, call, write_promotion(app, call, request, known.known), known)
+        return promotion_of(app, call, write_promotion(app, call, request, known), known)
 
     return await in_thread(run)
 
 
 async def preview_promotion(app: App, call: Call, request: PromoteRequest) -> PromotionPreview:
-    """Say what a promotion would do, where its record would be readable, and what speaks against it."""
+    """Say what a promotion would do, where its record would be readable, and what speaks against it.
+
+    What `related_to` names is checked as a promotion would.
+    """
 
     def run() -> PromotionPreview:
         considered = considered_now(app, call, request)
+        require_possible(app, call.caller, request, considered)
         known = compared(app, call.caller, considered)
         draft = noted(app, call, PREVIEW, considered)
         write_note(app, call, draft, considered.candidate.id, known.known)
@@ -70,7 +80,19 @@ async def preview_promotion(app: App, call: Call, request: PromoteRequest) -> Pr
 
 async def review_candidate(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
     """Promote a candidate if nothing asks for a person to look at it; else say what does."""
-    return await in_thread(review, app, call, request)
+    return await in_thread(anew, lambda: review(app, call, request))
+
+
+def anew(reviewed: Callable[[], Answer]) -> Answer:
+    """Review again where something that says the same was written meanwhile, twice at most. Blocks.
+
+    Raises:
+        Overtaken: It was each time.
+    """
+    for _ in range(AGAIN):
+        with suppress(Overtaken):
+            return reviewed()
+    return reviewed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +110,14 @@ class Judgement:
         return self.considered.refusal in SETTLED
 
 
-def judge(app: App, caller: Principal, request: AutoReviewRequest, beside: Sequence[Entity] = ()) -> Judgement:
-    """Find what asks for a person to look at a candidate. `beside` are records that the indexes may not know. Blocks.
+def judge(app: App, caller: Principal, request: AutoReviewRequest) -> Judgement:
+    """Find what asks for a person to look at a candidate. Blocks.
 
     Raises:
         NotFound: There is no such candidate for the caller.
     """
     considered = consider(caller, request, lambda each: app.ledger.memory(caller.organization_id, each))
-    known = compared(app, caller, considered, beside)
+    known = compared(app, caller, considered)
     candidate = considered.candidate
     threshold = THRESHOLD if request.confidence_threshold is None else request.confidence_threshold
     review = Review(
@@ -123,10 +145,11 @@ def review(app: App, call: Call, request: AutoReviewRequest) -> AutoReview:
         write_note(app, call, draft, request.candidate_id, judgement.known.known)
         return review_of(judgement, request, "exception")
     if request.dry_run:
+        require_possible(app, call.caller, request, judgement.considered)
         draft = noted(app, call, AUTO_REVIEW, judgement.considered, said={"dry_run": True})
         write_note(app, call, draft, request.candidate_id, judgement.known.known)
         return review_of(judgement, request, "auto_promote")
-    written = write_promotion(app, call, request, judgement.known.known, AUTO_PROMOTE)
+    written = write_promotion(app, call, request, judgement.known, AUTO_PROMOTE)
     promotion = promotion_of(app, call, written, judgement.known)
     found = review_of(judgement, request, "auto_promote" if promotion.success else "skip")
     return found.model_copy(
@@ -147,12 +170,24 @@ def considered_now(app: App, call: Call, request: PromoteRequest) -> Considered:
     return consider(caller, request, lambda each: app.ledger.memory(caller.organization_id, each))
 
 
-def compared(app: App, caller: Principal, considered: Considered, beside: Sequence[Entity] = ()) -> Comparison:
+def require_possible(app: App, caller: Principal, request: PromoteRequest, considered: Considered) -> None:
+    """Refuse to announce a promotion that would fail for what it is to be linked to.
+
+    Raises:
+        NotFound: A record that the request names does not exist for the caller.
+        Forbidden: A record would be retired for others by somebody who may not change it.
+    """
+    if considered.refusal is None and considered.place is not None:
+        require_linkable(app.ledger, caller, request.related_to, considered.place.memory_scope)
+
+
+def compared(app: App, caller: Principal, considered: Considered) -> Comparison:
     """Hold a candidate against what is known, unless it is no candidate or its review is over."""
     if considered.refusal in (*SETTLED, "not_reflection_candidate"):
         return Comparison()
     key = considered.place.key if considered.place is not None else ""
-    return compare(app, caller, considered.candidate, key, beside)
+    (found,) = compare(app, caller, [considered.candidate.statement], key)
+    return found
 
 
 def _standings(considered: Considered, known: Comparison) -> set[Standing]:
@@ -160,8 +195,8 @@ def _standings(considered: Considered, known: Comparison) -> set[Standing]:
 
     A record that not all of its readers may read makes no duplicate of it, but what it contradicts is worth a look.
     """
-    found = {each.standing for each in known.known if each.is_for_all or each.standing == "contradiction"}
-    if not known.is_whole:
+    found: set[Standing] = {each.kind for each in known.known if each.is_for_all or each.kind in OPPOSING}
+    if known.fault is not None:
         stored = considered.candidate.stored_standings()
         found |= {each for each in _STANDINGS if each in stored}
     return found
@@ -264,7 +299,7 @@ def _metadata(considered: Considered, known: Comparison) -> JsonObject:
         "domain": candidate.domain,
         "findings": [
             {
-                "kind": each.standing,
+                "kind": each.kind,
                 "target_source_id": each.entity.id,
                 "reason": each.reason,
                 "policy_reasons": [] if each.is_for_all else ["known_to_fewer_readers"],

@@ -8,11 +8,11 @@ from pydantic import JsonValue
 from auth.visibility import queue_key
 from stores.errors import EngrainError
 from stores.ledger import CANDIDATE, CaptureQuery
-from stores.records import Entity, JsonObject, RawMemory
+from stores.records import JsonObject, RawMemory
 from tools.app import App
 from tools.candidates import Candidate
 from tools.operation import WRITERS, Call, Operation, Route
-from tools.promotion import Judgement, judge
+from tools.promotion import Judgement, anew, judge, require_possible
 from tools.promotion_models import AutoReviewRequest, Drainage, Drained, DrainRequest
 from tools.promotion_writing import AUTO_PROMOTE, AUTO_REVIEW, DENY, noted, write_archive, write_note, write_promotion
 from tools.review import archivable
@@ -28,8 +28,9 @@ async def drain_candidates(app: App, call: Call, request: DrainRequest) -> Drain
     Unless `dry_run` is false, nothing is done. Each candidate is a write of its own: one that fails stops no other.
     """
     waiting, total = await in_thread(_waiting, app, call, request)
-    promoted: list[Entity] = []
-    results = [await in_thread(_drain, app, call, request, memory, promoted) for memory in waiting]
+    results = [await in_thread(_drain, app, call, request, memory) for memory in waiting]
+    if call.claim is not None:
+        await in_thread(_sealed, app, call, results)
     counts = {outcome: sum(each.outcome == outcome for each in results) for outcome in _OUTCOMES}
     applied, archived = sum(each.applied for each in results), sum(each.archived for each in results)
     beyond = request.offset + len(results)
@@ -67,7 +68,18 @@ def _waiting(app: App, call: Call, request: DrainRequest) -> tuple[list[RawMemor
     return [each.memory for each in listed], total
 
 
-def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory, promoted: list[Entity]) -> Drained:
+def _sealed(app: App, call: Call, results: Sequence[Drained]) -> None:
+    """Tie the answer to its idempotency key, and to the records that it names. Blocks.
+
+    A drain that ends before may be repeated with its key: what it did does not wait any more.
+    """
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        tx.show_in_answer([each.candidate_id for each in results])
+        tx.show_in_answer([each.promoted_id for each in results if each.promoted_id is not None])
+
+
+def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory) -> Drained:
     candidate = Candidate(memory, (), ())
     if request.project is not None and candidate.project not in (None, request.project):
         return _unreviewed(request, candidate, "skip", OTHER)
@@ -76,10 +88,10 @@ def _drain(app: App, call: Call, request: DrainRequest, memory: RawMemory, promo
         dry_run=request.dry_run,
         **request.model_dump(include=_SHARED, exclude_unset=True),
     )
-    # With an idempotency key each of them would be the one write that it stands for.
+    # The key stands for all of them, and is sealed at the end.
     alone = replace(call, claim=None)
     try:
-        return _reviewed(app, alone, request, wanted, promoted)
+        return anew(lambda: _reviewed(app, alone, request, wanted))
     except EngrainError as error:
         return _unreviewed(request, candidate, "error", error.code, error.message)
 
@@ -89,21 +101,19 @@ _SHARED = {
 }  # fmt: skip
 
 
-def _reviewed(
-    app: App, call: Call, request: DrainRequest, wanted: AutoReviewRequest, promoted: list[Entity]
-) -> Drained:
-    judgement = judge(app, call.caller, wanted, promoted)
+def _reviewed(app: App, call: Call, request: DrainRequest, wanted: AutoReviewRequest) -> Drained:
+    judgement = judge(app, call.caller, wanted)
     if judgement.is_over:
         return _drained(judgement, request, {"outcome": "skip"})
     if judgement.exceptions:
         return _excepted(app, call, request, wanted, judgement)
     if request.dry_run:
+        require_possible(app, call.caller, wanted, judgement.considered)
         return _drained(judgement, request, {"outcome": "auto_promote"})
-    written = write_promotion(app, call, wanted, judgement.known.known, AUTO_PROMOTE)
+    written = write_promotion(app, call, wanted, judgement.known, AUTO_PROMOTE)
     if written.entity is None:
         state = written.considered.candidate.memory.capture.review_state
         return _drained(judgement, request, {"outcome": "skip", "reason": written.considered.refusal, "state": state})
-    promoted.append(written.entity)
     done: JsonObject = {"applied": True, "reason": "promoted", "state": "promoted", "promoted_id": written.entity.id}
     return _drained(judgement, request, {"outcome": "auto_promote", **done})
 
@@ -114,7 +124,7 @@ def _excepted(app: App, call: Call, request: DrainRequest, wanted: AutoReviewReq
     if request.dry_run:
         return _drained(judgement, request, {"outcome": "exception"})
     if reason == "duplicate_candidate" and not any(
-        each.standing == "duplicate" and each.is_certain for each in judgement.known.known
+        each.kind == "duplicate" and each.is_certain for each in judgement.known.known
     ):
         # It may say something else: a person sees.
         reason = None
@@ -184,8 +194,8 @@ OPERATIONS = (
         run=drain_candidates,
         roles=WRITERS,
         scope="write",
-        # What was done is not done again: it does not wait any more.
-        route=Route("POST", "/api/memory/reflection/review/drain", tag="memory", errors=frozenset({400})),
+        route=Route("POST", "/api/memory/reflection/review/drain", tag="memory", errors=frozenset({400, 409})),
+        mutates=True,
         events=("entity_pending", "entity_created", "raw_capture_changed"),
     ),
 )

@@ -7,16 +7,17 @@ from pydantic import JsonValue
 
 from auth.policy import may_reach, may_read
 from auth.principal import Principal
+from stores.errors import Conflict
 from stores.ledger import AuditDraft, Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
 from tools.candidates import Candidate
 from tools.captures import settle
-from tools.deeds import deed
+from tools.deeds import memory_deed
 from tools.entity_models import EntityFields
+from tools.known import OPPOSING, Comparison, Known, is_overtaken
 from tools.linking import Link, record, related
 from tools.operation import Call
-from tools.promotion_known import Known
 from tools.promotion_models import PromoteRequest
 from tools.promotion_policy import Considered, consider
 from tools.storing import store_in
@@ -24,8 +25,6 @@ from tools.storing import store_in
 CAPTURE_MODE = "reflect"
 SPACES = ("shared", "delegated")
 """Scopes that entities get from their sources alone."""
-WITHHELD = ("team", "shared", "delegated")
-"""Scopes that nobody reads by a role in the organization."""
 PROMOTE, PREVIEW, DENY = "memory.reflect.promote", "memory.reflect.promote.preview", "memory.reflect.deny"
 AUTO_PROMOTE, AUTO_REVIEW = "memory.reflect.auto_promote", "memory.reflect.auto_review"
 AUTO_ARCHIVE = "memory.reflect.auto_archive"
@@ -42,12 +41,17 @@ class Written:
     """What the candidate was to be linked to and is not there any more, or not for the caller."""
 
 
+class Overtaken(Conflict):
+    """Something that says the same as a candidate was written while it was reviewed."""
+
+
 def write_promotion(
-    app: App, call: Call, request: PromoteRequest, known: Sequence[Known], action: str = PROMOTE
+    app: App, call: Call, request: PromoteRequest, compared: Comparison, action: str = PROMOTE
 ) -> Written:
     """Make a record of a candidate and settle it, unless something speaks against that by now. Blocks.
 
     Raises:
+        Overtaken: Nobody looked at it, and something that says the same was written since it was compared.
         NotFound: The candidate, or a record that the request names, does not exist for the caller.
         Forbidden: A record would be retired for others by somebody who may not change it.
     """
@@ -55,14 +59,19 @@ def write_promotion(
     with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
         considered = consider(caller, request, tx.memory)
         # The answer names them, and goes with them.
-        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in known)])
+        tx.show_in_answer([considered.candidate.id, *(each.entity.id for each in compared.known)])
         if considered.refusal is not None:
             tx.audit(noted(app, call, DENY, considered))
             return Written(considered)
         candidate = considered.candidate
+        if action == AUTO_PROMOTE and is_overtaken(tx, caller, candidate.statement, compared):
+            raise Overtaken(
+                f"Something that says the same as {candidate.id} was written meanwhile.",
+                remediation="Review it again.",
+            )
         made_of = [candidate.memory.entity, *(source.entity for source in candidate.sources)]
         (entity,) = store_in(app, call, tx, [_fields(considered, request)], sync=False, made_of=made_of)
-        links, unlinked = _links(tx, caller, candidate, entity, known)
+        links, unlinked = _links(tx, caller, candidate, entity, compared.known)
         record(tx, caller, links, created={entity.id})
         said: JsonObject = {**candidate.said, "review_state": "promoted"}
         tx.settle_memory(candidate.id, review_state="promoted", entity_id=entity.id, candidate=said)
@@ -99,11 +108,7 @@ def noted(
     *,
     said: JsonObject | None = None,
 ) -> AuditDraft:
-    """Draft the audit entry of what was done to a candidate; it holds ids, no text.
-
-    What somebody does to private candidates stands in the log of the own personal organization: nobody else learns
-    that there are any. Of those that admins of the organization need not be able to read, no ids stand in its log.
-    """
+    """Draft the audit entry of what was done to a candidate, as `memory_deed` does."""
     candidate, target = considered.candidate, considered.target
     memory = candidate.memory.entity
     place = entity or (target if target is not None and considered.refusal is None else memory)
@@ -113,20 +118,14 @@ def noted(
         "policy_reason": considered.refusal,
         **(said or {}),
     }
-    if memory.memory_scope in WITHHELD:
-        return deed(call, action, call.caller.organization_id, None, details)
-    is_private = memory.memory_scope == "private"
-    is_told = entity is not None and (is_private or entity.memory_scope == memory.memory_scope)
-    details |= {
+    is_told = entity is not None and memory.memory_scope in ("private", entity.memory_scope)
+    ids: JsonObject = {
         "scope_key": place.scope_key,
         "project_id": considered.project,
         "source_ids": list[JsonValue](candidate.raw_source_ids),
         "derived_ids": [entity.id] if entity is not None and is_told else [],
     }
-    if not is_private:
-        return deed(call, action, call.caller.organization_id, candidate.id, details)
-    details["organization_id"] = call.caller.organization_id
-    return deed(call, action, app.accounts.home_of(call.caller.user_id), candidate.id, details)
+    return memory_deed(app, call, action, memory, details, ids)
 
 
 def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:
@@ -167,10 +166,10 @@ def _links(
             "CONTRADICTS",
             each.entity.id,
             CAPTURE_MODE,
-            provenance={"from": CAPTURE_MODE, "reason": each.standing},
+            provenance={"from": CAPTURE_MODE, "reason": each.kind},
         )
         for each in known
-        if each.standing == "contradiction"
+        if each.kind in OPPOSING
     ]
     there = tx.entities(link.target_id for link in wanted)
     links = [link for link in wanted if _is_there(caller, link, there.get(link.target_id))]

@@ -9,13 +9,13 @@ from auth.policy import Visibility
 from stores.records import JsonObject
 from tools.app import App
 from tools.citations import cited
+from tools.known import Statement, compare
 from tools.llm import ModelFailed, propose
 from tools.llm.proposing import READ_LIMIT
 from tools.operation import WRITERS, Call, Operation, Route, Tool
 from tools.receipts import capture_receipt
 from tools.reflect_candidates import Setting, candidate
 from tools.reflect_keeping import Keeping, Stored, place_of, store, stores_anything
-from tools.reflect_known import Comparison, compare
 from tools.reflect_models import ReflectionPack, ReflectRequest
 from tools.reflect_text import markdown, usage_hint
 from tools.reflect_ties import ties
@@ -45,11 +45,11 @@ async def reflect(app: App, call: Call, request: ReflectRequest) -> ReflectionPa
     """
     place = await in_thread(place_of, app, call.caller, request)
     extraction = await _extract(app, request)
-    keeping, comparison = await in_turn(app.reflection_turns, _compared, app, call, request, place, extraction)
+    keeping, fault = await in_turn(app.reflection_turns, _compared, app, call, request, place, extraction)
     stored = Stored()
     if stores_anything(request) or call.claim is not None:
         stored = await in_thread(store, app, call, keeping)
-    pack = _pack(keeping, stored, extraction, comparison)
+    pack = _pack(keeping, stored, extraction, fault)
     extra: dict[str, object] = {"citation_usage": await _citation_usage(app, call, request)}
     if stored.has_written:
         entity_ids = [entity.id for entity in stored.entities]
@@ -84,21 +84,23 @@ async def _by_rules(app: App, request: ReflectRequest, said: JsonObject) -> Extr
 
 def _compared(
     app: App, call: Call, request: ReflectRequest, place: Visibility, extraction: Extraction
-) -> tuple[Keeping, Comparison]:
-    """Hold the findings against what is known, and read what they are linked to. Blocks."""
+) -> tuple[Keeping, str | None]:
+    """Hold the findings against what is known, and read what they are linked to; tell what was in the way. Blocks."""
     linked = ties(app, call.caller, request, place.key)
-    comparison = compare(app, call.caller, extraction.findings, place.key, request.project)
+    statements = [Statement(each.content, each.kind, request.project) for each in extraction.findings]
+    compared = compare(app, call.caller, statements, place.key)
     setting = Setting(request, place, linked, app.clock(), extraction.method)
-    return Keeping(setting, extraction.findings, comparison.known), comparison
+    fault = next((each.fault for each in compared if each.fault), None)
+    return Keeping(setting, extraction.findings, [each.known for each in compared]), fault
 
 
-def _pack(keeping: Keeping, stored: Stored, extraction: Extraction, comparison: Comparison) -> ReflectionPack:
+def _pack(keeping: Keeping, stored: Stored, extraction: Extraction, fault: str | None) -> ReflectionPack:
     request = keeping.request
     candidates = [
         candidate(keeping.setting, finding, known, stored.kept(place))
         for place, (finding, known) in enumerate(zip(keeping.findings, keeping.known, strict=True))
     ]
-    said = extraction.said | ({"not_compared": comparison.fault} if comparison.fault else {})
+    said = extraction.said | ({"not_compared": fault} if fault else {})
     return ReflectionPack(
         candidates=candidates,
         total_candidates=len(candidates),

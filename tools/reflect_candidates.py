@@ -7,7 +7,7 @@ from datetime import datetime
 
 from auth.policy import Visibility
 from stores.records import JsonObject
-from tools.reflect_known import STATING, Known, Relationship
+from tools.known import OPPOSING, STATING, Known, Relationship
 from tools.reflect_models import (
     ClaimRecord,
     Lifecycle,
@@ -17,7 +17,7 @@ from tools.reflect_models import (
     RelationshipRecord,
 )
 from tools.reflect_ties import Tie
-from tools.reflection import CERTAIN, Finding
+from tools.reflection import Finding
 
 ACTIONS: dict[Relationship, str] = {
     "duplicate": "link_existing",
@@ -122,7 +122,7 @@ def _claims(setting: Setting, finding: Finding, known: Sequence[Known], sources:
 
 def _action(known: Known) -> str:
     """What is to be done about a record that is known; one that may say something else is no reason to keep nothing."""
-    is_other = known.kind == "duplicate" and not (known.is_for_all and known.confidence >= CERTAIN)
+    is_other = known.kind == "duplicate" and not (known.is_for_all and known.is_certain)
     return "keep_both" if is_other else ACTIONS[known.kind]
 
 
@@ -174,7 +174,7 @@ def _relations(
     found += [
         ("CONTRADICTS", each.entity.id, each.reason, each.confidence, "reflection")
         for each in known
-        if each.kind in ("contradiction", "supersession")
+        if each.kind in OPPOSING
     ]
     return [
         RelationshipRecord(

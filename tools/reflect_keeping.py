@@ -17,15 +17,15 @@ from stores.records import RAW_MEMORY, Capture, Entity, EntityDraft, JsonObject,
 from tools.app import App
 from tools.derivation import link
 from tools.entity_models import CONTENT_LIMIT, EntityFields
+from tools.known import OPPOSING, Known
 from tools.linking import Link, record
 from tools.memories import keep_memory
 from tools.memory_models import RawMemoryFields
 from tools.operation import Call
 from tools.projects import require_live_project
 from tools.reflect_candidates import Kept, Setting, candidate
-from tools.reflect_known import Known
 from tools.reflect_models import ReflectRequest
-from tools.reflection import CERTAIN, Finding
+from tools.reflection import Finding
 from tools.storing import store_in
 
 SURFACE = "reflect"
@@ -88,7 +88,7 @@ def stores_anything(request: ReflectRequest) -> bool:
 def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility:
     """Say where the records that are kept will be readable: by the project's own people, or by the caller alone.
 
-    Without the notes, which are what they are made of, records are read like all others of the project.
+    These are who would read the notes, which are what records are made of whether they are kept or not.
 
     Raises:
         NotFound: The project does not exist for the caller.
@@ -106,8 +106,7 @@ def place_of(app: App, caller: Principal, request: ReflectRequest) -> Visibility
         if not may_read(caller, members_key(project)):
             raise _no_role(project)
         writable_memory(caller, MemoryScopeRequest("project", project))
-    is_made_of_notes = request.persist_source or not request.persist
-    return Visibility((members_key if is_made_of_notes else project_key)(project), "project", project)
+    return Visibility(members_key(project), "project", project)
 
 
 def _no_role(project: str) -> Forbidden:
@@ -171,7 +170,9 @@ def _write(app: App, call: Call, tx: Transaction, keeping: Keeping, stored: Stor
     new = [place for place in wanted if place not in stored.record_ids]
     fields = [_fields(keeping, place, stored.source_id) for place in new]
     notes = stored.source
-    stored.entities = store_in(app, call, tx, fields, sync=False, made_of=[notes.entity] if notes else ())
+    stored.entities = store_in(
+        app, call, tx, fields, sync=False, made_of=[notes.entity if notes else keeping.setting.place]
+    )
     if notes is not None and stored.entities:
         link(tx, call.caller, notes, stored.entities[0])
     stored.record_ids |= {place: entity.id for place, entity in zip(new, stored.entities, strict=True)}
@@ -209,7 +210,7 @@ def _is_to_be_written(keeping: Keeping, place: int) -> bool:
     if finding.sensitivity_flags and for_others:
         return False
     said = (known for known in keeping.known[place] if known.kind == "duplicate" and known.is_for_all)
-    return not any(known.confidence >= CERTAIN for known in said)
+    return not any(known.is_certain for known in said)
 
 
 def _fields(keeping: Keeping, place: int, source_id: str | None) -> EntityFields:
@@ -240,7 +241,7 @@ def _links(keeping: Keeping, known: Iterable[Known], entity: Entity) -> list[Lin
     found += [
         Link(entity, "CONTRADICTS", each.entity.id, SURFACE, provenance={"from": SURFACE, "reason": each.kind})
         for each in known
-        if each.kind in ("contradiction", "supersession")
+        if each.kind in OPPOSING
     ]
     return found
 

@@ -53,11 +53,12 @@ def store_in(
     requests: Sequence[EntityFields],
     *,
     sync: bool,
-    made_of: Collection[Entity] = (),
+    made_of: Collection[Entity | Visibility] = (),
 ) -> list[Entity]:
     """Write entities with their relations in an open transaction, all of them made of the same raw memories.
 
-    What one names in its metadata as `raw_memory_id` is a source of it, too, and says so from now on.
+    Of one that is not kept `made_of` says where it would be readable. What one names in its metadata as
+    `raw_memory_id` is a source of it, too, and says so from now on.
     """
     caller = call.caller
     drafts = [_draft(caller, fields) for fields in requests]

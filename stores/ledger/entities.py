@@ -58,6 +58,20 @@ _replaced_since = (
     .order_by(_past.c.valid_to.desc(), _past.c.id)
     .limit(bindparam("limit"))
 )
+_changes = schema.changes
+_written_since = (
+    select(_changes.c.record_id)
+    .where(
+        _changes.c.organization_id == bindparam("organization"),
+        _changes.c.sequence > bindparam("after"),
+        _changes.c.kind == "entity",
+        _changes.c.operation.in_(("create", "update")),
+        _changes.c.entity_type.in_(bindparam("types", expanding=True)),
+        _changes.c.visibility.in_(bindparam("visibility", expanding=True)),
+    )
+    .order_by(_changes.c.sequence.desc())
+    .limit(bindparam("limit"))
+)
 _by_prefix = (
     select(*entity_columns(_table))
     .where(
@@ -161,6 +175,16 @@ class EntityReads(Store):
         values = {"organization": organization_id, "at": to_micros(as_of), "limit": limit}
         return [to_entity(row) for row in self._all(_replaced_since, values | {"visibility": sorted(visibility)})]
 
+    def written_since(
+        self, organization_id: str, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int
+    ) -> list[str]:
+        """Return the ids of what was created or changed after a sequence number, with these types and keys.
+
+        What changed last comes first; of more changes than the limit the earlier ones are left out.
+        """
+        values = _since(after, types, visibility, limit) | {"organization": organization_id}
+        return list(dict.fromkeys(row.record_id for row in self._all(_written_since, values)))
+
     def readable_with_prefix(
         self, organization_id: str, prefixes: Iterable[str], *, visibility: frozenset[str], limit: int
     ) -> list[Entity]:
@@ -209,6 +233,11 @@ class EntityWrites(Writing):
         else:
             rows = self._run(_by_ids, {"organization": self.organization_id, "ids": ids}).all() if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
+
+    def written_since(self, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int) -> list[str]:
+        """Return what `EntityReads.written_since` does, as this transaction began."""
+        values = _since(after, types, visibility, limit) | {"organization": self.organization_id}
+        return list(dict.fromkeys(row.record_id for row in self._run(_written_since, values)))
 
     def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
         """Return the first entity since a time with this type, name, content and visibility."""
@@ -323,6 +352,10 @@ class EntityWrites(Writing):
             updated_at=self.now,
             source_id=draft.source_id,
         )
+
+
+def _since(after: int, types: frozenset[str], visibility: frozenset[str], limit: int) -> dict[str, Any]:
+    return {"after": after, "types": sorted(types), "visibility": sorted(visibility), "limit": limit}
 
 
 def _entry(entity: Entity, fields: JsonObject | None) -> Entry:

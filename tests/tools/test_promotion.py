@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from stores.errors import EngrainError, Forbidden, NotFound
+from stores.errors import Conflict, EngrainError, Forbidden, NotFound
 from tests.people import Person, caught_up, person
 from tests.tools.queue import DECIDED, noted, waiting
 from tools.app import App
@@ -131,7 +131,7 @@ async def contributor(owner: Person, who: Person, project: str, role: str = "pro
 
 async def deeds(owner: Person) -> list[dict[str, Any]]:
     """What the audit log says of promotions, the oldest first."""
-    listed = await owner.call("read_audit", action="memory.", limit=200)
+    listed = await owner.call("read_audit", action="memory.reflect.", limit=200)
     return list(reversed(listed["entries"]))
 
 
@@ -522,6 +522,66 @@ async def test_one_that_fails_stops_no_other(owner: Person) -> None:
     assert {each["candidate_id"]: each["reason"] for each in drained["results"]} == dict.fromkeys(
         (good, bad), "promoted"
     )
+
+
+async def test_the_same_said_twice_in_a_row_is_promoted_once(member: Person) -> None:
+    first, second = await waiting(member), await waiting(member, content=DECIDED.upper())
+    promoted = await auto(member, first)
+    assert promoted["applied"]
+    again = await auto(member, second)
+    assert (again["applied"], again["exception_reasons"]) == (False, ["duplicate_candidate"])
+    assert again["metadata"]["findings"][0]["target_source_id"] == promoted["promoted_id"]
+
+
+async def test_what_was_contradicted_a_moment_ago_waits_for_a_person(member: Person) -> None:
+    said = [await waiting(member, kind="claim", content=f"The pepper timeout is {n} seconds.") for n in (30, 90)]
+    assert (await auto(member, said[0]))["applied"]
+    assert (await auto(member, said[1]))["exception_reasons"] == ["contradiction_candidate"]
+
+
+async def test_reviews_at_the_same_time_promote_the_same_once(owner: Person, member: Person) -> None:
+    project = await a_project(owner)
+    await contributor(owner, member, project)
+    people = (owner, member, owner, member)
+    candidates = [await waiting(owner, "project", project) for _ in people]
+    reviewed = await asyncio.gather(*(auto(*each) for each in zip(people, candidates, strict=True)))
+    assert sorted(each["applied"] for each in reviewed) == [False, False, False, True]
+    reasons = [each["exception_reasons"] for each in reviewed if not each["applied"]]
+    assert reasons == [["duplicate_candidate"]] * 3
+
+
+async def test_a_drain_with_a_key_is_answered_again_and_done_once(member: Person) -> None:
+    first = await waiting(member)
+    drained = await member.run("drain_candidates", idempotency_key="once", dry_run=False)
+    later = await waiting(member, content="We decided to paint the lantern tower red.")
+    again = await member.run("drain_candidates", idempotency_key="once", dry_run=False)
+    assert again.replayed
+    assert [each["candidate_id"] for each in again.body()["results"]] == [first]
+    assert again.body()["results"][0]["promoted_id"] == drained.body()["results"][0]["promoted_id"]
+    assert await state_of(member, later) == ("pending", None)
+    await member.run("delete_entity", entity_id=drained.body()["results"][0]["promoted_id"])
+    with pytest.raises(Conflict, match="not shown again"):
+        await member.run("drain_candidates", idempotency_key="once", dry_run=False)
+
+
+async def test_what_is_announced_is_what_would_be_done(owner: Person, member: Person) -> None:
+    project = await a_project(owner)
+    rule = await owner.call("create_entity", name="Rule", entity_type="rule", metadata={"project_id": project})
+    candidate = await waiting(member, "organization")
+    private = await waiting(member, content="We decided to paint the lantern tower red.")
+    for nothing in ("note_000000000000", "supersedes:note_000000000000"):
+        for operation in ("preview_promotion", "promote_candidate"):
+            with pytest.raises(NotFound) as refused:
+                await member.run(operation, candidate_id=candidate, related_to=[nothing])
+            assert refused.value.details == {"field": "body.related_to"}
+        with pytest.raises(NotFound):
+            await auto(member, private, related_to=[nothing], dry_run=True)
+        drained = await member.call("drain_candidates", related_to=[nothing])
+        assert {each["candidate_id"]: each["outcome"] for each in drained["results"]}[private] == "error"
+    for operation in ("preview_promotion", "promote_candidate"):
+        with pytest.raises(Forbidden):
+            await member.run(operation, candidate_id=candidate, related_to=[f"supersedes:{rule['id']}"])
+    assert (await member.call("preview_promotion", candidate_id=candidate, related_to=[rule["id"]]))["allowed"]
 
 
 async def test_a_team_promotes_what_its_own_notes_say(owner: Person, app: App) -> None:

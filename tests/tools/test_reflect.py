@@ -138,6 +138,15 @@ async def test_what_is_known_is_said_and_not_written_again(owner: Person) -> Non
         assert found(second, kind)["persisted_id"] is None
 
 
+async def test_what_was_kept_a_moment_ago_is_known(owner: Person) -> None:
+    first = await owner.call("reflect", content="We decided to use NATS for all events.", persist=True)
+    second = await owner.call("reflect", content="Today. We decided to use NATS, for all events!", persist=True)
+    assert (first["persisted_count"], second["persisted_count"]) == (1, 0)
+    assert findings(found(second, "decision")) == {"duplicate": found(first, "decision")["persisted_id"]}
+    other = await owner.call("reflect", content="We decided not to use NATS for all events.", persist=True)
+    assert findings(found(other, "decision")) == {"contradiction": found(first, "decision")["persisted_id"]}
+
+
 async def test_what_names_somebody_else_is_not_the_same(owner: Person) -> None:
     await entity(owner, "decision", "We decided to grant Omar write access to the billing vault.")
     await caught_up(owner)
@@ -292,15 +301,6 @@ async def test_candidates_wait_in_the_queue_once_each(owner: Person) -> None:
     assert (await owner.call("list_entities"))["total"] == 0
 
 
-async def test_what_is_sensitive_is_not_spread(owner: Person) -> None:
-    project = await entity(owner, "project", "Billing")
-    notes = "We decided to use the password: hunter2-xyz for staging."
-    pack = await owner.call("reflect", content=notes, project=project, persist=True)
-    (candidate,) = pack["candidates"]
-    assert candidate["sensitivity_flags"] == ["credential"]
-    assert findings(candidate) == {"exception": None}
-    assert (candidate["persisted_id"], pack["persisted_count"]) == (None, 0)
-    alone = await owner.call("reflect", content=notes, persist=True)
 async def test_candidates_without_kept_notes_wait_once_too(owner: Person) -> None:
     fields = {"content": NOTES, "persist_review": True, "persist_source": False}
     first, second = [await owner.call("reflect", **fields) for _ in range(2)]
@@ -326,6 +326,15 @@ async def test_notes_that_are_not_kept_open_their_records_to_nobody_else(owner: 
     assert [(await member.call("get_entity", entity_id=each))["id"] for each in kept] == kept
 
 
+async def test_what_is_sensitive_is_not_spread(owner: Person) -> None:
+    project = await entity(owner, "project", "Billing")
+    notes = "We decided to use the password: hunter2-xyz for staging."
+    pack = await owner.call("reflect", content=notes, project=project, persist=True)
+    (candidate,) = pack["candidates"]
+    assert candidate["sensitivity_flags"] == ["credential"]
+    assert findings(candidate) == {"exception": None}
+    assert (candidate["persisted_id"], pack["persisted_count"]) == (None, 0)
+    alone = await owner.call("reflect", content=notes, persist=True)
     assert alone["persisted_count"] == 1
 
 

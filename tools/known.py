@@ -1,0 +1,244 @@
+"""How a statement stands to what is known already, as far as the caller may read it."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from heapq import nlargest
+from typing import Literal
+
+from auth.policy import reaches_readers_of, visible_beside
+from auth.principal import Principal
+from stores.ledger import SUPERSEDES, RelationQuery, Transaction
+from stores.records import Entity, IndexFilter, matches
+from tools.app import App
+from tools.entity_types import EntityType
+from tools.reflection import CERTAIN, contradicts, duplicates_of
+from tools.reflection.terms import terms
+from tools.retrieval.plan import Plan
+
+NEAR = 10
+"""Records that each statement is compared with at most, of those that an index has and of those that it lacks."""
+LEAST_SHARED = 0.15
+"""The share of a statement's words, weighed by how rare they are, that a record must hold to be compared with it."""
+LEAST_STEMS = 0.25
+"""The same of words that nothing weighs."""
+DEPTH = 40
+"""Candidates of each lane among which these are found."""
+QUERY_LIMIT = 400
+"""Characters of a statement that are looked for."""
+LATEST = 200
+"""Records that no index has yet which are looked at, the latest."""
+READ_CHARACTERS = 20_000
+"""Characters of each of them in which words are looked for."""
+DISTILLED: tuple[EntityType, ...] = (
+    "decision", "rule", "claim", "plan", "idea", "procedure", "pattern", "guide", "artifact", "error_pattern",
+    "preference", "topic", "domain", "template", "tool",
+)  # fmt: skip
+"""Types whose records state things, each sentence for itself."""
+TOLD: tuple[EntityType, ...] = ("episode", "session", "note", "event")
+"""Types of accounts: one that is much longer than a statement may be where it comes from, and is nothing stated."""
+WORK: tuple[EntityType, ...] = ("task", "epic")
+STATING = frozenset({"decision", "claim", "plan", "procedure", "rule", "pattern"})
+"""Kinds that can contradict something."""
+DONE = ("done", "archived", "completed")
+CONTRADICTION_CONFIDENCE = 0.8
+STALE_CONFIDENCE = 0.7
+_REPLACING = (
+    "instead of", "no longer", "not any more", "not anymore", "switched", "moved to", "moved from", "migrated",
+    "replaced", "replaces", "changed to", "changed from", "dropped", "upgraded", "from now on", "as of today",
+)  # fmt: skip
+"""Words by which notes say that something takes another's place."""
+
+Relationship = Literal["duplicate", "stale", "contradiction", "supersession"]
+OPPOSING: tuple[Relationship, ...] = ("contradiction", "supersession")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What somebody found in notes, or proposes to keep."""
+
+    content: str
+    kind: str
+    project: str | None = None
+    """The project that it is about: what holds in others says nothing of it."""
+    raw_source_ids: Sequence[str] = ()
+    """The raw memories that say it."""
+
+    @property
+    def types(self) -> frozenset[str]:
+        """Types of records that may say the same, or the opposite."""
+        return frozenset(WORK if self.kind == "task" else (*DISTILLED, *TOLD))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A record that a statement repeats or speaks against."""
+
+    entity: Entity
+    kind: Relationship
+    reason: str
+    confidence: float
+    is_for_all: bool = False
+    """Whether everybody may read this record who may read what would be kept."""
+    beside: Entity | None = None
+    """The record that is in force, where this one was retired."""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether a record that repeats the statement says nothing else."""
+        return self.confidence >= CERTAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is known of a statement."""
+
+    known: Sequence[Known] = ()
+    fault: str | None = None
+    """A word for why words could not be looked up; meaning alone finds too little of what says the same."""
+    sequence: int = 0
+    """The change of the ledger up to which everything was looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    """A record that no index has yet, and the stems in it."""
+
+    entity: Entity
+    stems: frozenset[str]
+
+
+def compare(app: App, caller: Principal, statements: Sequence[Statement], visibility: str) -> list[Comparison]:
+    """Hold statements against the nearest records that the caller may read. Blocks.
+
+    `visibility` is the key that they would be kept under. What was written a moment ago is read from the ledger: no
+    index need have it yet.
+    """
+    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
+
+    organization, now = caller.organization_id, app.clock()
+    sequence = app.ledger.head(organization).sequence
+    fresh = _unindexed(app, caller)
+    found = []
+    for statement in statements:
+        plan = _plan(caller, statement, now)
+        ranking = retrieve(app, plan)
+        ids = [each.id for each in ranking.best if each.lexical is None or each.coverage >= LEAST_SHARED]
+        read = app.ledger.entities(organization, ids)
+        near = {each: read[each] for each in ids if each in read}
+        near |= {each.id: each for each in _nearest(fresh, statement) if each.id not in near}
+        records = [each for each in near.values() if matches(each, plan.filter) and _concerns(each, statement)]
+        found.append(
+            Comparison(_known(app, caller, statement, records, visibility), ranking.degraded.get("lexical"), sequence)
+        )
+    return found
+
+
+def is_overtaken(tx: Transaction, caller: Principal, statement: Statement, compared: Comparison) -> bool:
+    """Whether something that says the same was written since a statement was held against what is known."""
+    ids = tx.written_since(compared.sequence, types=statement.types, visibility=caller.visible, limit=LATEST)
+    records = [each for each in tx.entities(ids).values() if _concerns(each, statement)]
+    return bool(duplicates_of(statement.content, [_text(each, statement) for each in records]))
+
+
+def _plan(caller: Principal, statement: Statement, now: datetime) -> Plan:
+    return Plan(
+        organization_id=caller.organization_id,
+        query=statement.content[:QUERY_LIMIT],
+        filter=IndexFilter(visible_beside(caller, statement.project), {"entity_type": statement.types}),
+        now=now,
+        wanted=NEAR,
+        expand=False,
+        boost_recent=False,
+        words_alone=True,
+        depth=DEPTH,
+    )
+
+
+def _unindexed(app: App, caller: Principal) -> list[_Fresh]:
+    """The latest records that the lexical index lacks and nothing has superseded."""
+    organization = caller.organization_id
+    with app.indexer.indexes(organization) as indexes:
+        position = indexes.lexical.position() if indexes.lexical is not None else None
+    after = position.sequence if position is not None and position.epoch == app.ledger.epoch else 0
+    types = frozenset((*DISTILLED, *TOLD, *WORK))
+    ids = app.ledger.written_since(organization, after, types=types, visibility=caller.visible, limit=LATEST)
+    retired = app.ledger.superseded(organization, ids, visibility=caller.visible)
+    found = app.ledger.entities(organization, [each for each in ids if each not in retired])
+    return [_Fresh(each, terms(f"{each.name}\n{each.content}"[:READ_CHARACTERS]).stems) for each in found.values()]
+
+
+def _nearest(records: Sequence[_Fresh], statement: Statement) -> list[Entity]:
+    wanted = terms(statement.content[:READ_CHARACTERS]).stems
+    shared = [(len(wanted & each.stems), each.entity.id, each.entity) for each in records]
+    near = nlargest(NEAR, (each for each in shared if each[0] >= max(1, LEAST_STEMS * len(wanted))))
+    return [entity for _, _, entity in near]
+
+
+def _concerns(record: Entity, statement: Statement) -> bool:
+    """Whether a record says something about a statement: those of other projects do not, nor what holds its notes."""
+    if statement.project is not None and record.project_id not in (None, statement.project):
+        return False
+    return record.entity_type not in TOLD or record.metadata.get("raw_memory_id") not in statement.raw_source_ids
+
+
+def _known(
+    app: App, caller: Principal, statement: Statement, records: Sequence[Entity], visibility: str
+) -> list[Known]:
+    texts = [_text(record, statement) for record in records]
+    reasons = [contradicts(statement.content, text) if statement.kind in STATING else None for text in texts]
+    # What differs in the one word that counts is as similar as a duplicate.
+    found = [
+        _repeated(records[each.index], each.similarity)
+        for each in duplicates_of(statement.content, texts)
+        if reasons[each.index] is None
+    ]
+    found += [
+        _opposed(app, caller, statement, record, reason)
+        for record, reason in zip(records, reasons, strict=True)
+        if reason is not None
+    ]
+    return [replace(each, is_for_all=_is_for_all(caller, each, visibility)) for each in found]
+
+
+def _is_for_all(caller: Principal, known: Known, visibility: str) -> bool:
+    records: Collection[Entity] = [known.entity, *([known.beside] if known.beside else [])]
+    return all(reaches_readers_of(caller, record.visibility, visibility) for record in records)
+
+
+def _text(record: Entity, statement: Statement) -> str:
+    """What a record states; nothing but its name where it is an account that is much longer than the statement."""
+    content = record.content or record.description
+    if record.entity_type in TOLD and len(content) > 2 * len(statement.content) + 200:
+        return record.name
+    return f"{record.name}\n{content}" if record.name not in content else content
+
+
+def _repeated(record: Entity, similarity: float) -> Known:
+    status = record.metadata.get("status")
+    if record.entity_type in WORK and status in DONE:
+        reason = f"{record.id} says the same and is {status}: {record.name}"
+        return Known(record, "stale", reason, similarity)
+    how = "the same" if similarity >= CERTAIN else "nearly the same"
+    return Known(record, "duplicate", f"{record.id} says {how}: {record.name}", similarity)
+
+
+def _opposed(app: App, caller: Principal, statement: Statement, record: Entity, reason: str) -> Known:
+    retired = _retired_by(app, caller, record, statement)
+    if retired is not None:
+        why = f"{record.id} took the place of {retired.id}, which says the same. {reason}"
+        return Known(retired, "stale", why, STALE_CONFIDENCE, beside=record)
+    lower = statement.content.lower()
+    kind: Relationship = "supersession" if any(words in lower for words in _REPLACING) else "contradiction"
+    return Known(record, kind, reason, CONTRADICTION_CONFIDENCE)
+
+
+def _retired_by(app: App, caller: Principal, record: Entity, statement: Statement) -> Entity | None:
+    """The record that says what a statement says and was superseded by one that says otherwise."""
+    query = RelationQuery(record.id, caller.visible, name=SUPERSEDES, ways="outgoing", limit=20)
+    relations, _ = app.ledger.list_relations(caller.organization_id, query)
+    ids = [each.relation.target_id for each in relations]
+    read = app.ledger.entities(caller.organization_id, ids)
+    retired = [read[each] for each in ids if each in read and read[each].visibility in caller.visible]
+    same = duplicates_of(statement.content, [_text(each, statement) for each in retired])
+    return retired[same[0].index] if same else None
