@@ -16,6 +16,7 @@ from stores.ledger import Transaction, content_hash
 from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory
 from tools.app import App
 from tools.dates import moment
+from tools.deeds import remembered
 from tools.entity_models import BackgroundJobs, EntityId, Label
 from tools.exposure import exposed
 from tools.memory_models import RawMemoryFields, RawMemoryView, memory_fields
@@ -45,6 +46,7 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             memory = keep_memory(app, tx, caller, request)
+            tx.audit(remembered(app, call, memory))
         return memory, tx.sequence
 
     memory, sequence = await in_thread(write)

@@ -1,7 +1,7 @@
 """Remembering: what was said is kept verbatim and an entity is made of it, with its relations, in one write."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import JsonValue
 
@@ -14,6 +14,7 @@ from stores.records import Entity, JsonObject, RawMemory
 from stores.searched import RETRIEVAL_KEYS
 from tools.active_task import active_task
 from tools.app import App
+from tools.deeds import remembered
 from tools.entity_models import CONTENT_LIMIT, BackgroundJobs, EntityFields
 from tools.linking import Link, record, related
 from tools.memories import keep_memory
@@ -21,6 +22,7 @@ from tools.memory_models import RawMemoryFields
 from tools.operation import WRITERS, Call, Operation, Route, Tool
 from tools.receipts import capture_receipt
 from tools.reflection.sentences import sentences
+from tools.remember_again import replaced, told_again
 from tools.remember_models import ProbeRehearsal, Remembered, RememberRequest
 from tools.search import SearchRequest, search
 from tools.similar import Similar, similar
@@ -50,14 +52,17 @@ class Kept:
     is_new: bool
     """Whether the entity is."""
     linked: int
-    sequence: int
+    sequence: int = 0
+    found_by: Sequence[str] = ()
+    """Words by which a known one is found from now on."""
+    not_applied: Sequence[str] = ()
 
 
 async def remember(app: App, call: Call, request: RememberRequest) -> Remembered:
     """Remember something: it is kept verbatim, and as a typed entity with its relations, in one write.
 
-    The same words in the same scope are recognised: nothing is stored twice, but `related_to` is linked. Similar
-    records are named, never refused.
+    The same words in the same scope are recognised: nothing is stored twice, but `related_to` is linked, and another
+    title becomes a word by which the record is found. Similar records are named, never refused.
     """
     _require_fitting(request)
     alike = await similar(app, call, f"{request.title}\n{request.content}", request.kind)
@@ -66,12 +71,14 @@ async def remember(app: App, call: Call, request: RememberRequest) -> Remembered
     pending = await app.indexer.applied_within(call.caller.organization_id, kept.sequence, ids, SYNC_TIMEOUT_S)
     others = [each for each in alike if each.id != kept.entity.id]
     written = [kept.memory.entity.id] if kept.is_new_memory else []
-    changed = [kept.entity.id] if kept.is_new or kept.linked else []
+    changed = [kept.entity.id] if kept.is_new or kept.linked or kept.found_by else []
     return Remembered(
         id=kept.entity.id,
         raw_memory_id=kept.memory.entity.id,
         message=_message(kept, others),
         already_known=not kept.is_new,
+        found_by=list(kept.found_by),
+        not_applied=list(kept.not_applied),
         entity_type=kept.entity.entity_type,
         memory_scope=kept.entity.memory_scope,
         scope_key=kept.entity.scope_key,
@@ -107,30 +114,51 @@ def _keep(app: App, call: Call, request: RememberRequest, alike: Sequence[Simila
         same = tx.same_memories(place.key, request.content, limit=SAME_LIMIT)
         known = next((found for each in same if (found := _in_force(app, tx, caller, each)) is not None), None)
         bare = next((each for each in same if _is_bare(tx, each)), None)
+        if known is not None and known[1].id in replaced(request):
+            # The words stay, what they were taken for does not.
+            bare = known[0]
+            known = None
         if known is not None:
-            memory, entity = known
-            links = related(entity, request.related_to or ())
+            kept = _known(tx, caller, request, known, task)
         else:
             memory = bare or keep_memory(app, tx, caller, _raw(request, place))
             (entity,) = store_in(
                 app, call, tx, [_fields(request, place, memory.entity.id)], sync=True, made_of=[memory.entity]
             )
+            links = _task_links(entity, request, task)
+            record(tx, caller, links, created={entity.id})
             memory = _settled(tx, memory, entity)
-            links = []
-        links += _task_links(entity, request, task)
-        if known is not None and links:
-            require_writable(caller, entity)
-        record(tx, caller, links, created=() if known is not None else {entity.id})
+            kept = Kept(memory, entity, task, is_new_memory=bare is None, is_new=True, linked=len(links))
+        if kept.is_new or kept.linked or kept.found_by:
+            tx.audit(remembered(app, call, kept.memory, kept.entity))
         # The answer names them, and goes with them.
-        tx.show_in_answer([entity.id, memory.entity.id, *(each.id for each in alike)])
+        tx.show_in_answer([kept.entity.id, kept.memory.entity.id, *(each.id for each in alike)])
+    return replace(kept, sequence=tx.sequence)
+
+
+def _known(
+    tx: Transaction,
+    caller: Principal,
+    request: RememberRequest,
+    found: tuple[RawMemory, Entity],
+    task: Entity | None,
+) -> Kept:
+    """Link what is known, and let it be found by what it is called now."""
+    memory, entity = found
+    links = related(entity, request.related_to or ()) + _task_links(entity, request, task)
+    if links:
+        require_writable(caller, entity)
+    record(tx, caller, links)
+    again = told_again(tx, caller, entity, request)
     return Kept(
         memory,
-        entity,
+        again.entity,
         task,
-        is_new_memory=known is None and bare is None,
-        is_new=known is None,
+        is_new_memory=False,
+        is_new=False,
         linked=len(links),
-        sequence=tx.sequence,
+        found_by=again.found_by,
+        not_applied=again.not_applied,
     )
 
 
@@ -251,6 +279,10 @@ def _message(kept: Kept, others: Sequence[Similar]) -> str:
     said = f"Remembered {kind} {name}" if kept.is_new else f"Known already as {kind} {name}: nothing was stored twice"
     if not kept.is_new and kept.linked:
         said += f"; {kept.linked} link(s) stated"
+    if kept.found_by:
+        said += f"; found by {', '.join(f'“{each}”' for each in kept.found_by)} from now on, too"
+    if kept.not_applied:
+        said += f"; not applied: {', '.join(kept.not_applied)} (to replace it, add supersedes:{kept.entity.id})"
     return said + (f"; {len(others)} similar record(s) exist" if others else "")
 
 
@@ -275,6 +307,6 @@ OPERATIONS = (
         route=Route("POST", "/api/memory/remember", status=201, tag="memory", errors=frozenset({400, 404, 409})),
         tool=Tool("Remember", read_only=False, render=_text),
         mutates=True,
-        events=("entity_created", "raw_capture_changed"),
+        events=("entity_created", "entity_updated", "raw_capture_changed"),
     ),
 )

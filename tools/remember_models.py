@@ -87,6 +87,8 @@ class Remembered(Result):
     raw_memory_id: str = Field(description="What was said, verbatim.")
     message: str
     already_known: bool = Field(description="Whether the same was remembered before: then nothing is stored again.")
+    found_by: list[str] = Field(description="Of what is known: words by which it is found from now on, too.")
+    not_applied: list[str] = Field(description="Of what is known: fields that say something else and changed nothing.")
     entity_type: str
     memory_scope: str
     scope_key: str | None

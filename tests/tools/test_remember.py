@@ -1,6 +1,7 @@
 """Remembering keeps what was said and what is known by it, once, and so that it is found."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -138,7 +139,7 @@ async def test_a_viewer_remembers_nothing(viewer: Person) -> None:
 async def test_the_same_words_are_recognised_and_linked(member: Person) -> None:
     other = await member.call("create_entity", name="Cache", entity_type="topic")
     first = await remember(member, kind="rule")
-    second = await remember(member, title="Otherwise called", kind="claim", related_to=[f"about:{other['id']}"])
+    second = await remember(member, kind="claim", related_to=[f"about:{other['id']}"])
     assert (second["already_known"], second["entity_type"]) == (True, "rule")
     assert (second["id"], second["raw_memory_id"]) == (first["id"], first["raw_memory_id"])
     assert "Known already" in second["message"]
@@ -150,6 +151,58 @@ async def test_the_same_words_are_recognised_and_linked(member: Person) -> None:
     assert len((await member.call("list_relations", entity_id=first["id"]))["relations"]) == 1
     other_words = await remember(member, WALRUS + " ")
     assert not other_words["already_known"]
+
+
+async def test_another_title_of_known_words_finds_them_and_what_is_not_applied_is_said(member: Person) -> None:
+    first = await remember(member, kind="rule", tags=["cache"])
+    assert (first["found_by"], first["not_applied"]) == ([], [])
+    second = await remember(member, title="Zibbelquam", kind="claim", tags=["other"], retrieval_keys=["quuxfold"])
+    assert (second["id"], second["found_by"]) == (first["id"], ["Zibbelquam", "quuxfold"])
+    assert second["not_applied"] == ["kind", "tags"]
+    for said in ("“Zibbelquam”", "not applied: kind, tags", f"supersedes:{first['id']}"):
+        assert said in second["message"]
+    read = await member.call("get_entity", entity_id=first["id"])
+    assert (read["name"], read["entity_type"], read["tags"]) == ("Flush", "rule", ["cache"])
+    assert await found(member, "Zibbelquam", types=["rule"]) == [first["id"]]
+    again = await remember(member, title="zibbelquam")
+    assert (again["found_by"], again["not_applied"]) == ([], [])
+
+
+async def test_known_words_are_taken_for_something_else_by_superseding(member: Person) -> None:
+    first = await remember(member, kind="rule")
+    second = await remember(member, title="Claimed", kind="claim", related_to=[f"supersedes:{first['id']}"])
+    assert (second["already_known"], second["entity_type"]) == (False, "claim")
+    assert (second["raw_memory_id"], second["id"] != first["id"]) == (first["raw_memory_id"], True)
+    assert await found(member, "walrus cache granite", types=["rule", "claim"]) == [second["id"]]
+    recalled = await member.call("recall", query="walrus cache granite")
+    assert [each["id"] for each in recalled["memories"]] == [first["raw_memory_id"]]
+    assert (await capture(member, first["raw_memory_id"]))["entity_id"] == second["id"]
+    assert (await remember(member, kind="claim", title="Claimed"))["id"] == second["id"]
+
+
+async def test_what_somebody_may_not_change_is_not_called_otherwise(owner: Person, member: Person) -> None:
+    project = await a_project(owner)
+    first = await remember(owner, memory_scope="organization")
+    await owner.call("update_entity", entity_id=first["id"], metadata={"project_id": project})
+    second = await remember(member, memory_scope="organization", title="Zibbelquam")
+    assert (second["id"], second["found_by"], second["not_applied"]) == (first["id"], [], ["title"])
+    assert "retrieval_keys" not in (await owner.call("get_entity", entity_id=first["id"]))["metadata"]
+
+
+async def test_it_stands_in_the_audit_log_with_ids_and_no_text(owner: Person, member: Person) -> None:
+    project = await a_project(owner)
+    kept = await remember(owner, project=project, title="Zibbelquam")
+    raw = await owner.call("store_raw_memory", raw_content="Quuxfold.", memory_scope="organization")
+    hidden = await remember(member)
+    await remember(owner, project=project, title="Zibbelquam")
+    log = (await owner.call("read_audit", action="memory.remember"))["entries"]
+    assert [(each["target"], each["details"]["derived_ids"]) for each in reversed(log)] == [
+        (kept["raw_memory_id"], [kept["id"]]),
+        (raw["id"], []),
+    ]
+    assert log[-1]["details"]["scope_key"] == project
+    for word in ("Zibbelquam", "Quuxfold", "walrus", hidden["id"], hidden["raw_memory_id"]):
+        assert word not in json.dumps(log)
 
 
 async def test_words_that_were_kept_before_get_their_entity(member: Person) -> None:

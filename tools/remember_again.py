@@ -1,0 +1,77 @@
+"""What becomes of what is said beside words that are remembered already: their other title, kind, tags and so on."""
+
+from dataclasses import dataclass, replace
+
+from pydantic import JsonValue
+
+from auth.policy import require_writable, without_stamped
+from auth.principal import Principal
+from stores.errors import Forbidden
+from stores.ledger import SUPERSEDES, Transaction
+from stores.records import Entity
+from stores.searched import RETRIEVAL_KEYS
+from stores.wording import comparable
+from tools.json_values import texts_in
+from tools.linking import referred
+from tools.remember_models import KEYS_LIMIT, RememberRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A record that is known, after it was told again."""
+
+    entity: Entity
+    found_by: tuple[str, ...] = ()
+    """Words by which it is found from now on: another title, and further retrieval keys."""
+    not_applied: tuple[str, ...] = ()
+    """Fields of the request that say something else than the record, and changed nothing."""
+
+
+def told_again(tx: Transaction, caller: Principal, entity: Entity, request: RememberRequest) -> Again:
+    """Let a known record be found by the title and the keys that somebody remembers it by now; name what else differs.
+
+    Its own title, kind and data stay: somebody else may rely on them. To replace it there is `supersedes:<id>`.
+    """
+    unlike = tuple(_unlike(entity, request))
+    keys = texts_in(entity.metadata.get(RETRIEVAL_KEYS))
+    has = {comparable(each) for each in (entity.name, *keys)}
+    wanted = {comparable(each): each for each in (request.title, *(request.retrieval_keys or ()))}
+    fresh = tuple(each for folded, each in wanted.items() if folded not in has)
+    if not fresh:
+        return Again(entity, not_applied=unlike)
+    if len(keys) + len(fresh) > KEYS_LIMIT or not _may_change(caller, entity):
+        own_title = ("title",) if request.title in fresh else ()
+        others = ("retrieval_keys",) if set(fresh) - {request.title} else ()
+        return Again(entity, not_applied=(*own_title, *others, *unlike))
+    known: dict[str, JsonValue] = {RETRIEVAL_KEYS: list[JsonValue]([*keys, *fresh])}
+    changed = tx.update_entity(entity.id, lambda each: replace(each, metadata=each.metadata | known))
+    return Again(changed, fresh, unlike)
+
+
+def replaced(request: RememberRequest) -> set[str]:
+    """The ids of the records whose place what is remembered takes."""
+    named = (referred(each) for each in request.related_to or ())
+    return {target_id for name, target_id in named if name == SUPERSEDES}
+
+
+def _may_change(caller: Principal, entity: Entity) -> bool:
+    try:
+        require_writable(caller, entity)
+    except Forbidden:
+        return False
+    return True
+
+
+def _unlike(entity: Entity, request: RememberRequest) -> list[str]:
+    sent, metadata = request.model_fields_set, entity.metadata
+    spans = [{"start": span.start, "end": span.end} for span in request.spans or ()]
+    given = without_stamped(request.metadata or {})
+    differs = {
+        "kind": "kind" in sent and request.kind != entity.entity_type,
+        "domain": request.domain not in (None, metadata.get("domain")),
+        "project": request.project not in (None, entity.project_id),
+        "tags": not set(request.tags or ()) <= set(entity.tags),
+        "metadata": any(metadata.get(name) != value for name, value in given.items() if name != "memory_scope"),
+        "spans": bool(spans) and spans != metadata.get("spans"),
+    }
+    return [field for field, is_other in differs.items() if is_other]
