@@ -180,7 +180,8 @@ def _options(request: ContextRequest, ranking: "Ranking", leading: set[str]) -> 
     for each in ranking.best:
         standing = ranking.standings[each.id]
         if each.id not in leading and (request.project is None or _belongs(standing, request.project)):
-            yield Option(each.id, standing.entity_type, standing.facets.status, each.score, _nearness(each, ranking))
+            near, status = _nearness(each, ranking), standing.facets.status
+            yield Option(each.id, standing.entity_type, status, each.score, near, shares_words=each.coverage > 0)
 
 
 def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:

@@ -16,6 +16,11 @@ tell nothing of those.
 """
 LEAST_SHARE = 0.5
 """Where nothing is near, what has this share of the nearest record's cosine is kept all the same."""
+WORDLESS_SHARE, WORDLESS_MOST = 0.35, 0.2
+"""What holds no word of the goal needs this share of the nearest record's cosine, or a cosine of the second figure.
+
+Not in `deep_search`. In a small collection everything is among the nearest; next to what the goal is about it is noise.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,8 @@ class Option:
     score: float
     nearness: float = 1.0
     """The cosine to the goal; 1 where something else than meaning speaks for it."""
+    shares_words: bool = True
+    """Whether it holds a word of the goal."""
     is_under_way: bool = False
     """Whether it is a task that the project is at work on, and so leads whatever its score."""
 
@@ -51,7 +58,9 @@ def relevant(options: Iterable[Option], layer: Layer) -> list[Option]:
     found = [option for option in options if option.score > 0]
     best = max((option.nearness for option in found), default=0.0)
     least = min(LEAST_NEAR[layer], LEAST_SHARE * best)
-    return [option for option in found if option.nearness >= least]
+    nearest = max((option.nearness for option in found if option.nearness < 1), default=0.0)
+    wordless = 0.0 if layer == "deep_search" else min(WORDLESS_MOST, WORDLESS_SHARE * nearest)
+    return [option for option in found if option.nearness >= (least if option.shares_words else max(least, wordless))]
 
 
 def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> list[Chosen]:

@@ -77,3 +77,17 @@ def test_what_is_far_is_noise_unless_nothing_is_nearer() -> None:
     assert kept(0.1, 0.06, 0.04) == [0.1, 0.06]
     assert kept(0.6, 0.07, layer="deep_search") == [0.6, 0.07]
     assert relevant([Option("a", "note", "", 0.0)], "recall") == [], "found by nothing"
+
+
+def test_what_shares_no_word_with_the_goal_must_be_near_next_to_what_it_is_about() -> None:
+    def kept(*cosines: float, layer: Layer = "recall") -> list[float]:
+        first, *others = (Option(str(near), "note", "", 0.5, nearness=near, shares_words=False) for near in cosines)
+        options = [Option("all words", "note", "", 0.9), first, *others]
+        return [each.nearness for each in relevant(options, layer)][1:]
+
+    assert kept(0.5, 0.18, 0.17) == [0.5, 0.18]
+    assert kept(0.9, 0.2, 0.19) == [0.9, 0.2], "never more than 0.2"
+    assert kept(0.3, 0.12, 0.11) == [0.3, 0.12], "as little as without a nearer one"
+    assert kept(0.5, 0.07, layer="deep_search") == [0.5, 0.07]
+    named = [Option("a", "note", "", 0.5, nearness=near) for near in (0.5, 0.13)]
+    assert relevant(named, "recall") == named, "these hold a word"
