@@ -74,6 +74,11 @@ async def caught_up(person: Person) -> None:
     assert await in_thread(app.indexer.check, organization) == []
 
 
+def lag(person: Person) -> None:
+    """Let indexes learn of writes only when they ask for them, about once a second."""
+    person.app.ledger.on_commit.clear()
+
+
 def _session_in(app: App, signed: SignedIn, organization_id: str) -> SignedIn:
     user_id, now = signed.identity.user.id, app.clock()
     session = Session(

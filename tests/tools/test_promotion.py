@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from stores.errors import Conflict, EngrainError, Forbidden, NotFound
-from tests.people import Person, caught_up, person
+from tests.people import Person, caught_up, lag, person
 from tests.tools.queue import DECIDED, noted, waiting
 from tools.app import App
 from tools.promotion_writing import AUTO_ARCHIVE, AUTO_PROMOTE, AUTO_REVIEW, DENY, PREVIEW, PROMOTE
@@ -526,6 +526,7 @@ async def test_one_that_fails_stops_no_other(owner: Person) -> None:
 
 async def test_the_same_said_twice_in_a_row_is_promoted_once(member: Person) -> None:
     first, second = await waiting(member), await waiting(member, content=DECIDED.upper())
+    lag(member)
     promoted = await auto(member, first)
     assert promoted["applied"]
     again = await auto(member, second)
@@ -535,6 +536,7 @@ async def test_the_same_said_twice_in_a_row_is_promoted_once(member: Person) -> 
 
 async def test_what_was_contradicted_a_moment_ago_waits_for_a_person(member: Person) -> None:
     said = [await waiting(member, kind="claim", content=f"The pepper timeout is {n} seconds.") for n in (30, 90)]
+    lag(member)
     assert (await auto(member, said[0]))["applied"]
     assert (await auto(member, said[1]))["exception_reasons"] == ["contradiction_candidate"]
 

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from stores.errors import EngrainError, Forbidden, InvalidRequest, NotFound, ValidationFailed
-from tests.people import Person, caught_up
+from tests.people import Person, caught_up, lag
 from tools.reflection import KINDS
 
 pytestmark = pytest.mark.anyio
@@ -139,6 +139,7 @@ async def test_what_is_known_is_said_and_not_written_again(owner: Person) -> Non
 
 
 async def test_what_was_kept_a_moment_ago_is_known(owner: Person) -> None:
+    lag(owner)
     first = await owner.call("reflect", content="We decided to use NATS for all events.", persist=True)
     second = await owner.call("reflect", content="Today. We decided to use NATS, for all events!", persist=True)
     assert (first["persisted_count"], second["persisted_count"]) == (1, 0)
