@@ -326,3 +326,19 @@ def test_the_same_record_is_found_in_its_place_and_time_alone(ledger: Ledger, cl
         ):
             assert tx.same_entity(other, since=before) is None
         assert tx.same_entity(wanted, since=made.created_at + timedelta(seconds=1)) is None
+
+
+def test_what_was_written_since_comes_with_the_latest_first(ledger: Ledger) -> None:
+    asked: dict[str, Any] = {"types": frozenset({"rule"}), "visibility": frozenset({ORGANIZATION}), "limit": 3}
+    create(ledger, draft("old", entity_type="rule"))
+    since = ledger.head(ORG).sequence
+    assert ledger.written_since(ORG, since, **asked) == []
+    create(ledger, *(draft(each, entity_type="rule") for each in ("a", "b")))
+    create(ledger, draft("note"), draft("private", entity_type="rule", visibility="private:ann"))
+    create(ledger, draft("there", entity_type="rule"), organization_id=OTHER)
+    rename(ledger, "a", "changed")
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.create_entity(draft("own", entity_type="rule"))
+        assert tx.written_since(since, **asked) == ["a", "b"], "not what it writes itself"
+    assert ledger.written_since(ORG, since, **asked | {"limit": 1}) == ["own"]
+    assert ledger.written_since(ORG, 0, **asked | {"limit": 9}) == ["own", "a", "b", "old"]
