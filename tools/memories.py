@@ -25,11 +25,13 @@ from tools.receipts import capture_receipt
 from tools.retrieval.plan import Plan
 from tools.retrieval.ranking import Candidate
 from tools.storing import SYNC_TIMEOUT_S
-from tools.threads import in_thread
+from tools.threads import in_thread, in_turn
 
 SHOWN_CHARACTERS = 20_000
 """As much of a memory's text is in the answer of a recall; the rest is read with the memory itself."""
 PASSAGE_CHARACTERS = 1_200
+DEPTH = 150
+"""Candidates of each lane of a recall, which tells no total and shows fifty at most."""
 
 
 class StoreRawMemoryRequest(RawMemoryFields):
@@ -177,7 +179,7 @@ async def recall(app: App, call: Call, request: RecallRequest) -> Recalled:
 
     A long memory is found by any passage in it. Scores compare between questions, as those of a search do.
     """
-    return await in_thread(_recall, app, call, request)
+    return await in_turn(app.retrieval_turns, _recall, app, call, request)
 
 
 def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
@@ -196,6 +198,7 @@ def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:
         filter=IndexFilter(visibility=frozenset({place.key}), any_of=any_of),
         now=app.clock(),
         wanted=request.limit,
+        depth=DEPTH,
         sight=caller.visible,
         expand=False,
     )

@@ -24,7 +24,7 @@ from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive
 from tools.retrieval.imported import Imported
 from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
-from tools.threads import in_thread
+from tools.threads import in_turn
 
 SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
@@ -112,7 +112,7 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
     `total` counts the permitted candidates of a pool of at most 1,000, not everything that matches.
     """
-    return await in_thread(searched, app, call, request)
+    return await in_turn(app.retrieval_turns, searched, app, call, request)
 
 
 def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:

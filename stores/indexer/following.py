@@ -206,12 +206,14 @@ class FollowingLane(Lane, Generic[T]):
         if patience > 0:
             return patience
         self._first_seen = None
-        read = self._around.feed.read(track.position)
-        if read is None:
+        batch = self._around.feed.read(track.position)
+        if batch is None:
             return FOREVER
-        track.handle.index.apply(read.batch)
+        begin = time.monotonic()
+        track.handle.index.apply(batch)
+        self._took(time.monotonic() - begin)
         with self._lock:
-            track.position = read.batch.position
+            track.position = batch.position
         self._done()
         return 0.0
 
@@ -223,7 +225,7 @@ class FollowingLane(Lane, Generic[T]):
         if not hurried and now < self._deaf_until:
             return self._deaf_until - now
         options, urgency = self._around.options, self._around.feed.urgency(track.position)
-        interactive_s = options.gather_s if hurried else options.gather_unhurried_s
+        interactive_s = options.gather_s if hurried else self._unhurried_s()
         gather_s = {"interactive": interactive_s, "deferred": options.gather_deferred_s}.get(urgency, 0.0)
         if not gather_s:
             return 0.0

@@ -23,7 +23,7 @@ from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
-from stores.ledger.rows import Brief
+from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Look
 from stores.ledger.successions import SINGLE_VALUED, End
@@ -78,6 +78,7 @@ __all__ = [
     "Move",
     "NamedRelation",
     "OAuthClient",
+    "Outline",
     "Permit",
     "ProjectPermit",
     "Recalled",

@@ -14,7 +14,16 @@ from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.inserting import insert_rows
 from stores.ledger.listed import as_json, listed
-from stores.ledger.rows import ENTITY_COLUMNS, Brief, entity_columns, entity_values, label_rows, to_brief, to_entity
+from stores.ledger.rows import (
+    ENTITY_COLUMNS,
+    Brief,
+    Outline,
+    entity_columns,
+    entity_values,
+    label_rows,
+    to_brief,
+    to_entity,
+)
 from stores.ledger.store import Store, unpacked
 from stores.ledger.writing import Entry, Writing
 from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
@@ -87,6 +96,14 @@ FEW = 20
 def _briefs(dialect: str) -> Select[Any]:
     """Return the query for the briefs of some entities."""
     return select(as_json(dialect, [_table.c[name] for name in Brief._fields])).where(
+        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
+    )
+
+
+@cache
+def _outlines(dialect: str) -> Select[Any]:
+    """Return the query for the outlines of some entities."""
+    return select(as_json(dialect, [_table.c[name] for name in Outline._fields])).where(
         _of_organization, _table.c.id.in_(listed(dialect, "ids"))
     )
 
@@ -209,6 +226,12 @@ class EntityWrites(Writing):
         else:
             rows = self._run(_by_ids, {"organization": self.organization_id, "ids": ids}).all() if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
+
+    def outlines(self, entity_ids: Iterable[str]) -> dict[str, Outline]:
+        """Return the outlines of those of the entities that exist, as this transaction sees them, by id."""
+        values = {"organization": self.organization_id, "ids": dump_json(list[Any](dict.fromkeys(entity_ids)))}
+        rows = unpacked(self._run(_outlines(self._connection.dialect.name), values).first())
+        return {row[0]: Outline._make(row) for row in rows}
 
     def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
         """Return the first entity since a time with this type, name, content and visibility."""

@@ -102,10 +102,10 @@ def test_applying_the_feed_twice_changes_nothing(world: World, tmp_path: Path) -
 
     def replay() -> list[object]:
         position = feed.origin()
-        while read := feed.read(position):
-            lexical.apply(read.batch)
-            graph.apply(read.batch)
-            position = read.batch.position
+        while batch := feed.read(position):
+            lexical.apply(batch)
+            graph.apply(batch)
+            position = batch.position
         return [dict(lexical.contents()), dict(graph.contents()), graph.relation_ids(), lexical.position()]
 
     once = replay()
