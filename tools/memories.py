@@ -18,6 +18,7 @@ from tools.app import App
 from tools.dates import moment
 from tools.entity_models import BackgroundJobs, EntityId, Label
 from tools.exposure import exposed
+from tools.json_values import StoredJson
 from tools.memory_models import RawMemoryFields, RawMemoryView, memory_fields
 from tools.operation import WRITERS, Call, Operation, Request, Result, Route
 from tools.projects import require_live_project
@@ -160,7 +161,7 @@ class RecalledMemory(RawMemoryView):
 
     raw_content_length: int = Field(description="Characters of the whole text.")
     truncated: bool = Field(description=f"Whether `raw_content` stops after {SHOWN_CHARACTERS} characters.")
-    passage: JsonObject | None = Field(description="Where the best passage stands in `raw_content`, and its text.")
+    passage: StoredJson | None = Field(description="Where the best passage stands in `raw_content`, and its text.")
     retrieval_signals: list[str] = Field(description="The lanes that found it.")
 
 

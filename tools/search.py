@@ -18,6 +18,7 @@ from tools.entities import chunk_metadata
 from tools.entity_models import EntityId, Label, Labels
 from tools.entity_types import ENTITY_TYPES, EntityType
 from tools.exposure import exposed, stamp
+from tools.json_values import StoredJson
 from tools.memory_models import memory_place
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
@@ -89,7 +90,7 @@ class SearchResult(Result):
     source: str | None
     url: str | None
     result_origin: Origin
-    metadata: JsonObject
+    metadata: StoredJson
 
 
 class SearchResponse(Result):

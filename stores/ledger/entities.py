@@ -147,10 +147,14 @@ class EntityReads(Store):
 
     def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
         """Return those of the entities that exist, by id, without their long texts."""
+        return {brief.id: brief for brief, _ in self._brief_rows(organization_id, entity_ids)}
+
+    def _brief_rows(self, organization_id: str, entity_ids: Iterable[str]) -> list[tuple[Brief, int]]:
+        """Return the briefs of those that exist, each with the length of its texts."""
         ids = list(dict.fromkeys(entity_ids))
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
         found = self._packed(_briefs(self._database.writer.dialect.name), values) if ids else []
-        return {row[0]: to_brief(row) for row in found}
+        return [(to_brief(row), sum(len(cell) for cell in row if isinstance(cell, str))) for row in found]
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
         """Return the revision that was current then; None before its creation."""

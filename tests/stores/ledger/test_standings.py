@@ -9,7 +9,7 @@ from sqlalchemy import event
 from stores.clock import utc_now
 from stores.ledger import Ledger, RelationDraft, Standing
 from stores.ledger.encoding import to_micros
-from stores.ledger.known import Facets
+from stores.ledger.groups import Facets
 from stores.records import Entity
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, organization, rename
 
