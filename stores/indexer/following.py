@@ -17,6 +17,8 @@ from stores.indexer.status import IndexName
 from stores.records import Position
 
 WAIT_FOR_READERS_S = 5.0
+PREPARE_AFTER_S = 1.0
+"""How long after the last write an index is made ready for reads."""
 
 T = TypeVar("T", bound=Index)
 
@@ -56,6 +58,8 @@ class FollowingLane(Lane, Generic[T]):
         self._ask_again_at = 0.0
         self._leaving: Handle[T] | None = None
         self._first_seen: float | None = None
+        self._applied_at = 0.0
+        self._is_unprepared = False
 
     def acquire(self) -> Handle[T] | None:
         """Hold the index open for reading; None when there is none to read."""
@@ -211,7 +215,8 @@ class FollowingLane(Lane, Generic[T]):
             return FOREVER
         begin = time.monotonic()
         track.handle.index.apply(batch)
-        self._took(time.monotonic() - begin)
+        self._applied_at, self._is_unprepared = time.monotonic(), True
+        self._took(self._applied_at - begin)
         with self._lock:
             track.position = batch.position
         self._done()
@@ -268,6 +273,12 @@ class FollowingLane(Lane, Generic[T]):
             self._around.progressed()
 
     def _quiet(self, track: Track[T]) -> float:
+        if self._is_unprepared:
+            calm_s = PREPARE_AFTER_S - (time.monotonic() - self._applied_at)
+            if calm_s > 0:
+                return calm_s
+            self._is_unprepared = False
+            track.handle.index.prepare()
         if self._build is None and self._next is None and self._compaction_due():
             self._compact(track.handle.index.compact)
         return self._rest()
