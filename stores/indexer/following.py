@@ -58,6 +58,8 @@ class FollowingLane(Lane, Generic[T]):
         self._ask_again_at = 0.0
         self._leaving: Handle[T] | None = None
         self._first_seen: float | None = None
+        self._whole_from = 0
+        """A fresh index is read from when it holds what there was before it."""
         self._applied_at = 0.0
         self._is_unprepared = False
 
@@ -65,7 +67,8 @@ class FollowingLane(Lane, Generic[T]):
         """Hold the index open for reading; None when there is none to read."""
         with self._lock:
             track = self._serving
-            return track.handle if track is not None and track.handle.acquire() else None
+            is_whole = track is not None and track.position.sequence >= self._whole_from
+            return track.handle if track is not None and is_whole and track.handle.acquire() else None
 
     @property
     def busy(self) -> bool:
@@ -161,6 +164,7 @@ class FollowingLane(Lane, Generic[T]):
             raise TimeoutError("Searches still hold the index that failed.")
         folder = files.current(self.name)
         if folder is None and around.feed.reaches_back(around.options.replay_at_most):
+            self._whole_from = around.feed.head().sequence
             folder = files.fresh(self.name)
             files.point(self.name, folder)
         files.sweep(self.name, [folder] if folder else [], damaged=False)
@@ -168,9 +172,13 @@ class FollowingLane(Lane, Generic[T]):
             self._asked = "it is missing"
         else:
             self._adopt_folder(folder)
-        self._settled.set()
+        self._settle()
         around.progressed()
         return 0.0
+
+    def _settle(self) -> None:
+        if self._serving is None or self._serving.position.sequence >= self._whole_from:
+            self._settled.set()
 
     def _adopt_folder(self, folder: Path) -> None:
         self._set("catching_up")
@@ -219,12 +227,13 @@ class FollowingLane(Lane, Generic[T]):
         self._took(self._applied_at - begin)
         with self._lock:
             track.position = batch.position
+        self._settle()
         self._done()
         return 0.0
 
     def _patience(self, track: Track[T]) -> float:
         """Let writes gather: for a moment, or longer where nobody waits for them. 0 when there are enough, or none."""
-        if self._next is track:
+        if self._next is track or not self._settled.is_set():
             return 0.0
         hurried, now = self._around.hurried(), time.monotonic()
         if not hurried and now < self._deaf_until:
