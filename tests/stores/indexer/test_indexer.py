@@ -4,11 +4,12 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
 from stores.index import IndexBatch
-from stores.indexer import IndexStatus
+from stores.indexer import IndexerOptions, IndexStatus
 from stores.indexer.remembered import LONGEST
 from stores.records import ORGANIZATION, IndexFilter, Position
 from stores.vectors import VectorState
@@ -391,6 +392,7 @@ def test_where_commits_take_long_unhurried_writes_gather_for_longer(world: World
     world.settle()
     with world.indexer._held(ORG) as organization:
         lane = organization.lexical
+        lane._around = replace(lane._around, options=IndexerOptions())
         for took_s, gathered_s in ((0.001, 0.1), (0.03, 0.3), (9.0, 0.5)):
             lane._took(took_s)
             assert lane._unhurried_s() == pytest.approx(gathered_s)
