@@ -19,6 +19,7 @@ from auth.visibility import (
     team_key,
 )
 from stores.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
+from stores.ledger import Outline
 from stores.records import ORGANIZATION, Access, Entity, Identity, JsonObject, ProjectRole, Role
 from stores.space_access import LETTING_IN, NO_SPACES
 
@@ -126,7 +127,7 @@ def require_project(principal: Principal, project_id: str) -> None:
         )
 
 
-def require_writable(principal: Principal, entity: Entity) -> None:
+def require_writable(principal: Principal, entity: Entity | Outline) -> None:
     """Refuse that a viewer of a project changes what belongs to it. One's own private records stay one's own.
 
     The project itself is changed by its maintainers and owners.
@@ -150,7 +151,7 @@ def require_writable(principal: Principal, entity: Entity) -> None:
         )
 
 
-def may_reach(principal: Principal, entity: Entity) -> bool:
+def may_reach(principal: Principal, entity: Entity | Outline) -> bool:
     """Whether a task or epic exists for the caller: it may be read, and so may the project that it belongs to."""
     in_sight = entity.project_id is None or entity.project_id in principal.project_roles
     return in_sight and may_read(principal, entity.visibility)

@@ -35,6 +35,10 @@ class Index(Protocol):
         """Every entity id and its revision, for `engrain check`."""
         ...
 
+    def prepare(self) -> None:
+        """Make ready for reads, a moment after the last of several writes."""
+        ...
+
     def compact(self) -> None:
         """Reclaim space in a quiet moment; text that was deleted is gone from disk afterwards."""
         ...

@@ -43,6 +43,8 @@ KEPT_LENGTH = 32
 ANALYTICS_FILE = "analytics.duckdb"
 REFLECTIONS = 2
 """Notes that are read by rules at once."""
+RETRIEVALS = 2 + (os.cpu_count() or 2)
+"""Questions that are answered at once: more of them would only take the interpreter from each other."""
 BESIDE = 4
 """Threads that do what a search does beside its own."""
 
@@ -66,6 +68,8 @@ class App:
     """Whoever checks or hashes a password waits for one of these."""
     reflection_turns: anyio.CapacityLimiter
     """Whoever reads notes by rules waits for one of these."""
+    retrieval_turns: anyio.CapacityLimiter
+    """Whoever asks a question of the indexes waits for one of these."""
     language_model: LanguageModel | None
     """Reads notes where one is set up."""
     providers: Providers
@@ -221,6 +225,7 @@ def _opened(
             accounts=accounts,
             password_turns=anyio.CapacityLimiter(WORKERS),
             reflection_turns=anyio.CapacityLimiter(REFLECTIONS),
+            retrieval_turns=anyio.CapacityLimiter(RETRIEVALS),
             language_model=language_model,
             providers=providers,
             mailer=mailer,

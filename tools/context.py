@@ -33,7 +33,7 @@ from tools.packs.selection import Chosen, Option, relevant, select
 from tools.retrieval.diagnostics import details
 from tools.retrieval.plan import Plan
 from tools.search import SearchRequest, searched
-from tools.threads import in_thread
+from tools.threads import in_turn
 
 if TYPE_CHECKING:
     from tools.retrieval.ranking import Candidate, Ranking
@@ -59,7 +59,7 @@ async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
 
     The intent decides which of these and in which order; the text stays within the token budget.
     """
-    return await in_thread(_compile, app, call, request)
+    return await in_turn(app.retrieval_turns, _compile, app, call, request)
 
 
 ALL_WORDS = 0.999

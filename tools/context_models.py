@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, StringConstraints
 
 from stores.errors import ValidationFailed
-from stores.records import JsonObject
 from tools.entity_models import EntityId, Label
+from tools.json_values import StoredJson
 from tools.operation import Request, Result
 from tools.packs.facets import Facet, Intent, Layer
 from tools.retrieval.plan import Mode
@@ -94,7 +94,7 @@ class RelatedItem(Result):
     direction: Direction
     distance: Literal[1] = 1
     content: str | None
-    metadata: JsonObject
+    metadata: StoredJson
 
 
 class PackItem(Result):
@@ -109,7 +109,7 @@ class PackItem(Result):
     reason: str = Field(description="Why it is here, in one sentence.")
     source: str | None
     quality: Quality
-    metadata: JsonObject
+    metadata: StoredJson
     related: list[RelatedItem]
 
 

@@ -8,6 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from stores.records import Entity, JsonObject
 from tools.entity_types import EntityType
+from tools.json_values import StoredJson
 from tools.operation import Request, Result
 
 NAME_LIMIT = 200
@@ -112,7 +113,7 @@ class EntityView(Result):
     category: str | None
     languages: list[str]
     tags: list[str]
-    metadata: JsonObject
+    metadata: StoredJson
     source_file: str | None
     created_at: datetime | None
     updated_at: datetime | None

@@ -15,6 +15,7 @@ from tools.app import App
 from tools.entities import no_entity
 from tools.entity_models import CommaSeparated, EntityId, Label, split_list
 from tools.entity_types import EntityType
+from tools.json_values import StoredJson
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.references import without_hidden
 from tools.relation_models import RelationName
@@ -79,7 +80,7 @@ class ExploredEntity(Result):
     type: str
     name: str
     description: str
-    metadata: JsonObject
+    metadata: StoredJson
     relationship: str | None = None
     direction: Direction | None = None
     distance: int | None = None
@@ -100,7 +101,7 @@ class Explored(Result):
     mode: str
     entities: list[ExploredEntity]
     total: int
-    filters: JsonObject
+    filters: StoredJson
     limit: int
     offset: int
     has_more: bool
@@ -222,7 +223,7 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
         capped = capped or len(found) > WALK_LIMIT
         rows += [(step, side) for step in found[:WALK_LIMIT]]
     rows.sort(key=lambda row: row[0].distance)
-    shown = _shown(app, call, rows[request.offset : request.offset + request.limit])
+    shown = _shown(app, call, look, rows[request.offset : request.offset + request.limit])
     return _page(request, shown, len(rows), capped=capped)
 
 
@@ -291,8 +292,8 @@ def _nearby(app: App, call: Call, request: ExploreRequest, query: NeighbourQuery
     return Walk(tuple(reached), capped=len(found) == most)
 
 
-def _shown(app: App, call: Call, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:
-    briefs = app.ledger.briefs(call.caller.organization_id, (step.id for step, _ in rows))
+def _shown(app: App, call: Call, look: Look, rows: Sequence[tuple[Reached, Dependency | None]]) -> list[ExploredEntity]:
+    briefs = look.briefs(step.id for step, _ in rows)
     found = {each.id: each for each in without_hidden(app, call.caller, briefs.values())}
     return [
         explored(found[step.id], step, side)

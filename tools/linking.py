@@ -3,14 +3,17 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from auth.policy import may_reach, may_read, no_project, require_writable
 from auth.principal import Principal
 from stores.errors import EngrainError, InvalidRequest, NotFound
-from stores.ledger import SUPERSEDES, End, Ledger, Recorded, RelationDraft, Transaction, between
+from stores.ledger import SUPERSEDES, End, Ledger, Outline, Recorded, RelationDraft, Transaction, between
 from stores.records import Entity, JsonObject, Relation
 from tools.cycles import refuse_cycles
 from tools.entity_types import RELATIONSHIP_TYPES
+
+Found = TypeVar("Found", bound=Entity | Outline)
 
 BY_HAND = "relations"
 """In the provenance of what was recorded by the operations on relations."""
@@ -77,7 +80,7 @@ def record(
     links: Sequence[Link],
     *,
     created: Collection[str] = (),
-    known: Mapping[str, Entity] | None = None,
+    known: Mapping[str, Entity | Outline] | None = None,
 ) -> list[Recorded]:
     """Store relations whose sources the caller may change; those that are `created` here are nobody's targets yet.
 
@@ -90,7 +93,7 @@ def record(
     """
     if not links:
         return []
-    targets = tx.entities(link.target_id for link in links) if known is None else known
+    targets = tx.outlines(link.target_id for link in links) if known is None else known
     for link in links:
         _check(caller, link, targets.get(link.target_id))
     there = {each.id: each for each in (*targets.values(), *(link.source for link in links))}
@@ -136,16 +139,16 @@ def require_linkable(ledger: Ledger, caller: Principal, references: Collection[s
         _require_linkable(caller, name, memory_scope, target)
 
 
-def _check(caller: Principal, link: Link, target: Entity | None) -> None:
+def _check(caller: Principal, link: Link, target: Entity | Outline | None) -> None:
     _require_linkable(caller, link.name, link.source.memory_scope, require_target(caller, link.target, target))
 
 
-def _require_linkable(caller: Principal, name: str, memory_scope: str, target: Entity) -> None:
+def _require_linkable(caller: Principal, name: str, memory_scope: str, target: Entity | Outline) -> None:
     if name == SUPERSEDES and memory_scope != "private":
         require_writable(caller, target)
 
 
-def require_target(caller: Principal, wanted: Target, found: Entity | None) -> Entity:
+def require_target(caller: Principal, wanted: Target, found: Found | None) -> Found:
     """Refuse to link to what is not there for the caller, or is of another type.
 
     Raises:
@@ -172,7 +175,7 @@ def _unknown(wanted: Target) -> EngrainError:
 _FORMS: Mapping[str, str] = {"related_to": ", plain or as `relationship:id`."}
 
 
-def _misplaced(wanted: Target, found: Entity) -> EngrainError:
+def _misplaced(wanted: Target, found: Entity | Outline) -> EngrainError:
     if "project" in wanted.types:
         return no_project(wanted.id)
     types = " or ".join(sorted(wanted.types))
@@ -183,7 +186,7 @@ def _misplaced(wanted: Target, found: Entity) -> EngrainError:
     )
 
 
-def _draft(link: Link, target: Entity) -> RelationDraft:
+def _draft(link: Link, target: Entity | Outline) -> RelationDraft:
     return RelationDraft(
         name=link.name,
         source_id=link.source.id,

@@ -8,6 +8,7 @@ from pydantic import Field, StringConstraints
 from auth.policy import MemoryScope
 from stores.records import JsonObject, RawMemory, ReviewState
 from tools.entity_models import BackgroundJobs, EntityId, Label, Labels, MutationReceipt
+from tools.json_values import StoredJson
 from tools.operation import Request, Result
 
 RAW_CONTENT_LIMIT = 500_000
@@ -57,8 +58,8 @@ class RawMemoryView(Result):
     title: str
     raw_content: str
     tags: list[str]
-    metadata: JsonObject
-    provenance: JsonObject
+    metadata: StoredJson
+    provenance: StoredJson
     capture_surface: str
     captured_at: datetime
     created_at: datetime

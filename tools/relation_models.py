@@ -8,9 +8,10 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from stores.ledger import NamedRelation
-from stores.records import JsonObject, Relation
+from stores.records import Relation
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt
 from tools.entity_types import RELATIONSHIP_TYPES, RelationshipType
+from tools.json_values import StoredJson
 from tools.linking import fact_of
 from tools.operation import Request, Result
 
@@ -68,7 +69,7 @@ class RelationView(Result):
     invalid_at: datetime | None
     """Until when it was true, or will be."""
     is_current: bool
-    provenance: JsonObject
+    provenance: StoredJson
 
 
 class RelationWritten(RelationView):

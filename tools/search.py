@@ -18,13 +18,14 @@ from tools.entities import chunk_metadata
 from tools.entity_models import EntityId, Label, Labels
 from tools.entity_types import ENTITY_TYPES, EntityType
 from tools.exposure import exposed, stamp
+from tools.json_values import StoredJson
 from tools.memory_models import memory_place
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
 from tools.retrieval.imported import Imported
 from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
-from tools.threads import in_thread
+from tools.threads import in_turn
 
 SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
@@ -89,7 +90,7 @@ class SearchResult(Result):
     source: str | None
     url: str | None
     result_origin: Origin
-    metadata: JsonObject
+    metadata: StoredJson
 
 
 class SearchResponse(Result):
@@ -112,7 +113,7 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
     `total` counts the permitted candidates of a pool of at most 1,000, not everything that matches.
     """
-    return await in_thread(searched, app, call, request)
+    return await in_turn(app.retrieval_turns, searched, app, call, request)
 
 
 def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:

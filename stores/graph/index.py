@@ -239,6 +239,10 @@ class GraphIndex:
         """
         return self._nearby.learn()
 
+    def prepare(self) -> None:
+        """Have a large graph in memory when it is walked; returns at once."""
+        self._nearby.prepare()
+
     def checkpoint(self) -> None:
         """Move the log into the graph file; reads wait meanwhile (about a second at 200,000 edges)."""
         with self._gate.exclusive():

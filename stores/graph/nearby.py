@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 BYTES_PER_ENTITY, BYTES_PER_EDGE = 250, 65
 ENOUGH = 100
 """Walks of one step before a graph is read into memory; a longer one counts for so many."""
+LARGE = 5_000
+"""Edges from which a graph is read before it is walked: the engine takes longest with large ones."""
 REST_SHARE = 20.0
 """After a reading, so many times what it took passes before the next one."""
 FULL_REST_S = 600.0
@@ -56,6 +58,11 @@ class Room:
         for each in dropped:
             each.forget()
         return True
+
+    def has(self, size: int) -> bool:
+        """Tell whether there is room for so much more."""
+        with self._lock:
+            return sum(self._sizes.values()) + size <= self._budget
 
     def use(self, owner: "Nearby") -> None:
         """Note that a graph is walked."""
@@ -121,6 +128,13 @@ class Nearby:
         if self._walks >= ENOUGH and time.monotonic() >= self._not_before:
             self._begin()
         return None
+
+    def prepare(self) -> None:
+        """Have a large graph read before anybody walks it, where there is room that no other graph has."""
+        if self._arrays is None and time.monotonic() >= self._not_before:
+            entities, edges = self._count()
+            if edges >= LARGE and self._room.has(_size(entities, edges)):
+                self._begin()
 
     def learn(self) -> bool:
         """Read the graph into memory; False where it has no room, or was dropped meanwhile."""
@@ -193,8 +207,7 @@ class Nearby:
             log.exception("graph_not_in_memory")
 
     def _takes_room(self) -> bool:
-        entities, edges = self._count()
-        return self._room.take(self, BYTES_PER_ENTITY * entities + BYTES_PER_EDGE * 2 * edges)
+        return self._room.take(self, _size(*self._count()))
 
     def _learn(self, reading: _Reading) -> bool:
         from stores.graph.adjacency import Adjacency  # noqa: PLC0415 pyarrow is slow to import
@@ -207,6 +220,10 @@ class Nearby:
                 _follow(adjacency, batch)
             self._arrays = Arrays(adjacency, reading.changed)
         return True
+
+
+def _size(entities: int, edges: int) -> int:
+    return BYTES_PER_ENTITY * entities + BYTES_PER_EDGE * 2 * edges
 
 
 def _follow(adjacency: "Adjacency", batch: IndexBatch) -> None:

@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Literal
 
 from stores.errors import Unavailable
@@ -13,8 +12,8 @@ from stores.records import Change, Entity, Kind, Position, Relation
 
 Urgency = Literal["none", "deferred", "interactive", "full"]
 
-READERS = 2
-"""Indexes that share a read; when all have it, its text is dropped."""
+KEPT_READS = 3
+"""Reads that wait for the second of two indexes: as far as it may fall behind the first and still share them."""
 CHUNK = 64
 """Records read at once, after which their size decides whether the batch goes on."""
 
@@ -25,14 +24,6 @@ class FeedGap(Exception):  # a state of the feed that asks for a rebuild, not a 
 
 class LedgerUnreadable(Unavailable):  # the ledger is at fault, no index is
     """503: the ledger did not answer; the index that asked is as good as before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """A batch, and the position that it follows."""
-
-    after: Position
-    batch: IndexBatch
 
 
 @contextmanager
@@ -55,8 +46,7 @@ class Feed:
         self._limit = batch_changes
         self._characters = batch_characters
         self._lock = threading.Lock()
-        self._latest: Read | None = None
-        self._handed = 0
+        self._kept: dict[Position, IndexBatch] = {}
 
     def origin(self) -> Position:
         """The position before the first change."""
@@ -128,31 +118,29 @@ class Feed:
             return str(gap)
         return None
 
-    def read(self, after: Position) -> Read | None:
+    def read(self, after: Position) -> IndexBatch | None:
         """The current state of the records changed after a position; None when nothing follows.
 
-        Indexes at the same position share one read. A batch ends early when its text grows large.
+        Two indexes share one read: the second one takes what the first left. A batch ends early when its text grows
+        large.
 
         Raises:
             FeedGap: The next change has been pruned.
         """
         with self._lock:
-            read = self._latest
-            if read is None or read.after != after:
-                changes = self.changes(after, self._limit)
-                read = self._latest = self._collect(after, changes) if changes else None
-                self._handed = 0
-            self._handed += 1
-            if self._handed >= READERS:
-                self._latest = None
-            return read
+            batch = self._kept.pop(after, None)
+            if batch is None and (changes := self.changes(after, self._limit)):
+                batch = self._kept[after] = self._collect(after, changes)
+                if len(self._kept) > KEPT_READS:
+                    del self._kept[next(iter(self._kept))]
+            return batch
 
     def entities(self, record_ids: Sequence[str]) -> dict[str, Entity]:
         """The current state of those that exist."""
         with reading():
             return self._ledger.entities(self.organization_id, record_ids)
 
-    def _collect(self, after: Position, changes: Sequence[Change]) -> Read:
+    def _collect(self, after: Position, changes: Sequence[Change]) -> IndexBatch:
         entities: dict[str, Entity | None] = {}
         taken = characters = 0
         while taken < len(changes) and (not taken or characters < self._characters):
@@ -168,7 +156,7 @@ class Feed:
         with reading():
             facts = self._ledger.relations(self.organization_id, stated)
         position = Position(after.epoch, last.sequence, last.batch)
-        return Read(after, _batch(entities, {each: facts.get(each) for each in stated}, position))
+        return _batch(entities, {each: facts.get(each) for each in stated}, position)
 
 
 def _named(changes: Sequence[Change], kind: Kind) -> list[str]:

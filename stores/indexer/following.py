@@ -17,6 +17,8 @@ from stores.indexer.status import IndexName
 from stores.records import Position
 
 WAIT_FOR_READERS_S = 5.0
+PREPARE_AFTER_S = 1.0
+"""How long after the last write an index is made ready for reads."""
 
 T = TypeVar("T", bound=Index)
 
@@ -56,12 +58,17 @@ class FollowingLane(Lane, Generic[T]):
         self._ask_again_at = 0.0
         self._leaving: Handle[T] | None = None
         self._first_seen: float | None = None
+        self._whole_from = 0
+        """A fresh index is read from when it holds what there was before it."""
+        self._applied_at = 0.0
+        self._is_unprepared = False
 
     def acquire(self) -> Handle[T] | None:
         """Hold the index open for reading; None when there is none to read."""
         with self._lock:
             track = self._serving
-            return track.handle if track is not None and track.handle.acquire() else None
+            is_whole = track is not None and track.position.sequence >= self._whole_from
+            return track.handle if track is not None and is_whole and track.handle.acquire() else None
 
     @property
     def busy(self) -> bool:
@@ -157,6 +164,7 @@ class FollowingLane(Lane, Generic[T]):
             raise TimeoutError("Searches still hold the index that failed.")
         folder = files.current(self.name)
         if folder is None and around.feed.reaches_back(around.options.replay_at_most):
+            self._whole_from = around.feed.head().sequence
             folder = files.fresh(self.name)
             files.point(self.name, folder)
         files.sweep(self.name, [folder] if folder else [], damaged=False)
@@ -164,9 +172,13 @@ class FollowingLane(Lane, Generic[T]):
             self._asked = "it is missing"
         else:
             self._adopt_folder(folder)
-        self._settled.set()
+        self._settle()
         around.progressed()
         return 0.0
+
+    def _settle(self) -> None:
+        if self._serving is None or self._serving.position.sequence >= self._whole_from:
+            self._settled.set()
 
     def _adopt_folder(self, folder: Path) -> None:
         self._set("catching_up")
@@ -206,24 +218,28 @@ class FollowingLane(Lane, Generic[T]):
         if patience > 0:
             return patience
         self._first_seen = None
-        read = self._around.feed.read(track.position)
-        if read is None:
+        batch = self._around.feed.read(track.position)
+        if batch is None:
             return FOREVER
-        track.handle.index.apply(read.batch)
+        begin = time.monotonic()
+        track.handle.index.apply(batch)
+        self._applied_at, self._is_unprepared = time.monotonic(), True
+        self._took(self._applied_at - begin)
         with self._lock:
-            track.position = read.batch.position
+            track.position = batch.position
+        self._settle()
         self._done()
         return 0.0
 
     def _patience(self, track: Track[T]) -> float:
         """Let writes gather: for a moment, or longer where nobody waits for them. 0 when there are enough, or none."""
-        if self._next is track:
+        if self._next is track or not self._settled.is_set():
             return 0.0
         hurried, now = self._around.hurried(), time.monotonic()
         if not hurried and now < self._deaf_until:
             return self._deaf_until - now
         options, urgency = self._around.options, self._around.feed.urgency(track.position)
-        interactive_s = options.gather_s if hurried else options.gather_unhurried_s
+        interactive_s = options.gather_s if hurried else self._unhurried_s()
         gather_s = {"interactive": interactive_s, "deferred": options.gather_deferred_s}.get(urgency, 0.0)
         if not gather_s:
             return 0.0
@@ -266,6 +282,12 @@ class FollowingLane(Lane, Generic[T]):
             self._around.progressed()
 
     def _quiet(self, track: Track[T]) -> float:
+        if self._is_unprepared:
+            calm_s = PREPARE_AFTER_S - (time.monotonic() - self._applied_at)
+            if calm_s > 0:
+                return calm_s
+            self._is_unprepared = False
+            track.handle.index.prepare()
         if self._build is None and self._next is None and self._compaction_due():
             self._compact(track.handle.index.compact)
         return self._rest()

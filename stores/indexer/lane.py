@@ -21,6 +21,8 @@ log = structlog.get_logger("indexer")
 
 FOREVER = 3600.0
 COMPACTION_SHARE = 20.0
+GATHER_SHARE = 10.0
+"""Writes for which nobody waits gather so many times as long as the last commit took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class Lane(ABC):
         self._retry_at = 0.0
         self._postponed = 0
         self._commits = 0
+        self._commit_s = 0.0
         self._compact_not_before = 0.0
         self._last_work_at = around.clock()
         self._verified = around.clean
@@ -293,6 +296,15 @@ class Lane(ABC):
     def _set(self, state: State, detail: str = "") -> None:
         with self._lock:
             self._state, self._detail = state, detail
+
+    def _took(self, seconds: float) -> None:
+        """Note how long the engine took for a commit."""
+        self._commit_s = seconds
+
+    def _unhurried_s(self) -> float:
+        """How long writes gather for which nobody waits: on a busy machine longer, so that searches get their share."""
+        options = self._around.options
+        return max(options.gather_unhurried_s, min(GATHER_SHARE * self._commit_s, options.gather_deferred_s))
 
     def _done(self) -> None:
         """Note that a commit succeeded."""

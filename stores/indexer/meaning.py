@@ -240,7 +240,7 @@ class VectorLane(Lane):
         interactive = any(work.item.interactive for work in self._buffer)
         limit = options.commit_after_s if interactive else options.commit_deferred_after_s
         if not self._awaits(interactive=True) and (interactive or not self._awaits(interactive=False)):
-            limit = options.gather_unhurried_s if interactive and not self._around.hurried() else 0.0
+            limit = self._unhurried_s() if interactive and not self._around.hurried() else 0.0
         return max(0.0, self._buffered_at + limit - time.monotonic())
 
     def _awaits(self, *, interactive: bool) -> bool:
@@ -257,7 +257,9 @@ class VectorLane(Lane):
         with self._lock:
             progress = self._backlog.after(items)
         state = self._state_after(progress)
+        begin = time.monotonic()
         handle.index.replace(records, deleted, state)
+        self._took(time.monotonic() - begin)
         with self._lock:
             self._backlog.commit(items)
             self._stored = state

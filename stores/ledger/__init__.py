@@ -12,10 +12,10 @@ from stores.ledger.facts import Recorded
 from stores.ledger.feed import Snapshot
 from stores.ledger.filters import EntityQuery, SortKey
 from stores.ledger.grants import AuthorizationCode, Grant, GrantIdentity, GrantRefusal, OAuthClient, TokenPair
+from stores.ledger.groups import Standing
 from stores.ledger.history import HistoryQuery, Recalled
 from stores.ledger.idempotency import Claim, Idempotency, KeyedRequest, Replay
 from stores.ledger.identities import greater_role
-from stores.ledger.known import Standing
 from stores.ledger.leases import Lease, Leases
 from stores.ledger.ledger import CommitListener, Ledger
 from stores.ledger.memories import CANDIDATE, CaptureQuery, ListedCapture, content_hash
@@ -23,7 +23,7 @@ from stores.ledger.organizations import PERSONAL_SLUG, DeletionListener
 from stores.ledger.permits import Permit
 from stores.ledger.projects import ProjectPermit
 from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, RelationQuery, between
-from stores.ledger.rows import Brief
+from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Look
 from stores.ledger.successions import SINGLE_VALUED, End
@@ -78,6 +78,7 @@ __all__ = [
     "Move",
     "NamedRelation",
     "OAuthClient",
+    "Outline",
     "Permit",
     "ProjectPermit",
     "Recalled",

@@ -18,6 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
 from stores.errors import Conflict, InvalidSetting, Unavailable, ValidationFailed
+from stores.ledger.pool import ReaderPool
 from stores.ledger.version import RightsVersion
 
 READERS = 4
@@ -154,12 +155,10 @@ def _open_sqlite(url: URL) -> Database:
     )
     reader = create_engine(
         url,
-        poolclass=QueuePool,
-        pool_size=READERS,
-        max_overflow=READERS * 4,
-        pool_timeout=WAIT_S,
-        # The connection that was used last has the pages in its cache.
-        pool_use_lifo=True,
+        poolclass=ReaderPool,
+        most=READERS * 5,
+        most_idle=READERS,
+        timeout_s=WAIT_S,
         isolation_level="AUTOCOMMIT",
         connect_args=_SHARED_BY_THREADS,
     )

@@ -14,7 +14,16 @@ from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.inserting import insert_rows
 from stores.ledger.listed import as_json, listed
-from stores.ledger.rows import ENTITY_COLUMNS, Brief, entity_columns, entity_values, label_rows, to_brief, to_entity
+from stores.ledger.rows import (
+    ENTITY_COLUMNS,
+    Brief,
+    Outline,
+    entity_columns,
+    entity_values,
+    label_rows,
+    to_brief,
+    to_entity,
+)
 from stores.ledger.store import Store, unpacked
 from stores.ledger.writing import Entry, Writing
 from stores.records import ChangeOperation, Entity, EntityDraft, JsonObject
@@ -105,6 +114,14 @@ def _briefs(dialect: str) -> Select[Any]:
     )
 
 
+@cache
+def _outlines(dialect: str) -> Select[Any]:
+    """Return the query for the outlines of some entities."""
+    return select(as_json(dialect, [_table.c[name] for name in Outline._fields])).where(
+        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
+    )
+
+
 _revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
 _counts = select(_table.c.entity_type, func.count()).where(_of_organization).group_by(_table.c.entity_type)
 _counts_visible = _counts.where(_table.c.visibility.in_(bindparam("visibility", expanding=True)))
@@ -144,10 +161,14 @@ class EntityReads(Store):
 
     def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
         """Return those of the entities that exist, by id, without their long texts."""
+        return {brief.id: brief for brief, _ in self._brief_rows(organization_id, entity_ids)}
+
+    def _brief_rows(self, organization_id: str, entity_ids: Iterable[str]) -> list[tuple[Brief, int]]:
+        """Return the briefs of those that exist, each with the length of its texts."""
         ids = list(dict.fromkeys(entity_ids))
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
         found = self._packed(_briefs(self._database.writer.dialect.name), values) if ids else []
-        return {row[0]: to_brief(row) for row in found}
+        return [(to_brief(row), sum(len(cell) for cell in row if isinstance(cell, str))) for row in found]
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
         """Return the revision that was current then; None before its creation."""
@@ -238,6 +259,12 @@ class EntityWrites(Writing):
         """Return what `EntityReads.written_since` does, as this transaction began."""
         values = _since(after, types, visibility, limit) | {"organization": self.organization_id}
         return list(dict.fromkeys(row.record_id for row in self._run(_written_since, values)))
+
+    def outlines(self, entity_ids: Iterable[str]) -> dict[str, Outline]:
+        """Return the outlines of those of the entities that exist, as this transaction sees them, by id."""
+        values = {"organization": self.organization_id, "ids": dump_json(list[Any](dict.fromkeys(entity_ids)))}
+        rows = unpacked(self._run(_outlines(self._connection.dialect.name), values).first())
+        return {row[0]: Outline._make(row) for row in rows}
 
     def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
         """Return the first entity since a time with this type, name, content and visibility."""

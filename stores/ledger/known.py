@@ -7,7 +7,9 @@ from sys import intern
 from threading import Lock
 from typing import NamedTuple
 
+from stores.ledger.groups import Facets, Group, Order, Standing, first_of, first_of_groups
 from stores.ledger.relations import SUPERSEDES
+from stores.ledger.rows import Brief
 from stores.records import Change, Position
 
 MOST_ORGANIZATIONS = 64
@@ -15,36 +17,12 @@ MOST_RECORDS = 100_000
 """Records of one organization; above that all of them are read again. One takes a third of a kilobyte."""
 
 
+MOST_BRIEFS, BRIEF_CHARACTERS = 500, 2_000
+"""Briefs of one organization that are kept, those that were shown last, and how long their texts may be."""
+MOST_LABELS, MOST_LABELLED = 16, 5_000
+"""Labels of one organization whose records are kept, those that were asked for last, and how many records each."""
 MOST_CHANGED = 2_000
 """Records that are read again one by one when all are asked for; after more changes, a thread reads all anew."""
-
-
-class Facets(NamedTuple):
-    """What filters compare, words in lower case; "" or None where a record has none."""
-
-    type: str
-    status: str
-    priority: str
-    category: str
-    complexity: str
-    feature: str
-    epic_id: str | None
-    project_id: str | None
-    source_id: str | None
-
-
-class Standing(NamedTuple):
-    """Whether a record is there, who may read it, and whether another one, visible to the caller, retired it."""
-
-    id: str
-    entity_type: str
-    visibility: str
-    updated_us: int
-    """Microseconds since 1970: a ranking compares hundreds of these, and shows none."""
-    created_us: int
-    facets: Facets
-    superseded: bool = False
-    """What depends on the caller: never known beforehand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +35,11 @@ class Wanted:
     """Whether it must name an epic that has one of the visibility keys, too; None: it may."""
     among: Collection[str] | None
     """These alone; None: all."""
+    order: Order
 
 
 class Found(NamedTuple):
-    """How many records there are, and their rows unless they are more than `SORTED`."""
+    """How many records there are, and the first rows in the order unless they are more than `SORTED`."""
 
     total: int
     rows: list[Standing] | None
@@ -70,6 +49,10 @@ SORTED = 10_000
 """As many matches are sorted in memory; where there are more, a page is soon found along an index of the order."""
 
 
+Label = tuple[str, str]
+"""Its kind and its word in lower case."""
+
+
 @dataclass(slots=True, eq=False)
 class _Known:
     position: Position
@@ -77,8 +60,10 @@ class _Known:
     facets: dict[Facets, Facets] = field(default_factory=dict)
     """Each once: most records share theirs with many."""
     retirable: frozenset[str] | None = None
-    groups: dict[tuple[str, Facets], dict[str, Standing]] | None = None
+    groups: dict[tuple[str, Facets], Group] | None = None
     """All rows by visibility and facets, where those of all records are known but for the changed ones."""
+    briefs: OrderedDict[str, Brief] = field(default_factory=OrderedDict)
+    labelled: OrderedDict[Label, "_Labelled"] = field(default_factory=OrderedDict)
     changed: set[str] | None = None
     """Records that changed since all were read, or since that began; None where neither is so."""
 
@@ -95,16 +80,33 @@ class _Known:
             facets=self.facets.setdefault(row.facets, row.facets),
         )
         if self.groups is not None:
-            self.groups.setdefault((kept.visibility, kept.facets), {})[kept.id] = kept
+            self.groups.setdefault((kept.visibility, kept.facets), Group()).put(kept)
+
+    def change(self, record_id: str) -> None:
+        """Forget what has changed."""
+        self.drop(record_id)
+        self.briefs.pop(record_id, None)
+        for each in self.labelled.values():
+            each.changed.add(record_id)
+        if self.changed is not None:
+            self.changed.add(record_id)
 
     def drop(self, record_id: str) -> None:
         """Forget a row."""
         row = self.rows.pop(record_id, None)
         if row is not None and self.groups is not None:
             group = self.groups[row.visibility, row.facets]
-            del group[row.id]
-            if not group:
+            group.drop(row.id)
+            if not group.rows:
                 del self.groups[row.visibility, row.facets]
+
+
+@dataclass(slots=True, eq=False)
+class _Labelled:
+    """The records that have one label, as they were before some changed."""
+
+    ids: frozenset[str]
+    changed: set[str] = field(default_factory=set)
 
 
 class KnownRows:
@@ -131,9 +133,7 @@ class KnownRows:
             known.position = to
             for change in changes:
                 if change.kind == "entity":
-                    known.drop(change.record_id)
-                    if known.changed is not None:
-                        known.changed.add(change.record_id)
+                    known.change(change.record_id)
                 elif change.entity_type == SUPERSEDES:
                     known.retirable = None
             self._known.move_to_end(organization_id)
@@ -178,7 +178,7 @@ class KnownRows:
             return changed
 
     def matching(self, organization_id: str, position: Position, wanted: Wanted) -> Found | None:
-        """The rows of all records that are wanted; None where not those of all are known."""
+        """How many of all records are wanted, and the first of them; None where not the rows of all are known."""
         with self._lock:
             known = self._known.get(organization_id)
             if known is None or known.groups is None or known.changed or not known.reaches(position):
@@ -186,16 +186,17 @@ class KnownRows:
             groups = known.groups
             seen = [(facets, group) for (key, facets), group in groups.items() if key in wanted.visibility]
             if wanted.has_epic is not None:
-                epics = {each for facets, group in seen if facets.type == "epic" for each in group}
+                epics = {each for facets, group in seen if facets.type == "epic" for each in group.rows}
                 seen = [pair for pair in seen if (pair[0].epic_id in epics) == wanted.has_epic]
             chosen = [(facets, group) for facets, group in seen if wanted.passes(facets)]
             if wanted.among is None:
-                total = sum(len(group) for _, group in chosen)
-                return Found(total, [row for _, group in chosen for row in group.values()] if total <= SORTED else None)
+                total = sum(len(group.rows) for _, group in chosen)
+                few = total <= SORTED
+                return Found(total, first_of_groups((group for _, group in chosen), wanted.order) if few else None)
             passing = {id(facets) for facets, _ in chosen}
             rows = [known.rows[each] for each in wanted.among if each in known.rows]
-            kept = [row for row in rows if id(row.facets) in passing and row.visibility in wanted.visibility]
-            return Found(len(kept), kept)
+        kept = [row for row in rows if id(row.facets) in passing and row.visibility in wanted.visibility]
+        return Found(len(kept), first_of(kept, wanted.order))
 
     def retirable(self, organization_id: str, position: Position) -> frozenset[str] | None:
         """The ids of all that some supersession is about, whatever its dates and whoever sees it; None: not known."""
@@ -241,3 +242,49 @@ class KnownRows:
             known = self._known.get(organization_id)
             if known is not None and known.position == position and known.groups is not None:
                 known.changed = (known.changed or set()).difference(ids)
+
+    def briefs(self, organization_id: str, position: Position, ids: Iterable[str]) -> dict[str, Brief]:
+        """The briefs that are known at a position or after it."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            if known is None or not known.reaches(position):
+                return {}
+            found = {each: known.briefs[each] for each in ids if each in known.briefs}
+            for each in found:
+                known.briefs.move_to_end(each)
+            return found
+
+    def keep_briefs(self, organization_id: str, position: Position, briefs: Iterable[tuple[Brief, int]]) -> None:
+        """Remember briefs that were read at a position or after it, each with the length of its texts."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            if known is None or known.position != position:
+                return
+            known.briefs.update((each.id, each) for each, length in briefs if length <= BRIEF_CHARACTERS)
+            while len(known.briefs) > MOST_BRIEFS:
+                known.briefs.popitem(last=False)
+
+    def labelled(
+        self, organization_id: str, position: Position, label: Label
+    ) -> tuple[frozenset[str], frozenset[str]] | None:
+        """The records that have a label, and those of which it is not known any more; None where it never was."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            if known is None or not known.reaches(position) or label not in known.labelled:
+                return None
+            known.labelled.move_to_end(label)
+            found = known.labelled[label]
+            return found.ids - found.changed, frozenset(found.changed)
+
+    def keep_labelled(self, organization_id: str, position: Position, label: Label, ids: Collection[str]) -> None:
+        """Remember which records have a label, as read at a position or after it."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            if known is None or known.position != position or len(ids) > MOST_LABELLED:
+                return
+            rows = known.rows
+            # Ids are kept once: as the rows have them.
+            known.labelled[label] = _Labelled(frozenset(rows[each].id if each in rows else each for each in ids))
+            known.labelled.move_to_end(label)
+            while len(known.labelled) > MOST_LABELS:
+                known.labelled.popitem(last=False)

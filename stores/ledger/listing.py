@@ -1,24 +1,22 @@
 """Lists of entities: filtered, sorted and paged in the database."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cache
-from heapq import nlargest, nsmallest
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, literal, or_, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select, union_all
 
 from stores.errors import ValidationFailed
 from stores.ledger import schema
 from stores.ledger.encoding import check_text, dump_json, key_of, to_micros
 from stores.ledger.filters import EntityQuery
 from stores.ledger.gathering import Gathering
-from stores.ledger.known import Standing
-from stores.ledger.listed import as_json, as_list, listed
+from stores.ledger.groups import Order, Place
+from stores.ledger.listed import as_json, listed
 from stores.ledger.relations import present
 from stores.ledger.rows import Brief
-from stores.ledger.standings import StandingReads
+from stores.ledger.standings import Look, StandingReads
 from stores.records import Entity
 from stores.wording import comparable
 
@@ -55,7 +53,7 @@ FEW_LABELLED = 3 * FEW
 """As many records with a label are filtered sooner than the records that pass the other filters are read."""
 
 
-PLACES = {"updated_at": "updated_us", "created_at": "created_us"}
+PLACES: Mapping[str, Place] = {"updated_at": "updated_us", "created_at": "created_us"}
 """What orders records and is remembered of them."""
 
 
@@ -69,7 +67,7 @@ class Listing(StandingReads):
 
         Ties are broken by id, so that pages never overlap.
         """
-        page, total = self._listed(organization_id, query)
+        page, total = self._listed(organization_id, query, self.look(organization_id))
         entities = self.entities(organization_id, page)
         # Read one after the other: what was hidden or erased in between is left out.
         shown = [entities[each] for each in page if each in entities and entities[each].visibility in query.visibility]
@@ -77,14 +75,15 @@ class Listing(StandingReads):
 
     def list_briefs(self, organization_id: str, query: EntityQuery) -> tuple[list[Brief], int]:
         """Return what `list_entities` does, without the long texts."""
-        page, total = self._listed(organization_id, query)
-        briefs = self.briefs(organization_id, page)
+        look = self.look(organization_id)
+        page, total = self._listed(organization_id, query, look)
+        briefs = look.briefs(page)
         shown = [briefs[each] for each in page if each in briefs and briefs[each].visibility in query.visibility]
         return shown, total
 
-    def _listed(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int]:
+    def _listed(self, organization_id: str, query: EntityQuery, look: Look) -> tuple[list[str], int]:
         """Return the ids of one page, and how many match in all."""
-        if not query.search and query.sort_by in PLACES and (found := self._remembered(organization_id, query)):
+        if not query.search and query.sort_by in PLACES and (found := self._remembered(organization_id, query, look)):
             return found
         matching = and_(*_conditions(organization_id, query))
         if not query.search and (few := self._few(organization_id, query, matching)) is not None:
@@ -95,30 +94,24 @@ class Listing(StandingReads):
             total = _count(connection, matching)
             return (_page(connection, query, matching) if query.offset < total else []), total
 
-    def _remembered(self, organization_id: str, query: EntityQuery) -> tuple[list[str], int] | None:
+    def _remembered(self, organization_id: str, query: EntityQuery, look: Look) -> tuple[list[str], int] | None:
         """Find a page among what is remembered of all records; None where that is not so."""
-        look = self.look(organization_id)
         if not look.knows_all:
             self._gathering.ask(organization_id)
             return None
         among = None
         for kind, words in (("tag", query.tags), ("language", query.languages)):
             if words:
-                labelled = self._with_any(organization_id, kind, words)
+                labelled = look.labelled(kind, words)
                 among = labelled if among is None else among & labelled
-        found = look.matching(query, among)
+        order = Order(PLACES[query.sort_by], query.sort_order == "desc", query.offset + query.limit)
+        found = look.matching(query, order, among)
         if found is None:
             return None
         if found.rows is None:
             with self._database.read() as connection:
                 return _page(connection, query, and_(*_conditions(organization_id, query))), found.total
-        return [row.id for row in _first(found.rows, query)[query.offset :]], found.total
-
-    def _with_any(self, organization_id: str, kind: str, words: Iterable[str]) -> set[str]:
-        """Return the ids of all records that have one of some labels."""
-        labels = dump_json(list[Any](_keys(words)))
-        values = {"organization": organization_id, "kind": kind, "labels": labels}
-        return set(self._packed(_all_labelled(self._database.writer.dialect.name), values))
+        return [row.id for row in found.rows[query.offset :]], found.total
 
     def _few(self, organization_id: str, query: EntityQuery, matching: ColumnElement[bool]) -> list[str] | None:
         """Return the ids of all that matches, or None where that is not little."""
@@ -182,17 +175,6 @@ def _links(
         *_conditions(organization_id, query),
     )
     return found if wanted is None else found.where(_facts.c.name.in_(sorted(wanted)))
-
-
-def _first(rows: Sequence[Standing], query: EntityQuery) -> list[Standing]:
-    """Return the first rows in the order of a query, up to the end of its page."""
-    count, is_descending = query.offset + query.limit, query.sort_order == "desc"
-    if len(rows) > count:
-        # Most are out by their times alone: whole places are compared of few.
-        times = list(map(attrgetter(PLACES[query.sort_by]), rows))
-        last = (nlargest if is_descending else nsmallest)(count, times)[-1]
-        rows = [row for row, at in zip(rows, times, strict=True) if (at >= last if is_descending else at <= last)]
-    return sorted(rows, key=attrgetter(PLACES[query.sort_by], "id"), reverse=is_descending)[:count]
 
 
 def _count(connection: Connection, matching: ColumnElement[bool]) -> int:
@@ -281,15 +263,6 @@ def _labelled(organization_id: str, kind: str, words: Iterable[str]) -> Select[t
         _labels.c.organization_id == organization_id,
         _labels.c.kind == kind,
         _labels.c.label.in_(_keys(words)),
-    )
-
-
-@cache
-def _all_labelled(dialect: str) -> Select[Any]:
-    return select(as_list(dialect, _labels.c.entity_id)).where(
-        _labels.c.organization_id == bindparam("organization"),
-        _labels.c.kind == bindparam("kind"),
-        _labels.c.label.in_(listed(dialect, "labels")),
     )
 
 

@@ -63,6 +63,15 @@ class Brief(NamedTuple):
     visibility: str
 
 
+class Outline(NamedTuple):
+    """Of an entity only what decides who may do what with it: hundreds are asked for when as many are linked to."""
+
+    id: str
+    entity_type: str
+    visibility: str
+    project_id: str | None
+
+
 def to_brief(row: Sequence[Any]) -> Brief:
     """Return the brief of a row of its fields."""
     id_, entity_type, name, description, category, languages, tags, metadata, *rest = row

@@ -13,9 +13,11 @@ from stores.ledger.encoding import dump_json, key_of, to_micros
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.known import MOST_RECORDS, Facets, Found, KnownRows, Standing, Wanted
-from stores.ledger.listed import as_json, listed
+from stores.ledger.groups import Facets, Order, Standing
+from stores.ledger.known import MOST_RECORDS, Found, KnownRows, Label, Wanted
+from stores.ledger.listed import as_json, as_list, listed
 from stores.ledger.relations import holds, present
+from stores.ledger.rows import Brief
 from stores.records import Change, Position
 
 MOST_CHANGES = 500
@@ -57,6 +59,16 @@ def _standings_after(dialect: str) -> Select[Any]:
 
 def _standing(row: list[Any]) -> Standing:
     return Standing._make((*row[: len(_OWN)], Facets(*row[len(_OWN) :]), False))
+
+
+@cache
+def _all_labelled(dialect: str) -> Select[Any]:
+    """Return the query for all records that have a label."""
+    return select(as_list(dialect, _labels.c.entity_id)).where(
+        _labels.c.organization_id == bindparam("organization"),
+        _labels.c.kind == bindparam("kind"),
+        _labels.c.label == bindparam("label"),
+    )
 
 
 _superseding_all = (
@@ -187,6 +199,27 @@ class StandingReads(EntityReads, FeedReads):
         found = self._packed(_standings(self._database.writer.dialect.name), values)
         return {row[0]: _standing(row) for row in found}
 
+    def _briefs_at(self, organization_id: str, position: Position, ids: Sequence[str]) -> dict[str, Brief]:
+        briefs = self._known.briefs(organization_id, position, ids)
+        if missing := [each for each in ids if each not in briefs]:
+            read = self._brief_rows(organization_id, missing)
+            self._known.keep_briefs(organization_id, position, read)
+            briefs |= {brief.id: brief for brief, _ in read}
+        return briefs
+
+    def _with_label_at(self, organization_id: str, position: Position, label: Label) -> Collection[str]:
+        known = self._known.labelled(organization_id, position, label)
+        if known is None:
+            values = {"organization": organization_id, "kind": label[0], "label": label[1]}
+            ids: Collection[str] = self._packed(_all_labelled(self._database.writer.dialect.name), values)
+        else:
+            ids, changed = known
+            if not changed:
+                return ids
+            ids |= self._with_label(organization_id, changed, label[0], [label[1]])
+        self._known.keep_labelled(organization_id, position, label, ids)
+        return ids
+
     def _retirable(self, organization_id: str, position: Position) -> frozenset[str] | None:
         """Return what some supersession is about, whatever its dates and whoever sees it; None where that is much."""
         known = self._known.retirable(organization_id, position)
@@ -281,14 +314,29 @@ class Look:
                 found = self._reads._with_label(self._organization_id, found, kind, words)
         return found
 
+    def briefs(self, entity_ids: Iterable[str]) -> dict[str, Brief]:
+        """Return those of the entities that exist, by id, without their long texts."""
+        if self._position is None:
+            return {}
+        return self._reads._briefs_at(self._organization_id, self._position, list(dict.fromkeys(entity_ids)))
+
+    def labelled(self, kind: str, words: Iterable[str]) -> set[str]:
+        """Return the ids of all records that have one of some labels."""
+        if self._position is None:
+            return set()
+        keys = {key_of(word) for word in words}
+        return set().union(
+            *(self._reads._with_label_at(self._organization_id, self._position, (kind, key)) for key in keys)
+        )
+
     @property
     def knows_all(self) -> bool:
         """Tell whether all records are remembered, but for some that changed."""
         place = self._organization_id, self._position
         return place[1] is None or self._reads._known.lacking(place[0], place[1]) is not None
 
-    def matching(self, query: EntityQuery, among: Collection[str] | None) -> Found | None:
-        """Return all records that a query lists, or those among some, whatever it asks of labels and of text.
+    def matching(self, query: EntityQuery, order: Order, among: Collection[str] | None) -> Found | None:
+        """Return the first of all records that a query lists, or of some, whatever it asks of labels and of text.
 
         None where not all records are remembered.
         """
@@ -301,7 +349,7 @@ class Look:
         if lacking:
             known.settle(*place, lacking, self._reads._read(self._organization_id, lacking))
         has_epic = True if query.epic is not None else False if query.no_epic else None
-        return known.matching(*place, Wanted(query.visibility, test_of(query), has_epic, among))
+        return known.matching(*place, Wanted(query.visibility, test_of(query), has_epic, among, order))
 
     def superseded(
         self, entity_ids: Iterable[str], *, visibility: frozenset[str], as_of: datetime | None = None

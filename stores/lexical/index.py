@@ -131,6 +131,9 @@ class LexicalIndex:
         """The terms of a text as the index sees them, in order."""
         return analysis.analyse(text)
 
+    def prepare(self) -> None:
+        """Do nothing: whatever was committed is ready to be read."""
+
     def compact(self) -> None:
         """Write the index anew without what was removed, if anything was.
 

@@ -245,14 +245,14 @@ async def test_only_a_page_of_a_walk_is_read_with_its_texts(owner: Person, monke
     leaves = await made(owner, *(f"leaf {number}" for number in range(30)))
     await link(owner, *((leaf, "ABOUT", hub) for leaf in leaves))
     ledger, read = owner.app.ledger, []
-    whole = type(ledger).briefs
+    whole = type(ledger)._brief_rows
 
     def counting(self: Any, organization_id: str, entity_ids: Any) -> Any:
         ids = list(entity_ids)
         read.append(len(ids))
         return whole(self, organization_id, ids)
 
-    monkeypatch.setattr(type(ledger), "briefs", counting)
+    monkeypatch.setattr(type(ledger), "_brief_rows", counting)
     monkeypatch.setattr(type(ledger), "entities", None)
     page = await owner.call("explore", mode="traverse", entity_id=hub, depth=3, limit=5)
     assert (page["actual_total"], read) == (30, [5])

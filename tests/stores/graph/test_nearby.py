@@ -206,3 +206,18 @@ def test_an_empty_graph_fits_into_memory(graph: GraphIndex) -> None:
     assert graph.learn()
     graph.apply(IndexBatch(entities("ab"), (), [relation("1", "a", "b")], (), Position("epoch", 1, "")))
     assert [each.id for each in graph.walk("a", depth=3, query=EVERYTHING).entities] == ["b"]
+
+
+def test_a_large_graph_is_in_memory_before_it_is_walked(graph: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stores.graph.nearby.LARGE", 1_000_000)
+    graph.prepare()
+    assert graph._nearby._thread is None
+    monkeypatch.setattr("stores.graph.nearby.LARGE", 0)
+    monkeypatch.setattr(graph._nearby._room, "_budget", -1)
+    graph.prepare()
+    assert graph._nearby._thread is None
+    monkeypatch.setattr(graph._nearby._room, "_budget", 1_000_000)
+    graph.prepare()
+    assert graph._nearby._thread is not None
+    graph._nearby._thread.join()
+    assert graph._nearby.arrays(1) is not None

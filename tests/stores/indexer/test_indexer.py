@@ -4,9 +4,12 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
 
 from stores.index import IndexBatch
-from stores.indexer import IndexStatus
+from stores.indexer import IndexerOptions, IndexStatus
 from stores.indexer.remembered import LONGEST
 from stores.records import ORGANIZATION, IndexFilter, Position
 from stores.vectors import VectorState
@@ -381,3 +384,15 @@ def test_the_watermark_of_an_unwritten_state_is_not_invented(world: World) -> No
     last = world.write(draft("a"))
     world.settle()
     until(lambda: world.indexer.watermarks() == {ORG: last})
+
+
+def test_where_commits_take_long_unhurried_writes_gather_for_longer(world: World) -> None:
+    world.start()
+    world.write(draft("e1", "kestrel"))
+    world.settle()
+    with world.indexer._held(ORG) as organization:
+        lane = organization.lexical
+        lane._around = replace(lane._around, options=IndexerOptions())
+        for took_s, gathered_s in ((0.001, 0.1), (0.03, 0.3), (9.0, 0.5)):
+            lane._took(took_s)
+            assert lane._unhurried_s() == pytest.approx(gathered_s)

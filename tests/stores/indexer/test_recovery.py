@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stores.graph import GraphIndex
+from stores.index import IndexBatch
 from stores.indexer import Indexer, IndexName
 from stores.indexer.feed import Feed
 from stores.lexical import LexicalIndex
@@ -102,10 +104,10 @@ def test_applying_the_feed_twice_changes_nothing(world: World, tmp_path: Path) -
 
     def replay() -> list[object]:
         position = feed.origin()
-        while read := feed.read(position):
-            lexical.apply(read.batch)
-            graph.apply(read.batch)
-            position = read.batch.position
+        while batch := feed.read(position):
+            lexical.apply(batch)
+            graph.apply(batch)
+            position = batch.position
         return [dict(lexical.contents()), dict(graph.contents()), graph.relation_ids(), lexical.position()]
 
     once = replay()
@@ -381,3 +383,32 @@ def test_two_indexers_cannot_share_a_folder(world: World) -> None:
     second = Indexer(world.ledger, world.indexes, embedder=None, options=world.options, clock=world.clock)
     with pytest.raises(RuntimeError, match="open in this process already"):
         second.start()
+
+
+def test_an_index_that_is_read_anew_from_the_feed_answers_nothing_before_it_is_whole(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.start()
+    play(world, [("create", at, 0, WORDS[at % 5], False) for at in range(6)])
+    play(world, [("relate", 0, 1, "", False), ("relate", 1, 2, "", False)])
+    world.settle()
+    world.stop()
+    for lost in world.indexes.glob("**/graph*"):
+        shutil.rmtree(lost, ignore_errors=True)
+    whole, gate = GraphIndex.apply, threading.Event()
+
+    def late(self: GraphIndex, batch: IndexBatch) -> None:
+        assert gate.wait(PATIENCE_S)
+        whole(self, batch)
+
+    monkeypatch.setattr(GraphIndex, "apply", late)
+    monkeypatch.setattr("stores.indexer.organization.GRAPH_TIMEOUT_S", 0.05)
+    world.start()
+    with world.indexer.indexes(ORG) as open_:
+        assert open_.graph is None
+        assert "graph" in open_.degraded
+    gate.set()
+    world.settle()
+    with world.indexer.indexes(ORG) as open_:
+        assert open_.graph is not None
+        assert len(list(open_.graph.relation_ids())) == 2

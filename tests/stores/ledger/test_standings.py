@@ -9,7 +9,7 @@ from sqlalchemy import event
 from stores.clock import utc_now
 from stores.ledger import Ledger, RelationDraft, Standing
 from stores.ledger.encoding import to_micros
-from stores.ledger.known import Facets
+from stores.ledger.groups import Facets
 from stores.records import Entity
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, organization, rename
 
@@ -171,3 +171,59 @@ def test_one_organization_never_learns_what_another_has(ledger: Ledger) -> None:
     seen(ledger, "a")
     assert ledger.standings(OTHER, ["a"], visibility=ALL) == {}
     assert ledger.standings("absent", ["a"], visibility=ALL) == {}
+
+
+def names_at(ledger: Ledger, *ids: str) -> dict[str, str]:
+    return {each: brief.name for each, brief in ledger.look(ORG).briefs(ids).items()}
+
+
+def test_briefs_and_labels_that_are_remembered_follow_every_change(ledger: Ledger) -> None:
+    create(ledger, draft("a", tags=("Red",)), draft("b", tags=("blue", "red")), draft("c"))
+
+    def labelled() -> tuple[set[str], set[str]]:
+        look = ledger.look(ORG)
+        return look.labelled("tag", ["red"]), look.labelled("tag", ["RED", "blue", "absent"])
+
+    for _ in range(2):
+        assert names_at(ledger, "a", "b", "gone") == {"a": "a", "b": "b"}
+        assert labelled() == ({"a", "b"}, {"a", "b"})
+    with ledger.transaction(ORG, ANN) as tx:
+        tx.update_entity("a", lambda entity: replace(entity, name="new", tags=("blue",)))
+        tx.update_entity("c", lambda entity: replace(entity, tags=("red",)))
+        tx.delete_entity("b")
+        tx.create_entity(draft("d", tags=("red",)))
+    for _ in range(2):
+        assert names_at(ledger, "a", "b", "d") == {"a": "new", "d": "d"}
+        assert labelled() == ({"c", "d"}, {"a", "c", "d"})
+    assert ledger.look(OTHER).briefs(["a"]) == {}
+    assert ledger.look(OTHER).labelled("tag", ["red"]) == set()
+    assert ledger.look("org_none").briefs(["a"]) == {}
+
+
+def test_a_page_that_was_shown_is_not_read_again(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stores.ledger.known.MOST_BRIEFS", 2)
+    create(ledger, draft("a"), draft("b"), draft("c", description="long " * 500))
+    names_at(ledger, "a", "c")
+    read: list[list[str]] = []
+    whole = type(ledger)._brief_rows
+
+    def counting(self: Any, organization_id: str, entity_ids: Any) -> Any:
+        read.append(list(entity_ids))
+        return whole(self, organization_id, read[-1])
+
+    monkeypatch.setattr(type(ledger), "_brief_rows", counting)
+    names_at(ledger, "a")
+    names_at(ledger, "a", "b", "c")
+    create(ledger, draft("d"))
+    names_at(ledger, "d", "a")
+    names_at(ledger, "b")
+    assert read == [["b", "c"], ["d"], ["b"]]
+
+
+def test_a_label_of_very_many_records_is_not_remembered(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stores.ledger.known.MOST_LABELLED", 1)
+    monkeypatch.setattr("stores.ledger.known.MOST_LABELS", 1)
+    create(ledger, draft("a", tags=("red",)), draft("b", tags=("red", "one", "two")))
+    for _ in range(2):
+        found = {word: ledger.look(ORG).labelled("tag", [word]) for word in ("red", "one", "two")}
+        assert found == {"red": {"a", "b"}, "one": {"b"}, "two": {"b"}}
