@@ -32,8 +32,8 @@ from tools.threads import in_thread, in_turn
 SHOWN_CHARACTERS = 20_000
 """As much of a memory's text is in the answer of a recall; the rest is read with the memory itself."""
 PASSAGE_CHARACTERS = 1_200
-DEPTH = 300
-"""Candidates of each lane of a recall, which tells no total: half as many find a fiftieth less of what is wanted."""
+DEPTH = 100
+"""Candidates of each lane of a recall, which tells no total and shows fifty memories at most."""
 
 
 class StoreRawMemoryRequest(RawMemoryFields):

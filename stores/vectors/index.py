@@ -96,13 +96,22 @@ class VectorIndex:
         """
         if limit < 1 or not filter.visibility or not all(filter.any_of.values()):
             return []
-        query = np.ascontiguousarray(vector, np.float32)
-        if query.shape != (self._dimension,) or not np.isfinite(query).all():
-            raise ValueError(f"A question's vector has to be {self._dimension} finite numbers.")
+        query = self._question(vector)
         snapshot = self._snapshot()
         if snapshot is not None:
             return snapshot.search(query, filter, limit)
         return self._table.search(query, wanted(filter), self._validity, limit)
+
+    def measure(self, vector: Vector, record_ids: Iterable[str]) -> list[DenseHit]:
+        """Tell how near records are to a vector of length 1; none where the vectors are not in memory."""
+        snapshot = self._snapshot()
+        return snapshot.measure(self._question(vector), record_ids) if snapshot is not None else []
+
+    def _question(self, vector: Vector) -> Vector:
+        query = np.ascontiguousarray(vector, np.float32)
+        if query.shape != (self._dimension,) or not np.isfinite(query).all():
+            raise ValueError(f"A question's vector has to be {self._dimension} finite numbers.")
+        return query
 
     def vectors_of(self, record_ids: Iterable[str]) -> dict[str, Vector]:
         """The vector of each record's first passage; records without text are left out."""

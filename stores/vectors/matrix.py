@@ -81,6 +81,11 @@ class Snapshot:
                 return hits[:limit]
             taken = min(4 * taken, len(places))
 
+    def measure(self, vector: Vector, record_ids: Iterable[str]) -> list[DenseHit]:
+        """Tell how near the best passage of each of some records is, best first, ties by id."""
+        places = np.flatnonzero(self._of(record_ids) & self.alive)
+        return self._hits(places, self._scores(vector, places)) if len(places) else []
+
     def vector(self, record_id: str) -> Vector | None:
         """A copy of the vector of a record's first passage; None when this snapshot lacks it."""
         places = self.places.get(record_id, ())

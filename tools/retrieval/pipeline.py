@@ -16,7 +16,7 @@ from stores.records import RAW_MEMORY, matches
 from stores.vectors import DenseHit, Vector
 from tools.app import App
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
-from tools.retrieval.plan import NEIGHBOURS_EACH, SEEDS, Plan
+from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import LANES, NAIVE_LANES, Pool
 from tools.retrieval.ranking import Ranking
 from tools.retrieval.scoring import (
@@ -52,6 +52,8 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("fusion"):
             ranking.terms = words.terms
             pool = Pool(words, near or ())
+            if near is not None and past is None and plan.depth < LANE_DEPTH:
+                _measure(indexes, question, pool)
             pool.fused = _fused(plan, pool, words, dense=near is not None)
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
@@ -105,6 +107,12 @@ def _dense_lane(
         if past is not None:
             return meaning_then(indexes.vectors, vector, plan, past)
         return indexes.vectors.search(vector, filter=plan.prefilter, limit=plan.depth)
+
+
+def _measure(indexes: OpenIndexes, question: Future[Vector] | None, pool: Pool) -> None:
+    """Tell how near those are that the words alone found: with short lanes, many are not among the nearest."""
+    if indexes.vectors is not None and question is not None:
+        pool.measure(indexes.vectors.measure(question.result(), pool.unmeasured))
 
 
 def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool) -> Scores:

@@ -48,7 +48,8 @@ class Plan:
     words_alone: bool = False
     """Whether meaning is asked only where words cannot be: what says the same in other words is not wanted."""
     depth: int = LANE_DEPTH
-    """Candidates of each lane; fewer are enough where only the nearest are looked at."""
+    """Candidates of each lane. Where no total is told, fewer find the same: how near those are that the words found
+    is then measured of each."""
     mode: Mode = "fast"
     """`naive` leaves `expand`, `boost_recent` and `boost_cited` aside."""
 

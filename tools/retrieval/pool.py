@@ -29,6 +29,7 @@ class Pool:
         place = dict(zip(self.ids, range(size), strict=True))
         near = np.array([place[hit.record_id] for hit in dense], np.int64)
         self._dense = dense
+        self._measured: dict[str, DenseHit] = {}
         self.lexical = np.full(size, np.nan)
         """BM25; not a number where the lexical lane did not find the record."""
         self.lexical[:held] = [hit.score for hit in lexical]
@@ -45,6 +46,17 @@ class Pool:
         self.fused: Scores = np.zeros(size)
         self.usage: Scores | None = None
         """The bonus for having been cited; None before anybody has looked, and where there is none."""
+
+    @property
+    def unmeasured(self) -> list[str]:
+        """The records whose nearness is not known."""
+        return [self.ids[place] for place in np.flatnonzero(np.isnan(self.cosine)).tolist()]
+
+    def measure(self, hits: Iterable[DenseHit]) -> None:
+        """Note how near some of the records are that the dense lane did not find."""
+        self._measured = {hit.record_id: hit for hit in hits}
+        known = [place for place, record_id in enumerate(self.ids) if record_id in self._measured]
+        self.cosine[known] = [self._measured[self.ids[place]].score for place in known]
 
     def add(self, record_ids: Iterable[str]) -> Places:
         """Take in records of a further lane; return the place of each, new or not."""
@@ -81,7 +93,7 @@ class Pool:
     def candidate(self, place: int, score: float) -> Candidate:
         """Everything about one record."""
         lexical, vector, graph = (int(self.ranks[lane][place]) or None for lane in LANES)
-        hit = self._dense[vector - 1] if vector is not None else None
+        hit = self._dense[vector - 1] if vector is not None else self._measured.get(self.ids[place])
         return Candidate(
             id=self.ids[place],
             lexical=float(self.lexical[place]) if lexical is not None else None,

@@ -438,3 +438,16 @@ def test_after_a_kill_the_state_is_never_ahead_of_the_records(tmp_path: Path) ->
         assert find(index, reached.position.sequence, limit=1) == [f"r{reached.position.sequence % 20}"]
         acknowledged = reached.position.sequence
         index.close()
+
+
+def test_any_record_is_measured_as_a_search_that_reaches_it_would(index: VectorIndex) -> None:
+    index.replace([record(f"r{number:02}", number, 100 + number) for number in range(40)], [], state(1))
+    index.replace([record("r03", 7, revision=2)], ["r05"], state(2))
+    found = {hit.record_id: hit for hit in index.search(unit(7), filter=EVERYONE, limit=100)}
+    wanted = ["r00", "r03", "r05", "r39", "absent"]
+    measured = index.measure(unit(7), wanted)
+    assert {hit.record_id: hit for hit in measured} == {each: found[each] for each in wanted if each in found}
+    assert [hit.score for hit in measured] == sorted((hit.score for hit in measured), reverse=True)
+    assert index.measure(unit(7), []) == []
+    index.drop_matrix()
+    assert index.measure(unit(7), wanted) == []
