@@ -30,7 +30,9 @@ _REQUIRES = re.compile(
     rf"|\bbump(?:s|ed)? (?:the )?(?:minimum|msrv)\b|\b{_LANGUAGES} ?>= ?\d",
     re.I,
 )
-_REMOVES = re.compile(r"^(?:remov(?:e|es|ed|ing)|drop(?:s|ped|ping)?|delet(?:e|es|ed|ing)|get(?:ting)? rid of)\b", re.I)
+_REMOVES = re.compile(
+    r"^(?:remov(?:e|es|ed|ing)|drop(?:s|ped|ping)?|delet(?:e|es|ed|ing)|get(?:ting)? rid of)(?=\s)", re.I
+)
 _RENAMES = re.compile(
     r"^renam(?:e|es|ed|ing)\b(?=.*\bto\b)|^replac(?:e|es|ed|ing)\b(?=.*\b(?:exception|class|function|method|parameter"
     r"|argument|option|flag|command|setting|endpoint|field)\b(?=.*\bwith\b))",

@@ -28,7 +28,7 @@ _VERBS: tuple[tuple[ChangeKind, str], ...] = (
                  r"|re-?arrange[sd]?|reorganiz|skip(?:ped)?|pin(?:ned)?|unpin|sponsor|revert|split|extract|run (?:ty|cog|"
                  r"mypy|black|ruff)|polish|silence|worked on my|consistency|migrate[d]? (?:to|testing|tests)"),
 )  # fmt: skip
-_FIRST = tuple((kind, re.compile(rf"^(?:{pattern})(?=\W|$)", re.I)) for kind, pattern in _VERBS)
+_FIRST = tuple((kind, re.compile(rf"^(?:{pattern})(?=[^\w-]|$)", re.I)) for kind, pattern in _VERBS)
 _NOW = re.compile(r"\b(?:now|can now|no longer|detects|takes?|supports?|accepts?|gains?)\b", re.I)
 _METHOD = re.compile(
     r"^(?:the )?[\w.]+\(?[^()]{0,40}\)? (?:method|command|option|parameter|function|class|setting)s?\b", re.I
@@ -53,7 +53,7 @@ _CHORE = re.compile(
 )
 _INTERNAL_WORDS = re.compile(
     r"\b(?:mypy|pyright|flake8|ruff|pylint|black|isort|ty errors?|type[ -]check(?:er|ers|ing)?|linter?|linting|flaky|flakiness"
-    r"|typos?|docstrings?|type (?:hints?|annotations?)|annotations?|unused|refactor\w*|internal(?:ly)?|pre-commit|codespell"
+    r"|typos?|docstrings?|type (?:hints?|annotations?)|annotations?|unused|refactor\w*|internal(?:s|ly)?\b(?! fork)|pre-commit|codespell"
     r"|test suite|tests?\b(?! client)|CI\b|github actions|workflows?|coverage|sponsors?|codeowners|dependabot|whitespace"
     r"|comments?\b(?! syntax)|__slots__|typing|circular imports?|code review|review feedback|reformat\w*|justfile|tox)\b",
     re.I,
