@@ -43,7 +43,7 @@ def replay(log: Path, folder: Path) -> Replay:
         blob = repository.create_blob(f"{number}\n".encode())
         for path in row["files"]:
             index.add(pygit2.IndexEntry(path, blob, FileMode.BLOB))
-        row = {**row, "body": _SHA.sub(lambda match: copies.get(match[0], match[0]), row["body"])}  # noqa: B023 - used at once
+        row = {**row, "body": _SHA.sub(lambda match: copies.get(match[0], match[0]), row["body"])}
         head = _commit(repository, index, row, [head])
         copies[row["sha"]] = str(head)
     repository.create_reference("refs/heads/main", head)

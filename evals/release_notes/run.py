@@ -15,7 +15,7 @@ from evals.release_notes.scoring import WITHIN, Found, Result, score
 from evals.report import deliver
 
 Analyse = Callable[[Path, str, str], Sequence[Found]]
-"""Folder, older and newer reference to changes, best first. The command line hands it in: nothing here may import it."""
+"""Folder, older and newer reference to changes, best first. The command line hands it in."""
 RECALL, PRECISION, FEATURES = 0.9, 0.8, 0.8
 """What has to be reached: recall and precision of what is breaking, recall of features."""
 
@@ -72,8 +72,8 @@ def markdown(results: Sequence[Result]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|",
         *(_row(f"{result.project} ({result.split})", [result]) for result in results),
     ]
-    for split in dict.fromkeys(result.split for result in results):
-        lines.append(_row(f"**{split}**", [result for result in results if result.split == split]))
+    splits = dict.fromkeys(result.split for result in results)
+    lines += [_row(f"**{split}**", [result for result in results if result.split == split]) for split in splits]
     lines.append(_row("**all**", results))
     lines += [
         "",
