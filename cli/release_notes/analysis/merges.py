@@ -16,7 +16,7 @@ _TITLED = re.compile(
     re.I,
 )
 _PLAIN = re.compile(
-    r"^(?:merge (?:branch|remote|tag|commit|upstream|origin|master|main|develop|from|in|into)\b|merged\b|merge$"
+    r"^(?:merge (?:branch(?:es)?|remote|tag|commit|upstream|origin|master|main|develop|from|in|into)\b|merged\b|merge$"
     r"|.* into .*$)",
     re.I,
 )
