@@ -1,4 +1,4 @@
-"""Release notes of long ranges, each by a process of its own as a user starts it: time from start to end, and memory."""
+"""Release notes of long ranges, each by a process of its own as a user starts it: seconds, and memory."""
 
 import os
 import subprocess

@@ -56,8 +56,11 @@ def _oldest_first(log: Path) -> list[dict[str, Any]]:
     ranges: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in _rows(log):
         ranges.setdefault((row["from"], row["to"]), []).append(row)
-    in_order = (row for rows in ranges.values() for row in reversed(rows))
-    return list({row["sha"]: row for row in reversed(list(in_order))}.values())[::-1]
+    found: dict[str, dict[str, Any]] = {}
+    for rows in ranges.values():
+        for row in reversed(rows):
+            found.setdefault(row["sha"], row)
+    return list(found.values())
 
 
 def _rows(log: Path) -> Iterator[dict[str, Any]]:

@@ -58,7 +58,7 @@ def test_a_damaged_label_is_refused(tmp_path: Path) -> None:
 
 def test_a_log_is_replayed_oldest_first_with_shas_of_its_own(tmp_path: Path) -> None:
     old, new = "a" * 40, "b" * 40
-    rows = [(new, "Undo", f"This reverts commit {old}."), (old, "Do", "Größe"), (new, "Undo", "again")]
+    rows = [(new, "Undo", f"This reverts commit {old}."), (old, "Do", "Größe"), (old, "Do", "Größe")]
     replayed = replay(log(tmp_path / "log.gz", *rows), tmp_path / "repository")
     repository = pygit2.Repository(str(replayed.folder))
     found = list(repository.walk(repository.references["refs/tags/end"].target))
