@@ -1,0 +1,126 @@
+"""Changes as statements, and how they are shared out between the lists of what is new."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cli.release_notes.document.inline import code_words
+from cli.release_notes.document.model import Block, Note, Section, SectionName, Statement
+from cli.release_notes.document.plain import first_sentence, one_line, plain
+from cli.release_notes.document.presets import Preset
+from cli.release_notes.document.wording import bare, capitalised, counted, joined
+from cli.release_notes.facts import Change, ChangeKind
+
+TEXT_LIMIT = 240
+DETAILS_LIMIT = 1_600
+SAID_LIMIT = 280
+"""Characters of the sentence that follows a highlight."""
+SECTION_OF: dict[ChangeKind, SectionName] = {
+    "feature": "features",
+    "improvement": "improvements",
+    "performance": "improvements",
+    "deprecation": "improvements",
+    "removal": "improvements",
+    "other": "improvements",
+    "fix": "fixes",
+    "security": "fixes",
+    "documentation": "other",
+    "dependency": "other",
+    "internal": "other",
+}
+_LEADS: dict[ChangeKind, str] = {"security": "Security", "deprecation": "Deprecated"}
+HEADINGS: tuple[tuple[SectionName, str, str], ...] = (
+    ("features", "Features", "No new features."),
+    ("improvements", "Improvements", "No improvements beyond the features."),
+    ("fixes", "Fixes", "No fixes."),
+    ("other", "Also changed", "Nothing else."),
+)
+_OTHER: tuple[tuple[ChangeKind, str, str | None], ...] = (
+    ("documentation", "change of the documentation", "changes of the documentation"),
+    ("dependency", "update of dependencies", "updates of dependencies"),
+    ("internal", "internal change", None),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The changes of each list, in the order to show them; ids are the places in the facts."""
+
+    of: Mapping[str, tuple[tuple[str, Change], ...]]
+
+    def size(self, name: str) -> int:
+        """How many changes there are in a list."""
+        return len(self.of.get(name, ()))
+
+
+def share_out(changes: Sequence[tuple[str, Change]]) -> Lists:
+    """Put each change into the list of its kind."""
+    of: dict[str, list[tuple[str, Change]]] = {}
+    for each in changes:
+        of.setdefault(SECTION_OF[each[1].kind], []).append(each)
+    return Lists({name: tuple(them) for name, them in of.items()})
+
+
+def sections(lists: Lists, preset: Preset) -> Iterable[Section]:
+    """Yield what is new: a section for each list."""
+    for name, heading, empty in HEADINGS:
+        changes = lists.of.get(name, ())
+        if name == "other" and not preset.other:
+            yield Section(name, heading, _counted_only([change for _, change in changes]), empty, level=3)
+        else:
+            yield Section(name, heading, _listed(name, changes, preset), empty, level=3)
+
+
+def statement(identity: str, change: Change, preset: Preset) -> Statement:
+    """Say one change in a list."""
+    details = plain(change.details)[:DETAILS_LIMIT] if preset.details == "paragraphs" else ""
+    return Statement(
+        identity, said(change), change.commits, lead(change, preset), details, change.pull_request,
+        must_stay=change.breaking,
+    )  # fmt: skip
+
+
+def highlight(identity: str, change: Change) -> Statement:
+    """Say one change where it stands out, with the first sentence of what else is known of it."""
+    paragraph = next((each for each in plain(change.details).split("\n\n") if _is_prose(each)), "")
+    more = first_sentence(one_line(paragraph))
+    details = more if 0 < len(more) <= SAID_LIMIT and more.casefold() != said(change).casefold() else ""
+    return Statement(
+        f"h-{identity}",
+        said(change),
+        change.commits,
+        details=details,
+        pull_request=change.pull_request,
+        stands_out=True,
+    )
+
+
+def said(change: Change) -> str:
+    """The text of a change, as it is shown."""
+    return capitalised(bare(one_line(change.text, TEXT_LIMIT))) or "A change without a message"
+
+
+def lead(change: Change, preset: Preset) -> str:
+    """What stands before the text: what a change breaks or protects, and its scope."""
+    marks = ["Breaking"] if change.breaking else []
+    marks += [_LEADS[change.kind]] if change.kind in _LEADS else []
+    scope = one_line(change.scope or "", 40) if preset.scopes else ""
+    return ", ".join([*marks, *([scope] if scope else [])])
+
+
+def _listed(name: SectionName, changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:
+    shown = [statement(identity, change, preset) for identity, change in changes[: preset.listed]]
+    more = len(changes) - len(shown)
+    return (*shown, Note(f"… and {more:,} more, in the full changelog.")) if more else tuple(shown)
+
+
+def _counted_only(changes: Sequence[Change]) -> tuple[Block, ...]:
+    counts = [(sum(change.kind == kind for change in changes), one, many) for kind, one, many in _OTHER]
+    parts = [counted(number, one, many) for number, one, many in counts if number]
+    return (Note(f"{joined(parts)}."),) if parts else ()
+
+
+def _is_prose(paragraph: str) -> bool:
+    line = paragraph.strip()
+    return (
+        bool(line) and not line.startswith(("-", "*", "+", ">", "|", "`", "#", "$")) and len(list(code_words(line))) < 8
+    )
