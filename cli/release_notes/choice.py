@@ -1,4 +1,4 @@
-"""Which language model words the notes, if any: flags, the environment, the repository's file, one's own, in this order.
+"""Which language model words the notes, if any: flags, the environment, the repository's file, one's own, in order.
 
 What one place says about a model (its name, its server, its key) is of the provider that this place names: where
 another one is asked for, it does not apply. So a key goes to no server that it was not meant for.

@@ -19,6 +19,9 @@ _LEFT_OUT = re.compile(
     r"\b(?:without|skip|omit|exclude|excluding|ignore|hide|drop|except|leave out|leaving out|no|not|don't|do not)\b",
     re.I,
 )
+_MORE = re.compile(r"\bnot (?:only|just)\b", re.I)
+_MANNER = re.compile(r"\b(?:not|n't|no) (?:be )?(?:too|so|very|overly)\b", re.I)
+"""`not too technical` is about how, not about what."""
 _ALONE = re.compile(r"\b(?:only|solely|exclusively|nothing but)\b", re.I)
 _FUNCTION_WORDS = """
 a about add after all also an and any anything are as at audience be before brief by can change changes changed
@@ -90,12 +93,13 @@ def read_focus(instructions: str | None) -> Focus:
     left_out: list[str] = []
     alone = False
     for clause in _CLAUSE.split(instructions or ""):
-        cue = _LEFT_OUT.search(clause)
+        if _MANNER.search(clause):
+            continue
         # `not only …` asks for more, not for less.
-        wanted, unwanted = (
-            (clause[: cue.start()], clause[cue.end() :]) if cue and "not only" not in clause else (clause, "")
-        )
-        alone = alone or (_ALONE.search(wanted) is not None and "not only" not in clause)
+        asks_for_more = _MORE.search(clause) is not None
+        cue = None if asks_for_more else _LEFT_OUT.search(clause)
+        wanted, unwanted = (clause[: cue.start()], clause[cue.end() :]) if cue else (clause, "")
+        alone = alone or (_ALONE.search(wanted) is not None and not asks_for_more)
         first += _words(wanted)
         left_out += _words(unwanted)
     return Focus(tuple(dict.fromkeys(first)), tuple(dict.fromkeys(left_out)), alone and bool(first), asked)

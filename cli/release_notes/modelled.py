@@ -48,7 +48,7 @@ def with_model(
             said.append(f"its critic judged {reviewed.judged} of {reviewed.claims} texts")
             wording = reviewed.wording
         steps.note(f"{', '.join(said)}.")
-        return worded(document, facts, wording)
+        return worded(document, facts, wording, preset)
 
     return anyio.run(work), findings
 

@@ -141,7 +141,7 @@ async def word(
     return wording, [*findings, *more]
 
 
-def worded(document: Document, facts: ReleaseFacts, wording: Wording) -> Document:
+def worded(document: Document, facts: ReleaseFacts, wording: Wording, preset: Preset) -> Document:
     """Put a model's words into a draft; what it did not word stays as it is."""
     changes = dict(_all(facts))
     sections = []
@@ -151,7 +151,7 @@ def worded(document: Document, facts: ReleaseFacts, wording: Wording) -> Documen
             sentences = tuple(Statement(claim.id, claim.text, claim.commits) for claim in said)
             sections.append(replace(section, blocks=(*section.blocks, *sentences)))
         elif section.name == "highlights" and wording.highlights:
-            sections.append(_highlights(section, changes, wording))
+            sections.append(_highlights(section, changes, wording, preset))
         elif section.name in WORDED:
             sections.append(replace(section, blocks=tuple(_blocks(section, wording))))
         else:
@@ -255,6 +255,6 @@ def _reworded(section: Section, statement: Statement, wording: Wording) -> State
     return replace(statement, text=text.text if text else statement.text, details=details)
 
 
-def _highlights(section: Section, changes: Mapping[str, Change], wording: Wording) -> Section:
-    chosen = [highlight(identity, changes[identity]) for identity in wording.highlights]
+def _highlights(section: Section, changes: Mapping[str, Change], wording: Wording, preset: Preset) -> Section:
+    chosen = [highlight(identity, changes[identity], preset) for identity in wording.highlights]
     return replace(section, blocks=tuple(_reworded(section, each, wording) for each in chosen))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from cli.release_notes.document.lists import TEXT_LIMIT, lead, said
 from cli.release_notes.document.model import Block, Section, Statement
-from cli.release_notes.document.plain import one_line, plain
+from cli.release_notes.document.plain import first_sentence, one_line, plain
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import counted, joined
 from cli.release_notes.facts import Change, ReleaseFacts, SurfaceChange
@@ -24,8 +24,10 @@ def breaking(changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
 def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]]) -> Section:
     """Say what one has to do: the authors' own steps, then what the diff shows."""
     blocks: list[Block] = [*_steps(changes)]
-    blocks += _renamed(facts.surface)
-    blocks += _removed(facts.surface)
+    told = " ".join(f"{each.text} {each.breaking_note} {each.migration}" for _, each in changes if each.breaking)
+    unsaid = [each for each in facts.surface if f"{each.before or each.name}".split("(", 1)[0] not in told]
+    blocks += _renamed(unsaid)
+    blocks += _removed(unsaid)
     blocks += _schema(facts.surface)
     return Section("migration", "Migration guide", tuple(blocks), "Nothing has to be done.")
 
@@ -36,7 +38,7 @@ def _broken(identity: str, change: Change, preset: Preset) -> Statement:
     if one_line(note).rstrip(".").casefold() == text.casefold():
         note = ""
     mark = lead(change, preset).removeprefix("Breaking").removeprefix(", ")
-    details = "" if preset.terse else note[:NOTE_LIMIT]
+    details = first_sentence(one_line(note)) if preset.terse else note[:NOTE_LIMIT]
     return Statement(
         f"b-{identity}", text, change.commits, mark, details, change.pull_request,
         stands_out=True, must_stay=True,

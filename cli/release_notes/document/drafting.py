@@ -11,8 +11,8 @@ from cli.release_notes.document.wording import counted, sentence
 from cli.release_notes.facts import Change, ReleaseFacts
 from cli.release_notes.focus import Focus
 
-_UNSEEN = frozenset({"documentation", "dependency", "internal"})
-"""Kinds that are no highlight while anything else is there."""
+_UNSEEN = frozenset({"documentation", "dependency", "internal", "removal"})
+"""Kinds that are no highlights: users do not see them, or see them under what breaks."""
 
 
 def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
@@ -38,10 +38,10 @@ def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
 
 
 def _highlights(chosen: list[tuple[str, Change]], preset: Preset) -> Section:
-    seen = [each for each in chosen if each[1].kind not in _UNSEEN or each[1].breaking]
+    seen = [each for each in chosen if each[1].kind not in _UNSEEN]
     # Of few changes, all would stand out: then none would.
     number = min(preset.highlights, max(1, (len(seen) + 1) // 2))
-    blocks = tuple(lists.highlight(identity, change) for identity, change in seen[:number])
+    blocks = tuple(lists.highlight(identity, change, preset) for identity, change in seen[:number])
     return Section("highlights", "Highlights", blocks, "Nothing stands out: this release is maintenance.")
 
 

@@ -33,7 +33,7 @@ _CODE = re.compile(
     """,
     re.VERBOSE,
 )
-_CALLS = re.compile(r"@|://|^www\.|[<>].*\w|\w.*[<>]|[\[\]]", re.IGNORECASE)
+_CALLS = re.compile(r"@|://|www\.|[<>].*\w|\w.*[<>]|[\[\]]", re.IGNORECASE)
 """Words that a renderer would take for a mention, an address, a tag or a link."""
 _NAMES = frozenset({"node.js", "next.js", "vue.js", "asp.net", "e.g", "i.e", "and/or"})
 

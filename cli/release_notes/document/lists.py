@@ -35,8 +35,8 @@ HEADINGS: tuple[tuple[SectionName, str, str], ...] = (
     ("other", "Also changed", "Nothing else."),
 )
 _OTHER: tuple[tuple[ChangeKind, str, str | None], ...] = (
-    ("documentation", "change of the documentation", "changes of the documentation"),
-    ("dependency", "update of dependencies", "updates of dependencies"),
+    ("documentation", "documentation change", None),
+    ("dependency", "dependency update", None),
     ("internal", "internal change", None),
 )
 
@@ -56,7 +56,9 @@ def share_out(changes: Sequence[tuple[str, Change]]) -> Lists:
     """Put each change into the list of its kind."""
     of: dict[str, list[tuple[str, Change]]] = {}
     for each in changes:
-        of.setdefault(SECTION_OF[each[1].kind], []).append(each)
+        # What only takes something away is news of the section on what breaks.
+        if not (each[1].breaking and each[1].kind == "removal"):
+            of.setdefault(SECTION_OF[each[1].kind], []).append(each)
     return Lists({name: tuple(them) for name, them in of.items()})
 
 
@@ -79,19 +81,17 @@ def statement(identity: str, change: Change, preset: Preset) -> Statement:
     )  # fmt: skip
 
 
-def highlight(identity: str, change: Change) -> Statement:
-    """Say one change where it stands out, with the first sentence of what else is known of it."""
-    paragraph = next((each for each in plain(change.details).split("\n\n") if _is_prose(each)), "")
-    more = first_sentence(one_line(paragraph))
-    details = more if 0 < len(more) <= SAID_LIMIT and more.casefold() != said(change).casefold() else ""
-    return Statement(
-        f"h-{identity}",
-        said(change),
-        change.commits,
-        details=details,
-        pull_request=change.pull_request,
-        stands_out=True,
-    )
+def highlight(identity: str, change: Change, preset: Preset) -> Statement:
+    """Say one change where it stands out; unless the preset is terse, with a sentence of what else is known of it."""
+    details = "" if preset.terse else _said_besides(change)
+    number = change.pull_request
+    return Statement(f"h-{identity}", said(change), change.commits, "", details, number, stands_out=True)
+
+
+def _said_besides(change: Change) -> str:
+    paragraphs = [*plain(change.details).split("\n\n"), plain(change.breaking_note or "")]
+    more = first_sentence(one_line(next(filter(_is_prose, paragraphs), "")))
+    return more if 0 < len(more) <= SAID_LIMIT and bare(more).casefold() != said(change).casefold() else ""
 
 
 def said(change: Change) -> str:

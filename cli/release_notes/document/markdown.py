@@ -27,7 +27,7 @@ def render(document: Document, preset: Preset) -> str:
 
 def cite(statement: Statement, web: Web, cited: int) -> str:
     """Return a statement's pull request and commits in parentheses."""
-    parts = [web.pull_request(statement.pull_request)] if statement.pull_request else []
+    parts = [web.pull_request(statement.pull_request)] if statement.pull_request and cited > 1 else []
     shown = statement.commits[:cited]
     parts += [web.commit(sha) for sha in shown]
     more = len(statement.commits) - len(shown)
@@ -41,9 +41,11 @@ def _body(section: Section, web: Web, preset: Preset) -> Iterator[str]:
         is_item = isinstance(block, Statement) and section.name != "overview"
         if was_item and not is_item:
             yield ""
-        yield from _written(block, web, preset, is_item=is_item)
-        was_item = is_item
-        if not is_item:
+        lines = list(_written(block, web, preset, is_item=is_item))
+        yield from lines
+        # An item of several paragraphs stands apart from the next one.
+        was_item = is_item and len(lines) == 1
+        if not was_item:
             yield ""
     if was_item:
         yield ""

@@ -23,7 +23,7 @@ def contributors(people: Sequence[Contributor], bots: Sequence[Contributor], pre
         notes.append(Note(f"Thanks to {joined(shown)}."))
     new = [_name(each) for each in people if each.is_new]
     if new and len(new) < len(people) and not preset.terse:
-        notes.append(Note(f"First contributions, welcome: {joined(new[:NAMED])}."))
+        notes.append(Note(f"First contributions by {joined(new[:NAMED])}: welcome!"))
     if bots and not preset.terse:
         notes.append(Note(f"Automated: {joined([_with_count(each) for each in bots[:NAMED]])}."))
     return Section("contributors", "Contributors", tuple(notes), "Nobody is named in these commits.")

@@ -50,5 +50,5 @@ def cut(line: str, limit: int) -> str:
 
 def first_sentence(text: str) -> str:
     """Return the first sentence of a paragraph, with its full stop; all of it where it has no end."""
-    found = re.search(r"(?<![ (]e\.g|[ (]i\.e|.\bvs|..\bcf)[.!?](?=\s+[^a-z\s])", text)
+    found = re.search(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bcf)[.!?](?=\s+[^a-z\s])", text)
     return text[: found.end()] if found else text
