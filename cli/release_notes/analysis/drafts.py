@@ -1,0 +1,138 @@
+"""A change while it is being put together, and the judgement that the touched files allow on it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cli.release_notes.analysis.breaking import drops_support, is_declared, sounds_breaking
+from cli.release_notes.analysis.entries import Entry
+from cli.release_notes.analysis.message import Message
+from cli.release_notes.analysis.paths import area, is_published, role
+from cli.release_notes.analysis.wording import kind_of, sounds_internal
+from cli.release_notes.facts import Change, ChangeKind, Person
+
+_ASIDE: dict[str, ChangeKind] = {
+    "test": "internal",
+    "tooling": "internal",
+    "changelog": "internal",
+    "documentation": "documentation",
+    "example": "documentation",
+    "lock": "dependency",
+}
+
+
+@dataclass(slots=True)
+class Draft:
+    """A change, what it rests on, and how much of it users may notice.
+
+    Attributes:
+        files: How many files of each role were touched.
+        evidence: What raises or lowers it, by reason; added to the base of its kind.
+    """
+
+    message: Message
+    kind: ChangeKind
+    entries: list[Entry]
+    breaking: bool = False
+    declared: bool = False
+    breaking_note: str | None = None
+    files: dict[str, int] = field(default_factory=dict)
+    evidence: dict[str, float] = field(default_factory=dict)
+    text: str | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """All paths that the commits touch."""
+        return [path for entry in self.entries for path in entry.touched.paths]
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it touches what users import or run; true where no path is known."""
+        return not self.files or any(is_published(path) for path in self.paths)
+
+    def change(self, impact: float) -> Change:
+        """Return the finished fact."""
+        message = self.message
+        return Change(
+            kind=self.kind,
+            scope=message.scope,
+            text=self.text or message.text,
+            details=message.details,
+            commits=tuple(dict.fromkeys(entry.sha for entry in self.entries)),
+            breaking=self.breaking,
+            breaking_note=self.breaking_note or message.breaking_note,
+            migration=message.migration,
+            pull_request=message.pull_request,
+            issues=message.issues,
+            areas=_areas(self.paths),
+            impact=impact,
+            people=_people(self.entries),
+        )
+
+
+def draft(message: Message, entries: Sequence[Entry], bodies: Iterable[str] = ()) -> Draft:
+    """Make a draft of a message and the commits behind it, the most telling commit first."""
+    files: dict[str, int] = {}
+    for entry in entries:
+        for path in entry.touched.paths:
+            kind = role(path)
+            files[kind] = files.get(kind, 0) + 1
+    made = Draft(message, message.kind, list(entries), files=files)
+    made.kind = _kind(message, files)
+    _judge(made, [*bodies, *(entry.commit.body for entry in entries)])
+    return made
+
+
+def _kind(message: Message, files: Mapping[str, int]) -> ChangeKind:
+    """Let the files decide where they all have one purpose, and where the words are about tidiness."""
+    roles = set(files) - {"changelog"} if len(files) > 1 else set(files)
+    if message.is_chore:
+        return "internal"
+    if roles and roles <= {"test", "tooling", "changelog"}:
+        return "internal"
+    if roles and roles <= {"documentation", "example", "test", "tooling", "changelog"}:
+        return "documentation" if message.kind != "internal" else "internal"
+    if len(roles) == 1 and not message.conventional:
+        aside = _ASIDE.get(next(iter(roles)))
+        if aside is not None:
+            return aside
+    if message.conventional:
+        prose = kind_of(message.text)
+        return prose if message.kind == "internal" and prose in ("security", "deprecation") else message.kind
+    if roles and roles <= {"manifest", "lock", "tooling", "test", "documentation"} and message.kind != "security":
+        return "removal" if drops_support(message.text) else "internal"
+    if message.kind not in ("security", "deprecation", "documentation") and sounds_internal(message.text):
+        return "internal"
+    return message.kind
+
+
+def _judge(made: Draft, bodies: Sequence[str]) -> None:
+    """Settle whether it is breaking: what the author declares counts unless only documents changed."""
+    message = made.message
+    roles = set(made.files) - {"changelog"}
+    aside = bool(made.files) and roles <= {"documentation", "test", "tooling", "example"}
+    if message.marked or (not aside and any(is_declared(message, body) for body in bodies[:60])):
+        made.breaking = made.declared = True
+        return
+    if aside or message.is_chore:
+        return
+    if drops_support(message.text) and (made.is_published or made.files.get("manifest")):
+        made.breaking = True
+    elif made.is_published and sounds_breaking(message):
+        made.breaking = True
+    if made.breaking and made.kind in ("internal", "other"):
+        made.kind = "removal" if drops_support(message.text) else "improvement"
+
+
+def _areas(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the areas of published files, the one with most files first; of all files where none is published."""
+    counts: dict[str, int] = {}
+    everything = list(paths)
+    for path in [path for path in everything if is_published(path)] or everything:
+        name = area(path)
+        counts[name] = counts.get(name, 0) + 1
+    return tuple(sorted(counts, key=lambda name: (-counts[name], name))[:5])
+
+
+def _people(entries: Iterable[Entry]) -> tuple[Person, ...]:
+    found = (person for entry in entries for person in (entry.commit.author, *entry.commit.co_authors))
+    return tuple(dict.fromkeys(person for person in found if not person.is_bot))

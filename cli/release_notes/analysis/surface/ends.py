@@ -1,0 +1,102 @@
+"""The two ends of a range as files to read, within a budget, and who changed what in between."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import pygit2
+
+from cli.release_notes.analysis.entries import Entry
+from cli.release_notes.git.trees import FileChange, blob_at, size, text_of
+
+MOST_BYTES = 12_000_000
+"""Text that is parsed of each end; further files are left out."""
+MOST_LOOKED_INTO = 4_000
+"""Files of single commits that are read to tell which of several commits made a change."""
+MOST_NAMED = 3
+"""Commits named for a change when it is not known which of those that touched the file made it."""
+
+
+@dataclass(slots=True)
+class Tree:
+    """One end."""
+
+    repository: pygit2.Repository
+    commit: pygit2.Commit
+    left: int = MOST_BYTES
+    skipped: int = 0
+    _texts: dict[str, str | None] = field(default_factory=dict)
+
+    def read(self, path: str) -> str | None:
+        """Return the text of a file, each read once; None where it is missing, binary, too big or over the budget."""
+        if path not in self._texts:
+            blob = blob_at(self.repository, self.commit, path)
+            if blob is not None and size(self.repository, blob) > self.left:
+                self.skipped += 1
+                blob = None
+            text = text_of(self.repository, blob)
+            self.left -= len(text or "")
+            self._texts[path] = text
+        return self._texts[path]
+
+    def forget(self) -> None:
+        """Let go of the texts."""
+        self._texts.clear()
+
+
+@dataclass(slots=True)
+class Authors:
+    """Tells which commits of the range are behind a difference between its ends."""
+
+    repository: pygit2.Repository
+    head: str
+    by_path: dict[str, list[Entry]]
+    left: int = MOST_LOOKED_INTO
+    _counts: dict[tuple[str, str, bytes], int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, repository: pygit2.Repository, head: str, entries: Sequence[Entry]) -> "Authors":
+        """Index the commits of a range, newest first, by the paths they touch."""
+        by_path: dict[str, list[Entry]] = {}
+        for entry in entries:
+            for path in entry.touched.paths:
+                by_path.setdefault(path, []).append(entry)
+        return cls(repository, head, by_path)
+
+    def behind(self, paths: Iterable[str | None], token: str | None = None) -> tuple[str, ...]:
+        """Return the commits behind a change of these files, newest first; never none.
+
+        Of several commits those in which the token became more or less frequent in the file; the range's newest
+        commit where no commit is known to have touched the files, as the comparison holds for it.
+        """
+        wanted = dict.fromkeys(path for path in paths if path)
+        touching = list({entry.sha: (entry, path) for path in wanted for entry in self.by_path.get(path, ())}.values())
+        if not touching:
+            return (self.head,)
+        if len(touching) > 1 and token:
+            exact = [entry.sha for entry, path in touching[:60] if self._differs(entry, path, token.encode())]
+            if exact:
+                return tuple(exact[:MOST_NAMED])
+        return tuple(entry.sha for entry, _ in touching[:MOST_NAMED])
+
+    def _differs(self, entry: Entry, path: str, token: bytes) -> bool:
+        parent = entry.commit.parents[0] if entry.commit.parents else None
+        return self._count(entry.sha, path, token) != (self._count(parent, path, token) if parent else 0)
+
+    def _count(self, sha: str, path: str, token: bytes) -> int:
+        key = (sha, path, token)
+        if key not in self._counts:
+            if self.left <= 0:
+                return 0
+            self.left -= 1
+            commit = self.repository.get(sha)
+            blob = blob_at(self.repository, commit, path) if isinstance(commit, pygit2.Commit) else None
+            text = text_of(self.repository, blob) or ""
+            self._counts[key] = text.encode("utf-8", "replace").count(token)
+        return self._counts[key]
+
+
+def worth_reading(files: Sequence[FileChange]) -> list[FileChange]:
+    """Order files so that those that name an interface come first when not all can be read."""
+    return sorted(
+        files, key=lambda file: (not file.path.endswith(("__init__.py", "index.ts")), file.path.count("/"), file.path)
+    )
