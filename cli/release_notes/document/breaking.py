@@ -11,6 +11,7 @@ from cli.release_notes.facts import Change, ReleaseFacts, SurfaceChange
 
 NAMED = 8
 """Names of what is gone that one statement lists."""
+MIGRATIONS_NAMED = 3
 NOTE_LIMIT = 800
 _WHAT: dict[str, str] = {"api": "interface", "command": "command", "flag": "flag", "setting": "setting"}
 
@@ -61,7 +62,11 @@ def _steps(changes: Sequence[tuple[str, Change]]) -> Iterator[Statement]:
         others = "other " if len(silent) < len(broken) else ""
         them = f"the {others}breaking change" if len(silent) == 1 else f"the {len(silent)} {others}breaking changes"
         commits = tuple(dict.fromkeys(sha for change in silent for sha in change.commits))
-        yield Statement("m-silent", f"The commits name no steps for {them}: check what you use of it", commits)
+        yield Statement(
+            "m-silent",
+            f"The commits name no steps for {them}: check what you use of {'it' if len(silent) == 1 else 'them'}",
+            commits,
+        )
 
 
 def _renamed(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
@@ -85,8 +90,8 @@ def _removed(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
 def _schema(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
     new = [each for each in _of(surface, "migration") if each.change == "added"]
     if new:
-        names = [f"`{_name(each.path)}`" for each in new[:NAMED]]
-        names += [f"{len(new) - NAMED:,} more"] if len(new) > NAMED else []
+        names = [f"`{_name(each.path)}`" for each in new[:MIGRATIONS_NAMED]]
+        names += [f"{len(new) - MIGRATIONS_NAMED:,} more"] if len(new) > MIGRATIONS_NAMED else []
         text = f"Run the {counted(len(new), 'new database migration')}: {joined(names)}"
         yield Statement("m-schema", text, _commits(new))
 

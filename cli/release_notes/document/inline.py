@@ -23,7 +23,9 @@ _CODE = re.compile(
     r"""
     --[A-Za-z][\w-]*(?:=\S+)?            # --flag, --flag=value
     | \$\{?\w+\}?                         # $NAME
-    | \w*[A-Za-z]\w*_\w+ | _+[A-Za-z]\w*    # a_name, _private, __init__
+    | (?=\S*\w_\w)[A-Za-z_][\w.{},*:-]*   # a_name, module.a_name
+    | _+[A-Za-z]\w*                       # _private, __init__
+    | (?:[A-Z][a-z0-9]+){2,}              # ClassName
     | [A-Za-z_][\w.]*\(\S*\)              # call(), module.call(x)
     | [a-z_]\w+(?:\.[A-Za-z_]\w+)+        # module.name, file.py
     | [A-Z_]{3,}\.[a-z]{2,4}              # README.md
@@ -35,7 +37,14 @@ _CODE = re.compile(
 )
 _CALLS = re.compile(r"@|://|www\.|[<>].*\w|\w.*[<>]|[\[\]]", re.IGNORECASE)
 """Words that a renderer would take for a mention, an address, a tag or a link."""
-_NAMES = frozenset({"node.js", "next.js", "vue.js", "asp.net", "e.g", "i.e", "and/or"})
+_PROPER = """
+node.js next.js vue.js asp.net e.g i.e and/or github gitlab bitbucket codeberg javascript typescript coffeescript
+websocket websockets opentelemetry opensearch openstack youtube linkedin whatsapp wordpress pytorch langchain langgraph
+llamaindex huggingface powershell stackoverflow micropython clickhouse cloudflare cloudformation digitalocean hashicorp
+jetbrains intellij dropbox postscript restructuredtext deepmind deepseek unicode iphone ipad airflow
+"""
+_NAMES = frozenset(_PROPER.split())
+"""What looks like code and is a name of something else."""
 
 
 def inert(text: str) -> str:
@@ -102,6 +111,9 @@ def _rendered(line: str) -> Iterator[str]:
 def _word(word: str) -> str:
     opening, core, closing = _taken_apart(word)
     if _is_code(core) or _CALLS.search(core):
+        # Quotation marks around code say the same twice.
+        if opening[-1:] == closing[:1] and opening[-1:] in ("'", '"'):
+            opening, closing = opening[:-1], closing[1:]
         return f"{_escaped(opening)}{code(core)}{_escaped(closing)}"
     return _escaped(word)
 

@@ -1,7 +1,8 @@
 """Changes as statements, and how they are shared out between the lists of what is new."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cli.release_notes.document.inline import code_words
 from cli.release_notes.document.model import Block, Note, Section, SectionName, Statement
@@ -30,7 +31,7 @@ SECTION_OF: dict[ChangeKind, SectionName] = {
 _LEADS: dict[ChangeKind, str] = {"security": "Security", "deprecation": "Deprecated"}
 HEADINGS: tuple[tuple[SectionName, str, str], ...] = (
     ("features", "Features", "No new features."),
-    ("improvements", "Improvements", "No improvements beyond the features."),
+    ("improvements", "Improvements", "No improvements."),
     ("fixes", "Fixes", "No fixes."),
     ("other", "Also changed", "Nothing else."),
 )
@@ -39,6 +40,16 @@ _OTHER: tuple[tuple[ChangeKind, str, str | None], ...] = (
     ("dependency", "dependency update", None),
     ("internal", "internal change", None),
 )
+
+
+_ITEM = re.compile(r"\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+")
+_MAKING = re.compile(
+    r"^\W*(?:pre-?commit|wip\b|typo|lint|format(?:ting)?\b|nits?\b|oops|cleanup|merge (?:branch|remote|pull)|apply "
+    r"suggestions?|(?:address|respond to|review)\b.*\b(?:comment|feedback|review)|fix(?:e[sd])? (?:the )?(?:tests?|ci|lint\w*|"
+    r"typos?|mypy|ruff|types?|import|redundant|redun)\b|(?:add|update|fix)\w* (?:the )?(?:tests?\b|changelog|\S+\.(?:py|md|rst)$)"
+    r"|continue |revert \S+$|bump )|auto fixes|changelog|co-authored-by",
+)
+"""Steps of making a pull request, which say nothing about what it made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +77,13 @@ def sections(lists: Lists, preset: Preset) -> Iterable[Section]:
     """Yield what is new: a section for each list."""
     for name, heading, empty in HEADINGS:
         changes = lists.of.get(name, ())
-        if name == "other" and not preset.other:
-            yield Section(name, heading, _counted_only([change for _, change in changes]), empty, level=3)
-        else:
-            yield Section(name, heading, _listed(name, changes, preset), empty, level=3)
+        blocks = _others(changes, preset) if name == "other" else _listed(changes, preset)
+        yield Section(name, heading, blocks, empty, level=3)
 
 
 def statement(identity: str, change: Change, preset: Preset) -> Statement:
     """Say one change in a list."""
-    details = plain(change.details)[:DETAILS_LIMIT] if preset.details == "paragraphs" else ""
+    details = _told(change) if preset.details == "paragraphs" else ""
     return Statement(
         identity, said(change), change.commits, lead(change, preset), details, change.pull_request,
         must_stay=change.breaking,
@@ -89,7 +98,7 @@ def highlight(identity: str, change: Change, preset: Preset) -> Statement:
 
 
 def _said_besides(change: Change) -> str:
-    paragraphs = [*plain(change.details).split("\n\n"), plain(change.breaking_note or "")]
+    paragraphs = plain(change.details).split("\n\n")[0], plain(change.breaking_note or "")
     more = first_sentence(one_line(next(filter(_is_prose, paragraphs), "")))
     return more if 0 < len(more) <= SAID_LIMIT and bare(more).casefold() != said(change).casefold() else ""
 
@@ -107,16 +116,33 @@ def lead(change: Change, preset: Preset) -> str:
     return ", ".join([*marks, *([scope] if scope else [])])
 
 
-def _listed(name: SectionName, changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:
+def _listed(changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:
     shown = [statement(identity, change, preset) for identity, change in changes[: preset.listed]]
     more = len(changes) - len(shown)
     return (*shown, Note(f"… and {more:,} more, in the full changelog.")) if more else tuple(shown)
 
 
-def _counted_only(changes: Sequence[Change]) -> tuple[Block, ...]:
-    counts = [(sum(change.kind == kind for change in changes), one, many) for kind, one, many in _OTHER]
-    parts = [counted(number, one, many) for number, one, many in counts if number]
-    return (Note(f"{joined(parts)}."),) if parts else ()
+def _others(changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:
+    """List what users hardly notice, as far as the preset wants it, and count the rest by kind."""
+    brief = replace(preset, details="none")
+    shown = [statement(identity, change, brief) for identity, change in changes[: preset.other]]
+    rest = [change.kind for _, change in changes[preset.other :]]
+    parts = [counted(rest.count(kind), one, many) for kind, one, many in _OTHER if kind in rest]
+    return (*shown, Note(f"{'… and ' if shown else ''}{joined(parts)}.")) if parts else tuple(shown)
+
+
+def _told(change: Change) -> str:
+    """The details of a change without what a squashed pull request leaves in them: its title, and steps of its making."""
+    said_already = {said(change).casefold()}
+    kept: list[str] = []
+    for line in plain(change.details).split("\n"):
+        item = _ITEM.match(line)
+        text = bare(line[item.end() :].strip() if item else "").casefold()
+        if item and (text in said_already or _MAKING.search(text) or len(text.split()) < 3):
+            continue
+        said_already |= {text} if item else set()
+        kept.append(line)
+    return "\n".join(kept).strip("\n")[:DETAILS_LIMIT]
 
 
 def _is_prose(paragraph: str) -> bool:

@@ -1,5 +1,6 @@
 """The overview without a language model: what the release consists of, counted, and where to look first."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from cli.release_notes.document.inline import code, inert
@@ -11,6 +12,8 @@ from cli.release_notes.facts import Area, Change, ReleaseFacts
 from cli.release_notes.focus import Focus
 
 AREAS = 3
+_BESIDE = re.compile(r"\.|\..*|tests?|testing|__tests__|signatures", re.I)
+"""Areas in which work is done for others."""
 AREA_SHARE = 0.1
 """The least share of the commits that makes an area worth naming."""
 
@@ -40,7 +43,9 @@ def _consists_of(facts: ReleaseFacts, lists: Lists, preset: Preset) -> str:
     people = f" by {counted(len(facts.contributors), 'person', 'people')}" if facts.contributors else ""
     since = f" since {code(facts.from_ref)}"
     span = "" if preset.terse else _span(facts)
-    return f"{inert(title(facts))} {brings}, in {counted(len(facts.commits), 'commit')}{people}{since}{span}."
+    is_named = facts.version.casefold() != "unreleased"
+    what = inert(title(facts)) if is_named else f"The next release of {inert(facts.project_name or 'the project')}"
+    return f"{what} {brings}, in {counted(len(facts.commits), 'commit')}{people}{since}{span}."
 
 
 def _span(facts: ReleaseFacts) -> str:
@@ -60,7 +65,8 @@ def _breaks(changes: Sequence[Change]) -> Iterator[str]:
 
 def _where(facts: ReleaseFacts) -> Iterator[str]:
     least = max(2, AREA_SHARE * len(facts.commits))
-    areas = [area for area in sorted(facts.areas, key=_weight, reverse=True) if area.commits >= least][:AREAS]
+    worth = [area for area in facts.areas if area.commits >= least and not _BESIDE.fullmatch(area.name)]
+    areas = sorted(worth, key=_weight, reverse=True)[:AREAS]
     if len(areas) > 1:
         named = [f"{code(area.name)} ({counted(area.commits, 'commit')})" for area in areas[:1]]
         named += [f"{code(area.name)} ({area.commits:,})" for area in areas[1:]]

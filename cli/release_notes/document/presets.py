@@ -23,7 +23,7 @@ class Preset:
         listed: At most so many statements in each list of what is new; the rest is counted.
         details: What of a message's body is shown in lists: nothing, or its paragraphs. Highlights say a sentence.
         scopes: Whether a change's scope stands before it.
-        other: Whether documentation, dependencies and internal changes are listed; they are counted otherwise.
+        other: At most so many changes of documentation, dependencies and internals are listed; the rest is counted.
         surface: Whether what the diff did to interfaces, dependencies and areas is shown.
         cited: Commits that a statement names; the others are counted.
         manner: What a language model is told about the style.
@@ -33,7 +33,7 @@ class Preset:
     listed: int
     details: Literal["none", "paragraphs"]
     scopes: bool
-    other: bool
+    other: int
     surface: bool
     cited: int
     manner: str
@@ -46,7 +46,7 @@ PRESETS: dict[PresetName, Preset] = {
         listed=15,
         details="none",
         scopes=True,
-        other=False,
+        other=0,
         surface=False,
         cited=3,
         manner="Write for users of the project: what they can do now, and what they have to do. Plain and friendly.",
@@ -56,7 +56,7 @@ PRESETS: dict[PresetName, Preset] = {
         listed=5,
         details="none",
         scopes=False,
-        other=False,
+        other=0,
         surface=False,
         cited=1,
         manner="Be brief: at most twelve words for each statement, two sentences for the overview.",
@@ -67,7 +67,7 @@ PRESETS: dict[PresetName, Preset] = {
         listed=200,
         details="paragraphs",
         scopes=True,
-        other=True,
+        other=20,
         surface=False,
         cited=10,
         manner="Be thorough: say for each change what it is, why it was made and what it means for users.",
@@ -77,7 +77,7 @@ PRESETS: dict[PresetName, Preset] = {
         listed=60,
         details="none",
         scopes=True,
-        other=True,
+        other=60,
         surface=True,
         cited=10,
         manner="Write for developers: name the interfaces, settings, modules and mechanisms that changed, precisely.",

@@ -87,7 +87,12 @@ def _areas(facts: ReleaseFacts) -> Iterator[Block]:
     if areas:
         yield Heading("Where the work went")
         rows = [
-            (code(area.name), f"{area.commits:,}", f"{area.files:,}", f"+{area.insertions:,} -{area.deletions:,}")
+            (
+                code(area.name) if area.name != "." else "top folder",
+                f"{area.commits:,}",
+                f"{area.files:,}",
+                f"+{area.insertions:,} -{area.deletions:,}",
+            )
             for area in areas
         ]
         yield Table(("Area", "Commits", "Files", "Lines"), tuple(rows))

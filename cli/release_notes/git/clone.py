@@ -45,7 +45,7 @@ _PROBLEMS = (
 _Credential = pygit2.Username | pygit2.UserPass | pygit2.Keypair
 
 
-class _Stopped(Exception):  # noqa: N818 - a signal between threads, no error
+class _Stopped(Exception):
     pass
 
 
@@ -118,7 +118,7 @@ def cloned(request: FactsRequest, progress: Progress) -> Iterator[pygit2.Reposit
 def _make_writable(remove: Callable[[str], object], path: str, _: object) -> None:
     # Packs are read-only, which on some systems keeps them from being deleted.
     try:
-        os.chmod(path, 0o700)  # noqa: S103 - a folder of our own, about to go
+        os.chmod(path, 0o700)
         remove(path)
     except OSError:
         return
@@ -197,7 +197,7 @@ def _fetch_once(remote: pygit2.Remote, specs: list[str], callbacks: _Callbacks, 
 
 
 def _is_shallow(remote: pygit2.Remote) -> bool:
-    return bool(remote._repo.is_shallow)  # noqa: SLF001 - a remote names its repository nowhere else
+    return bool(remote._repo.is_shallow)
 
 
 def _complete(repository: pygit2.Repository, wants: Wanted, request: FactsRequest) -> bool:

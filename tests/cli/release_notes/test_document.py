@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
 from cli.release_notes.document.drafting import draft
@@ -102,17 +102,14 @@ def test_a_long_list_is_cut_and_says_so() -> None:
     fixes = part(notes(known), "Fixes")
     assert fixes.count("\n- ") + fixes.startswith("- ") == 15
     assert fixes.endswith("… and 5 more, in the full changelog.")
-    assert (
-        part(notes(known, PresetName.DETAILED), "Fixes").count("fix number")
-        == 0 + part(notes(known, PresetName.DETAILED), "Fixes").count("Fix number") * 0
-    )
+    assert part(notes(known, PresetName.DETAILED), "Fixes").count("Fix number") == 20
 
 
 def test_people_are_named_before_bots_and_addresses_nowhere() -> None:
     people = part(notes(), "Contributors").splitlines()
     assert people[0] == "Thanks to Ada Lovelace (5 commits) and Bob (2)."
     assert people[2] == "First contributions by Bob: welcome!"
-    assert people[4] == "Automated: dependabot\\[bot\\] (1)." or "dependabot" in people[4]
+    assert people[4] == "Automated: `dependabot[bot]` (1)."
     assert all(each.email not in notes() for each in (ADA, BOT))
 
 
@@ -182,6 +179,7 @@ def test_commits_are_named_without_a_link_elsewhere(address: str | None) -> None
 
 
 @pytest.mark.parametrize("preset", PresetName)
+@settings(deadline=None)
 @given(text=HOSTILE, more=HOSTILE, name=HOSTILE)
 def test_hostile_text_adds_no_heading_link_html_or_control_character(
     preset: PresetName, text: str, more: str, name: str
