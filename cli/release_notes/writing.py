@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from cli.release_notes.asking import Asker, JsonObject
 from cli.release_notes.critic import Claim, Evidence, Finding, checked
+from cli.release_notes.document.breaking import migration
 from cli.release_notes.document.lists import SAID_LIMIT, TEXT_LIMIT, highlight
 from cli.release_notes.document.model import Block, Document, Section, Statement
 from cli.release_notes.document.plain import one_line, plain
@@ -152,6 +153,9 @@ def worded(document: Document, facts: ReleaseFacts, wording: Wording, preset: Pr
             sections.append(replace(section, blocks=(*section.blocks, *sentences)))
         elif section.name == "highlights" and wording.highlights:
             sections.append(_highlights(section, changes, wording, preset))
+        elif section.name == "migration":
+            guide = migration(facts, [(each, _with_steps(each, change, wording)) for each, change in changes.items()])
+            sections.append(replace(guide, blocks=tuple(_blocks(guide, wording))))
         elif section.name in WORDED:
             sections.append(replace(section, blocks=tuple(_blocks(section, wording))))
         else:
@@ -246,13 +250,20 @@ def _reworded(section: Section, statement: Statement, wording: Wording) -> State
     more = wording.claims.get(f"{identity}.more")
     details = statement.details
     # What an author says of what breaks is not said otherwise.
-    if section.name == "migration":
-        prefix = f"{identity}.step"
-        steps = [claim.text for each, claim in wording.claims.items() if each.startswith(prefix)]
-        details = details or "\n".join(f"- {step}" for step in steps)
-    elif more is not None and (section.name == "highlights" or (section.name == "breaking") == (not details)):
+    takes_more = section.name == "highlights" or (section.name == "breaking") == (not details)
+    if more is not None and section.name != "migration" and takes_more:
         details = more.text
     return replace(statement, text=text.text if text else statement.text, details=details)
+
+
+def _with_steps(identity: str, change: Change, wording: Wording) -> Change:
+    """A change with the model's steps, where its author named none."""
+    steps = [claim.text for each, claim in wording.claims.items() if each.startswith(f"{identity}.step")]
+    return (
+        replace(change, migration="\n".join(f"- {step}" for step in steps))
+        if steps and not change.migration
+        else change
+    )
 
 
 def _highlights(section: Section, changes: Mapping[str, Change], wording: Wording, preset: Preset) -> Section:

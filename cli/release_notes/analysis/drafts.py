@@ -115,7 +115,9 @@ def _judge(made: Draft, bodies: Sequence[str]) -> None:
         return
     if aside or message.is_chore:
         return
-    if (drops_support(message.text) and (made.is_published or made.files.get("manifest"))) or (made.is_published and sounds_breaking(message)):
+    if (drops_support(message.text) and (made.is_published or made.files.get("manifest"))) or (
+        made.is_published and sounds_breaking(message)
+    ):
         made.breaking = True
     if made.breaking and made.kind in ("internal", "other"):
         made.kind = "removal" if drops_support(message.text) else "improvement"

@@ -42,7 +42,7 @@ def _broken(identity: str, change: Change, preset: Preset) -> Statement:
     details = first_sentence(one_line(note)) if preset.terse else note[:NOTE_LIMIT]
     return Statement(
         f"b-{identity}", text, change.commits, mark, details, change.pull_request,
-        stands_out=True, must_stay=True,
+        stands_out=True,
     )  # fmt: skip
 
 
@@ -56,7 +56,7 @@ def _steps(changes: Sequence[tuple[str, Change]]) -> Iterator[Statement]:
             continue
         yield Statement(
             f"m-{identity}", said(change), change.commits, details=steps[:NOTE_LIMIT * 2],
-            pull_request=change.pull_request, stands_out=True, must_stay=True,
+            pull_request=change.pull_request, stands_out=True,
         )  # fmt: skip
     if silent:
         others = "other " if len(silent) < len(broken) else ""

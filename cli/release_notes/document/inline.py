@@ -26,6 +26,7 @@ _CODE = re.compile(
     | (?=\S*\w_\w)[A-Za-z_][\w.{},*:-]*   # a_name, module.a_name
     | _+[A-Za-z]\w*                       # _private, __init__
     | (?:[A-Z][a-z0-9]+){2,}              # ClassName
+    | (?:[A-Z][a-z]+)?[A-Z]{3,}[a-z]{3,}\w* # HTTPError, BaseHTTPServer
     | [A-Za-z_][\w.]*\(\S*\)              # call(), module.call(x)
     | [a-z_]\w+(?:\.[A-Za-z_]\w+)+        # module.name, file.py
     | [A-Z_]{3,}\.[a-z]{2,4}              # README.md
@@ -41,7 +42,7 @@ _PROPER = """
 node.js next.js vue.js asp.net e.g i.e and/or github gitlab bitbucket codeberg javascript typescript coffeescript
 websocket websockets opentelemetry opensearch openstack youtube linkedin whatsapp wordpress pytorch langchain langgraph
 llamaindex huggingface powershell stackoverflow micropython clickhouse cloudflare cloudformation digitalocean hashicorp
-jetbrains intellij dropbox postscript restructuredtext deepmind deepseek unicode iphone ipad airflow
+sqlite cpython ipython oauth jetbrains intellij dropbox postscript restructuredtext deepmind deepseek unicode iphone ipad airflow
 """
 _NAMES = frozenset(_PROPER.split())
 """What looks like code and is a name of something else."""

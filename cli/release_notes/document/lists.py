@@ -15,6 +15,7 @@ TEXT_LIMIT = 240
 DETAILS_LIMIT = 1_600
 SAID_LIMIT = 280
 """Characters of the sentence that follows a highlight."""
+AREAS = 3
 SECTION_OF: dict[ChangeKind, SectionName] = {
     "feature": "features",
     "improvement": "improvements",
@@ -44,10 +45,15 @@ _OTHER: tuple[tuple[ChangeKind, str, str | None], ...] = (
 
 _ITEM = re.compile(r"\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+")
 _MAKING = re.compile(
-    r"^\W*(?:pre-?commit|wip\b|typo|lint|format(?:ting)?\b|nits?\b|oops|cleanup|merge (?:branch|remote|pull)|apply "
-    r"suggestions?|(?:address|respond to|review)\b.*\b(?:comment|feedback|review)|fix(?:e[sd])? (?:the )?(?:tests?|ci|lint\w*|"
-    r"typos?|mypy|ruff|types?|import|redundant|redun)\b|(?:add|update|fix)\w* (?:the )?(?:tests?\b|changelog|\S+\.(?:py|md|rst)$)"
-    r"|continue |revert \S+$|bump )|auto fixes|changelog|co-authored-by",
+    r"""
+    ^\W* (?: pre-?commit | wip\b | typo | lint | format(?:ting)?\b | nits?\b | oops | cleanup | continue\b | bump\b
+    | merge\ (?:branch|remote|pull) | apply\ suggestions? | revert\ \S+$
+    | (?:address|respond\ to|review)\b .* \b(?:comment|feedback|review)
+    | fix(?:e[sd])?\ (?:the\ |redundant\ )? (?: tests? | ci | lint\w* | typos? | mypy | ruff | types? | imports? )\b
+    | (?:add|update|fix)\w*\ (?:the\ )? (?: tests?\b | changelog | \S+\.(?:py|md|rst)$ )
+    ) | auto\ fixes | changelog | co-authored-by
+    """,
+    re.VERBOSE,
 )
 """Steps of making a pull request, which say nothing about what it made."""
 
@@ -83,11 +89,15 @@ def sections(lists: Lists, preset: Preset) -> Iterable[Section]:
 
 def statement(identity: str, change: Change, preset: Preset) -> Statement:
     """Say one change in a list."""
-    details = _told(change) if preset.details == "paragraphs" else ""
     return Statement(
-        identity, said(change), change.commits, lead(change, preset), details, change.pull_request,
-        must_stay=change.breaking,
-    )  # fmt: skip
+        identity,
+        said(change),
+        change.commits,
+        lead(change, preset),
+        _told(change) if preset.details == "paragraphs" else "",
+        change.pull_request,
+        areas=tuple(one_line(area, 60) for area in change.areas[:AREAS] if area != ".") if preset.surface else (),
+    )
 
 
 def highlight(identity: str, change: Change, preset: Preset) -> Statement:
@@ -132,11 +142,16 @@ def _others(changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Bloc
 
 
 def _told(change: Change) -> str:
-    """The details of a change without what a squashed pull request leaves in them: its title, and steps of its making."""
+    """The details of a change without what a squashed pull request leaves in them: its title, steps of its making."""
     said_already = {said(change).casefold()}
     kept: list[str] = []
-    for line in plain(change.details).split("\n"):
+    lines = plain(change.details).strip("\n").split("\n")
+    # Code hosts list the commits of a squashed pull request like this: how it came about, not what it does.
+    is_squashed = lines[0].startswith("* ")
+    for line in lines:
         item = _ITEM.match(line)
+        if is_squashed and (line.startswith("* ") or line.startswith("---")):
+            continue
         text = bare(line[item.end() :].strip() if item else "").casefold()
         if item and (text in said_already or _MAKING.search(text) or len(text.split()) < 3):
             continue

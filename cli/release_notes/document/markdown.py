@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from cli.release_notes.document.inline import inert
+from cli.release_notes.document.inline import code, inert
 from cli.release_notes.document.links import Web
 from cli.release_notes.document.model import Block, Code, Document, Heading, Note, Section, Statement, Table
 from cli.release_notes.document.plain import one_line, plain
@@ -31,7 +31,9 @@ def cite(statement: Statement, web: Web, cited: int) -> str:
     shown = statement.commits[:cited]
     parts += [web.commit(sha) for sha in shown]
     more = len(statement.commits) - len(shown)
-    return f"({', '.join(parts)}{f' and {more} more' if more else ''})"
+    rest = f" and {more} more" if more else ""
+    where = f"; {', '.join(map(code, statement.areas))}" if statement.areas else ""
+    return f"({', '.join(parts)}{rest}{where})"
 
 
 def _body(section: Section, web: Web, preset: Preset) -> Iterator[str]:
@@ -105,9 +107,9 @@ def _details(text: str) -> Iterator[str]:
     at = 0
     while at < len(lines):
         line = lines[at]
-        if code := _code_at(lines, at, starts_fresh=not paragraph):
+        if found := _code_at(lines, at, starts_fresh=not paragraph):
             yield from _flushed(paragraph)
-            at, block = code
+            at, block = found
             yield "\n".join(_fenced(block, ""))
             continue
         bullet = _BULLET.match(line.strip())

@@ -36,7 +36,7 @@ class Statement:
         lead: What it is about, set before the text: a scope.
         details: What else is said, in paragraphs; may be empty.
         stands_out: The text is set like a title, and its details follow in the same paragraph.
-        must_stay: It may be worded otherwise, but not left out: something breaks.
+        areas: Parts of the project that it touches, where a preset shows them.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Statement:
     details: str = ""
     pull_request: str | None = None
     stands_out: bool = False
-    must_stay: bool = False
+    areas: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
