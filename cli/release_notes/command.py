@@ -125,10 +125,10 @@ def _made(options: Options, plan: Plan, steps: Steps) -> tuple[Document, str]:
 
 
 def _facts(options: Options, steps: Steps) -> ReleaseFacts:
+    steps("Reading the repository", f"{options.from_ref}..{options.to_ref} of {options.repo or Path.cwd()}")
     from cli.release_notes.analysis import analyse  # noqa: PLC0415 - a Git library that the help does not need
 
     request = FactsRequest(None, options.repo, options.from_ref, options.to_ref, options.version_name)
-    steps("Reading the repository", f"{options.from_ref}..{options.to_ref} of {options.repo or Path.cwd()}")
     return analyse(request, steps)
 
 

@@ -92,7 +92,11 @@ def show(markdown: str, *, raw: bool) -> None:
         from rich.console import Console  # noqa: PLC0415 - as above
         from rich.markdown import Markdown  # noqa: PLC0415 - as above
 
+        class Page(Console):
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError
+
         if reconfigure is not None:
             reconfigure(errors="replace")  # a question mark for what the terminal's encoding lacks
-        Console(file=stream, emoji=False, highlight=False).print(Markdown(markdown))
+        Page(file=stream, emoji=False, highlight=False).print(Markdown(markdown))
     stream.flush()

@@ -1,5 +1,6 @@
 """What breaks, and what one has to do about it."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from cli.release_notes.document.lists import TEXT_LIMIT, lead, said
@@ -9,6 +10,12 @@ from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import counted, joined
 from cli.release_notes.facts import Change, ReleaseFacts, SurfaceChange
 
+_STEP = re.compile(
+    r"^(?:please |instead,? |to migrate,? )?(?:add|call|change|convert|delete|drop|import|install|migrate|move|pass|pin|"
+    r"regenerate|remove|rename|replace|re-?run|run|set|switch|upgrade|use|wrap) |\b(?:must|need to|have to|should) now\b"
+    r"|\binstead\b|\byou (?:must|need to|have to|should)\b",
+    re.IGNORECASE,
+)
 NAMED = 8
 """Names of what is gone that one statement lists."""
 MIGRATIONS_NAMED = 3
@@ -50,7 +57,7 @@ def _steps(changes: Sequence[tuple[str, Change]]) -> Iterator[Statement]:
     broken = [(identity, change) for identity, change in changes if change.breaking or change.migration]
     silent: list[Change] = []
     for identity, change in broken:
-        steps = plain(change.migration or "").strip()
+        steps = plain(change.migration or "").strip() or _steps_in(change.breaking_note or "")
         if not steps:
             silent.append(change)
             continue
@@ -67,6 +74,12 @@ def _steps(changes: Sequence[tuple[str, Change]]) -> Iterator[Statement]:
             f"The commits name no steps for {them}: check what you use of {'it' if len(silent) == 1 else 'them'}",
             commits,
         )
+
+
+def _steps_in(note: str) -> str:
+    """The sentences of a note that say what to do."""
+    sentences = re.split(r"(?<=[.!])\s+(?=[A-Z`])", one_line(note))
+    return " ".join(each for each in sentences if _STEP.search(each))[:NOTE_LIMIT]
 
 
 def _renamed(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:

@@ -63,8 +63,7 @@ def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
     )
     blocks: list[Block] = [Note(where)]
     if facts.reverted and not preset.terse:
-        blocks.append(
-            Note(f"{counted(len(facts.reverted), 'change')} made and taken back within the range: not listed.")
-        )
+        number = len(facts.reverted)
+        blocks.append(Note(f"{counted(number, 'change was', 'changes were')} made and taken back within the range."))
     blocks += [Note(sentence(inert(remark))) for remark in facts.remarks]
     return Section("changelog", "Full changelog", tuple(blocks))

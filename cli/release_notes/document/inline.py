@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from cli.release_notes.document.plain import one_line
 
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\(\s*<?([^()\s<>]*)>?(?:\s+\"[^\"]*\")?\s*\)")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\(\s*<?((?:[^()\s<>]|\([^()\s<>]*\))*)>?(?:\s+\"[^\"]*\")?\s*\)")
 _ROLE = re.compile(r":[a-z:+-]{2,20}:(?=`[^`]+`)")
 """`:func:` of reStructuredText, whose backticks are enough."""
 _SPECIAL = re.compile(r"[\\`*_\[\]<~$|]|&(?=#?\w+;)")

@@ -8,7 +8,7 @@ from cli.release_notes.document.links import Web
 from cli.release_notes.document.model import Block, Code, Document, Heading, Note, Section, Statement, Table
 from cli.release_notes.document.plain import one_line, plain
 from cli.release_notes.document.presets import Preset
-from cli.release_notes.document.wording import day, sentence
+from cli.release_notes.document.wording import capitalised, day, sentence
 
 DETAIL_LINES = 24
 _BULLET = re.compile(r"[-*+•]\s+|\d{1,3}[.)]\s+")
@@ -78,7 +78,7 @@ def _item(statement: Statement, web: Web, preset: Preset) -> Iterator[str]:
         text = f"**{sentence(text)}**" if details else f"**{text}**"
         # A single paragraph goes on in the line of its title.
         if len(details) == 1 and not details[0].startswith(("- ", "`")):
-            text, details = f"{text} {sentence(details[0])}", []
+            text, details = f"{text} {sentence(capitalised(details[0]))}", []
     yield f"- {lead}{text} {citation}"
     yield from (f"  {line}".rstrip() for line in _apart(details))
 
