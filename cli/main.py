@@ -38,6 +38,7 @@ class Suite(StrEnum):
     REFLECTION = "reflection"
     PACKS = "packs"
     USAGE = "usage"
+    RELEASE_NOTES = "release-notes"
 
 
 def _provider(name: str | None) -> str | None:
@@ -234,7 +235,7 @@ def evaluate(
     json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table into this file.")] = None,
 ) -> None:
-    """Measure retrieval, reflection, context packs, or what citations do to retrieval, on labelled data.
+    """Measure retrieval, reflection, context packs, release notes, or what citations do, on labelled data.
 
     Exit code 2 where there is none.
     """
@@ -248,6 +249,12 @@ def evaluate(
         from evals.packs import run_pack_eval  # noqa: PLC0415 - as below
 
         raise typer.Exit(run_pack_eval(Wanted(json, markdown), typer.echo))
+    if suite is Suite.RELEASE_NOTES:
+        from cli.release_notes.changes import changes_between  # noqa: PLC0415 - as below
+        from evals.release_notes import Options as Logs  # noqa: PLC0415 - as below
+        from evals.release_notes import run_release_notes_eval  # noqa: PLC0415 - as below
+
+        raise typer.Exit(run_release_notes_eval(Logs(data, json, markdown), changes_between, typer.echo))
     from evals.evaluate import Options, run_eval  # noqa: PLC0415 - engines load only when they are used
 
     names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())

@@ -48,7 +48,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """One commit of the range. `body` is without its trailers; both texts are decoded, whatever they were written in."""
+    """One commit of the range. `body` is without trailers; texts are decoded, whatever they were written in."""
 
     sha: str
     parents: tuple[str, ...]

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pygit2
-
 from cli.release_notes.analysis.changelog import changelog_evidence, known_issues
 from cli.release_notes.analysis.collect import Collected, collect
 from cli.release_notes.analysis.contributors import contributors
@@ -15,6 +13,7 @@ from cli.release_notes.analysis.surface.compare import Compared, compare
 from cli.release_notes.analysis.surface.evidence import surface_evidence
 from cli.release_notes.facts import Change, FactsRequest, Progress, ReleaseFacts
 from cli.release_notes.git.history import Range, range_between
+from cli.release_notes.git.objects import Repository
 from cli.release_notes.git.people import Names
 from cli.release_notes.git.references import End, resolve
 from cli.release_notes.git.sources import opened
@@ -49,7 +48,7 @@ def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
         return _facts(request, repository, read, progress)
 
 
-def _facts(request: FactsRequest, repository: pygit2.Repository, read: _Read, progress: Progress) -> ReleaseFacts:
+def _facts(request: FactsRequest, repository: Repository, read: _Read, progress: Progress) -> ReleaseFacts:
     older, newer = read.found.older, read.found.newer
     progress("Sorting changes", f"{len(read.entries):,} commits")
     collected = collect(read.entries, newer.sha)

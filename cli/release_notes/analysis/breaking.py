@@ -11,8 +11,10 @@ _SAID = re.compile(
     re.I,
 )
 _UNSAID = re.compile(
-    r"\b(?:no|non|not an?|not|without|avoid(?:s|ing)?|prevent(?:s|ing)?|isn't an?|any|planned|upcoming|future|potential(?:ly)?"
-    r"|upstream|their|into|about|for|detect(?:s|ing)?|list(?:s|ing)?|document(?:s|ing)?)[\s-]+(?:the |any |an? )?(?:\w+ )?$",
+    r"\b(?:no|non|not an?|not|without|avoid(?:s|ing)?|prevent(?:s|ing)?|isn't an?|any|planned|upcoming|future"
+    r"|potential(?:ly)?"
+    r"|upstream|their|into|about|for|detect(?:s|ing)?|list(?:s|ing)?|document(?:s|ing)?)[\s-]+(?:the |any "
+    r"|an? )?(?:\w+ )?$",
     re.I,
 )
 _LANGUAGES = (
@@ -26,11 +28,14 @@ _DROPPED = re.compile(
     re.I,
 )
 _REQUIRES = re.compile(
-    rf"\b(?:now )?requires?d?\b\W+(?:at least )?{_LANGUAGES}\W*(?:>=|≥|v?\d)|\bminimum (?:supported )?{_LANGUAGES} version"
+    rf"\b(?:now )?requires?d?\b\W+(?:at least )?{_LANGUAGES}\W*(?:>=|≥|v?\d)"
+    rf"|\bminimum (?:supported )?{_LANGUAGES} version"
     rf"|\bbump(?:s|ed)? (?:the )?(?:minimum|msrv)\b|\b{_LANGUAGES} ?>= ?\d",
     re.I,
 )
-_REMOVES = re.compile(r"^(?:remov(?:e|es|ed|ing)|drop(?:s|ped|ping)?|delet(?:e|es|ed|ing)|get(?:ting)? rid of)\b", re.I)
+_REMOVES = re.compile(
+    r"^(?:remov(?:e|es|ed|ing)|drop(?:s|ped|ping)?|delet(?:e|es|ed|ing)|get(?:ting)? rid of)(?=\s)", re.I
+)
 _RENAMES = re.compile(
     r"^renam(?:e|es|ed|ing)\b(?=.*\bto\b)|^replac(?:e|es|ed|ing)\b(?=.*\b(?:exception|class|function|method|parameter"
     r"|argument|option|flag|command|setting|endpoint|field)\b(?=.*\bwith\b))",
@@ -43,25 +48,32 @@ _THING = re.compile(
 )
 _CODE = re.compile(r"`[^`]+`|\w+\(|\b[A-Za-z]+_\w+\b|\b[A-Z][a-z]+[A-Z]\w*|(?:^|\s)--[a-z]")
 _HARMLESS = re.compile(
-    r"\b(?:unused|unneeded|unnecessary|redundant|duplicate[ds]?|dead|obsolete (?:code|comment)|leftover|stale|extra|pretend"
-    r"|workaround|hack|warnings?|filters?|comments?|todo|logging|log (?:messages?|lines?)|debug|print|imports?\b(?! (?:proxy|path))"
+    r"\b(?:unused|unneeded|unnecessary|redundant|duplicate[ds]?|dead|obsolete (?:code|comment)|leftover|stale"
+    r"|extra|pretend"
+    r"|workaround|hack|warnings?|filters?|comments?|todo|logging|log (?:messages?|lines?)|debug|print"
+    r"|imports?\b(?! (?:proxy|path))"
     r"|dependenc(?:y|ies)|requirement|sniffing|boilerplate|notes?|links?|badges?|sponsor|section|logo|config|configuration"
-    r"|jobs?|steps?|fixture|prematurely|trove|classifiers?|accidental\w*|temporary|old (?:test|doc)|changelog|readme|docs?\b"
-    r"|documentation|limit(?:ation)?s?|restriction|blank|empty|trailing|variables?\b(?! support)|branching|pii|import-time)\b"
+    r"|jobs?|steps?|fixture|prematurely|trove|classifiers?|accidental\w*|temporary|old (?:test|doc)|changelog"
+    r"|readme|docs?\b"
+    r"|documentation|limit(?:ation)?s?|restriction|blank|empty|trailing|variables?\b(?! support)|branching|pii"
+    r"|import-time)\b"
     r"|`?\b_{1,2}[a-z]\w*|\.__\w+__",
     re.I,
 )
 _REFUSES = re.compile(
-    r"^(?:reject|refuse|disallow|forbid|prohibit)(?:s|ed)?\b|\bnow (?:requires?|refuses?|rejects?|forbids?|disallows?|errors?\b)"
+    r"^(?:reject|refuse|disallow|forbid|prohibit)(?:s|ed)?\b|\bnow (?:requires?|refuses?|rejects?|forbids?"
+    r"|disallows?|errors?\b)"
     r"|\brefuses? to\b|\b(?:is|are) now (?:required|mandatory|an error|keyword-only|positional-only)\b"
     r"|^require(?:s|d)? (?:an? |the )?explicit\b",
     re.I,
 )
 _OTHER_RESULT = re.compile(
     r"^raise(?:s|d)? \S+ (?:instead of|rather than) [A-Z]\w+|\bonly (?:returns?|accepts?|supports?|works?)\b"
-    r"|\bnow (?:\w+ly )?(?:executes?|runs?|returns?|happens?|evaluates?)\b.*\b(?:immediately|eagerly|lazily|instead of)\b"
+    r"|\bnow (?:\w+ly )?(?:executes?|runs?|returns?|happens?|evaluates?)\b.*\b(?:immediately|eagerly|lazily"
+    r"|instead of)\b"
     r"|^return(?:s|ed)? \S+ instead of\b|^use (?:\w+ ){1,3}not (?:\w+ ?){1,3}(?:\b(?:as|for|to|in)\b|$)"
-    r"|^(?:change[sd]?|switch(?:ed)?|flip(?:ped)?) (?:the )?default\b|\b(?:on|off|enabled|disabled|types?|now) by default$"
+    r"|^(?:change[sd]?|switch(?:ed)?|flip(?:ped)?) (?:the )?default\b|\b(?:on|off|enabled|disabled|types?"
+    r"|now) by default$"
     r"|^default to \S+ instead of\b",
     re.I,
 )

@@ -13,20 +13,25 @@ _FORMS = tuple(
     re.compile(pattern, re.I)
     for pattern in (
         rf"^(?:bumps?|upgrades?|updates?) {_NAME} from (?P<old>{_VERSION}) to (?P<new>{_VERSION})",
-        rf"^(?:updates?|bumps?) (?:the )?(?:dependency )?{_NAME} requirement from (?P<old>{_VERSION}) to (?P<new>{_VERSION})",
+        rf"^(?:updates?"
+        rf"|bumps?) (?:the )?(?:dependency )?{_NAME} requirement from (?P<old>{_VERSION}) to (?P<new>{_VERSION})",
         rf"^(?:updates?|upgrades?|bumps?|pin) (?:module |dependency |github action |rust crate |docker tag )+{_NAME}"
         rf"(?: from (?P<old>{_VERSION}))? to (?P<new>{_VERSION})",
-        rf"^(?:updates?|bumps?|upgrades?) {_NAME} (?:docker tag|action|digest|orb|pre-commit hook)s?(?: to (?P<new>{_VERSION}))?$",
+        rf"^(?:updates?|bumps?|upgrades?) {_NAME} (?:docker tag|action|digest|orb"
+        rf"|pre-commit hook)s?(?: to (?P<new>{_VERSION}))?$",
     )
 )
 _MANY = re.compile(
-    r"pre-commit autoupdate|^bumps? the \S+ group|^(?:updates?|bumps?|upgrades?|pin|lock file|lockfile|refresh|regenerate)\b"
+    r"pre-commit autoupdate|^bumps? the \S+ group|^(?:updates?|bumps?|upgrades?|pin|lock file|lockfile|refresh"
+    r"|regenerate)\b"
     r".*\b(?:dependenc(?:y|ies)|lock ?files?|deps|requirements|pre-commit|packages group|maintenance|modules)\b"
-    r"|^update all (?:non-major )?|^\[?snyk\]?\b|^pre-commit update$|^(?:update|bump|upgrade) (?:ruff|mypy|black|pytest|eslint)\b$",
+    r"|^update all (?:non-major )?|^\[?snyk\]?\b|^pre-commit update$|^(?:update|bump|upgrade) (?:ruff|mypy|black"
+    r"|pytest|eslint)\b$",
     re.I,
 )
 _LISTED = re.compile(
-    rf"^\s*(?:[-*]\s*|Updates )`?\[?{_NAME}(?:\]\([^)]*\))?`?:?\s+(?:from )?`?(?P<old>v?\d[\w.+-]*)`?\s*(?:→|->|to)\s*`?(?P<new>v?\d[\w.+-]*)`?",
+    rf"^\s*(?:[-*]\s*|Updates )`?\[?{_NAME}(?:\]\([^)]*\))?`?:?\s+(?:from )?`?(?P<old>v?\d[\w.+-]*)`?\s*(?:→|->"
+    rf"|to)\s*`?(?P<new>v?\d[\w.+-]*)`?",
     re.M,
 )
 _PRE_COMMIT = re.compile(r"^\s*-\s*\[[^\]]*?/(?P<name>[\w.-]+): (?P<old>v?[\w.+-]+) → (?P<new>v?[\w.+-]+)\]", re.M)

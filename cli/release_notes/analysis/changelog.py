@@ -30,7 +30,11 @@ _BREAKING = re.compile(r"breaking|backwards?[ -]incompat", re.I)
 _KNOWN_ISSUES = re.compile(r"^known (?:issues?|problems?|bugs?|limitations?)\s*:?\s*(?P<rest>.*)$", re.I)
 _NUMBER = re.compile(r"(?:#|GH-|/(?:issues|pull)/|:(?:issue|pr|gh|pull):`)(?P<number>\d{1,7})", re.I)
 _WORD = re.compile(r"[a-z_][a-z_0-9]{2,}", re.I)
-_COMMON = frozenset(["the", "and", "for", "with", "that", "this", "when", "from", "are", "was", "not", "now", "has", "have", "been", "its", "into", "using", "use", "used", "can", "will", "which", "also", "only", "they", "than", "then", "thanks", "contributed", "added", "add", "fixed", "fix", "removed", "changed", "support", "new"])  # fmt: skip
+_COMMON = frozenset(
+    {"the", "and", "for", "with", "that", "this", "when", "from", "are", "was", "not", "now", "has", "have", "been",
+     "its", "into", "using", "use", "used", "can", "will", "which", "also", "only", "they", "than", "then", "thanks",
+     "contributed", "added", "add", "fixed", "fix", "removed", "changed", "support", "new"}
+)  # fmt: skip
 _FRAGMENT = re.compile(
     r"(?:newsfragments|changelog\.d|changes\.d)/\+?(?P<number>\d+)?[\w-]*\.(?P<kind>[a-z]+)(?:\.\d+)?(?:\.\w+)?$", re.I
 )

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import pygit2
-
 from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.trailers import co_authors
 from cli.release_notes.facts import Contributor, Person
 from cli.release_notes.git.history import older_commits
+from cli.release_notes.git.objects import CommitObject, Oid, Repository
 from cli.release_notes.git.people import Names
 from cli.release_notes.git.text import decoded
 
@@ -24,7 +23,7 @@ class _Someone:
 
 
 def contributors(
-    entries: Sequence[Entry], repository: pygit2.Repository, names: Names, older: pygit2.Oid
+    entries: Sequence[Entry], repository: Repository, names: Names, older: Oid
 ) -> tuple[tuple[Contributor, ...], tuple[Contributor, ...], str | None]:
     """Return people and programs, those with most commits first, and a remark where newness could not be told.
 
@@ -67,7 +66,7 @@ def _email(email: str) -> str:
 
 
 def _unknown_before(
-    people: Sequence[_Someone], repository: pygit2.Repository, names: Names, older: pygit2.Oid
+    people: Sequence[_Someone], repository: Repository, names: Names, older: Oid
 ) -> tuple[set[int], str | None]:
     """Return those of whom no earlier commit is found; nobody where the earlier history is not all there."""
     if repository.is_shallow:
@@ -92,7 +91,7 @@ def _unknown_before(
     return waiting, None
 
 
-def _authors(commit: pygit2.Commit, names: Names) -> Iterable[tuple[str, str]]:
+def _authors(commit: CommitObject, names: Names) -> Iterable[tuple[str, str]]:
     yield names.of(commit.author)
     raw = commit.raw_message
     if b"o-authored-by" in raw or b"o-Authored-By" in raw:

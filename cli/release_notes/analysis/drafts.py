@@ -1,23 +1,18 @@
 """A change while it is being put together, and the judgement that the touched files allow on it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from cli.release_notes.analysis.breaking import drops_support, is_declared, sounds_breaking
+from cli.release_notes.analysis.breaking import drops_support, is_declared, names_in, sounds_breaking
 from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.message import Message
 from cli.release_notes.analysis.paths import area, is_published, role
 from cli.release_notes.analysis.wording import kind_of, sounds_internal
 from cli.release_notes.facts import Change, ChangeKind, Person
 
-_ASIDE: dict[str, ChangeKind] = {
-    "test": "internal",
-    "tooling": "internal",
-    "changelog": "internal",
-    "documentation": "documentation",
-    "example": "documentation",
-    "lock": "dependency",
-}
+_NO_SOURCE = frozenset({"manifest", "lock", "tooling", "test", "documentation"})
+_MUCH = 5
+"""Published files, of which so many are no small matter."""
 
 
 @dataclass(slots=True)
@@ -77,32 +72,47 @@ def draft(message: Message, entries: Sequence[Entry], bodies: Iterable[str] = ()
             kind = role(path)
             files[kind] = files.get(kind, 0) + 1
     made = Draft(message, message.kind, list(entries), files=files)
-    made.kind = _kind(message, files)
+    made.kind = _kind(made)
     _judge(made, [*bodies, *(entry.commit.body for entry in entries)])
     return made
 
 
-def _kind(message: Message, files: Mapping[str, int]) -> ChangeKind:
-    """Let the files decide where they all have one purpose, and where the words are about tidiness."""
+def _kind(made: Draft) -> ChangeKind:
+    """Let the files decide where they all have one purpose, and where the words are about tidiness or say nothing."""
+    message, files = made.message, made.files
     roles = set(files) - {"changelog"} if len(files) > 1 else set(files)
-    if message.is_chore:
-        return "internal"
-    if roles and roles <= {"test", "tooling", "changelog"}:
-        return "internal"
-    if roles and roles <= {"documentation", "example", "test", "tooling", "changelog"}:
-        return "documentation" if message.kind != "internal" else "internal"
-    if len(roles) == 1 and not message.conventional:
-        aside = _ASIDE.get(next(iter(roles)))
-        if aside is not None:
-            return aside
+    aside = _aside(message, roles)
+    if aside is not None:
+        return aside
     if message.conventional:
         prose = kind_of(message.text)
         return prose if message.kind == "internal" and prose in ("security", "deprecation") else message.kind
-    if roles and roles <= {"manifest", "lock", "tooling", "test", "documentation"} and message.kind != "security":
+    if roles and roles <= _NO_SOURCE and message.kind != "security":
         return "removal" if drops_support(message.text) else "internal"
     if message.kind not in ("security", "deprecation", "documentation") and sounds_internal(message.text):
         return "internal"
-    return message.kind
+    return _silent(made) if message.kind == "other" and files else message.kind
+
+
+def _aside(message: Message, roles: set[str]) -> ChangeKind | None:
+    """Return the kind of what is beside the project itself: its tests, tools, documents, releases."""
+    if message.is_chore or (roles and roles <= {"test", "tooling", "changelog"}):
+        return "internal"
+    if roles and roles <= {"documentation", "example", "test", "tooling", "changelog"}:
+        return "documentation" if message.kind != "internal" else "internal"
+    return "dependency" if roles == {"lock"} and not message.conventional else None
+
+
+def _silent(made: Draft) -> ChangeKind:
+    """Return the kind of what no verb tells: a name that is documented is new, and much that is changed is better."""
+    published = {path for path in made.paths if is_published(path)}
+    if not published:
+        return "other"
+    documented = made.files.get("documentation") or made.files.get("changelog")
+    if documented and names_in(made.message.text):
+        return "feature"
+    fresh = any(path in published for entry in made.entries for path in entry.touched.added)
+    return "improvement" if documented or fresh or len(published) >= _MUCH else "other"
 
 
 def _judge(made: Draft, bodies: Sequence[str]) -> None:
@@ -115,10 +125,8 @@ def _judge(made: Draft, bodies: Sequence[str]) -> None:
         return
     if aside or message.is_chore:
         return
-    if (drops_support(message.text) and (made.is_published or made.files.get("manifest"))) or (
-        made.is_published and sounds_breaking(message)
-    ):
-        made.breaking = True
+    dropped = drops_support(message.text) and (made.is_published or bool(made.files.get("manifest")))
+    made.breaking = dropped or (made.is_published and sounds_breaking(message))
     if made.breaking and made.kind in ("internal", "other"):
         made.kind = "removal" if drops_support(message.text) else "improvement"
 

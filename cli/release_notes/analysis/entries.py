@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import pygit2
-
 from cli.release_notes.analysis.bots import is_bot
 from cli.release_notes.analysis.message import Message, read_message
 from cli.release_notes.analysis.trailers import co_authors, split_trailers
 from cli.release_notes.facts import Commit, Person
 from cli.release_notes.git.moments import moment
+from cli.release_notes.git.objects import CommitObject, Oid, Repository
 from cli.release_notes.git.people import Names
 from cli.release_notes.git.text import decoded
 from cli.release_notes.git.trees import NOTHING, Touched, touched
@@ -37,20 +36,20 @@ class Entry:
 class Reader:
     """Turns commits into entries; knows every person once."""
 
-    def __init__(self, repository: pygit2.Repository, names: Names) -> None:
+    def __init__(self, repository: Repository, names: Names) -> None:
         self._repository = repository
         self._names = names
         self._people: dict[tuple[str, str], Person] = {}
 
-    def entries(self, ids: Iterable[pygit2.Oid]) -> Iterable[Entry]:
+    def entries(self, ids: Iterable[Oid]) -> Iterable[Entry]:
         """Read commits in the order given, the paths of the first `MOST_DIFFED` as well."""
         for number, oid in enumerate(ids):
             commit = self._repository[oid]
-            if isinstance(commit, pygit2.Commit):
+            if isinstance(commit, CommitObject):
                 paths = touched(self._repository, commit) if number < MOST_DIFFED else NOTHING
                 yield self._entry(commit, paths)
 
-    def _entry(self, commit: pygit2.Commit, paths: Touched) -> Entry:
+    def _entry(self, commit: CommitObject, paths: Touched) -> Entry:
         subject, body = _parted(decoded(commit.raw_message, commit.message_encoding))
         text, trailers = split_trailers(body)
         author = self.person(*self._names.of(commit.author))

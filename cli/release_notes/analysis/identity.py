@@ -5,10 +5,9 @@ import re
 import tomllib
 from pathlib import Path, PurePosixPath
 
-import pygit2
-
 from cli.release_notes.facts import FactsRequest, ProjectFile
 from cli.release_notes.git.address import compare_address, web_address
+from cli.release_notes.git.objects import CommitObject, GitError, Repository
 from cli.release_notes.git.references import End
 from cli.release_notes.git.trees import blob_at, names_at, text_of
 
@@ -25,7 +24,7 @@ _LONGEST_FILE = 200_000
 _VERSION = re.compile(r"^v?\d[\w.+-]*$")
 
 
-def project_files(repository: pygit2.Repository, commit: pygit2.Commit) -> tuple[ProjectFile, ...]:
+def project_files(repository: Repository, commit: CommitObject) -> tuple[ProjectFile, ...]:
     """Return the manifests in the root of a commit. Of lock files only that they are there: their text is empty."""
     found = []
     for name in names_at(commit):
@@ -36,7 +35,7 @@ def project_files(repository: pygit2.Repository, commit: pygit2.Commit) -> tuple
     return tuple(found)
 
 
-def project_name(files: tuple[ProjectFile, ...], web: str | None, repository: pygit2.Repository) -> str | None:
+def project_name(files: tuple[ProjectFile, ...], web: str | None, repository: Repository) -> str | None:
     """Return the name that the first manifest with one gives, else that of the remote, else that of the folder."""
     for file in files:
         name = _manifest(file).get("name")
@@ -48,7 +47,7 @@ def project_name(files: tuple[ProjectFile, ...], web: str | None, repository: py
     return folder.name.removesuffix(".git") or None
 
 
-def version_of(request: FactsRequest, older: End, newer: End, repository: pygit2.Repository) -> str:
+def version_of(request: FactsRequest, older: End, newer: End, repository: Repository) -> str:
     """Return the version: as given, else the tag at the newer end, else the manifest's where that has changed."""
     if request.version_name is not None and request.version_name.strip():
         return " ".join(request.version_name.split())
@@ -96,20 +95,18 @@ def _go(text: str) -> dict[str, str]:
     return {"name": re.sub(r"/v\d+$", "", match[1]).rpartition("/")[2]} if match else {}
 
 
-def addresses(
-    repository: pygit2.Repository, request: FactsRequest, older: End, newer: End
-) -> tuple[str | None, str | None]:
+def addresses(repository: Repository, request: FactsRequest, older: End, newer: End) -> tuple[str | None, str | None]:
     """Return the project's page and the page that compares the two ends; None where no known host has them."""
     remote = request.url if request.url and web_address(request.url) else _remote(repository)
     web = web_address(remote) if remote else None
     return web, compare_address(web, older.tag or older.sha, newer.tag or newer.sha)
 
 
-def _remote(repository: pygit2.Repository) -> str | None:
+def _remote(repository: Repository) -> str | None:
     names = list(repository.remotes.names())
     for name in sorted((name for name in names if name), key=lambda name: (name != "origin", name != "upstream", name)):
         try:
             return repository.remotes[name].url
-        except (KeyError, pygit2.GitError, ValueError):
+        except (KeyError, GitError, ValueError):
             continue
     return None

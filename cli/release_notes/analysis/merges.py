@@ -11,11 +11,13 @@ _BITBUCKET = re.compile(r"^Merged in \S+ \(pull request (?P<pull>#\d+)\)", re.I)
 _GITLAB = re.compile(r"^Merge branch '.*' into '?[^']+'?$", re.I)
 _GITLAB_NUMBER = re.compile(r"^See merge request \S*?(?P<pull>!\d+)\s*$", re.M)
 _TITLED = re.compile(
-    r"^(?:Merge|Merged PR|Auto merge of|Rollup merge of) (?:[\w.-]+/[\w.-]+)?#?(?P<pull>\d+)\b[^:]*:\s*(?P<title>\S.*)$",
+    r"^(?:Merge|Merged PR|Auto merge of"
+    r"|Rollup merge of) (?:[\w.-]+/[\w.-]+)?#?(?P<pull>\d+)\b[^:]*:\s*(?P<title>\S.*)$",
     re.I,
 )
 _PLAIN = re.compile(
-    r"^(?:merge (?:branch|remote|tag|commit|upstream|origin|master|main|develop|from|in|into)\b|merged\b|merge$|.* into .*$)",
+    r"^(?:merge (?:branch(?:es)?|remote|tag|commit|upstream|origin|master|main|develop|from|in|into)\b|merged\b|merge$"
+    r"|.* into .*$)",
     re.I,
 )
 

@@ -20,14 +20,16 @@ _CLOSES = re.compile(
     re.I,
 )
 _TAIL = re.compile(
-    r"[\s,;:–-]*(?:\(?\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|refs?|references|see|issue)\s*:?\s*"
+    r"[\s,;:\u2013-]*(?:\(?\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|refs?|references|see|issue)\s*:?\s*"
     r"(?:(?:#|GH-)\d+(?:\s*,\s*|\s+and\s+|\s*)?)+\)?|\((?:#\d+(?:,\s*)?)+\))[\s.]*$",
     re.I,
 )
 _NOISE = re.compile(
-    r"^(?:-{3,}|\*{3,}|\[pre-commit\.ci\].*|for more information, see https?://pre-commit\.ci|merge (?:branch|remote)\b.*"
+    r"^(?:-{3,}|\*{3,}|\[pre-commit\.ci\].*|for more information, see https?://pre-commit\.ci|merge (?:branch"
+    r"|remote)\b.*"
     r"|co-authored-by:.*|signed-off-by:.*|claude-session:.*|🤖 generated with.*|generated with \[?claude.*"
-    r"|(?:\* )?(?:fix(?:es|ed)? )?(?:lint|linting|typo|typos|format|formatting|black|isort|ruff|mypy|tests?|ci|review)\.?"
+    r"|(?:\* )?(?:fix(?:es|ed)? )?(?:lint|linting|typo|typos|format|formatting|black|isort|ruff|mypy|tests?|ci"
+    r"|review)\.?"
     r"|\* (?:update|add|fix) (?:changelog|changes|docs?|tests?|pr ?#|lint)\S*\.?|\* wip)$",
     re.I,
 )

@@ -23,7 +23,8 @@ _BASE: dict[ChangeKind, float] = {
     "internal": 0.05,
 }
 _SMALL = re.compile(
-    r"\b(?:typos?|minor|small|tweak\w*|slight\w*|tiny|nit|cosmetic|follow[- ]?up|missing (?:import|link|space|entry|await)"
+    r"\b(?:typos?|minor|small|tweak\w*|slight\w*|tiny|nit|cosmetic|follow[- ]?up|missing (?:import|link|space"
+    r"|entry|await)"
     r"|error messages?|log (?:level|message)s?|bunch of|various|some more|polish|again|another|oops|parameter name)\b",
     re.I,
 )

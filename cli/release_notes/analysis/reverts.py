@@ -10,7 +10,8 @@ from cli.release_notes.analysis.entries import Entry
 _SHAS = re.compile(r"\b[0-9a-f]{7,40}\b")
 _REVERTS = re.compile(r"\b(?:this )?reverts? (?:commits?|the following commits?:?)\s+(?P<rest>[^.]*)", re.I)
 _QUOTED = re.compile(
-    r"^(?:(?:chore: |fix: )?revert(?:s|ed|ing)?|back out|reapply|reland|re-land)\W*[\"“'](?P<subject>.+)[\"”'](?P<tail>[^\"”']*)$",
+    r"^(?:(?:chore: |fix: )?revert(?:s|ed|ing)?|back out|reapply|reland"
+    r"|re-land)\W*[\"“'](?P<subject>.+)[\"”'](?P<tail>[^\"”']*)$",
     re.I,
 )
 _PLAIN = re.compile(r"^revert(?:\([^)]*\))?!?:\s*(?P<subject>\S.*)$", re.I)

@@ -1,4 +1,4 @@
-"""Fetches a remote repository into a temporary folder: as few commits as the range needs, and never its working files."""
+"""Fetches a remote repository into a temporary folder: as few commits as the range needs, and no working files."""
 
 import os
 import shutil

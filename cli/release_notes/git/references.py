@@ -54,8 +54,11 @@ def resolve(repository: pygit2.Repository, ref: str, option: str) -> End:
 
 
 def _found(repository: pygit2.Repository, ref: str, option: str) -> pygit2.Object:
-    if repository.is_empty or (repository.head_is_unborn and ref.startswith("HEAD")):
+    if repository.head_is_unborn and (ref.startswith("HEAD") or not list(repository.references)):
         raise ReleaseNotesFailed("The repository has no commits yet, so there is nothing to write notes about.")
+    if "\0" in ref:
+        # The library would read up to there.
+        raise _unknown(repository, ref, option)
     try:
         return repository.revparse_single(ref)
     except ValueError as error:
@@ -84,7 +87,7 @@ def _unknown(repository: pygit2.Repository, ref: str, option: str) -> ReleaseNot
 
 def _tag_of(repository: pygit2.Repository, ref: str, commit: pygit2.Commit) -> str | None:
     named = ref.removeprefix("refs/").removeprefix("tags/")
-    if f"refs/tags/{named}" in repository.references:
+    if f"refs/tags/{named}" in repository.references and _peels_to(repository, named, commit):
         return named
     here = [name for name in _tags(repository) if _VERSION.match(name) and _peels_to(repository, name, commit)]
     return max(here, key=_likely, default=None)

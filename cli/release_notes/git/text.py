@@ -4,7 +4,7 @@ _LAST_RESORT = "cp1252"
 
 
 def decoded(raw: bytes, declared: str | None = None) -> str:
-    """Decode a message or a name; lines end in `\\n` and no NUL is left.
+    """Decode a message or a name; every line ending is a line feed, and no NUL is left.
 
     UTF-8 where the bytes are UTF-8, whatever the commit declares (most wrong declarations are of that kind), then
     the declared encoding, then Windows-1252; bytes that have no meaning there become U+FFFD.

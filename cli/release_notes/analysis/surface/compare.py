@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-import pygit2
-
 from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.paths import area, is_published, role
 from cli.release_notes.analysis.surface import python_packages
@@ -16,6 +14,7 @@ from cli.release_notes.analysis.surface.migrations import is_migration
 from cli.release_notes.analysis.surface.names import Difference, Found, differences
 from cli.release_notes.analysis.surface.settings import is_example, settings_of
 from cli.release_notes.facts import Area, DependencyChange, Progress, SurfaceChange, SurfaceKind
+from cli.release_notes.git.objects import CommitObject, Diff, Repository
 from cli.release_notes.git.text import decoded_path
 from cli.release_notes.git.trees import FileChange, between, files_of, line_counts
 
@@ -52,9 +51,9 @@ class _Comparison:
 
 
 def compare(
-    repository: pygit2.Repository,
-    older: pygit2.Commit,
-    newer: pygit2.Commit,
+    repository: Repository,
+    older: CommitObject,
+    newer: CommitObject,
     entries: Sequence[Entry],
     progress: Progress,
 ) -> Compared:
@@ -73,7 +72,7 @@ def compare(
     return work.result
 
 
-def _areas(repository: pygit2.Repository, diff: pygit2.Diff, entries: Iterable[Entry]) -> tuple[Area, ...]:
+def _areas(repository: Repository, diff: Diff, entries: Iterable[Entry]) -> tuple[Area, ...]:
     files: dict[str, list[int]] = {}
     shown = [decoded_path(delta.new_file.raw_path) for delta in diff.deltas]
     for number, added, removed in line_counts(repository, diff, MOST_COUNTED):

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-import pygit2
-
 from cli.release_notes.analysis.entries import Entry
+from cli.release_notes.git.objects import CommitObject, Repository
 from cli.release_notes.git.trees import FileChange, blob_at, size, text_of
 
 MOST_BYTES = 12_000_000
@@ -20,8 +19,8 @@ MOST_NAMED = 3
 class Tree:
     """One end."""
 
-    repository: pygit2.Repository
-    commit: pygit2.Commit
+    repository: Repository
+    commit: CommitObject
     left: int = MOST_BYTES
     skipped: int = 0
     _texts: dict[str, str | None] = field(default_factory=dict)
@@ -47,14 +46,14 @@ class Tree:
 class Authors:
     """Tells which commits of the range are behind a difference between its ends."""
 
-    repository: pygit2.Repository
+    repository: Repository
     head: str
     by_path: dict[str, list[Entry]]
     left: int = MOST_LOOKED_INTO
     _counts: dict[tuple[str, str, bytes], int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, repository: pygit2.Repository, head: str, entries: Sequence[Entry]) -> "Authors":
+    def of(cls, repository: Repository, head: str, entries: Sequence[Entry]) -> "Authors":
         """Index the commits of a range, newest first, by the paths they touch."""
         by_path: dict[str, list[Entry]] = {}
         for entry in entries:
@@ -89,7 +88,7 @@ class Authors:
                 return 0
             self.left -= 1
             commit = self.repository.get(sha)
-            blob = blob_at(self.repository, commit, path) if isinstance(commit, pygit2.Commit) else None
+            blob = blob_at(self.repository, commit, path) if isinstance(commit, CommitObject) else None
             text = text_of(self.repository, blob) or ""
             self._counts[key] = text.encode("utf-8", "replace").count(token)
         return self._counts[key]

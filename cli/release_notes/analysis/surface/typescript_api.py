@@ -11,7 +11,8 @@ _FUNCTIONS = ("function_declaration", "generator_function_declaration", "functio
 _CLASSES = ("class_declaration", "abstract_class_declaration")
 _CALLABLE = ("arrow_function", "function_expression", "generator_function")
 _MEMBERS = (
-    "method_definition", "method_signature", "abstract_method_signature", "public_field_definition", "property_signature",
+    "method_definition", "method_signature", "abstract_method_signature", "public_field_definition",
+    "property_signature",
 )  # fmt: skip
 _LONGEST = 120
 SUFFIXES = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
