@@ -11,9 +11,9 @@ from cli.release_notes.document.wording import counted, joined
 from cli.release_notes.facts import Change, ReleaseFacts, SurfaceChange
 
 _STEP = re.compile(
-    r"^(?:please |instead,? |to migrate,? )?(?:add|call|change|convert|delete|drop|import|install|migrate|move|pass|pin|"
-    r"regenerate|remove|rename|replace|re-?run|run|set|switch|upgrade|use|wrap) |\b(?:must|need to|have to|should) now\b"
-    r"|\binstead\b|\byou (?:must|need to|have to|should)\b",
+    r"^(?:please |instead,? |to migrate,? )?(?:add|call|change|convert|delete|drop|import|install|migrate|move|pass|"
+    r"pin|regenerate|remove|rename|replace|re-?run|run|set|switch|upgrade|use|wrap) "
+    r"|\b(?:must|need to|have to|should) now\b|\binstead\b|\byou (?:must|need to|have to|should)\b",
     re.IGNORECASE,
 )
 NAMED = 8

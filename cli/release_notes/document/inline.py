@@ -42,7 +42,8 @@ _PROPER = """
 node.js next.js vue.js asp.net e.g i.e and/or github gitlab bitbucket codeberg javascript typescript coffeescript
 websocket websockets opentelemetry opensearch openstack youtube linkedin whatsapp wordpress pytorch langchain langgraph
 llamaindex huggingface powershell stackoverflow micropython clickhouse cloudflare cloudformation digitalocean hashicorp
-sqlite cpython ipython oauth jetbrains intellij dropbox postscript restructuredtext deepmind deepseek unicode iphone ipad airflow
+sqlite cpython ipython oauth
+jetbrains intellij dropbox postscript restructuredtext deepmind deepseek unicode iphone ipad airflow
 """
 _NAMES = frozenset(_PROPER.split())
 """What looks like code and is a name of something else."""

@@ -288,11 +288,11 @@ def test_raw_on_a_terminal_has_no_colour_and_no_spinner(looms: Path) -> None:
 
 
 def test_the_help_loads_no_git_library_no_model_and_no_server(looms: Path) -> None:
-    code = "import sys; from cli.main import app\ntry:\n    app()\nfinally:\n    print(sorted(sys.modules), file=sys.stderr)"
+    code = "import sys; from cli.main import app\ntry: app()\nfinally: print(sorted(sys.modules), file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-P", "-c", code, "release-notes", "--help"],
         capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert "--version-name" in done.stdout
-    for module in ("pygit2", "pydantic_ai", "starlette", "sqlalchemy", "anyio", "rich.markdown"):
+    for module in ("pygit2", "pydantic_ai", "starlette", "sqlalchemy", "anyio"):
         assert f"'{module}'" not in done.stderr
