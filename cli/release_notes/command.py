@@ -1,5 +1,6 @@
 """`engrain release-notes`: from flags to a document, in order: analyse, draft, word, check, print, write the file."""
 
+import io
 import os
 import sys
 from collections.abc import Mapping
@@ -58,7 +59,9 @@ class Plan:
 
 def run_release_notes(environ: Mapping[str, str], options: Options) -> int:
     """Print the notes, and write them into the file where that is asked for. Returns the exit code: 0, or 1."""
-    steps = Steps(sys.stderr, debug=options.debug, spinner=not options.raw and environ.get("TERM") != "dumb")
+    steps = Steps(
+        sys.stderr or io.StringIO(), debug=options.debug, spinner=not options.raw and environ.get("TERM") != "dumb"
+    )
     try:
         with steps.shown():
             plan = _planned(environ, options, steps)
@@ -66,6 +69,8 @@ def run_release_notes(environ: Mapping[str, str], options: Options) -> int:
         _print(markdown, raw=options.raw, steps=steps)
         if options.update:
             _update(plan.file, markdown, document, steps)
+        elif options.file is not None:
+            steps.note("Note: --file has no effect without --update.")
     except ReleaseNotesFailed as failure:
         return _told(steps, str(failure))
     except KeyboardInterrupt:
@@ -176,7 +181,7 @@ def _update(path: Path, markdown: str, document: Document, steps: Steps) -> None
     from cli.release_notes.update import update  # noqa: PLC0415 - few runs write
 
     steps("Writing", str(path))
-    done = update(path, markdown, document.title, document.version)
+    done = update(path, markdown, document.version)
     steps.note(f"{path}: {document.title} {done}.")
 
 

@@ -45,6 +45,9 @@ class Steps:
             yield
 
     def _say(self, line: str) -> None:
+        if self._status is not None and self._status.is_turning:
+            self._status.say(line)
+            return
         try:
             print(line, file=self._stream, flush=True)
         except (OSError, ValueError):  # nobody reads it: the notes count
@@ -59,15 +62,22 @@ class _Spinner:
         from rich.text import Text  # noqa: PLC0415 - as above
 
         self._text = Text
-        self._status = Console(file=stream).status("")
+        self._console = Console(file=stream)
+        self._status = self._console.status("")
+        self.is_turning = False
 
     def update(self, step: str) -> None:
         self._status.update(self._text(one_line(step, STEP_LIMIT)))
 
+    def say(self, line: str) -> None:
+        self._console.print(self._text(line), soft_wrap=True)
+
     def __enter__(self) -> None:
         self._status.start()
+        self.is_turning = True
 
     def __exit__(self, *_: object) -> None:
+        self.is_turning = False
         self._status.stop()
 
 
@@ -83,6 +93,8 @@ def show(markdown: str, *, raw: bool) -> None:
         OSError: They cannot be written.
     """
     stream = sys.stdout
+    if stream is None:
+        raise BrokenPipeError
     reconfigure = getattr(stream, "reconfigure", None)
     if raw:
         if reconfigure is not None:

@@ -83,6 +83,10 @@ class Evidence:
         """The messages of commits, as their authors wrote them."""
         return [plain(_message(self._facts.commits[sha])) for sha in self.known(commits)]
 
+    def subject(self, sha: str) -> str:
+        """The first line of a commit's message."""
+        return one_line(self._facts.commits[sha].subject) or "A change without a message"
+
     def problem(self, claim: Claim) -> str | None:
         """Say what is wrong with a claim; None when nothing is."""
         known = self.known(claim.commits)
@@ -108,26 +112,37 @@ def checked(claims: Sequence[Claim], evidence: Evidence) -> tuple[list[Claim], l
 
 
 def verified(document: Document, evidence: Evidence) -> tuple[Document, list[Finding]]:
-    """Take out of a document what cites no commit of the range, and citations of commits that are not in it."""
+    """Return a document whose every statement is borne out by commits of the range, and what was wrong.
+
+    A statement without any is removed, a citation of another commit is taken out, and a text with a number or name that
+    its commits do not have gives way to the subject of the first of them. What the diff shows, the diff bears out.
+    """
     findings: list[Finding] = []
-
-    def kept(blocks: Iterable[Block]) -> Iterator[Block]:
-        for block in blocks:
-            if not isinstance(block, Statement):
-                yield block
-                continue
-            known = evidence.known(block.commits)
-            if known == block.commits and known:
-                yield block
-                continue
-            outcome: Literal["removed", "repaired"] = "repaired" if known else "removed"
-            problem = "it cites commits outside of the range" if known else "it cites no commit of the range"
-            findings.append(Finding(block.id, block.text, problem, outcome))
-            if known:
-                yield replace(block, commits=known)
-
-    sections = tuple(replace(section, blocks=tuple(kept(section.blocks))) for section in document.sections)
+    sections = tuple(
+        replace(section, blocks=tuple(_borne_out(section.blocks, evidence, findings))) for section in document.sections
+    )
     return replace(document, sections=sections), findings
+
+
+def _borne_out(blocks: Iterable[Block], evidence: Evidence, findings: list[Finding]) -> Iterator[Block]:
+    for block in blocks:
+        if not isinstance(block, Statement):
+            yield block
+            continue
+        known = evidence.known(block.commits)
+        if not known:
+            findings.append(Finding(block.id, block.text, "it cites no commit of the range", "removed"))
+            continue
+        if known != block.commits:
+            findings.append(Finding(block.id, block.text, "it cites commits outside of the range", "repaired"))
+        kept = replace(block, commits=known)
+        problem = (
+            None if block.is_counted else evidence.problem(Claim(block.id, f"{block.text}. {block.details}", known))
+        )
+        if problem is not None:
+            findings.append(Finding(block.id, block.text, problem, "replaced"))
+            kept = replace(kept, text=evidence.subject(known[0]), details="")
+        yield kept
 
 
 def _words_of(change: Change) -> str:
@@ -162,7 +177,7 @@ def _names_missing(text: str, evidence: str) -> Iterator[str]:
         bare = name.split("(", 1)[0].strip("`'\" ").rstrip(".,:;").casefold() or name.casefold()
         forms = {bare, bare.removesuffix("s"), bare.removesuffix("'s"), bare.replace("-", " ")}
         found = any(form in words if len(form) < _SHORT else form in folded for form in forms if form)
-        if bare not in _COMMON and not found:
+        if any(map(str.isalnum, bare)) and bare not in _COMMON and not found:
             yield name
 
 

@@ -28,8 +28,8 @@ class Line:
     in_code: bool
 
 
-def merged(old: bytes, new: str, title: str, version: str) -> bytes:
-    """Put an entry into a file: instead of the entry of the same version, else before everything else.
+def merged(old: bytes, new: str, version: str) -> bytes:
+    """Put an entry, which begins with its title, into a file: instead of that of the same version, else first.
 
     What precedes any entry stays first: a byte order mark, and front matter. `new` has line feeds and ends with one.
     """
@@ -37,7 +37,7 @@ def merged(old: bytes, new: str, title: str, version: str) -> bytes:
     entry = new.replace("\n", ending).encode()
     if not old:
         return entry
-    found = span_of(old, title, version)
+    found = span_of(old, new, version)
     if found is not None:
         start, end = found
         return old[:start] + _fitted(entry, old[end:], ending.encode()) + old[end:]
@@ -57,10 +57,14 @@ def line_ending(data: bytes) -> str:
     return "\r" if returns > feeds else "\n"
 
 
-def span_of(data: bytes, title: str, version: str) -> tuple[int, int] | None:
-    """Where the entry of a version begins and ends, without the blank line and the rule after it; None: nowhere."""
+def span_of(data: bytes, new: str, version: str) -> tuple[int, int] | None:
+    """Where the entry with the title of a new one, or with its version alone, begins and ends; None: nowhere.
+
+    The blank line and the rule after it are no part of it.
+    """
     lines = list(_lines(data))
-    start = next((n for n, line in enumerate(lines) if _is_title_of(line, title, version)), None)
+    titles = {_titled(new.split("\n", 1)[0].encode()), _spoken(version)}
+    start = next((n for n, line in enumerate(lines) if not line.in_code and _titled(line.text) in titles), None)
     if start is None:
         return None
     for n in range(start + 1, len(lines)):
@@ -105,12 +109,9 @@ def _lines(data: bytes) -> Iterator[Line]:
         at = end
 
 
-def _is_title_of(line: Line, title: str, version: str) -> bool:
-    found = None if line.in_code else _TITLE.fullmatch(line.text)
-    if found is None:
-        return False
-    text = _spoken(_ESCAPED.sub(r"\1", found[1].decode("utf-8", errors="replace")))
-    return text in (_spoken(title), _spoken(version))
+def _titled(line: bytes) -> str | None:
+    found = _TITLE.fullmatch(line)
+    return _spoken(_ESCAPED.sub(r"\1", found[1].decode("utf-8", errors="replace"))) if found else None
 
 
 def _spoken(title: str) -> str:

@@ -14,8 +14,8 @@ _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 Done = Literal["created", "added", "replaced"]
 
 
-def update(path: Path, entry: str, title: str, version: str) -> Done:
-    """Write an entry into a file that need not exist; say what became of it.
+def update(path: Path, entry: str, version: str) -> Done:
+    """Write an entry, which begins with its title, into a file that need not exist; say what became of it.
 
     Raises:
         ReleaseNotesFailed: The file cannot be read or written, or is none. It is as it was.
@@ -25,8 +25,8 @@ def update(path: Path, entry: str, title: str, version: str) -> Done:
         if old is None:
             _replace(path, entry.encode(), mode, None)
             return "created"
-        replaces = span_of(old, title, version) is not None
-        _replace(path, merged(old, entry, title, version), mode, old)
+        replaces = span_of(old, entry, version) is not None
+        _replace(path, merged(old, entry, version), mode, old)
     except OSError as error:
         raise ReleaseNotesFailed(f"{path} cannot be written: {error.strerror or error}.") from None
     return "replaced" if replaces else "added"

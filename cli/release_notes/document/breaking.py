@@ -86,7 +86,7 @@ def _renamed(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
     renamed = [each for each in surface if each.change == "renamed" and each.kind in _WHAT and each.before]
     for number, each in enumerate(renamed[:NAMED]):
         text = f"The {_WHAT[each.kind]} `{_name(each.before or '')}` is now `{_name(each.name)}`"
-        yield Statement(f"m-renamed{number}", text, each.commits)
+        yield Statement(f"m-renamed{number}", text, each.commits, is_counted=True)
 
 
 def _removed(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
@@ -97,7 +97,7 @@ def _removed(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
         names = [f"`{_name(each.name)}`" for each in gone[:NAMED]]
         names += [f"{len(gone) - NAMED:,} more"] if len(gone) > NAMED else []
         are = f"{counted(len(gone), what)} {'is' if len(gone) == 1 else 'are'} gone: {joined(names)}"
-        yield Statement(f"m-gone-{kind}", are, _commits(gone))
+        yield Statement(f"m-gone-{kind}", are, _commits(gone), is_counted=True)
 
 
 def _schema(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
@@ -106,7 +106,7 @@ def _schema(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
         names = [f"`{_name(each.path)}`" for each in new[:MIGRATIONS_NAMED]]
         names += [f"{len(new) - MIGRATIONS_NAMED:,} more"] if len(new) > MIGRATIONS_NAMED else []
         text = f"Run the {counted(len(new), 'new database migration')}: {joined(names)}"
-        yield Statement("m-schema", text, _commits(new))
+        yield Statement("m-schema", text, _commits(new), is_counted=True)
 
 
 def _of(surface: Iterable[SurfaceChange], kind: str) -> list[SurfaceChange]:

@@ -13,7 +13,7 @@ _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\(\s*<?((?:[^()\s<>]|\([^()\s<>]*\))*)>?(?:\s+\"[^\"]*\")?\s*\)")
 _ROLE = re.compile(r":[a-z:+-]{2,20}:(?=`[^`]+`)")
 """`:func:` of reStructuredText, whose backticks are enough."""
-_SPECIAL = re.compile(r"[\\`*_\[\]<~$|]|&(?=#?\w+;)")
+_SPECIAL = re.compile(r"[\\`*\[\]<~$|]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _LINE_START = re.compile(r"(?:[#>+=-]|\d{1,9}(?=[.)](?:\s|$)))")
 _OPENING = "([{\"'\u201c\u2018*_"
 _CLOSING = ".,;:!?\"'\u201d\u2019*_"

@@ -12,7 +12,7 @@ from cli.release_notes.document.wording import bare, capitalised, counted, joine
 from cli.release_notes.facts import Change, ChangeKind
 
 TEXT_LIMIT = 240
-DETAILS_LIMIT = 1_600
+DETAILS_LIMIT = 8_000
 SAID_LIMIT = 280
 """Characters of the sentence that follows a highlight."""
 AREAS = 3
@@ -108,7 +108,7 @@ def highlight(identity: str, change: Change, preset: Preset) -> Statement:
 
 
 def _said_besides(change: Change) -> str:
-    paragraphs = plain(change.details).split("\n\n")[0], plain(change.breaking_note or "")
+    paragraphs = _told(change).split("\n\n")[0], plain(change.breaking_note or "")
     more = first_sentence(one_line(next(filter(_is_prose, paragraphs), "")))
     return more if 0 < len(more) <= SAID_LIMIT and bare(more).casefold() != said(change).casefold() else ""
 
@@ -145,19 +145,34 @@ def _told(change: Change) -> str:
     """The details of a change without what a squashed pull request leaves in them: its title, steps of its making."""
     said_already = {said(change).casefold()}
     kept: list[str] = []
-    lines = plain(change.details).strip("\n").split("\n")
-    # Code hosts list the commits of a squashed pull request like this: how it came about, not what it does.
-    is_squashed = lines[0].startswith("* ")
-    for line in lines:
+    drops = False
+    for line in _of_one_commit(plain(change.details)[:DETAILS_LIMIT].strip("\n").split("\n")):
         item = _ITEM.match(line)
-        if is_squashed and (line.startswith("* ") or line.startswith("---")):
-            continue
-        text = bare(line[item.end() :].strip() if item else "").casefold()
-        if item and (text in said_already or _MAKING.search(text) or len(text.split()) < 3):
-            continue
-        said_already |= {text} if item else set()
-        kept.append(line)
-    return "\n".join(kept).strip("\n")[:DETAILS_LIMIT]
+        if item:
+            text = bare(line[item.end() :].strip()).casefold()
+            drops = text in said_already or _MAKING.search(text) is not None or len(text.split()) < 3
+            said_already.add(text)
+        elif not line.startswith(" "):
+            drops = False  # an item goes with the lines that continue it
+        if not drops:
+            kept.append(line)
+    return "\n".join(kept).strip("\n")
+
+
+def _of_one_commit(lines: list[str]) -> list[str]:
+    """Of the commits that code hosts list for a squashed pull request, the body of the first that has one.
+
+    The others tell how it came about, not what it does.
+    """
+    if not lines[0].startswith("* "):
+        return lines
+    bodies: list[list[str]] = []
+    for line in lines:
+        if line.startswith("* "):
+            bodies.append([])
+        elif not line.startswith("---"):
+            bodies[-1].append(line)
+    return next((body for body in bodies if any(map(str.strip, body))), [])
 
 
 def _is_prose(paragraph: str) -> bool:

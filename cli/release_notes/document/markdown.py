@@ -10,7 +10,9 @@ from cli.release_notes.document.plain import one_line, plain
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import capitalised, day, sentence
 
-DETAIL_LINES = 24
+DETAILS = 8
+DETAIL_CHARACTERS = 1_200
+"""Blocks and characters of details that one statement shows; it ends with a block."""
 _BULLET = re.compile(r"[-*+•]\s+|\d{1,3}[.)]\s+")
 _FENCE = re.compile(r"\s*(?:```+|~~~+)")
 _WIDE = re.compile(r"-{3,}|={3,}|_{3,}|\*{3,}")
@@ -73,7 +75,7 @@ def _item(statement: Statement, web: Web, preset: Preset) -> Iterator[str]:
     text = inert(statement.text)
     lead = f"**{inert(statement.lead)}:** " if statement.lead else ""
     citation = cite(statement, web, preset.cited)
-    details = list(_details(statement.details))
+    details = list(_as_much_as_fits(_details(statement.details)))
     if statement.stands_out:
         text = f"**{sentence(text)}**" if details else f"**{text}**"
         # A single paragraph goes on in the line of its title.
@@ -98,11 +100,19 @@ def _apart(details: list[str]) -> Iterator[str]:
         before = line
 
 
+def _as_much_as_fits(blocks: Iterator[str]) -> Iterator[str]:
+    left = DETAIL_CHARACTERS
+    for number, block in enumerate(blocks):
+        if number and (number == DETAILS or len(block) > left):
+            yield "…"
+            return
+        left -= len(block)
+        yield block
+
+
 def _details(text: str) -> Iterator[str]:
     """Yield the paragraphs, list items and code blocks of plain text, each as inert Markdown."""
     lines = plain(text).strip("\n").split("\n")
-    if len(lines) > DETAIL_LINES:
-        lines = [*lines[:DETAIL_LINES], "…"]
     paragraph: list[str] = []
     at = 0
     while at < len(lines):

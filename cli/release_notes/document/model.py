@@ -36,6 +36,7 @@ class Statement:
         lead: What it is about, set before the text: a scope.
         details: What else is said, in paragraphs; may be empty.
         stands_out: The text is set like a title, and its details follow in the same paragraph.
+        is_counted: It was counted and named by the diff, not by messages.
         areas: Parts of the project that it touches, where a preset shows them.
     """
 
@@ -46,6 +47,7 @@ class Statement:
     details: str = ""
     pull_request: str | None = None
     stands_out: bool = False
+    is_counted: bool = False
     areas: tuple[str, ...] = ()
 
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 from cli.release_notes.document.inline import code, inert
 from cli.release_notes.document.lists import Lists
 from cli.release_notes.document.model import Note
+from cli.release_notes.document.plain import one_line
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import capitalised, counted, day, joined, spelled
 from cli.release_notes.facts import Area, Change, ReleaseFacts
 from cli.release_notes.focus import Focus
 
+NAME_LIMIT = 120
 AREAS = 3
 _BESIDE = re.compile(r"\.|\..*|tests?|testing|__tests__|signatures", re.I)
 """Areas in which work is done for others."""
@@ -30,10 +32,8 @@ def overview(facts: ReleaseFacts, lists: Lists, preset: Preset, focus: Focus) ->
 
 def title(facts: ReleaseFacts) -> str:
     """The project's name, if it has one, and the version."""
-    name = facts.project_name
-    if not name or facts.version.casefold().startswith(name.casefold()):
-        return facts.version
-    return f"{name} {facts.version}"
+    name, version = one_line(facts.project_name or "", NAME_LIMIT), one_line(facts.version, NAME_LIMIT)
+    return version if not name or version.casefold().startswith(name.casefold()) else f"{name} {version}"
 
 
 def _consists_of(facts: ReleaseFacts, lists: Lists, preset: Preset) -> str:

@@ -42,7 +42,7 @@ def _place(change: SurfaceChange) -> tuple[int, str]:
 
 def _listed(kind: str, found: Sequence[SurfaceChange]) -> Iterator[Block]:
     for number, each in enumerate(found[:LISTED]):
-        yield Statement(f"t-{kind}{number}", _text(each), each.commits, lead=each.change.capitalize())
+        yield Statement(f"t-{kind}{number}", _text(each), each.commits, lead=each.change.capitalize(), is_counted=True)
     if len(found) > LISTED:
         yield Note(f"… and {len(found) - LISTED:,} more.")
 

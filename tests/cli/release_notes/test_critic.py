@@ -71,6 +71,16 @@ def test_a_document_keeps_citations_of_the_range_alone(commits: tuple[str, ...])
     assert bool(found) == (wanted != commits or not wanted)
 
 
+def test_a_statement_that_its_commit_does_not_bear_out_gives_way_to_the_commits_subject() -> None:
+    document = draft(facts(), PRESETS[PresetName.DEFAULT], Focus())
+    section = document.section("fixes")
+    wrong = Statement("s", "Fix 7 holes with `darn()`", (sha(4),), details="More.")
+    left, found = verified(document.with_section(replace(section, blocks=(wrong,))), EVIDENCE)
+    (kept,) = left.section("fixes").statements()
+    assert (kept.text, kept.details) == ("fix: keep the thread when a card ends early (#15)", "")
+    assert [each.outcome for each in found] == ["replaced"]
+
+
 @pytest.mark.parametrize("preset", PresetName)
 def test_a_draft_needs_no_correction(preset: PresetName) -> None:
     document = draft(facts(), PRESETS[preset], Focus())

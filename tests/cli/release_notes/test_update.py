@@ -13,7 +13,7 @@ from cli.release_notes.failure import ReleaseNotesFailed
 from cli.release_notes.update import update
 
 NEW = "# looms 1.1.0\n\n## Overview\n\nNew.\n"
-TITLE, VERSION = "looms 1.1.0", "1.1.0"
+VERSION = "1.1.0"
 OTHER = "# looms 1.0.0\n\nOld, with\n\n```\n# looms 1.1.0\n---\n```\n"
 ENDINGS = st.sampled_from(["\n", "\r\n"])
 RAW = st.one_of(
@@ -28,7 +28,7 @@ RAW = st.one_of(
 
 
 def into(old: bytes, new: str = NEW) -> bytes:
-    return merged(old, new, TITLE, VERSION)
+    return merged(old, new, VERSION)
 
 
 @given(RAW, st.sampled_from([b"", b"\xef\xbb\xbf"]))
@@ -100,7 +100,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def put(path: Path) -> str:
-    return update(path, NEW, TITLE, VERSION)
+    return update(path, NEW, VERSION)
 
 
 def test_a_missing_file_is_made_with_the_entry_alone(file: Path) -> None:
