@@ -8,7 +8,7 @@ from evals.reflection.scoring import Score
 from evals.release_notes.labels import Label, Project
 
 WITHIN = 30
-"""A feature counts as found when it is among so many of the changes that notes tell of: three times the labels."""
+"""A feature counts as found when it is among so many changes, three times the labels, beside those that break."""
 ASIDE = frozenset({"internal", "documentation", "dependency", "other"})
 """Kinds that notes do not list as what is new."""
 
@@ -38,7 +38,7 @@ class Result:
     """How one project did.
 
     Attributes:
-        told: Changes that notes would list as new, improved, fixed or gone.
+        told: Changes that notes would list as new, improved or fixed, beside those that break.
         debatable: Changes called breaking of which the labels say that one may see it either way.
         surprises: What was called breaking and is not, and what is and was not; and features that came too late.
     """
@@ -57,12 +57,12 @@ def score(project: Project, changes: Sequence[Found], originals: Mapping[str, st
     """Count. `changes` come best first; `originals` gives the labels' shas for those of the replay."""
     found = [({originals.get(sha, "") for sha in change.commits}, change) for change in changes]
     called = [(shas, change) for shas, change in found if change.breaking]
-    told = [(shas, change) for shas, change in found if change.kind not in ASIDE]
+    told = [(shas, change) for shas, change in found if change.kind not in ASIDE and not change.breaking]
     wanted, either = project.of("breaking"), project.of("debatable")
     met = [label for label in wanted if _met(label, called)]
     unlabelled = [(shas, change) for shas, change in called if not _meets(shas, wanted)]
     wrong = [change for shas, change in unlabelled if not _meets(shas, either)]
-    early = [label for label in project.of("feature") if _met(label, told[:WITHIN])]
+    early = [label for label in project.of("feature") if _met(label, [*told[:WITHIN], *called])]
     surprises = [f"not breaking: {change.text}" for change in wrong]
     surprises += [f"breaking, and missed: {label.commits[0]} {label.word}" for label in wanted if label not in met]
     surprises += [

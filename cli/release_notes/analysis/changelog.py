@@ -187,8 +187,9 @@ def known_issues(entries: Sequence[Entry], compared: Compared) -> tuple[Change, 
     found: list[Draft] = []
     for entry in entries:
         for paragraph in entry.message.details.split("\n\n"):
-            match = _KNOWN_ISSUES.match(paragraph)
-            text = " ".join((match["rest"] + paragraph[match.end() :]).split()) if match else ""
+            head, _, rest = paragraph.partition("\n")
+            match = _KNOWN_ISSUES.match(head)
+            text = " ".join(f"{match['rest']} {rest}".split()) if match else ""
             if text:
                 found.append(draft(read_message(text, ""), [entry]))
     writers = _writers(entries)

@@ -38,6 +38,7 @@ _MIGRATION = re.compile(
     r"|to migrate|action required)\s*:\s*(?P<text>\S.*)$",
     re.I | re.S,
 )
+_MIGRATION_KEY = re.compile(r"^(?:migration|upgrading|migration-guide)$", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +71,10 @@ def read_message(subject: str, body: str, trailers: tuple[Trailer, ...] = ()) ->
     prefixed = take_prefix(bare)
     text = _without_tail(prefixed.text)
     notes = [value for key, value in trailers if key.upper().replace("-", " ").startswith("BREAKING")]
-    details, migration = _details(body, subject)
+    details, migration = _details(body, bare)
+    migration = migration or next((value for key, value in trailers if _MIGRATION_KEY.match(key)), None)
     kind = prefixed.kind or kind_of(text)
-    if prefixed.conventional and kind == "fix" and kind_of(text) == "security":
+    if prefixed.conventional and kind in ("fix", "dependency") and kind_of(text) == "security":
         kind = "security"
     return Message(
         kind=kind,
@@ -121,15 +123,20 @@ def _details(body: str, subject: str) -> tuple[str, str | None]:
     kept: list[str] = []
     migration: str | None = None
     for paragraph in re.split(r"\n[ \t]*\n", body[: 4 * LONGEST_DETAILS]):
-        lines = [line.rstrip() for line in paragraph.splitlines() if not _NOISE.match(line.strip())]
+        lines = [line.rstrip() for line in paragraph.splitlines() if not _is_noise(line, subject)]
         text = "\n".join(lines).strip()
         found = _MIGRATION.match(text)
         if found and migration is None:
             migration = " ".join(found["text"].split())
-        elif text and not _only_references(text) and text.lstrip("* ").strip() != subject:
+        elif text and not _only_references(text):
             kept.append(text)
     details = "\n\n".join(kept)
     return details if len(details) <= LONGEST_DETAILS else details[: LONGEST_DETAILS - 1] + "…", migration
+
+
+def _is_noise(line: str, subject: str) -> bool:
+    bare = line.strip()
+    return bool(_NOISE.match(bare) or _NOISE.match(bare.lstrip("* "))) or bare.lstrip("*- ") == subject
 
 
 def _only_references(text: str) -> bool:

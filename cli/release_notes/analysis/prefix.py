@@ -106,7 +106,7 @@ def _conventional(subject: str) -> Prefixed | None:
 
 def _area(subject: str) -> Prefixed | None:
     match = _AREA.match(subject)
-    if match is None or "//" in match["scope"]:
+    if match is None or "//" in match["scope"] or re.match(r"(?i)(?:cve|ghsa)-", match["scope"]):
         return None
     first = match["scope"].lower().split("/")[0]
     kind: ChangeKind | None = _TYPES.get(first) if first in ("docs", "doc", "tests", "test", "ci", "build") else None

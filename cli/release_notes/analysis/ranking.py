@@ -34,6 +34,7 @@ _BIG = re.compile(
     r"|system\b|classes\b|modules?\b|commands?\b|backends?\b|drivers?\b|clients?\b|plugins?\b|integration)\b",
     re.I,
 )
+_FULL = 0.9
 _SOURCE_WEIGHT, _MOST_FILES = 0.07, 40
 _USER_KINDS = frozenset({"feature", "improvement", "performance", "security", "removal", "deprecation", "fix", "other"})
 
@@ -42,8 +43,15 @@ def weigh(made: Draft) -> float:
     """Return the impact of a draft: the base of its kind, and small sums for what speaks for or against it."""
     evidence = {**_from_files(made), **_from_words(made), **made.evidence}
     if made.breaking:
-        evidence["breaking"] = 0.30 if made.declared else 0.22
-    return round(min(1.0, max(0.0, _BASE[made.kind] + sum(evidence.values()))), 4)
+        evidence["breaking"] = 0.40 if made.declared else 0.25
+    return round(_bounded(_BASE[made.kind] + sum(evidence.values())), 4)
+
+
+def _bounded(total: float) -> float:
+    """Keep the order of what is beyond measure, too: above 0.9 it grows ever more slowly."""
+    if total <= _FULL:
+        return max(0.0, total)
+    return _FULL + (1 - _FULL) * (1 - math.exp((_FULL - total) / 0.2))
 
 
 def _from_files(made: Draft) -> dict[str, float]:

@@ -23,6 +23,7 @@ from cli.release_notes.git.wanted import Wanted, wanted
 
 DEPTHS = (300, 3_000, 0)
 """Commits to fetch below each end, one try after the other; 0 is everything."""
+_SCHEMES = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git"})
 CONNECT_MS, ANSWER_MS = 15_000, 60_000
 _PROBLEMS = (
     ("resolve address", "its host cannot be found"),
@@ -102,6 +103,8 @@ def cloned(request: FactsRequest, progress: Progress) -> Iterator[pygit2.Reposit
         ReleaseNotesFailed: The address cannot be fetched from; says why.
     """
     url = request.url or ""
+    if "://" in url and url.partition("://")[0].lower() not in _SCHEMES:
+        raise _failed(url, ValueError("unsupported url protocol"))
     folder = Path(tempfile.mkdtemp(prefix="engrain-release-notes-"))
     try:
         with _ended_by_signal():

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 from cli.release_notes.analysis.surface.names import Found
 
-_FLAG = re.compile(r"^--[A-Za-z][\w-]+$")
+_FLAG = re.compile(r"^--[A-Za-z][\w-]*$")
 _SCRIPT = re.compile(
     r"""\.(?:option|requiredOption|flag|options?)\(\s*["'`](?P<spec>[^"'`]*?--[a-z][\w-]+[^"'`]*)["'`]"""
 )
