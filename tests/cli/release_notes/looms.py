@@ -76,7 +76,7 @@ STEPS: Sequence[Step] = (
     ),
     Step("perf: wind bobbins twice as fast", {"looms/bobbin.py": "SPEED = 2\n"}, BOB),
     Step("fix: keep the thread when a card ends early (#15)", {"looms/weaving.py": WEAVING + "\n# early\n"}, BOB),
-    Step("Refuse cards that name files outside of the folder", {"looms/cards.py": "INSIDE = True\n"}),
+    Step("Keep cards from naming files outside of their folder", {"looms/cards.py": "INSIDE = True\n"}),
     Step("feat: knit as well", {"looms/knitting.py": "NEEDLES = 2\n"}),
     Step('Revert "feat: knit as well"\n\nThis reverts commit {previous}.', {"looms/knitting.py": ""}),
     Step("docs: explain how cards are cut", {"docs/cards.md": "# Cards\n"}),
