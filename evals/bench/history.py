@@ -100,4 +100,5 @@ def _edit(growing: _Growing, paths: Sequence[str], number: int) -> None:
 def _message(chance: random.Random, number: int) -> str:
     subject = f"{chance.choice(_VERBS)} {chance.choice(_THINGS)} in part {number % _PACKAGES} (#{number})"
     body = " ".join(chance.choices(("this", "change", "makes", "calls", "safe", "when", "input", "is", "late"), k=40))
-    return f"{subject}\n\n{body}\n\nFixes #{number}\nCo-authored-by: Person {number % 60} <person.{number % 60}@example.org>\n"
+    other = f"Person {number % 60} <person.{number % 60}@example.org>"
+    return f"{subject}\n\n{body}\n\nFixes #{number}\nCo-authored-by: {other}\n"

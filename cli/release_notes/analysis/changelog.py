@@ -78,8 +78,11 @@ def changelog_evidence(collected: Collected, compared: Compared, entries: Sequen
     """
     found = [item for path, old, new in compared.changelogs for item in _new_items(path, old, new)][:MOST_ITEMS]
     writers = _writers(entries)
-    candidates = [(made, _words(f"{made.message.text} {made.message.details[:400]}")) for made in collected.drafts
-                  if made.kind not in ("internal", "dependency") or made.files.get("changelog")]  # fmt: skip
+    candidates = [
+        (made, _words(f"{made.message.text} {made.message.details[:400]}"))
+        for made in collected.drafts
+        if not made.message.is_chore
+    ]
     for item in found:
         made = _speaks_of(item, candidates)
         if made is not None:
@@ -106,7 +109,8 @@ def _speaks_of(item: _Item, candidates: Iterable[tuple[Draft, set[str]]]) -> Dra
     numbers, words = item.numbers, item.words
     for made, other in candidates:
         own = {made.message.pull_request, *made.message.issues} - {None}
-        shared = len(words & other) / max(1, min(len(words), len(other)))
+        quiet = made.kind in ("internal", "dependency") and not made.files.get("changelog")
+        shared = 0.0 if quiet else len(words & other) / max(1, min(len(words), len(other)))
         score = (1.0 if numbers & own else 0.0) + (shared if len(words & other) >= 2 else 0.0)
         if score > best_score:
             best, best_score = made, score

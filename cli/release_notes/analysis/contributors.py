@@ -47,6 +47,7 @@ def _counted(entries: Iterable[Entry]) -> list[_Someone]:
     by_name: dict[str, _Someone] = {}
     for entry in entries:
         merge = len(entry.commit.parents) > 1
+        counted: set[int] = set()
         for person in {entry.commit.author: None, **dict.fromkeys(entry.commit.co_authors)}:
             if merge and person == entry.commit.author:
                 continue
@@ -54,7 +55,9 @@ def _counted(entries: Iterable[Entry]) -> list[_Someone]:
             someone = by_email.get(email) or by_name.get(name) or _Someone(person)
             by_email[email] = by_name[name] = someone
             someone.emails.add(email)
-            someone.commits += 1
+            if id(someone) not in counted:
+                counted.add(id(someone))
+                someone.commits += 1
     return list({id(someone): someone for someone in (*by_email.values(), *by_name.values())}.values())
 
 

@@ -4,6 +4,8 @@ import re
 from urllib.parse import quote, urlsplit, urlunsplit
 
 _SCP = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?!//)(?P<path>[^\s]+)$")
+_HOST = re.compile(r"^[\w.-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$", re.I)
+_UNFIT = re.compile(r"[\s<>\"'`()\[\]|\\\x00-\x1f\x7f]")
 _AZURE_SSH = re.compile(r"^v3/([^/]+)/([^/]+)/([^/]+)$")
 
 
@@ -31,7 +33,7 @@ def web_address(remote: str) -> str | None:
         host, path, scheme = _parted(remote.strip())
     except ValueError:
         return None
-    if not host or not path or any(not char.isprintable() or char in " <>\"'`()[]|\\" for char in host + path):
+    if not _HOST.match(host) or not path or _UNFIT.search(path):
         return None
     if host == "ssh.dev.azure.com" and (azure := _AZURE_SSH.match(path)):
         organization, project, name = azure.groups()

@@ -208,7 +208,7 @@ def test_files_have_a_say_in_what_a_change_is(
 )
 def test_only_what_users_have_can_break(
     built: Built, message: str, files: dict[str | bytes, str | bytes | None], breaking: bool
-) -> None:  # noqa: FBT001
+) -> None:
     built.commit(message, files)
     assert [change.breaking for change in built.facts().changes] == [breaking]
 

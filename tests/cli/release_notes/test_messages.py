@@ -49,7 +49,8 @@ def test_subjects_are_read_for_what_they_say(subject: str, kind: str, scope: str
 
 @pytest.mark.parametrize(
     "subject",
-    ["Bump version to 1.2.0", "Release 4.0rc1", "Version 0.44.0 (#2819)", "v1.2.3", "Prepare 24.1.0", "chore: release 2.0.0",
+    ["Bump version to 1.2.0", "Release 4.0rc1", "Version 0.44.0 (#2819)", "v1.2.3", "Prepare 24.1.0",
+     "chore: release 2.0.0",
      "Start new development cycle", "@somebody has signed the CLA in a/b#1", "Bumped up the version"],
 )  # fmt: skip
 def test_making_the_release_is_not_what_is_in_it(subject: str) -> None:
@@ -71,7 +72,8 @@ def test_numbers_are_told_apart() -> None:
 
 def test_a_squashed_pull_request_keeps_what_its_commits_say_and_loses_the_noise() -> None:
     message = read(
-        "Add retries (#12)\n\n* Add retries\n\n* fix lint\n\n* Retry on 503 as well\n\n* [pre-commit.ci] auto fixes from"
+        "Add retries (#12)\n\n* Add retries\n\n* fix lint\n\n* Retry on 503 as well\n\n"
+        "* [pre-commit.ci] auto fixes from"
         " pre-commit.com hooks\n\nfor more information, see https://pre-commit.ci\n\n---------\n\n"
         "Co-authored-by: Bob <bob@example.org>"
     )
@@ -80,7 +82,8 @@ def test_a_squashed_pull_request_keeps_what_its_commits_say_and_loses_the_noise(
 
 def test_a_breaking_footer_is_a_note_whatever_follows_it() -> None:
     message = read(
-        "feat: new pool\n\nFaster.\n\nBREAKING CHANGE: `pool=` is gone,\nuse `limit=`.\nMigration: none\n\nSigned-off-by: A <a@b.c>"
+        "feat: new pool\n\nFaster.\n\nBREAKING CHANGE: `pool=` is gone,\nuse `limit=`.\nMigration: none\n\n"
+        "Signed-off-by: A <a@b.c>"
     )
     assert message.marked
     assert (message.breaking_note, message.migration) == ("`pool=` is gone, use `limit=`.", "none")
@@ -147,8 +150,10 @@ def test_other_talk_of_versions_is_not_that(subject: str) -> None:
 
 @pytest.mark.parametrize(
     "subject",
-    ["Remove `Client.close()`", "Removed the --force flag", "Remove the deprecated v1 endpoint", "Rename `a_b` to `c_d`",
-     "Replaced the FooError exception with BarError", "upsert() now requires a key", "Reject empty names in the constructor",
+    ["Remove `Client.close()`", "Removed the --force flag", "Remove the deprecated v1 endpoint",
+     "Rename `a_b` to `c_d`",
+     "Replaced the FooError exception with BarError", "upsert() now requires a key",
+     "Reject empty names in the constructor",
      "Raise ValueError instead of KeyError", "search() no longer returns deleted rows", "feat: remove `pool` option",
      "Use REAL not FLOAT as the type", "table() only returns tables"],
 )  # fmt: skip
@@ -160,7 +165,8 @@ def test_words_that_take_something_away_are_heard(subject: str) -> None:
     "subject",
     ["Remove unused import of `Client`", "Remove an internal helper function", "Removed duplicate code in parser.py",
      "fix: remove stale lock files", "Rename a variable", "drop-index command", "Fix crash that removes `x`",
-     "search() no longer crashes on empty input", "Require ruff 0.15", "Raise the timeout", "Remove workaround for `click`",
+     "search() no longer crashes on empty input", "Require ruff 0.15", "Raise the timeout",
+     "Remove workaround for `click`",
      "Add support for removing rows", "chore: remove `foo()`"],
 )  # fmt: skip
 def test_words_that_only_sound_like_it_are_not(subject: str) -> None:

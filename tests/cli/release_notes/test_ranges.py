@@ -257,7 +257,8 @@ def test_signed_commits_are_read_like_others(tmp_path: Path) -> None:
     built = begun(tmp_path)
     signature = "-----BEGIN PGP SIGNATURE-----\n\niQIz\n-----END PGP SIGNATURE-----"
     content = built.repository[built.head]
-    raw = f"tree {content.tree_id}\nparent {built.head}\nauthor A <a@b.c> 1750000000 +0000\ncommitter A <a@b.c> 1750000000 +0000\n\nAdd thing\n"
+    who = "A <a@b.c> 1750000000 +0000"
+    raw = f"tree {content.tree_id}\nparent {built.head}\nauthor {who}\ncommitter {who}\n\nAdd thing\n"
     made = built.repository.create_commit_with_signature(raw, signature)
     assert built.facts("v1", str(made)).changes[0].text == "Add thing"
 

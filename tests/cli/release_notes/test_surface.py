@@ -160,7 +160,8 @@ export * as util from './util';
 export default class Tool { constructor(path: string) {} run(a: number, b?: string): void {} private x() {} #y() {} }
 """
 STORE = """
-export class Store<T> { constructor(public path: string, mode = 'r') {} read(count: number): T {} get size() { return 1 } }
+export class Store<T> { constructor(public path: string, mode = 'r') {}
+read(count: number): T {} get size() { return 1 } }
 export interface Shape { width: number; draw(context: C, deep?: boolean): void }
 export const open = async (path: string) => 1, LIMIT = 3;
 export enum Mode { A, B }
@@ -175,14 +176,16 @@ def package(**modules: str) -> Files:
 
 
 def test_a_typescript_package_is_what_its_entry_exports(tmp_path: Path) -> None:
-    parse = "export function parse(text: string, ...rest: string[]) {}\nexport type Options = {}\nexport function unused() {}\n"
+    parse = "export function parse(text: string, ...rest: string[]) {}\nexport type Options = {}\n"
+    "export function unused() {}\n"
     _, found = compared(
         tmp_path,
         {},
         package(index=SCRIPT, store=STORE, parse=parse, util="export const a = 1", lonely="export const z = 1"),
     )
     assert {name for _, name, _ in told(found)} == {
-        "parse(text, ...rest)", "ParseOptions", "util", "default(path)", "Store(path, mode = 'r')", "Shape", "open(path)", "LIMIT", "Mode",
+        "parse(text, ...rest)", "ParseOptions", "util", "default(path)", "Store(path, mode = 'r')", "Shape",
+        "open(path)", "LIMIT", "Mode",
     }  # fmt: skip
 
 
@@ -219,11 +222,13 @@ def test_modules_that_import_each_other_and_broken_ones_end(tmp_path: Path) -> N
 
 COMMANDS = [
     ("a.py", "p.add_argument('--old', '-o', default=3)\n", "p.add_argument('--new')\np.add_parser('run')\n"),
-    ("b.py", "@click.option('--old/--no-old')\ndef f(): ...\n", "@click.option('--new')\n@cli.command('run')\ndef f(): ...\n"),
+    ("b.py", "@click.option('--old/--no-old')\ndef f(): ...\n",
+     "@click.option('--new')\n@cli.command('run')\ndef f(): ...\n"),
     ("c.py", "x: Annotated[int, typer.Option('--old')] = 1\n",
      "@app.command()\ndef run(new: Annotated[int, typer.Option(help='x')] = 1, plain: int = 2): ...\n"),
     ("src/d.ts", "program.option('-o, --old <v>')\n", "program.command('run <x>').option('--new')\n"),
-    ("cmd/e.go", 'x := flag.String("old", "", "")\n', 'cmd.Flags().StringVarP(&x, "new", "n", "", "")\ny := &cobra.Command{\n  Use: "run [x]",\n}\n'),
+    ("cmd/e.go", 'x := flag.String("old", "", "")\n',
+     'cmd.Flags().StringVarP(&x, "new", "n", "", "")\ny := &cobra.Command{\n  Use: "run [x]",\n}\n'),
     ("src/f.rs", '#[arg(long = "old")]\nx: u8,\n', "#[arg(short, long)]\npub new: u8,\n"),
 ]  # fmt: skip
 
@@ -271,20 +276,26 @@ def test_a_new_default_of_a_setting_is_told_with_the_old_one(tmp_path: Path) -> 
 
 
 MANIFESTS = [
-    ("pyproject.toml", '[project]\nrequires-python = ">=3.9"\ndependencies = ["A_b>=1", "gone"]\n[dependency-groups]\ndev = ["t"]\n',
-     '[project]\nrequires-python = ">=3.10"\ndependencies = ["a-b[x]>=2; os_name", "new<3"]\n[dependency-groups]\ndev = ["t>1"]\n',
-     [("a-b", ">=1", ">=2"), ("gone", "any", None), ("new", None, "<3"), ("python", ">=3.9", ">=3.10"), ("t", "any", ">1")]),
-    ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.9"\na = "^1"\n', '[tool.poetry.dependencies]\npython = "^3.9"\na = {version = "^2"}\n',
+    ("pyproject.toml", '[project]\nrequires-python = ">=3.9"\ndependencies = ["A_b>=1", "gone"]\n'
+     '[dependency-groups]\ndev = ["t"]\n',
+     '[project]\nrequires-python = ">=3.10"\ndependencies = ["a-b[x]>=2; os_name", "new<3"]\n'
+     '[dependency-groups]\ndev = ["t>1"]\n',
+     [("a-b", ">=1", ">=2"), ("gone", "any", None), ("new", None, "<3"), ("python", ">=3.9", ">=3.10"), ("t", "any",
+      ">1")]),
+    ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.9"\na = "^1"\n',
+     '[tool.poetry.dependencies]\npython = "^3.9"\na = {version = "^2"}\n',
      [("a", "^1", "^2")]),
     ("requirements.txt", "# x\na==1\n-r b.txt\n", "a==2 # y\n", [("a", "==1", "==2")]),
-    ("setup.cfg", "[options]\ninstall_requires =\n  a>=1\n", "[options]\npython_requires = >=3.9\ninstall_requires =\n  a>=2\n",
+    ("setup.cfg", "[options]\ninstall_requires =\n  a>=1\n",
+     "[options]\npython_requires = >=3.9\ninstall_requires =\n  a>=2\n",
      [("a", ">=1", ">=2"), ("python", None, ">=3.9")]),
     ("setup.py", "setup(install_requires=['a>=1'])\n", "setup(install_requires=['a>=2'], python_requires='>=3.9')\n",
      [("a", ">=1", ">=2"), ("python", None, ">=3.9")]),
     ("package.json", '{"engines": {"node": ">=16"}, "dependencies": {"a": "^1"}, "devDependencies": {"t": "1"}}',
      '{"engines": {"node": ">=18"}, "dependencies": {"a": "^2"}, "devDependencies": {}}',
      [("a", "^1", "^2"), ("node", ">=16", ">=18"), ("t", "1", None)]),
-    ("Cargo.toml", '[dependencies]\na = "1"\n', '[package]\nrust-version = "1.80"\n[dependencies]\na = {version = "2"}\n',
+    ("Cargo.toml", '[dependencies]\na = "1"\n', '[package]\nrust-version = "1.80"\n[dependencies]\n'
+     'a = {version = "2"}\n',
      [("a", "1", "2"), ("rust", None, "1.80")]),
     ("go.mod", "module x\ngo 1.21\nrequire (\n\tgithub.com/a/b v1.0.0\n\tgithub.com/c/d v1.0.0 // indirect\n)\n",
      "module x\ngo 1.22\nrequire (\n\tgithub.com/a/b v1.1.0\n\tgithub.com/c/d v1.9.0 // indirect\n)\n",
@@ -329,7 +340,8 @@ def test_a_damaged_manifest_states_nothing(tmp_path: Path, path: str, text: str)
 
 @pytest.mark.parametrize(
     "path",
-    ["app/migrations/0002_more.py", "alembic/versions/ab12_more.py", "stores/ledger/migrations/versions/0003_x.py", "db/migrate/20260101_x.rb",
+    ["app/migrations/0002_more.py", "alembic/versions/ab12_more.py", "stores/ledger/migrations/versions/0003_x.py",
+     "db/migrate/20260101_x.rb",
      "prisma/migrations/2026_x/migration.sql", "sql/V2__more.sql"],
 )  # fmt: skip
 def test_migrations_are_known_by_their_place(tmp_path: Path, path: str) -> None:
