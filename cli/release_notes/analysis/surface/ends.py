@@ -9,7 +9,7 @@ from cli.release_notes.git.trees import FileChange, blob_at, size, text_of
 
 MOST_BYTES = 12_000_000
 """Text that is parsed of each end; further files are left out."""
-MOST_LOOKED_INTO = 4_000
+MOST_LOOKED_INTO = 2_000
 """Files of single commits that are read to tell which of several commits made a change."""
 MOST_NAMED = 3
 """Commits named for a change when it is not known which of those that touched the file made it."""
