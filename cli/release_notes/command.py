@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,6 +24,7 @@ from cli.release_notes.focus import Focus, read_focus
 from tools.client_settings import read_model_settings
 
 DEFAULT_FILE = "RELEASE_NOTES.md"
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 FOUND = 10
 """Findings of the critic that are told one by one; the others are counted."""
 
@@ -130,7 +132,8 @@ def _made(options: Options, plan: Plan, steps: Steps) -> tuple[Document, str]:
 
 
 def _facts(options: Options, steps: Steps) -> ReleaseFacts:
-    steps("Reading the repository", f"{options.from_ref}..{options.to_ref} of {options.repo or Path.cwd()}")
+    where = _CREDENTIALS.sub("//", options.repo) if options.repo else Path.cwd()
+    steps("Reading the repository", f"{options.from_ref}..{options.to_ref} of {where}")
     from cli.release_notes.analysis import analyse  # noqa: PLC0415 - a Git library that the help does not need
 
     request = FactsRequest(None, options.repo, options.from_ref, options.to_ref, options.version_name)
@@ -173,7 +176,7 @@ def _print(markdown: str, *, raw: bool, steps: Steps) -> None:
 
 def _silence_output() -> None:
     """Let what is still buffered go nowhere: the interpreter would complain about it when it ends."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, AttributeError):  # there may be no standard output at all
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

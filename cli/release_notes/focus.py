@@ -9,6 +9,7 @@ change by its text, scope, areas or details, or by its kind: `security`, `fixes`
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cli.release_notes.document.plain import one_line
 from cli.release_notes.facts import Change, ChangeKind
@@ -112,8 +113,10 @@ def matches(word: str, change: Change) -> bool:
     kind = _KIND_OF.get(word)
     if kind is not None and change.kind == kind:
         return True
-    places = " ".join((change.scope or "", *change.areas))
-    return _pattern(word).search(f"{change.text} {places} {change.details}") is not None
+    stem, pattern = _pattern(word)
+    texts = (change.text, change.scope or "", *change.areas, change.details)
+    # Most texts do not even have the letters, and looking for them is quick.
+    return any(stem in text.casefold() and pattern.search(text) for text in texts)
 
 
 def _words(text: str) -> list[str]:
@@ -121,8 +124,9 @@ def _words(text: str) -> list[str]:
     return [word for word in words if word not in _STOP and (len(word) > 1 or word in "cr")]
 
 
-def _pattern(word: str) -> re.Pattern[str]:
+@lru_cache(maxsize=256)
+def _pattern(word: str) -> tuple[str, re.Pattern[str]]:
     # `migrations` finds `migration`, and `search` finds `searches`.
     stem = word[:-1] if len(word) > _STEM and word.endswith("s") and not word.endswith("ss") else word
     end = r"(?:e?s|ed|ing)?" if len(stem) >= _STEM else ""
-    return re.compile(rf"(?<![^\W_]){re.escape(stem)}{end}(?![^\W_])", re.IGNORECASE)
+    return stem.casefold(), re.compile(rf"(?<![^\W_]){re.escape(stem)}{end}(?![^\W_])", re.IGNORECASE)

@@ -154,7 +154,8 @@ def worded(document: Document, facts: ReleaseFacts, wording: Wording, preset: Pr
         elif section.name == "highlights" and wording.highlights:
             sections.append(_highlights(section, changes, wording, preset))
         elif section.name == "migration":
-            guide = migration(facts, [(each, _with_steps(each, change, wording)) for each, change in changes.items()])
+            told = [(each, _with_steps(each, change, wording)) for each, change in changes.items()]
+            guide = migration(facts, told, preset)
             sections.append(replace(guide, blocks=tuple(_blocks(guide, wording))))
         elif section.name in WORDED:
             sections.append(replace(section, blocks=tuple(_blocks(section, wording))))

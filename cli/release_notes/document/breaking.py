@@ -18,6 +18,7 @@ _STEP = re.compile(
 )
 NAMED = 8
 """Names of what is gone that one statement lists."""
+TERSELY_NAMED = 3
 MIGRATIONS_NAMED = 3
 NOTE_LIMIT = 800
 _WHAT: dict[str, str] = {"api": "interface", "command": "command", "flag": "flag", "setting": "setting"}
@@ -29,13 +30,14 @@ def breaking(changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
     return Section("breaking", "Breaking changes", blocks, "Nothing is known to break.")
 
 
-def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]]) -> Section:
+def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
     """Say what one has to do: the authors' own steps, then what the diff shows."""
     blocks: list[Block] = [*_steps(changes)]
     told = " ".join(f"{each.text} {each.breaking_note} {each.migration}" for _, each in changes if each.breaking)
     unsaid = [each for each in facts.surface if f"{each.before or each.name}".split("(", 1)[0] not in told]
-    blocks += _renamed(unsaid)
-    blocks += _removed(unsaid)
+    named = TERSELY_NAMED if preset.terse else NAMED
+    blocks += _renamed(unsaid, named)
+    blocks += _removed(unsaid, named)
     blocks += _schema(facts.surface)
     return Section("migration", "Migration guide", tuple(blocks), "Nothing has to be done.")
 
@@ -82,30 +84,35 @@ def _steps_in(note: str) -> str:
     return " ".join(each for each in sentences if _STEP.search(each))[:NOTE_LIMIT]
 
 
-def _renamed(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
-    renamed = [each for each in surface if each.change == "renamed" and each.kind in _WHAT and each.before]
-    for number, each in enumerate(renamed[:NAMED]):
-        text = f"The {_WHAT[each.kind]} `{_name(each.before or '')}` is now `{_name(each.name)}`"
-        yield Statement(f"m-renamed{number}", text, each.commits, is_counted=True)
+def _renamed(surface: Sequence[SurfaceChange], named: int) -> Iterator[Statement]:
+    for kind, what in _WHAT.items():
+        moved = [each for each in _of(surface, kind) if each.change == "renamed" and each.before]
+        if moved:
+            pairs = [f"`{_name(each.before or '')}` is now `{_name(each.name)}`" for each in moved]
+            begin = "The" if len(moved) == 1 else f"{counted(len(moved), what)} have other names:"
+            text = f"{begin} {what if len(moved) == 1 else ''} {_some(pairs, named)}"
+            yield Statement(f"m-renamed-{kind}", one_line(text), _commits(moved), is_counted=True)
 
 
-def _removed(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
+def _removed(surface: Sequence[SurfaceChange], named: int) -> Iterator[Statement]:
     for kind, what in _WHAT.items():
         gone = [each for each in _of(surface, kind) if each.change == "removed"]
-        if not gone:
-            continue
-        names = [f"`{_name(each.name)}`" for each in gone[:NAMED]]
-        names += [f"{len(gone) - NAMED:,} more"] if len(gone) > NAMED else []
-        are = f"{counted(len(gone), what)} {'is' if len(gone) == 1 else 'are'} gone: {joined(names)}"
-        yield Statement(f"m-gone-{kind}", are, _commits(gone), is_counted=True)
+        if gone:
+            are = f"{counted(len(gone), what)} {'is' if len(gone) == 1 else 'are'} gone"
+            text = f"{are}: {_some([f'`{_name(each.name)}`' for each in gone], named)}"
+            yield Statement(f"m-gone-{kind}", text, _commits(gone), is_counted=True)
+
+
+def _some(names: Sequence[str], named: int) -> str:
+    more = [f"{len(names) - named:,} more"] if len(names) > named else []
+    return joined([*names[:named], *more])
 
 
 def _schema(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
     new = [each for each in _of(surface, "migration") if each.change == "added"]
     if new:
-        names = [f"`{_name(each.path)}`" for each in new[:MIGRATIONS_NAMED]]
-        names += [f"{len(new) - MIGRATIONS_NAMED:,} more"] if len(new) > MIGRATIONS_NAMED else []
-        text = f"Run the {counted(len(new), 'new database migration')}: {joined(names)}"
+        paths = [f"`{one_line(each.path, TEXT_LIMIT).replace('`', chr(39))}`" for each in new]
+        text = f"Run the {counted(len(new), 'new database migration')}: {_some(paths, MIGRATIONS_NAMED)}"
         yield Statement("m-schema", text, _commits(new), is_counted=True)
 
 
@@ -118,4 +125,6 @@ def _commits(them: Iterable[SurfaceChange]) -> tuple[str, ...]:
 
 
 def _name(name: str) -> str:
-    return one_line(name, TEXT_LIMIT // 2).replace("`", "'")
+    """A name without its parameters."""
+    bare, parenthesis, _ = one_line(name, TEXT_LIMIT).replace("`", "'").partition("(")
+    return f"{bare}()" if parenthesis else bare

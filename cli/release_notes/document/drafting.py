@@ -27,7 +27,7 @@ def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
         *lists.sections(shared, preset),
         *([technical.surface(facts)] if preset.surface else []),
         breaking.breaking(chosen, preset),
-        breaking.migration(facts, chosen),
+        breaking.migration(facts, chosen, preset),
         installation(facts, preset),
         _known_issues(facts),
         people.contributors(facts.contributors, facts.bots, preset),

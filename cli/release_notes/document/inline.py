@@ -83,6 +83,8 @@ def code_words(text: str) -> Iterator[str]:
             yield piece
             continue
         for word in piece.split():
+            if _is_ordinary(word):
+                continue
             _, core, _ = _taken_apart(word)
             if _is_code(core):
                 yield core
@@ -111,6 +113,8 @@ def _rendered(line: str) -> Iterator[str]:
 
 
 def _word(word: str) -> str:
+    if _is_ordinary(word):
+        return word
     opening, core, closing = _taken_apart(word)
     if _is_code(core) or _CALLS.search(core):
         # Quotation marks around code say the same twice.
@@ -118,6 +122,12 @@ def _word(word: str) -> str:
             opening, closing = opening[:-1], closing[1:]
         return f"{_escaped(opening)}{code(core)}{_escaped(closing)}"
     return _escaped(word)
+
+
+def _is_ordinary(word: str) -> bool:
+    """Whether a word is letters alone, with a capital at most in front: what most words are, and quick to tell."""
+    letters = word.rstrip(".,;:")
+    return letters.isalpha() and (letters.islower() or letters.istitle())
 
 
 def _taken_apart(word: str) -> tuple[str, str, str]:

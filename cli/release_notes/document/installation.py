@@ -38,7 +38,7 @@ def installation(facts: ReleaseFacts, preset: Preset) -> Section:
 
 def _outermost(manifests: Iterable[Manifest]) -> Iterator[Manifest]:
     """Yield the manifests nearest to the root, one for each tool and name; those of examples and tests are none."""
-    ordered = sorted(manifests, key=lambda each: (each.path.count("/"), each.tool == "docker", each.path))
+    ordered = sorted(manifests, key=lambda each: (each.path.count("/"), each.tool in ("docker", "compose"), each.path))
     seen: set[tuple[str, str]] = set()
     depth = None
     for each in ordered:
@@ -66,6 +66,7 @@ def _from_index(manifest: Manifest, number: str) -> str:
         "cargo": f"cargo {'install' if manifest.is_program else 'add'} {shlex.quote(at)}",
         "go": f"go get {shlex.quote(f'{name}@v{number}')}",
         "composer": f"composer require {shlex.quote(f'{name}:{number}')}",
+        "mix": f'{{:{name}, "== {number}"}}  # in deps of mix.exs',
         "gem": f"gem install {shlex.quote(name)} --version {shlex.quote(number)}",
     }[manifest.tool]
 
@@ -89,7 +90,9 @@ def _from_source(manifest: Manifest, facts: ReleaseFacts) -> str:
             "cargo": "cargo build --release",
             "go": "go install ./...",
             "docker": f"docker build --tag {_image(facts)} {_file(manifest)}.",
+            "compose": "docker compose up",
             "composer": "composer install",
+            "mix": "mix deps.get && mix compile",
             "gem": f"gem build {shlex.quote(PurePosixPath(manifest.path).name)}",
         }[manifest.tool]
     )

@@ -1,9 +1,12 @@
 """What a project's own files say about installing it: a name, a version, what it needs. Nothing is run."""
 
+import ast
 import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from configparser import ConfigParser
+from configparser import Error as ConfigError
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -21,7 +24,7 @@ class Manifest:
     """One way to install the project.
 
     Attributes:
-        tool: What installs it: `pip`, `npm`, `cargo`, `go`, `docker`, `composer`, `gem`.
+        tool: What installs it: `pip`, `npm`, `cargo`, `go`, `docker`, `compose`, `composer`, `gem`, `mix`.
         version: As the file states it; None where it comes from elsewhere, such as the tag.
         needs: The platform and its version, as the file words it: `Python >=3.11`.
         is_published: False where the file says that it is not for a package index.
@@ -45,9 +48,9 @@ def read_manifest(file: ProjectFile) -> Manifest | None:
     reader = reader or (_docker if name.startswith(("Dockerfile", "Containerfile")) else None)
     try:
         found = reader(file) if reader is not None else None
-    except (ValueError, TypeError, AttributeError, KeyError, RecursionError):
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError, SyntaxError, ConfigError):
         return None
-    return found if found is not None and (found.tool == "docker" or _NAME.fullmatch(found.name)) else None
+    return found if found is not None and (found.tool in ("docker", "compose") or _NAME.fullmatch(found.name)) else None
 
 
 def _python(file: ProjectFile) -> Manifest | None:
@@ -67,6 +70,32 @@ def _python(file: ProjectFile) -> Manifest | None:
         is_published=not any(str(each).startswith("Private ::") for each in classifiers),
         is_program=bool(project.get("scripts")),
     )  # fmt: skip
+
+
+def _setup_cfg(file: ProjectFile) -> Manifest | None:
+    parser = ConfigParser(interpolation=None, strict=False)
+    parser.read_string(file.text)
+    name = parser.get("metadata", "name", fallback="")
+    needs = parser.get("options", "python_requires", fallback=None)
+    version = _version(parser.get("metadata", "version", fallback=None))
+    return Manifest(file.path, "pip", name, version, _need("Python", needs)) if name else None
+
+
+def _setup_py(file: ProjectFile) -> Manifest | None:
+    """Read the words that `setup()` is given as they stand; what is computed is not known."""
+    for node in ast.walk(ast.parse(file.text)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setup"):
+            words = {each.arg: each.value.value for each in node.keywords if isinstance(each.value, ast.Constant)}
+            if isinstance(words.get("name"), str):
+                needs = _need("Python", words.get("python_requires"))
+                return Manifest(file.path, "pip", str(words["name"]), _version(words.get("version")), needs)
+    return None
+
+
+def _elixir(file: ProjectFile) -> Manifest | None:
+    name = re.search(r"\bapp:\s*:(\w+)", file.text)
+    version = re.search(r"\bversion:\s*\"([^\"]+)\"", file.text)
+    return Manifest(file.path, "mix", name[1], _version(version and version[1])) if name else None
 
 
 def _node(file: ProjectFile) -> Manifest | None:
@@ -120,6 +149,10 @@ def _gem(file: ProjectFile) -> Manifest | None:
     return Manifest(file.path, "gem", name[1], _version(version and version[1])) if name else None
 
 
+def _compose(file: ProjectFile) -> Manifest | None:
+    return Manifest(file.path, "compose", "", is_published=False) if re.search(r"^services:", file.text, re.M) else None
+
+
 def _docker(file: ProjectFile) -> Manifest | None:
     return (
         Manifest(file.path, "docker", "", is_published=False)
@@ -134,6 +167,10 @@ _READERS: Mapping[str, Callable[[ProjectFile], Manifest | None]] = {
     "Cargo.toml": _rust,
     "go.mod": _go,
     "composer.json": _php,
+    "setup.cfg": _setup_cfg,
+    "setup.py": _setup_py,
+    "mix.exs": _elixir,
+    **dict.fromkeys(("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml"), _compose),
 }
 
 

@@ -233,6 +233,25 @@ def test_a_reader_who_leaves_ends_nothing_badly(looms: Path) -> None:
         assert (process.returncode, told) == (0, b"")
 
 
+def test_a_full_disk_is_a_sentence_and_no_output_at_all_is_fine(looms: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = started(looms, *RANGE, "--raw", stdout=full, stderr=subprocess.PIPE)
+        _, told = done.communicate(timeout=60)
+    assert (done.returncode, told) == (1, b"Error: The notes cannot be printed: No space left on device.\n")
+    words = [*PROGRAM, *RANGE, "--raw", "--update"]
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *words],
+        cwd=looms, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, check=False,
+    )  # fmt: skip
+    assert (closed.returncode, closed.stderr) == (0, b"RELEASE_NOTES.md: looms v1.1.0 created.\n")
+
+
+def test_credentials_of_an_address_are_shown_nowhere(looms: Path) -> None:
+    result = run(*RANGE, "--debug", "--repo", "https://ada:s3cret@127.0.0.1:9/looms.git")
+    assert result.exit_code == 1
+    assert "s3cret" not in result.stdout + result.stderr
+
+
 def test_ctrl_c_is_a_sentence(looms: Path, server: ModelServer) -> None:
     server.delay_s = 60
     words = (*RANGE, "--provider", "ollama", "--model", "m", "--debug")

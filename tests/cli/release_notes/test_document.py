@@ -131,6 +131,10 @@ INSTALLS = {
     "go": ("go.mod", "module example.org/looms\n\ngo 1.22\n", "go get example.org/looms@v1.1.0"),
     "docker": ("Dockerfile", "FROM scratch\n", "git checkout v1.1.0\ndocker build --tag looms:1.1.0 ."),
     "composer": ("composer.json", '{"name": "acme/looms"}', "composer require acme/looms:1.1.0"),
+    "setup.cfg": ("setup.cfg", "[metadata]\nname = looms\nversion = 1.1.0\n", "pip install looms==1.1.0"),
+    "setup.py": ("setup.py", "from setuptools import setup\nsetup(name='looms', version=v())", "looms==1.1.0"),
+    "mix": ("mix.exs", 'app: :looms,\nversion: "1.1.0"', '{:looms, "== 1.1.0"}'),
+    "compose": ("compose.yaml", "services:\n  a: {}\n", "git checkout v1.1.0\ndocker compose up"),
     "gem": ("looms.gemspec", "s.name = 'looms'\ns.version = '1.1.0'", "gem install looms --version 1.1.0"),
 }  # fmt: skip
 
@@ -148,6 +152,8 @@ DAMAGED = {
     "a name that is a command": ("package.json", '{"name": "x; rm -rf ~"}'),
     "a name of a fence": ("package.json", '{"name": "x\\n```\\n# Pwned"}'),
     "odd types": ("pyproject.toml", '[project]\nname = "x"\nclassifiers = 3'),
+    "setup.py of another Python": ("setup.py", "print 'x'\nsetup(name='x')"),
+    "setup.cfg": ("setup.cfg", "name = x"),
     "in a test": ("tests/data/package.json", '{"name": "x"}'),
 }
 
