@@ -15,6 +15,7 @@ MOST_RENAMES = 1_000
 """Files on either side up to which renames are looked for by content."""
 BIGGEST_BLOB = 1_000_000
 """Bytes of a file that is read; bigger ones are data."""
+_MOST_MERGED = 2_000
 Status = Literal["added", "removed", "changed", "renamed"]
 _STATUS: dict[DeltaStatus, Status] = {
     DeltaStatus.ADDED: "added",
@@ -29,7 +30,7 @@ _NAMES_ONLY = DiffOption.IGNORE_SUBMODULES | DiffOption.SKIP_BINARY_CHECK
 
 @dataclass(frozen=True, slots=True)
 class Touched:
-    """The paths that one commit changes, at most `MOST_PATHS` of `count`; of a merge, none."""
+    """The paths that one commit changes, at most `MOST_PATHS` of `count`; of a merge, those unlike all its parents."""
 
     paths: tuple[str, ...]
     added: frozenset[str]
@@ -52,9 +53,9 @@ NOTHING = Touched((), frozenset(), 0)
 
 def touched(repository: pygit2.Repository, commit: pygit2.Commit) -> Touched:
     """List the paths that differ from the commit's parent."""
-    if len(commit.parent_ids) > 1:
-        return NOTHING
     try:
+        if len(commit.parent_ids) > 1:
+            return _merged(repository, commit)
         diff = _against_parent(repository, commit)
         count = len(diff)
         paths, added = [], set()
@@ -69,6 +70,19 @@ def touched(repository: pygit2.Repository, commit: pygit2.Commit) -> Touched:
         # A shallow clone lacks the parent of its oldest commits.
         return NOTHING
     return Touched(tuple(paths), frozenset(added), count)
+
+
+def _merged(repository: pygit2.Repository, commit: pygit2.Commit) -> Touched:
+    """Return what a merge itself changed, as `git show` does: most change nothing."""
+    left: set[str] | None = None
+    for parent in commit.parents:
+        diff = repository.diff(parent.tree_id, commit.tree_id, flags=_NAMES_ONLY, context_lines=0)
+        if not len(diff) or len(diff) > _MOST_MERGED:
+            return NOTHING
+        paths = {decoded_path(delta.new_file.raw_path) for delta in diff.deltas}
+        left = paths if left is None else left & paths
+    kept = sorted(left or ())[:MOST_PATHS]
+    return Touched(tuple(kept), frozenset(), len(kept))
 
 
 def _against_parent(repository: pygit2.Repository, commit: pygit2.Commit) -> pygit2.Diff:

@@ -379,3 +379,21 @@ def test_areas_count_commits_files_and_lines(tmp_path: Path) -> None:
         "docs": (1, 1, 1, 1),
         ".": (1, 1, 0, 0),
     }
+
+
+def test_what_a_merge_itself_changed_rests_on_the_merge(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"tool/__init__.py": "", "tool/a.py": "x = 1\n"})
+    head = str(built.head)
+    side = built.commit("Add b", {"tool/b.py": "x = 1\n"}, parents=[head], keep=False)
+    merge = built.commit("Merge branch 'side'", {"tool/c.py": "def late(): ...\n"}, parents=[head, side])
+    found = {one.name: one.commits for one in built.facts().surface}
+    assert found["tool.c.late()"] == (merge,)
+    assert found["tool.b.x"] == (side,)
+
+
+def test_a_commit_of_very_many_files_is_found_for_each_of_them(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"tool/__init__.py": ""})
+    sha = built.commit("Add all", {f"tool/a{number:04}.py": "def f(): ...\n" for number in range(600)})
+    built.commit("Fix b", {"tool/b.py": "x = 1\n"})
+    found = {one.path: one.commits for one in built.facts().surface}
+    assert found["tool/a0450.py"] == (sha,)

@@ -9,8 +9,9 @@ from cli.release_notes.git.trees import FileChange, blob_at, size, text_of
 
 MOST_BYTES = 12_000_000
 """Text that is parsed of each end; further files are left out."""
-MOST_LOOKED_INTO = 4_000
+MOST_LOOKED_INTO = 2_000
 """Files of single commits that are read to tell which of several commits made a change."""
+_MOST_CUT = 20
 MOST_NAMED = 3
 """Commits named for a change when it is not known which of those that touched the file made it."""
 
@@ -49,6 +50,7 @@ class Authors:
     repository: Repository
     head: str
     by_path: dict[str, list[Entry]]
+    cut: list[Entry]
     left: int = MOST_LOOKED_INTO
     _counts: dict[tuple[str, str, bytes], int] = field(default_factory=dict)
 
@@ -59,7 +61,8 @@ class Authors:
         for entry in entries:
             for path in entry.touched.paths:
                 by_path.setdefault(path, []).append(entry)
-        return cls(repository, head, by_path)
+        cut = [entry for entry in entries if entry.touched.count > len(entry.touched.paths)]
+        return cls(repository, head, by_path, cut)
 
     def behind(self, paths: Iterable[str | None], token: str | None = None) -> tuple[str, ...]:
         """Return the commits behind a change of these files, newest first; never none.
@@ -70,12 +73,22 @@ class Authors:
         wanted = dict.fromkeys(path for path in paths if path)
         touching = list({entry.sha: (entry, path) for path in wanted for entry in self.by_path.get(path, ())}.values())
         if not touching:
-            return (self.head,)
+            found = [entry.sha for entry in self.cut[:_MOST_CUT] if any(self._changed(entry, path) for path in wanted)]
+            return tuple(found[:MOST_NAMED]) or (self.head,)
         if len(touching) > 1 and token:
             exact = [entry.sha for entry, path in touching[:60] if self._differs(entry, path, token.encode())]
             if exact:
                 return tuple(exact[:MOST_NAMED])
         return tuple(entry.sha for entry, _ in touching[:MOST_NAMED])
+
+    def _changed(self, entry: Entry, path: str) -> bool:
+        """Say whether a commit with more paths than are remembered is one that touched this one."""
+        shas = (entry.sha, *entry.commit.parents[:1])
+        commits = [self.repository.get(sha) for sha in shas]
+        blobs = [
+            blob_at(self.repository, commit, path) if isinstance(commit, CommitObject) else None for commit in commits
+        ]
+        return len(set(blobs)) > 1 or (len(blobs) == 1 and blobs[0] is not None)
 
     def _differs(self, entry: Entry, path: str, token: bytes) -> bool:
         parent = entry.commit.parents[0] if entry.commit.parents else None
