@@ -21,6 +21,7 @@ HOLDS = {
     "a number as a word": "It needs three threads",
     "the project and version": "In looms v1.1.0, `weave` reads a Card",
     "a pull request": "Weaving came with #12",
+    "German nouns": "Ein Muster wird jetzt von einer Karte gewebt, mit der Funktion `weave()` und 3 Fäden",
     "a signature of the diff": "`looms.weave(card)` takes `threads`",
 }
 FAILS = {
@@ -31,6 +32,7 @@ FAILS = {
     "a name within": ("Weaving now uses Redis", "Redis"),
     "code": ("Call `knit()`", "knit()"),
     "snake case": ("Set max_threads", "max_threads"),
+    "a name in German": ("Ein Muster wird jetzt mit der PostgreSQL gewebt", "PostgreSQL"),
     "a version": ("Needs version 3.12", "3.12"),
 }
 
