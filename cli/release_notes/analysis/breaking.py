@@ -124,6 +124,11 @@ def _takes_away(text: str) -> bool:
     return bool(named) and not _HARMLESS.search(text) and not sounds_internal(text)
 
 
+def is_harmless(text: str) -> bool:
+    """Say whether what a subject takes away is nothing that users have: dead code, a workaround, a comment."""
+    return bool(_HARMLESS.search(text))
+
+
 def names_in(text: str) -> tuple[str, ...]:
     """Return what a subject names in the language of code, bare: `--flag`, `name`, `Name`."""
     found = re.findall(

@@ -1,9 +1,10 @@
 """A change while it is being put together, and the judgement that the touched files allow on it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from cli.release_notes.analysis.breaking import drops_support, is_declared, names_in, sounds_breaking
+from cli.release_notes.analysis.breaking import drops_support, is_declared, is_harmless, names_in, sounds_breaking
 from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.message import Message
 from cli.release_notes.analysis.paths import area, is_published, role
@@ -11,6 +12,8 @@ from cli.release_notes.analysis.wording import kind_of, sounds_internal
 from cli.release_notes.facts import Change, ChangeKind, Person
 
 _NO_SOURCE = frozenset({"manifest", "lock", "tooling", "test", "documentation"})
+_CLAIM = re.compile(r"^\S+(?: (?:and|or) \S+)*(?: now| also| can now)? [a-z]{3,}s (?=\S)")
+"""A name and what it does, rather than the mere name of something new."""
 _MUCH = 5
 """Published files, of which so many are no small matter."""
 
@@ -87,10 +90,12 @@ def _kind(made: Draft) -> ChangeKind:
     if message.conventional:
         prose = kind_of(message.text)
         return prose if message.kind == "internal" and prose in ("security", "deprecation") else message.kind
-    if roles and roles <= _NO_SOURCE and message.kind != "security":
+    noted = bool(files.get("changelog"))
+    if roles and roles <= _NO_SOURCE and message.kind != "security" and not (noted and files.get("manifest")):
         return "removal" if drops_support(message.text) else "internal"
-    if message.kind not in ("security", "deprecation", "documentation") and sounds_internal(message.text):
-        return "internal"
+    if message.kind not in ("security", "deprecation", "documentation") and _is_tidying(message):
+        # What its author put into the changelog is no mere tidying.
+        return "internal" if not noted else "improvement" if message.kind == "feature" else message.kind
     return _silent(made) if message.kind == "other" and files else message.kind
 
 
@@ -103,6 +108,10 @@ def _aside(message: Message, roles: set[str]) -> ChangeKind | None:
     return "dependency" if roles == {"lock"} and not message.conventional else None
 
 
+def _is_tidying(message: Message) -> bool:
+    return sounds_internal(message.text) or (message.kind == "removal" and is_harmless(message.text))
+
+
 def _silent(made: Draft) -> ChangeKind:
     """Return the kind of what no verb tells: a name that is documented is new, and much that is changed is better."""
     published = {path for path in made.paths if is_published(path)}
@@ -110,7 +119,7 @@ def _silent(made: Draft) -> ChangeKind:
         return "other"
     documented = made.files.get("documentation") or made.files.get("changelog")
     if documented and names_in(made.message.text):
-        return "feature"
+        return "improvement" if _CLAIM.match(made.message.text) else "feature"
     fresh = any(path in published for entry in made.entries for path in entry.touched.added)
     return "improvement" if documented or fresh or len(published) >= _MUCH else "other"
 

@@ -40,7 +40,7 @@ _NOW = re.compile(r"\b(?:now|can now|no longer|detects|takes?|supports?|accepts?
 _METHOD = re.compile(
     r"^(?:the )?[\w.]+\(?[^()]{0,40}\)? (?:method|command|option|parameter|function|class|setting)s?\b", re.I
 )
-_NEW_LATER = re.compile(r",? (?:added|new) [\w.`-]", re.I)
+_NEW_LATER = re.compile(r",? (?:added|new) (?:`|--|\w+[.(])", re.I)
 _STRONG: tuple[tuple[ChangeKind, re.Pattern[str]], ...] = (
     ("security", re.compile(
         r"\bCVE-\d{4}-\d+|\bGHSA-[\w-]+|\b(?:security|vulnerabilit(?:y|ies))\b(?! (?:policy|contact|md|page"
