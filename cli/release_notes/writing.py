@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from cli.release_notes.asking import Asker, JsonObject
 from cli.release_notes.critic import Claim, Evidence, Finding, checked
 from cli.release_notes.document.breaking import migration
-from cli.release_notes.document.lists import SAID_LIMIT, TEXT_LIMIT, highlight
+from cli.release_notes.document.lists import NOT_ASKED_FOR, SAID_LIMIT, TEXT_LIMIT, highlight
 from cli.release_notes.document.model import Block, Document, Section, Statement
 from cli.release_notes.document.plain import one_line, plain
 from cli.release_notes.document.presets import Preset
@@ -162,7 +162,9 @@ def worded(document: Document, facts: ReleaseFacts, wording: Wording, preset: Pr
             guide = migration(facts, told, preset)
             sections.append(replace(guide, blocks=tuple(_blocks(guide, wording, preset))))
         elif section.name in WORDED:
-            sections.append(replace(section, blocks=tuple(_blocks(section, wording, preset))))
+            left = tuple(_blocks(section, wording, preset))
+            empty = section.empty if left or not section.blocks else NOT_ASKED_FOR
+            sections.append(replace(section, blocks=left, empty=empty))
         else:
             sections.append(section)
     return replace(document, sections=tuple(sections))
