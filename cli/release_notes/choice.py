@@ -13,6 +13,7 @@ from cli.release_notes.failure import ReleaseNotesFailed
 from tools.client_settings import KEY_NAMES, ModelSettings
 
 OFFLINE = "offline"
+ENVIRONMENT = "ENGRAIN_LLM_PROVIDER"
 PROVIDERS: Mapping[str, str] = {
     "openai": "openai",
     "anthropic": "anthropic",
@@ -50,7 +51,6 @@ class _Place:
     """One place that may name a provider, and what it says of its model."""
 
     name: str
-    model_name: str
     provider: str | None = None
     model: str | None = None
     base_url: str | None = None
@@ -72,19 +72,16 @@ def choose_model(
         ReleaseNotesFailed: What is set makes no sense, or a key or the model's name is missing.
     """
     places = (
-        _of(flags, "--provider", "--model"),
-        _Place(
-            "ENGRAIN_LLM_PROVIDER", "ENGRAIN_LLM_MODEL", environment.provider, environment.model,
-            environment.base_url, _seconds(environment.timeout_s),
-        ),
-        _of(project, "the repository's .engrain.toml", "`model` there"),
-        _of(personal, "your config.toml", "`model` there"),
-    )  # fmt: skip
+        _of(flags, "--provider"),
+        _Place(ENVIRONMENT, environment.provider, environment.model, environment.base_url),
+        _of(project, "the repository's .engrain.toml"),
+        _of(personal, "your config.toml"),
+    )
     naming = next((place for place in places if place.provider is not None), None)
     if naming is None:
         if flags.model is None:
             return None
-        naming = _Place("--model", "--model", provider=next(iter(environment.keys), "openai"))
+        naming = _Place("--model", provider=next(iter(environment.keys), "openai"))
     provider = provider_named(naming.provider or "")
     if provider is None:
         raise ReleaseNotesFailed(
@@ -101,6 +98,8 @@ def _filled(provider: str, naming: _Place, places: list[_Place], environment: Mo
         raise ReleaseNotesFailed(
             f"{naming.name} names {provider}, but nothing names a model. Add --model NAME, or set ENGRAIN_LLM_MODEL."
         )
+    if any(each.name == ENVIRONMENT for each in places):
+        places = [_Place("", timeout_s=_seconds(environment.timeout_s)), *places]
     base_url = next((each.base_url for each in places if each.base_url), None)
     if base_url is not None:
         _check_address(base_url)
@@ -140,11 +139,9 @@ def _key(provider: str, environment: ModelSettings, base_url: str | None) -> tup
     return key, name
 
 
-def _of(configuration: Configuration, name: str, model_name: str) -> _Place:
-    return _Place(
-        name, model_name, configuration.provider, configuration.model, configuration.base_url,
-        configuration.timeout_s, configuration.context_tokens,
-    )  # fmt: skip
+def _of(configuration: Configuration, name: str) -> _Place:
+    given = configuration
+    return _Place(name, given.provider, given.model, given.base_url, given.timeout_s, given.context_tokens)
 
 
 def _is_about(place: _Place, provider: str) -> bool:

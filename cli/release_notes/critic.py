@@ -25,6 +25,13 @@ _SPELLED = {word: str(number) for number, word in enumerate(_FROM_TWO.split(), s
 }
 _CAPITALISED = re.compile(r"(?<![\w`])[A-Z][\w+#-]*(?:\.[\w+#-]+)*")
 _MIXED = re.compile(r"(?<![\w`.])[a-z]+[A-Z][\w]*")
+_GERMAN_FUNCTION_WORDS = """
+der die das den dem des ein eine einen einem einer und oder ist sind war wird werden wurde nicht für mit auf von zu zum
+zur im am als auch bei nach aus durch über unter wenn dass sich jetzt nun kann können
+"""
+_GERMAN = frozenset(_GERMAN_FUNCTION_WORDS.split())
+GERMAN_WORDS = 2
+"""Different words of these that a German sentence has at least; its nouns have capitals, and are no names."""
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|[(\"'“]\s*)$")
 _COMMON = frozenset({"i", "a", "api", "apis", "cli", "if", "it", "ok"})
 _SHORT = 3
@@ -185,8 +192,9 @@ def _names(text: str) -> Iterator[str]:
     yield from code_words(text)
     prose = re.sub(r"`[^`]*`", lambda found: " " * len(found[0]), text)
     yield from (found[0] for found in _MIXED.finditer(prose))
+    nouns_are_capitalised = len(_GERMAN & set(prose.casefold().split())) >= GERMAN_WORDS
     for found in _CAPITALISED.finditer(prose):
         word = found[0]
         has_more = any(character.isupper() or character.isdigit() for character in word[1:])
-        if has_more or not _SENTENCE_START.search(prose[: found.start()]):
+        if has_more or not (nouns_are_capitalised or _SENTENCE_START.search(prose[: found.start()])):
             yield word

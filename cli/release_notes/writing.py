@@ -1,5 +1,6 @@
 """A language model words the notes. What it says is a proposal: the commits decide, through the critic."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,6 +21,8 @@ COMMITS = 5
 MESSAGE_LIMIT = 1_500
 STEPS = 8
 SENTENCES = 5
+_MARKS = re.compile(r"^(?:[-*+•]|#{1,6}|\d{1,2}[.)])\s+")
+_CITED = re.compile(r"\s*[(\[](?:(?:#\d+|`?[0-9a-f]{7,40}`?|c\d+)(?:,\s*)?)+[)\]]\.?$")
 WORDED = frozenset({"highlights", "features", "improvements", "fixes", "other", "breaking", "migration"})
 _LISTS = frozenset({"features", "improvements", "fixes", "other"})
 
@@ -201,14 +204,19 @@ def _claims(answers: Iterable[WordedChanges], changes: Mapping[str, Change]) -> 
             continue
         seen.add(identity)
         commits = changes[identity].commits
-        text = capitalised(bare(one_line(statement.text, TEXT_LIMIT)))
+        text = capitalised(bare(_unmarked(statement.text, TEXT_LIMIT)))
         if text:
             yield Claim(f"{identity}.text", text, commits)
-        if more := one_line(statement.more, SAID_LIMIT * 2):
+        if more := _unmarked(statement.more, SAID_LIMIT * 2):
             yield Claim(f"{identity}.more", more, commits)
         if changes[identity].breaking:
-            for number, step in enumerate(filter(None, map(one_line, statement.steps[:STEPS]))):
-                yield Claim(f"{identity}.step{number}", one_line(step, TEXT_LIMIT), commits)
+            steps = (_unmarked(step, TEXT_LIMIT) for step in statement.steps[:STEPS])
+            yield from (Claim(f"{identity}.step{n}", step, commits) for n, step in enumerate(filter(None, steps)))
+
+
+def _unmarked(text: str, limit: int) -> str:
+    """A model's line without the marks and citations that it adds unasked: those of the document are its own."""
+    return one_line(_CITED.sub("", _MARKS.sub("", one_line(text))).replace("**", ""), limit)
 
 
 def _for_summary(changes: Mapping[str, Change], texts: Mapping[str, str], characters: int) -> list[JsonObject]:
@@ -233,7 +241,7 @@ def _sentences(summary: Summary, changes: Mapping[str, Change]) -> Iterator[Clai
     for number, sentence in enumerate(summary.overview[:SENTENCES]):
         ids = dict.fromkeys(each for each in sentence.ids if each in changes)
         commits = tuple(dict.fromkeys(sha for each in ids for sha in changes[each].commits))
-        if text := one_line(sentence.text, SAID_LIMIT * 2):
+        if text := _unmarked(sentence.text, SAID_LIMIT * 2):
             yield Claim(f"o{number}", text, commits)
 
 

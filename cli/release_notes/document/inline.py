@@ -30,6 +30,7 @@ _CODE = re.compile(
     | [A-Za-z_][\w.]*\(\S*\)              # call(), module.call(x)
     | [a-z_]\w+(?:\.[A-Za-z_]\w+)+        # module.name, file.py
     | [A-Z_]{3,}\.[a-z]{2,4}              # README.md
+    | [A-Z]\w+(?:\.[a-z_]\w+)+            # Class.method
     | \.{0,2}/[\w.{}*-]+(?:/[\w.{}*-]*)*  # /path, ./path
     | [\w.-]+(?:/[\w.*-]+)+\.\w+          # src/file.py
     | [\w.-]+/(?:[\w.*-]+/)+[\w.*-]*      # a/b/c, a/b/

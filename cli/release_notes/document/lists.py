@@ -44,6 +44,13 @@ _OTHER: tuple[tuple[ChangeKind, str, str | None], ...] = (
 
 
 _ITEM = re.compile(r"\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+")
+_REFERENCE = r"(?:(?:[\w./-]+)?#\d+|(?:GH|[A-Z]{2,9})-\d+|https?://\S+|@[\w-]+)"
+_REFERENCES = re.compile(
+    rf"\W*(?:refs?|references|see(?: also)?|close[sd]?|fix(?:e[sd])?|resolve[sd]?|cc|related(?: to)?|part of)"
+    rf"[:\s]+(?:(?:issue|pr|pull request)s?\s+)?{_REFERENCE}(?:(?:[,;\s]|\band\b)+{_REFERENCE})*[.\s]*",
+    re.IGNORECASE,
+)
+"""A line that names other places and says nothing."""
 _MAKING = re.compile(
     r"""
     ^\W* (?: pre-?commit | wip\b | typo | lint | format(?:ting)?\b | nits?\b | oops | cleanup | continue\b | bump\b
@@ -154,7 +161,7 @@ def _told(change: Change) -> str:
             said_already.add(text)
         elif not line.startswith(" "):
             drops = False  # an item goes with the lines that continue it
-        if not drops:
+        if not drops and not _REFERENCES.fullmatch(line):
             kept.append(line)
     return "\n".join(kept).strip("\n")
 

@@ -79,7 +79,7 @@ def _item(statement: Statement, web: Web, preset: Preset) -> Iterator[str]:
     if statement.stands_out:
         text = f"**{sentence(text)}**" if details else f"**{text}**"
         # A single paragraph goes on in the line of its title.
-        if len(details) == 1 and not details[0].startswith(("- ", "`")):
+        if len(details) == 1 and not details[0].startswith(("- ", "```")):
             text, details = f"{text} {sentence(capitalised(details[0]))}", []
     yield f"- {lead}{text} {citation}"
     yield from (f"  {line}".rstrip() for line in _apart(details))

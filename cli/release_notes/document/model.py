@@ -1,7 +1,7 @@
 """What a document consists of, before anybody says how it looks. Texts are plain; they are made inert when written."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
@@ -117,15 +117,3 @@ class Document:
     def statements(self) -> Iterator[Statement]:
         """Every statement, in order."""
         return (statement for section in self.sections for statement in section.statements())
-
-    def section(self, name: SectionName) -> Section:
-        """Return one section.
-
-        Raises:
-            StopIteration: The document has none of this name.
-        """
-        return next(section for section in self.sections if section.name == name)
-
-    def with_section(self, changed: Section) -> "Document":
-        """Replace the section of that name."""
-        return replace(self, sections=tuple(changed if each.name == changed.name else each for each in self.sections))

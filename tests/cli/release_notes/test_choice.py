@@ -27,6 +27,20 @@ def test_without_a_provider_no_model_is_asked_whatever_keys_there_are() -> None:
     assert chosen(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=CLAUDE_KEY) is None
     assert chosen({"provider": "offline", "model": "m"}, OPENAI_API_KEY=KEY) is None
     assert chosen(ENGRAIN_LLM_PROVIDER="none") is None
+    assert chosen({"provider": "offline"}, ENGRAIN_LLM_PROVIDER="acme", ENGRAIN_LLM_TIMEOUT_S="soon") is None
+
+
+def test_what_is_set_nowhere_has_a_default_and_the_environment_goes_before_the_files() -> None:
+    personal = Configuration(timeout_s=7, context_tokens=9_000)
+    found = chosen({"provider": "ollama", "model": "m"}, personal=personal)
+    assert found is not None
+    assert (found.timeout_s, found.context_tokens, found.base_url) == (7, 9_000, None)
+    found = chosen({"provider": "ollama", "model": "m"}, personal=personal, ENGRAIN_LLM_TIMEOUT_S="5")
+    assert found is not None
+    assert found.timeout_s == 5
+    found = chosen({"provider": "ollama", "model": "m"})
+    assert found is not None
+    assert (found.timeout_s, found.context_tokens) == (120, 4_096)
 
 
 def test_a_flag_goes_before_the_environment_and_that_before_the_files() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cli.release_notes.critic import Claim, Evidence, checked, verified
 from cli.release_notes.document.drafting import draft
-from cli.release_notes.document.model import Statement
+from cli.release_notes.document.model import Document, Section, Statement
 from cli.release_notes.document.presets import PRESETS, PresetName
 from cli.release_notes.focus import Focus
 from tests.cli.release_notes.making import facts, sha
@@ -21,6 +21,7 @@ HOLDS = {
     "a number as a word": "It needs three threads",
     "the project and version": "In looms v1.1.0, `weave` reads a Card",
     "a pull request": "Weaving came with #12",
+    "German nouns": "Ein Muster wird jetzt von einer Karte gewebt, mit der Funktion `weave()` und 3 Fäden",
     "a signature of the diff": "`looms.weave(card)` takes `threads`",
 }
 FAILS = {
@@ -31,8 +32,18 @@ FAILS = {
     "a name within": ("Weaving now uses Redis", "Redis"),
     "code": ("Call `knit()`", "knit()"),
     "snake case": ("Set max_threads", "max_threads"),
+    "a name in German": ("Ein Muster wird jetzt mit der PostgreSQL gewebt", "PostgreSQL"),
     "a version": ("Needs version 3.12", "3.12"),
 }
+
+
+def section_of(document: Document, name: str) -> Section:
+    return next(section for section in document.sections if section.name == name)
+
+
+def with_blocks(document: Document, section: Section, *blocks: Statement) -> Document:
+    changed = replace(section, blocks=blocks)
+    return replace(document, sections=tuple(changed if each is section else each for each in document.sections))
 
 
 @pytest.mark.parametrize("text", HOLDS.values(), ids=HOLDS)
@@ -63,20 +74,20 @@ def test_a_claim_without_a_commit_of_the_range_is_none() -> None:
 def test_a_document_keeps_citations_of_the_range_alone(commits: tuple[str, ...]) -> None:
     known = facts()
     document = draft(known, PRESETS[PresetName.DEFAULT], Focus())
-    section = document.section("features")
-    changed = document.with_section(replace(section, blocks=(Statement("s", "Weave", commits),)))
+    section = section_of(document, "features")
+    changed = with_blocks(document, section, Statement("s", "Weave", commits))
     left, found = verified(changed, EVIDENCE)
     wanted = tuple(dict.fromkeys(each for each in commits if each in known.commits))
-    assert [each.commits for each in left.section("features").statements()] == ([wanted] if wanted else [])
+    assert [each.commits for each in section_of(left, "features").statements()] == ([wanted] if wanted else [])
     assert bool(found) == (wanted != commits or not wanted)
 
 
 def test_a_statement_that_its_commit_does_not_bear_out_gives_way_to_the_commits_subject() -> None:
     document = draft(facts(), PRESETS[PresetName.DEFAULT], Focus())
-    section = document.section("fixes")
+    section = section_of(document, "fixes")
     wrong = Statement("s", "Fix 7 holes with `darn()`", (sha(4),), details="More.")
-    left, found = verified(document.with_section(replace(section, blocks=(wrong,))), EVIDENCE)
-    (kept,) = left.section("fixes").statements()
+    left, found = verified(with_blocks(document, section, wrong), EVIDENCE)
+    (kept,) = section_of(left, "fixes").statements()
     assert (kept.text, kept.details) == ("fix: keep the thread when a card ends early (#15)", "")
     assert [each.outcome for each in found] == ["replaced"]
 

@@ -105,6 +105,40 @@ def test_a_long_list_is_cut_and_says_so() -> None:
     assert part(notes(known, PresetName.DETAILED), "Fixes").count("Fix number") == 20
 
 
+SQUASHED = """\
+* Weave patterns with `weave()` from a card
+
+A pattern is read from a card.
+Closes #9
+
+* Fix lint
+
+* wip
+
+Address review feedback: rename it.
+"""
+
+
+def test_details_say_what_a_change_does_and_not_how_it_came_about() -> None:
+    for details in (
+        SQUASHED,
+        "A pattern is read from a card.\n\n- Weave patterns with `weave()` from a card\n- Fix tests\n  of it\n- wip\n",
+        "Refs #1, https://code.example/x and acme/looms#3\n\nA pattern is read from a card.\n\ncc @bob",
+    ):
+        markdown = notes(changes=(replace(CHANGES[0], details=details),), preset=PresetName.DETAILED)
+        item, _, *rest = part(markdown, "Features").splitlines()
+        assert item.startswith("- **api:** Weave patterns")
+        assert rest == ["  A pattern is read from a card."]
+        assert "** A pattern is read from a card. (" in part(markdown, "Highlights")
+
+
+def test_long_details_end_with_a_paragraph() -> None:
+    details = "\n\n".join(f"Paragraph {n} {'of words ' * 30}" for n in range(9))
+    text = part(notes(changes=(replace(CHANGES[0], details=details),), preset=PresetName.DETAILED), "Features")
+    assert text.endswith("of words\n\n  …")
+    assert 3 <= text.count("Paragraph") <= 5
+
+
 def test_people_are_named_before_bots_and_addresses_nowhere() -> None:
     people = part(notes(), "Contributors").splitlines()
     assert people[0] == "Thanks to Ada Lovelace (5 commits) and Bob (2)."

@@ -110,6 +110,19 @@ def test_a_models_words_are_taken_where_the_commits_say_them(server: ModelServer
     assert server.keys == [f"Bearer {KEY}"] * 3
 
 
+def test_marks_that_a_model_adds_unasked_are_taken_off(server: ModelServer, author: Author) -> None:
+    author.statements = [
+        {
+            "id": "c0",
+            "text": "- **Weave** from a card with `weave()` (#12, 356a192).",
+            "more": "* It takes **3 threads**",
+        }
+    ]
+    author.summary = {"overview": [], "highlights": ["c0"]}
+    markdown, _ = written(server, critic=False)
+    assert "- **Weave from a card with `weave()`.** It takes 3 threads. ([#12](" in part(markdown, "Highlights")
+
+
 def test_an_invention_is_thrown_away_and_told(server: ModelServer, author: Author) -> None:
     author.statements = [
         {"id": "c0", "text": "Weaving is 40 % faster with the new `turbo_mode`"},
