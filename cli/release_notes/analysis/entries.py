@@ -15,6 +15,8 @@ from cli.release_notes.git.trees import NOTHING, Touched, touched
 
 LONGEST_BODY = 20_000
 """Characters kept of a message."""
+LONGEST_SUBJECT, LONGEST_NAME, _MOST_BYTES = 2_000, 200, 200_000
+MOST_CO_AUTHORS = 100
 MOST_DIFFED = 12_000
 """Commits whose paths are looked at; of older ones only the message counts."""
 
@@ -50,10 +52,10 @@ class Reader:
                 yield self._entry(commit, paths)
 
     def _entry(self, commit: CommitObject, paths: Touched) -> Entry:
-        subject, body = _parted(decoded(commit.raw_message, commit.message_encoding))
+        subject, body = _parted(decoded(commit.raw_message[:_MOST_BYTES], commit.message_encoding))
         text, trailers = split_trailers(body)
         author = self.person(*self._names.of(commit.author))
-        others = dict.fromkeys(self.person(*self._names.resolve(*pair)) for pair in co_authors(body))
+        others = dict.fromkeys(self.person(*self._names.resolve(*pair)) for pair in co_authors(body)[:MOST_CO_AUTHORS])
         others.pop(author, None)
         fact = Commit(
             sha=str(commit.id),
@@ -70,13 +72,13 @@ class Reader:
 
     def person(self, name: str, email: str) -> Person:
         """Return the person of a name and an address."""
-        key = (name, email)
+        key = (name[:LONGEST_NAME], email[:LONGEST_NAME])
         if key not in self._people:
-            self._people[key] = Person(name, email, is_bot(name, email))
+            self._people[key] = Person(*key, is_bot(*key))
         return self._people[key]
 
 
 def _parted(message: str) -> tuple[str, str]:
     """Return a message's first paragraph as one line, as Git does, and the rest."""
     head, _, body = message.strip("\n").partition("\n\n")
-    return " ".join(head.split()), body.strip("\n")[:LONGEST_BODY]
+    return " ".join(head.split())[:LONGEST_SUBJECT], body.strip("\n")[:LONGEST_BODY]

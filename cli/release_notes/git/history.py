@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import pygit2
@@ -35,7 +36,7 @@ def range_between(repository: pygit2.Repository, older: End, newer: End) -> Rang
         raise ReleaseNotesFailed(
             f"There is nothing between {older.ref!r} and {newer.ref!r}: both are commit {older.sha[:10]}."
         )
-    base = _merge_base(repository, start, end)
+    base = repository.merge_base(start, end)
     if base is None:
         raise _unrelated(repository, older, newer)
     if base == end:
@@ -56,19 +57,6 @@ def range_between(repository: pygit2.Repository, older: End, newer: End) -> Rang
     return Range(older, newer, commits, tuple(remarks))
 
 
-def _merge_base(repository: pygit2.Repository, start: pygit2.Oid, end: pygit2.Oid) -> pygit2.Oid | None:
-    try:
-        return repository.merge_base(start, end)
-    except (pygit2.GitError, KeyError) as error:
-        raise _unreadable(error) from error
-
-
-def _unreadable(error: Exception) -> ReleaseNotesFailed:
-    return ReleaseNotesFailed(
-        f"The history cannot be read, objects are missing or damaged ({str(error).rstrip('.')}); `git fsck` tells more."
-    )
-
-
 def _unrelated(repository: pygit2.Repository, older: End, newer: End) -> ReleaseNotesFailed:
     if repository.is_shallow:
         return ReleaseNotesFailed(
@@ -85,25 +73,14 @@ def _commits(count: int) -> str:
 
 
 def _listed(repository: pygit2.Repository, start: pygit2.Oid, end: pygit2.Oid) -> tuple[pygit2.Oid, ...]:
-    try:
-        walker = repository.walk(end, SortMode.TOPOLOGICAL | SortMode.TIME)
-        walker.hide(start)
-        found = []
-        for commit in walker:
-            found.append(commit.id)
-            if len(found) > MOST_COMMITS:
-                break
-    except (pygit2.GitError, KeyError) as error:
-        raise _unreadable(error) from error
-    return tuple(found)
+    walker = repository.walk(end, SortMode.TOPOLOGICAL | SortMode.TIME)
+    walker.hide(start)
+    return tuple(commit.id for commit in islice(walker, MOST_COMMITS + 1))
 
 
 def older_commits(repository: pygit2.Repository, start: pygit2.Oid) -> Iterator[pygit2.Commit]:
     """Walk everything reachable from a commit, newest first."""
-    try:
-        yield from repository.walk(start, SortMode.TIME)
-    except (pygit2.GitError, KeyError) as error:
-        raise _unreadable(error) from error
+    yield from repository.walk(start, SortMode.TIME)
 
 
 def shallow_boundary(repository: pygit2.Repository) -> frozenset[str]:

@@ -1,5 +1,6 @@
 """Opens the repository that notes are asked for: the one around a folder, one on disk, or a clone of a remote one."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from cli.release_notes.facts import FactsRequest, Progress
 from cli.release_notes.failure import ReleaseNotesFailed
 from cli.release_notes.git.address import without_credentials
 
+_LIBRARY = re.compile(r"[0-9a-f]{40}|not found|refs/|object")
 _REFUSALS = (
     ("not owned", "belongs to another user; `git config --global --add safe.directory` allows it"),
     ("object format", "keeps its objects as SHA-256, which is not supported"),
@@ -43,7 +45,7 @@ def opened(request: FactsRequest, progress: Progress) -> Iterator[pygit2.Reposit
     from cli.release_notes.git.clone import cloned  # noqa: PLC0415 - most runs fetch nothing
 
     progress("Fetching the repository", without_credentials(request.url))
-    with cloned(request, progress) as repository:
+    with cloned(request, progress) as repository, readable():
         yield repository
 
 
@@ -85,9 +87,32 @@ def _refused(shown: Path, error: Exception) -> ReleaseNotesFailed:
 @contextmanager
 def _closing(repository: pygit2.Repository) -> Iterator[pygit2.Repository]:
     try:
-        yield repository
+        with readable():
+            yield repository
     finally:
         repository.free()
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Say in a sentence that something in a repository is missing or damaged, wherever that is noticed."""
+    try:
+        yield
+    except pygit2.GitError as error:
+        raise unreadable(error) from error
+    except KeyError as error:
+        # The library's way to say that an object or a reference is not there.
+        if not _LIBRARY.search(str(error)):
+            raise
+        raise unreadable(error) from error
+
+
+def unreadable(error: Exception) -> ReleaseNotesFailed:
+    """Return the failure for an object or a reference that cannot be read."""
+    said = str(error).strip("'\"").rstrip(".")
+    return ReleaseNotesFailed(
+        f"The repository cannot be read, something in it is missing or damaged ({said}); `git fsck` tells more."
+    )
 
 
 def _local_path(url: str) -> Path | None:

@@ -102,7 +102,10 @@ def between(repository: pygit2.Repository, older: pygit2.Commit, newer: pygit2.C
     statuses = [delta.status for delta in diff.deltas]
     few = max(statuses.count(DeltaStatus.ADDED), statuses.count(DeltaStatus.DELETED)) <= MOST_RENAMES
     if few:
-        diff.find_similar(flags=DiffFind.FIND_RENAMES, rename_limit=MOST_RENAMES)
+        try:
+            diff.find_similar(flags=DiffFind.FIND_RENAMES, rename_limit=MOST_RENAMES)
+        except (pygit2.GitError, KeyError):
+            few = False
     return diff, few
 
 
@@ -134,7 +137,11 @@ def line_counts(repository: pygit2.Repository, diff: pygit2.Diff, most: int) -> 
         if number >= most or not _countable(repository, delta):
             yield number, 0, 0
             continue
-        patch = diff[number]
+        try:
+            patch = diff[number]
+        except (pygit2.GitError, KeyError):
+            # The text of one of the two is missing or damaged.
+            patch = None
         if patch is None or patch.delta.flags & DiffFlag.BINARY:
             yield number, 0, 0
         else:

@@ -1,6 +1,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -279,3 +280,52 @@ def test_a_local_address_is_read_where_it_is(tmp_path: Path) -> None:
     shutil.rmtree(built.folder)
     with pytest.raises(ReleaseNotesFailed, match="There is no repository at"):
         analyse(FactsRequest(None, str(built.folder), "v1", "HEAD", None), lambda *_: None)
+
+
+def _lose(folder: Path, sha: str) -> None:
+    (folder / "objects" / sha[:2] / sha[2:]).unlink()
+
+
+def _damage(folder: Path, sha: str) -> None:
+    path = folder / "objects" / sha[:2] / sha[2:]
+    path.chmod(0o600)
+    path.write_bytes(b"no object")
+
+
+@pytest.mark.parametrize("harm", [_lose, _damage])
+@pytest.mark.parametrize("what", ["commit", "parent", "tree", "folder", "blob", "older tree"])
+def test_missing_and_damaged_objects_are_a_sentence_or_left_out(
+    tmp_path: Path, harm: Callable[[Path, str], None], what: str
+) -> None:
+    built = begun(tmp_path, {"tool/a.py": "x = 1\n"})
+    start = str(built.head)
+    parent = built.commit("Add b", {"tool/b.py": "def f(): ...\n"})
+    head = built.commit("Add c", {"tool/c.py": "def g(): ...\n"})
+    commit = built.repository[head].peel(pygit2.Commit)
+    tree = commit.tree
+    found = {"commit": head, "parent": parent, "tree": str(tree.id), "folder": str(tree["tool"].id)}
+    found |= {"blob": str(tree["tool/c.py"].id), "older tree": str(built.repository[start].peel(pygit2.Tree).id)}
+    harm(built.folder, found[what])
+    if what == "blob":
+        assert len(built.facts("v1", "main").commits) == 2
+        return
+    with pytest.raises(ReleaseNotesFailed) as refused:
+        built.facts("v1", "main")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("content", ["nonsense", "", "0" * 40, "ref: refs/tags/loop", "1" * 40])
+def test_a_damaged_reference_harms_nothing_else(tmp_path: Path, content: str) -> None:
+    built = begun(tmp_path)
+    built.commit("Add thing")
+    (built.folder / "refs" / "tags" / "loop").write_text(f"{content}\n")
+    assert len(built.facts().commits) == 1
+    with pytest.raises(ReleaseNotesFailed):
+        built.facts("loop")
+
+
+def test_very_long_texts_are_cut(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    built.commit("Add " + "x" * 3_000_000 + "\n\n" + "y" * 3_000_000, author=("N" * 100_000, "e@example.org"))
+    commit = next(iter(built.facts().commits.values()))
+    assert max(len(commit.subject), len(commit.body), len(commit.author.name)) <= 20_000

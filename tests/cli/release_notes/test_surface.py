@@ -397,3 +397,12 @@ def test_a_commit_of_very_many_files_is_found_for_each_of_them(tmp_path: Path) -
     built.commit("Fix b", {"tool/b.py": "x = 1\n"})
     found = {one.path: one.commits for one in built.facts().surface}
     assert found["tool/a0450.py"] == (sha,)
+
+
+def test_code_that_is_too_deep_is_left_out(tmp_path: Path) -> None:
+    chain = "if a: pass\n" + "elif b: pass\n" * 3_000
+    sums = "x = " + "1 + " * 20_000 + "1\n"
+    _, found = compared(
+        tmp_path, {}, {"tool/__init__.py": "", "tool/a.py": chain, "tool/b.py": sums, "tool/c.py": "y = 1\n"}
+    )
+    assert "tool.c.y" in {name for _, name, _ in told(found)}

@@ -29,8 +29,8 @@ class Module:
 
     Attributes:
         symbols: Public by their own name, `Class.method` included.
-        private: The same for names that only another module makes public.
-        exports: Name here to (module as written, name there); `*` to hand on everything.
+        exports: Name here to (module as written, name there), of what is handed on.
+        stars: Modules of which everything is handed on.
     """
 
     symbols: dict[str, Symbol] = field(default_factory=dict)
@@ -44,8 +44,12 @@ def read_module(text: str, *, is_package: bool) -> Module | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree = ast.parse(text.replace("\0", ""))
+        return _read(tree, text, is_package=is_package)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _read(tree: ast.Module, text: str, *, is_package: bool) -> Module:
     listed = _listed(tree.body)
     lines = text.splitlines()
     found = Module(stars=tuple(_stars(tree.body)))

@@ -33,7 +33,8 @@ class Packages:
         """Return what the packages of these files export, by name; packages below the root with theirs in front."""
         found: dict[str, Found] = {}
         for folder, manifest in self._packages(paths).items():
-            prefix = f"{manifest.get('name') or folder}: " if folder else ""
+            named = manifest.get("name")
+            prefix = f"{named if isinstance(named, str) and named.isprintable() else folder}: " if folder else ""
             for entry in self._entries(folder, manifest):
                 budget = [MOST_MODULES]
                 for name, (path, shape) in self._exported(entry, set(), budget).items():
