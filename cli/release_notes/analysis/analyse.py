@@ -10,6 +10,7 @@ from cli.release_notes.analysis.entries import MOST_DIFFED, Entry, Reader
 from cli.release_notes.analysis.identity import addresses, project_files, project_name, version_of
 from cli.release_notes.analysis.ranking import weigh
 from cli.release_notes.analysis.surface.compare import Compared, compare
+from cli.release_notes.analysis.surface.ends import Tree
 from cli.release_notes.analysis.surface.evidence import surface_evidence
 from cli.release_notes.facts import Change, FactsRequest, Progress, ReleaseFacts
 from cli.release_notes.git.history import Range, range_between
@@ -56,7 +57,7 @@ def _facts(request: FactsRequest, repository: Repository, read: _Read, progress:
     compared = compare(repository, older.commit, newer.commit, read.entries, progress)
     progress("Reading the project's changelog")
     changelog_evidence(collected, compared, read.entries)
-    surface_evidence(collected.drafts, compared)
+    surface_evidence(collected.drafts, compared, Tree(repository, older.commit))
     progress("Counting contributors")
     people, bots, remark = contributors(read.entries, repository, read.names, older.commit.id)
     web, comparison = addresses(repository, request, older, newer)

@@ -109,7 +109,7 @@ def sounds_breaking(message: Message) -> bool:
     text = message.text
     if message.kind in ("documentation", "internal", "dependency") and message.conventional:
         return False
-    if _REMOVES.match(text) or _RENAMES.match(text):
+    if takes_away(text):
         return not (message.conventional and message.kind == "fix") and _takes_away(text)
     if message.kind in ("fix", "security", "deprecation") and message.conventional:
         return False
@@ -122,6 +122,11 @@ def sounds_breaking(message: Message) -> bool:
 def _takes_away(text: str) -> bool:
     named = _CODE.search(text) if _RENAMES.match(text) else _THING.search(text)
     return bool(named) and not _HARMLESS.search(text) and not sounds_internal(text)
+
+
+def takes_away(text: str) -> bool:
+    """Say whether a subject begins with a removal or a renaming."""
+    return bool(_REMOVES.match(text) or _RENAMES.match(text))
 
 
 def is_harmless(text: str) -> bool:

@@ -1,6 +1,7 @@
 """The project's own changelog between the two ends: its authors say there what users care about."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -39,6 +40,8 @@ _FRAGMENT = re.compile(
     r"(?:newsfragments|changelog\.d|changes\.d)/\+?(?P<number>\d+)?[\w-]*\.(?P<kind>[a-z]+)(?:\.\d+)?(?:\.\w+)?$", re.I
 )
 _ENOUGH = 0.5
+_COMMONPLACE = 500
+"""Changes that a word is looked up in; one that more of them have tells them apart no better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +81,42 @@ def changelog_evidence(collected: Collected, compared: Compared, entries: Sequen
     """
     found = [item for path, old, new in compared.changelogs for item in _new_items(path, old, new)][:MOST_ITEMS]
     writers = _writers(entries)
-    candidates = [
-        (made, _words(f"{made.message.text} {made.message.details[:400]}"))
-        for made in collected.drafts
-        if not made.message.is_chore
-    ]
+    index = _Index(collected.drafts)
     for item in found:
-        made = _speaks_of(item, candidates)
+        made = index.speaks_of(item)
         if made is not None:
             _raise(made, item)
         elif item.breaking and writers.get(item.path):
             collected.drafts.append(_of_its_own(item, writers[item.path]))
+
+
+class _Index:
+    """Finds the draft that a line speaks of, by its numbers and its words."""
+
+    def __init__(self, drafts: Iterable[Draft]) -> None:
+        self._drafts = [made for made in drafts if not made.message.is_chore]
+        self._sizes: list[int] = []
+        self._by_word: dict[str, list[int]] = {}
+        self._by_number: dict[str, list[int]] = {}
+        for place, made in enumerate(self._drafts):
+            quiet = made.kind in ("internal", "dependency") and not made.files.get("changelog")
+            words = set() if quiet else _words(f"{made.message.text} {made.message.details[:400]}")
+            self._sizes.append(len(words))
+            for word in words:
+                self._by_word.setdefault(word, []).append(place)
+            for number in {made.message.pull_request, *made.message.issues} - {None}:
+                self._by_number.setdefault(str(number), []).append(place)
+
+    def speaks_of(self, item: _Item) -> Draft | None:
+        words = item.words
+        shared = Counter(place for word in words for place in self._by_word.get(word, ())[:_COMMONPLACE])
+        scores = {
+            place: count / max(1, min(len(words), self._sizes[place])) for place, count in shared.items() if count >= 2
+        }
+        for place in {place for number in item.numbers for place in self._by_number.get(number, ())}:
+            scores[place] = 1 + scores.get(place, 0.0)
+        best = max(scores, key=lambda place: (scores[place], -place), default=None)
+        return self._drafts[best] if best is not None and scores[best] >= _ENOUGH else None
 
 
 def _raise(made: Draft, item: _Item) -> None:
@@ -102,19 +130,6 @@ def _raise(made: Draft, item: _Item) -> None:
     if item.breaking:
         made.breaking = made.declared = True
         made.breaking_note = made.breaking_note or _plain(item.text)
-
-
-def _speaks_of(item: _Item, candidates: Iterable[tuple[Draft, set[str]]]) -> Draft | None:
-    best, best_score = None, 0.0
-    numbers, words = item.numbers, item.words
-    for made, other in candidates:
-        own = {made.message.pull_request, *made.message.issues} - {None}
-        quiet = made.kind in ("internal", "dependency") and not made.files.get("changelog")
-        shared = 0.0 if quiet else len(words & other) / max(1, min(len(words), len(other)))
-        score = (1.0 if numbers & own else 0.0) + (shared if len(words & other) >= 2 else 0.0)
-        if score > best_score:
-            best, best_score = made, score
-    return best if best_score >= _ENOUGH else None
 
 
 def _of_its_own(item: _Item, entries: Sequence[Entry]) -> Draft:

@@ -25,7 +25,7 @@ _STATUS: dict[DeltaStatus, Status] = {
     DeltaStatus.RENAMED: "renamed",
 }
 _PLAIN = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
-_NAMES_ONLY = DiffOption.IGNORE_SUBMODULES | DiffOption.SKIP_BINARY_CHECK
+_NAMES_ONLY = DiffOption.SKIP_BINARY_CHECK
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,18 @@ class Touched:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file, compared between the two ends. Ids are None where the file is missing, a link or a submodule."""
+    """One file, compared between the two ends. Ids are None where the file is missing, a link or a submodule.
+
+    Of a submodule there are the commits that it stood and stands at.
+    """
 
     status: Status
     path: str
     old_path: str
     old_id: pygit2.Oid | None
     new_id: pygit2.Oid | None
+    old_module: str | None = None
+    new_module: str | None = None
 
 
 NOTHING = Touched((), frozenset(), 0)
@@ -123,6 +128,8 @@ def files_of(diff: pygit2.Diff) -> list[FileChange]:
                     decoded_path(old.raw_path),
                     old.id if status != "added" and old.mode in _PLAIN else None,
                     new.id if status != "removed" and new.mode in _PLAIN else None,
+                    str(old.id) if status != "added" and old.mode == FileMode.COMMIT else None,
+                    str(new.id) if status != "removed" and new.mode == FileMode.COMMIT else None,
                 )
             )
     return found

@@ -1,12 +1,15 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pygit2
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cli.release_notes.analysis import analyse
 from cli.release_notes.facts import FactsRequest
@@ -329,3 +332,46 @@ def test_very_long_texts_are_cut(tmp_path: Path) -> None:
     built.commit("Add " + "x" * 3_000_000 + "\n\n" + "y" * 3_000_000, author=("N" * 100_000, "e@example.org"))
     commit = next(iter(built.facts().commits.values()))
     assert max(len(commit.subject), len(commit.body), len(commit.author.name)) <= 20_000
+
+
+def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
+    evil = tmp_path / "evil.sh"
+    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    evil.chmod(0o755)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
+    for number in range(3):
+        (folder / "a.py").write_text(f"x = {number}\n")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", f"Add {number}")
+    sections = {"core": "fsmonitor sshCommand pager", "diff": "external evil.textconv evil.command"}
+    sections |= {"filter": "evil.clean evil.smudge evil.process", "gpg": "program", "credential": "helper"}
+    names = [f"{section}.{key}" for section, keys in sections.items() for key in keys.split()]
+    for name in names:
+        git(folder, "config", name, str(evil))
+    for hook in ("post-checkout", "pre-commit", "reference-transaction", "fsmonitor-watchman"):
+        shutil.copy(evil, folder / ".git" / "hooks" / hook)
+    assert len(facts(folder, "HEAD~2").commits) == 2
+    assert not (tmp_path / "ran").exists()
+
+
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_whatever_was_merged_each_commit_comes_with_one_merge_and_is_read_once(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        built = begun(Path(folder))
+        shas = [str(built.head)]
+        for number in range(data.draw(st.integers(2, 12))):
+            count = data.draw(st.integers(1, 3))
+            parents = data.draw(st.lists(st.sampled_from(shas), min_size=1, max_size=count, unique=True))
+            shas.append(built.commit(f"Add part {number}", {f"a{number}.py": "x\n"}, parents=parents))
+        found = built.facts()
+        reach = {str(commit.id) for commit in built.repository.walk(built.head)} - {shas[0]}
+        assert set(found.commits) == reach
+        assert all(set(change.commits) <= reach for change in found.changes)
+        plain = {sha for sha in reach if len(found.commits[sha].parents) == 1}
+        told = [sha for change in found.changes for sha in change.commits]
+        assert plain <= set(told)
+        assert len(told) == len(set(told))

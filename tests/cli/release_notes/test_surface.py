@@ -406,3 +406,37 @@ def test_code_that_is_too_deep_is_left_out(tmp_path: Path) -> None:
         tmp_path, {}, {"tool/__init__.py": "", "tool/a.py": chain, "tool/b.py": sums, "tool/c.py": "y = 1\n"}
     )
     assert "tool.c.y" in {name for _, name, _ in told(found)}
+
+
+def test_a_submodule_that_moves_is_a_dependency(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"tool/a.py": "x = 1\n"})
+    built.link("vendor/old", "1" * 40)
+    built.link("vendor/kept", "3" * 40)
+    built.commit("Add submodules")
+    built.tag("v2")
+    built.link("vendor/old", "2" * 40)
+    built.link("vendor/new", "4" * 40)
+    built.put("vendor/kept", None)
+    sha = built.commit("Move them")
+    found = built.facts("v2").dependencies
+    assert sorted((one.name, one.before, one.after) for one in found) == [
+        ("vendor/kept", "3" * 10, None), ("vendor/new", None, "4" * 10), ("vendor/old", "1" * 10, "2" * 10),
+    ]  # fmt: skip
+    assert all((one.ecosystem, one.commits) == ("submodule", (sha,)) for one in found)
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_what_came_and_went_within_the_range_breaks_nothing(tmp_path: Path, released: bool) -> None:
+    old = "class Client:\n    def close(self): ...\n"
+    built = begun(tmp_path, {"tool/__init__.py": "", "tool/a.py": old if released else "class Client: ...\n"})
+    if not released:
+        built.commit("Rework the client", {"tool/a.py": old})
+    sha = built.commit("Remove `Client.close()`", {"tool/a.py": "class Client: ...\n"})
+    change = next(change for change in built.facts().changes if change.commits == (sha,))
+    assert change.breaking is released
+
+
+def test_a_public_name_that_goes_with_the_commit_that_names_it_breaks(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"tool/__init__.py": "", "tool/a.py": "def load_all(): ...\ndef load(): ...\n"})
+    built.commit("Fold load_all() into load()", {"tool/a.py": "def load(all=False): ...\n"})
+    assert [change.breaking for change in built.facts().changes] == [True]

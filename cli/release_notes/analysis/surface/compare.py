@@ -22,6 +22,7 @@ MOST_COUNTED = 3_000
 """Files whose added and deleted lines are counted."""
 MOST_LISTED = 500
 """Entries of one kind in the surface."""
+_SHORT = 10
 _SCRIPTS = (".ts", ".tsx", ".mts", ".cts")
 
 
@@ -38,7 +39,6 @@ class Compared:
     areas: tuple[Area, ...] = ()
     remarks: list[str] = field(default_factory=list)
     changelogs: list[tuple[str, str, str]] = field(default_factory=list)
-    old_names: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -98,6 +98,8 @@ def _changelogs(work: _Comparison) -> Iterator[tuple[str, str, str]]:
 
 def _dependencies(work: _Comparison) -> Iterator[DependencyChange]:
     for file in work.files:
+        if file.old_module or file.new_module:
+            yield _submodule(work, file)
         if not is_manifest(file.path) or role(file.path) in ("test", "example"):
             continue
         old = stated_in(file.old_path, work.old.read(file.old_path) or "") if file.old_id is not None else {}
@@ -119,6 +121,18 @@ def _dependencies(work: _Comparison) -> Iterator[DependencyChange]:
             )
 
 
+def _submodule(work: _Comparison, file: FileChange) -> DependencyChange:
+    return DependencyChange(
+        name=file.path,
+        ecosystem="submodule",
+        path=file.path,
+        before=file.old_module[:_SHORT] if file.old_module else None,
+        after=file.new_module[:_SHORT] if file.new_module else None,
+        development=False,
+        commits=work.authors.behind((file.path,)),
+    )
+
+
 def _token(name: str, after: object, before: object) -> str:
     spec = getattr(after, "spec", "any")
     return name if after is None or before is None or spec == "any" else str(spec)
@@ -130,7 +144,6 @@ def _api(work: _Comparison) -> Iterator[SurfaceChange]:
         old, new = python_packages.Packages(work.old.read), python_packages.Packages(work.new.read)
         before = old.surface(file.old_path for file in python if file.old_id is not None)
         after = new.surface(file.path for file in python if file.new_id is not None)
-        work.result.old_names = frozenset(name.rpartition(".")[2] for name in before)
         yield from _changes(work, "api", differences(before, after))
         if unread := len(old.unreadable | new.unreadable):
             files = "1 Python file" if unread == 1 else f"{unread:,} Python files"
