@@ -55,9 +55,9 @@ class Web:
     def pull_request(self, number: str) -> str:
         """Cite `#12` as Markdown."""
         digits = number.lstrip("#!")
-        if not self.base or not digits.isascii() or not digits.isdigit():
-            return inert(number).lstrip("\\")
-        return link(f"#{digits}", f"{self.base}{self.pull_request_path.format(digits)}")
+        if not digits.isascii() or not digits.isdigit():
+            return inert(number)
+        return link(f"#{digits}", f"{self.base}{self.pull_request_path.format(digits)}") if self.base else f"#{digits}"
 
 
 def link(label: str, address: str) -> str:

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from markdown_it import MarkdownIt
 
 from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.presets import PRESETS, PresetName
-from cli.release_notes.facts import DependencyChange, ProjectFile, ReleaseFacts, SurfaceChange
+from cli.release_notes.facts import Area, DependencyChange, ProjectFile, ReleaseFacts, SurfaceChange
 from cli.release_notes.focus import Focus
 from tests.cli.release_notes.making import ADA, BOT, CHANGES, change, commit, facts, sha
 from tests.cli.release_notes.test_inline import HOSTILE
@@ -223,6 +223,7 @@ def test_commits_are_named_without_a_link_elsewhere(address: str | None) -> None
 @pytest.mark.parametrize("preset", PresetName)
 @settings(deadline=None)
 @given(text=HOSTILE, more=HOSTILE, name=HOSTILE)
+@example(text="", more="", name="` @ada")
 def test_hostile_text_adds_no_heading_link_html_or_control_character(
     preset: PresetName, text: str, more: str, name: str
 ) -> None:
@@ -238,6 +239,9 @@ def test_hostile_text_adds_no_heading_link_html_or_control_character(
         changes=(bad, *CHANGES[1:]),
         known_issues=(bad,),
         surface=(SurfaceChange("api", "changed", text or "x", name, more, (sha(1),)),),
+        dependencies=(DependencyChange(text or "x", name, more, name, text, False, (sha(1),)),),
+        areas=(Area(name, 9, 9, 9, 9), Area(text, 8, 8, 8, 8), Area("a", 7, 7, 7, 7)),
+        project_files=(ProjectFile(name, text), ProjectFile("Dockerfile", f"FROM x\n{more}")),
         contributors=tuple(replace(each, person=replace(each.person, name=name)) for each in facts().contributors),
         project_name=name,
         from_ref=name,
@@ -251,6 +255,8 @@ def test_hostile_text_adds_no_heading_link_html_or_control_character(
     inner = [token for block in MARKDOWN.parse(markdown) for token in (block, *(block.children or ()))]
     links = [token.attrs["href"] for token in inner if token.type == "link_open"]
     assert set(links) <= {"#breaking-changes"}
+    assert sum(token.type == "tr_open" for token in inner) == (6 if preset is PresetName.TECHNICAL else 0)
+    assert all(token.info in ("", "sh") for token in inner if token.type == "fence")
     assert not {"html_block", "html_inline", "image", "s_open"} & {token.type for token in inner}
     assert set(markdown) - set(string.printable) == {
         each for each in markdown if ord(each) > 126 and each.isprintable()
