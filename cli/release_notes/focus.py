@@ -50,6 +50,8 @@ _KINDS: dict[ChangeKind, str] = {
 }
 _KIND_OF = {word: kind for kind, words in _KINDS.items() for word in words.split()}
 _BREAKING = frozenset({"breaking", "incompatible", "incompatibilities", "incompatibility"})
+WORDS = 20
+"""Words that are heeded; instructions with more of them name no focus."""
 _STEM = 4
 """Letters below which a word must match as a whole."""
 
@@ -103,7 +105,7 @@ def read_focus(instructions: str | None) -> Focus:
         alone = alone or (_ALONE.search(wanted) is not None and not asks_for_more)
         first += _words(wanted)
         left_out += _words(unwanted)
-    return Focus(tuple(dict.fromkeys(first)), tuple(dict.fromkeys(left_out)), alone and bool(first), asked)
+    return Focus(_distinct(first), _distinct(left_out), alone and bool(first), asked)
 
 
 def matches(word: str, change: Change) -> bool:
@@ -117,6 +119,10 @@ def matches(word: str, change: Change) -> bool:
     texts = (change.text, change.scope or "", *change.areas, change.details)
     # Most texts do not even have the letters, and looking for them is quick.
     return any(stem in text.casefold() and pattern.search(text) for text in texts)
+
+
+def _distinct(words: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(words))[:WORDS]
 
 
 def _words(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from cli.release_notes.asking import Asker, JsonObject
 from cli.release_notes.critic import Claim, Evidence, Finding, checked
 from cli.release_notes.document.breaking import migration
-from cli.release_notes.document.lists import SAID_LIMIT, TEXT_LIMIT, highlight
+from cli.release_notes.document.lists import NOT_ASKED_FOR, SAID_LIMIT, TEXT_LIMIT, highlight
 from cli.release_notes.document.model import Block, Document, Section, Statement
 from cli.release_notes.document.plain import one_line, plain
 from cli.release_notes.document.presets import Preset
@@ -23,6 +23,7 @@ STEPS = 8
 SENTENCES = 5
 _MARKS = re.compile(r"^(?:[-*+•]|#{1,6}|\d{1,2}[.)])\s+")
 _CITED = re.compile(r"\s*[(\[](?:(?:#\d+|`?[0-9a-f]{7,40}`?|c\d+)(?:,\s*)?)+[)\]]\.?$")
+_TOKEN = re.compile(r"[\w.@/+-]{1,60}")
 WORDED = frozenset({"highlights", "features", "improvements", "fixes", "other", "breaking", "migration"})
 _LISTS = frozenset({"features", "improvements", "fixes", "other"})
 
@@ -119,8 +120,8 @@ async def word(
     evidence = Evidence(facts)
     changes = dict(_shown(facts, document))
     told = {
-        "project": one_line(facts.project_name or "the project", 80),
-        "version": one_line(facts.version, 80),
+        "project": _token(facts.project_name) or "a project",
+        "version": _token(facts.version) or "in a new version",
         "manner": preset.manner,
         "instructions": ASKED.format(asked=one_line(asked, 2_000)) if asked else "",
     }
@@ -159,9 +160,11 @@ def worded(document: Document, facts: ReleaseFacts, wording: Wording, preset: Pr
         elif section.name == "migration":
             told = [(each, _with_steps(each, change, wording)) for each, change in changes.items()]
             guide = migration(facts, told, preset)
-            sections.append(replace(guide, blocks=tuple(_blocks(guide, wording))))
+            sections.append(replace(guide, blocks=tuple(_blocks(guide, wording, preset))))
         elif section.name in WORDED:
-            sections.append(replace(section, blocks=tuple(_blocks(section, wording))))
+            left = tuple(_blocks(section, wording, preset))
+            empty = section.empty if left or not section.blocks else NOT_ASKED_FOR
+            sections.append(replace(section, blocks=left, empty=empty))
         else:
             sections.append(section)
     return replace(document, sections=tuple(sections))
@@ -170,6 +173,11 @@ def worded(document: Document, facts: ReleaseFacts, wording: Wording, preset: Pr
 def change_of(identity: str) -> str:
     """The id of the change that a statement or claim is about: `c3` of `h-c3` and of `c3.text`."""
     return identity.rpartition("-")[2].partition(".")[0]
+
+
+def _token(name: str | None) -> str:
+    """A name that may stand in instructions, because it can hold none: the repository's authors chose it."""
+    return name if name and _TOKEN.fullmatch(name) else ""
 
 
 def _all(facts: ReleaseFacts) -> Iterator[tuple[str, Change]]:
@@ -245,22 +253,22 @@ def _sentences(summary: Summary, changes: Mapping[str, Change]) -> Iterator[Clai
             yield Claim(f"o{number}", text, commits)
 
 
-def _blocks(section: Section, wording: Wording) -> Iterator[Block]:
+def _blocks(section: Section, wording: Wording, preset: Preset) -> Iterator[Block]:
     for block in section.blocks:
         if not isinstance(block, Statement):
             yield block
         elif not (section.name in _LISTS and block.id in wording.left_out):
-            yield _reworded(section, block, wording)
+            yield _reworded(section, block, wording, preset)
 
 
-def _reworded(section: Section, statement: Statement, wording: Wording) -> Statement:
+def _reworded(section: Section, statement: Statement, wording: Wording, preset: Preset) -> Statement:
     identity = change_of(statement.id)
     text = wording.claims.get(f"{identity}.text")
     more = wording.claims.get(f"{identity}.more")
     details = statement.details
     # What an author says of what breaks is not said otherwise.
     takes_more = section.name == "highlights" or (section.name == "breaking") == (not details)
-    if more is not None and section.name != "migration" and takes_more:
+    if more is not None and section.name != "migration" and takes_more and not preset.terse:
         details = more.text
     return replace(statement, text=text.text if text else statement.text, details=details)
 
@@ -277,4 +285,4 @@ def _with_steps(identity: str, change: Change, wording: Wording) -> Change:
 
 def _highlights(section: Section, changes: Mapping[str, Change], wording: Wording, preset: Preset) -> Section:
     chosen = [highlight(identity, changes[identity], preset) for identity in wording.highlights]
-    return replace(section, blocks=tuple(_reworded(section, each, wording) for each in chosen))
+    return replace(section, blocks=tuple(_reworded(section, each, wording, preset) for each in chosen))

@@ -8,7 +8,7 @@ from cli.release_notes.document.model import Block, Section, Statement
 from cli.release_notes.document.plain import first_sentence, one_line, plain
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import counted, joined
-from cli.release_notes.facts import Change, ReleaseFacts, SurfaceChange
+from cli.release_notes.facts import Change, DependencyChange, ReleaseFacts, SurfaceChange
 
 _STEP = re.compile(
     r"^(?:please |instead,? |to migrate,? )?(?:add|call|change|convert|delete|drop|import|install|migrate|move|pass|"
@@ -21,6 +21,7 @@ NAMED = 8
 TERSELY_NAMED = 3
 MIGRATIONS_NAMED = 3
 NOTE_LIMIT = 800
+_PLATFORMS = {"python": "Python", "node": "Node.js", "go": "Go", "rust": "Rust", "php": "PHP", "ruby": "Ruby"}
 _WHAT: dict[str, str] = {"api": "interface", "command": "command", "flag": "flag", "setting": "setting"}
 
 
@@ -38,6 +39,7 @@ def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset
     named = TERSELY_NAMED if preset.terse else NAMED
     blocks += _renamed(unsaid, named)
     blocks += _removed(unsaid, named)
+    blocks += _platforms(facts.dependencies)
     blocks += _schema(facts.surface)
     return Section("migration", "Migration guide", tuple(blocks), "Nothing has to be done.")
 
@@ -106,6 +108,15 @@ def _removed(surface: Sequence[SurfaceChange], named: int) -> Iterator[Statement
 def _some(names: Sequence[str], named: int) -> str:
     more = [f"{len(names) - named:,} more"] if len(names) > named else []
     return joined([*names[:named], *more])
+
+
+def _platforms(dependencies: Iterable[DependencyChange]) -> Iterator[Statement]:
+    """Versions of languages that the manifests ask for otherwise than before."""
+    for each in dependencies:
+        if each.ecosystem == "runtime" and each.before and each.after:
+            name = _PLATFORMS.get(each.name, each.name)
+            text = f"{name} `{_name(each.after)}` is needed; before, it was `{_name(each.before)}`"
+            yield Statement(f"m-{each.name}", text, each.commits, is_counted=True)
 
 
 def _schema(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:

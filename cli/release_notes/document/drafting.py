@@ -18,13 +18,14 @@ _UNSEEN = frozenset({"documentation", "dependency", "internal", "removal"})
 def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
     """Write the document without a language model."""
     places = {id(change): f"c{number}" for number, change in enumerate(facts.changes)}
+    everything = [(places[id(change)], change) for change in facts.changes]
     chosen = [(places[id(change)], change) for change in focus.chosen(facts.changes)]
-    shared = lists.share_out(chosen)
+    leaves_out = len(chosen) < len(everything)
     parts = [
-        Section("overview", "Overview", overview(facts, shared, preset, focus)),
-        _highlights(chosen, preset),
+        Section("overview", "Overview", overview(facts, lists.share_out(everything), preset, focus)),
+        _highlights(chosen, preset, leaves_out=leaves_out),
         Section("new", "What's new"),
-        *lists.sections(shared, preset),
+        *lists.sections(lists.share_out(chosen), preset, leaves_out=leaves_out),
         *([technical.surface(facts)] if preset.surface else []),
         breaking.breaking(chosen, preset),
         breaking.migration(facts, chosen, preset),
@@ -37,12 +38,13 @@ def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
     return Document(title(facts), facts.version, facts.released_at, tuple(parts), web)
 
 
-def _highlights(chosen: list[tuple[str, Change]], preset: Preset) -> Section:
+def _highlights(chosen: list[tuple[str, Change]], preset: Preset, *, leaves_out: bool) -> Section:
     seen = [each for each in chosen if each[1].kind not in _UNSEEN]
     # Of few changes, all would stand out: then none would.
     number = min(preset.highlights, max(1, (len(seen) + 1) // 2))
     blocks = tuple(lists.highlight(identity, change, preset) for identity, change in seen[:number])
-    return Section("highlights", "Highlights", blocks, "Nothing stands out: this release is maintenance.")
+    empty = lists.NOT_ASKED_FOR if leaves_out else "Nothing stands out: this release is maintenance."
+    return Section("highlights", "Highlights", blocks, empty)
 
 
 def _known_issues(facts: ReleaseFacts) -> Section:

@@ -30,6 +30,7 @@ SECTION_OF: dict[ChangeKind, SectionName] = {
     "internal": "other",
 }
 _LEADS: dict[ChangeKind, str] = {"security": "Security", "deprecation": "Deprecated"}
+NOT_ASKED_FOR = "None of those that were asked for."
 HEADINGS: tuple[tuple[SectionName, str, str], ...] = (
     ("features", "Features", "No new features."),
     ("improvements", "Improvements", "No improvements."),
@@ -86,12 +87,12 @@ def share_out(changes: Sequence[tuple[str, Change]]) -> Lists:
     return Lists({name: tuple(them) for name, them in of.items()})
 
 
-def sections(lists: Lists, preset: Preset) -> Iterable[Section]:
-    """Yield what is new: a section for each list."""
+def sections(lists: Lists, preset: Preset, *, leaves_out: bool) -> Iterable[Section]:
+    """Yield what is new: a section for each list. Of what is left out, an empty one does not say there is none."""
     for name, heading, empty in HEADINGS:
         changes = lists.of.get(name, ())
         blocks = _others(changes, preset) if name == "other" else _listed(changes, preset)
-        yield Section(name, heading, blocks, empty, level=3)
+        yield Section(name, heading, blocks, NOT_ASKED_FOR if leaves_out else empty, level=3)
 
 
 def statement(identity: str, change: Change, preset: Preset) -> Statement:

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.presets import PRESETS, PresetName
-from cli.release_notes.facts import ProjectFile, ReleaseFacts, SurfaceChange
+from cli.release_notes.facts import DependencyChange, ProjectFile, ReleaseFacts, SurfaceChange
 from cli.release_notes.focus import Focus
 from tests.cli.release_notes.making import ADA, BOT, CHANGES, change, commit, facts, sha
 from tests.cli.release_notes.test_inline import HOSTILE
@@ -86,9 +86,11 @@ def test_what_breaks_says_what_and_what_to_do() -> None:
 def test_what_breaks_without_steps_and_what_the_diff_removes_is_named() -> None:
     gone = [SurfaceChange("api", "removed", f"looms.old{n}()", "looms/old.py", None, (sha(3),)) for n in range(12)]
     moved = SurfaceChange("flag", "renamed", "--fast", "looms/cli.py", "--quick", (sha(4),))
+    newer = DependencyChange("python", "runtime", "pyproject.toml", ">=3.9", ">=3.11", False, (sha(6),))
     table = SurfaceChange("migration", "added", "db/0002.sql", "db/0002.sql", None, (sha(5),))
     silent = replace(CHANGES[0], breaking=True)
-    guide = part(notes(changes=(silent,), surface=(*gone, moved, table)), "Migration guide")
+    guide = part(notes(changes=(silent,), surface=(*gone, moved, table), dependencies=(newer,)), "Migration guide")
+    assert "Python `>=3.11` is needed; before, it was `>=3.9`" in guide
     assert "The commits name no steps for the breaking change" in guide
     assert "12 interfaces are gone: `looms.old0()`" in guide
     assert "4 more" in guide

@@ -58,4 +58,8 @@ def test_the_document_says_what_was_chosen_and_changes_with_it() -> None:
     assert "begin each list with what concerns bobbins" in asked
     assert "leave out what concerns security" in asked
     assert "Refuse cards" not in asked
+    only = render(draft(facts(), preset, read_focus("only bobbins")), preset)
+    assert "brings 1 feature, 1 improvement and 2 fixes" in only, "what there is stays what there is"
+    assert "### Fixes\n\nNone of those that were asked for." in only
+    assert "Drop the `--shuttle` flag" in only
     assert "Nothing" not in render(draft(facts(), preset, read_focus("kubernetes")), preset).split("## Highlights")[0]
