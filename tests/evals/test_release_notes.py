@@ -12,11 +12,13 @@ from typer.testing import CliRunner
 
 from cli.main import app
 from evals.bench.history import BEGINNING, END, long_history
+from evals.bench.release_notes import write_notes
 from evals.evaluate import default_data
 from evals.release_notes import Options, run_release_notes_eval
 from evals.release_notes.labels import Label, Project, read_labels
 from evals.release_notes.replay import replay
 from evals.release_notes.scoring import score
+from stores.errors import EngrainError
 
 LABELS = 3
 
@@ -122,3 +124,12 @@ def test_a_long_history_is_the_same_each_time_and_has_what_histories_have(tmp_pa
     commits = list(walker)
     assert len(commits) == 120
     assert any(len(commit.parents) == 2 for commit in commits)
+
+
+def test_a_process_of_its_own_writes_the_notes_and_is_measured(tmp_path: Path) -> None:
+    long_history(tmp_path, 40)
+    run = write_notes(tmp_path)
+    assert run.took_s > 0
+    assert 10 < run.peak_mb < 500
+    with pytest.raises(EngrainError, match="no commits yet"):
+        write_notes(Path(str(pygit2.init_repository(str(tmp_path / "empty"), bare=True).path)))

@@ -6,13 +6,14 @@ _NAME = re.compile(
     r"\[bot\]|(?:^|[\s_-])bot(?:$|[\s_-])|^(?:dependabot|renovate|greenkeeper|snyk|github-actions|github actions"
     r"|pre-commit-ci|pre-commit|mergify|semantic-release|release-please|weblate|hosted weblate|crowdin|transifex"
     r"|all-?contributors|imgbot|codecov|copybara|gitlab-ci|travis(?: ci)?|circleci|jenkins|bors|k8s-ci-robot|homu"
-    r"|web-flow|deepsource-autofix|pyup|scala steward|claude|claude code|copilot|github copilot|cursor|cursor agent"
-    r"|cursoragent|openai codex|codex|aider(?: \(.*\))?|devin|devin ai|gemini|gemini code assist|amp|jules|sweep ai"
+    r"|web-flow|deepsource-autofix|pyup|scala steward|claude code|copilot|github copilot|cursor agent"
+    r"|cursoragent|openai codex|codex|aider(?: \(.*\))?|devin ai|gemini code assist|sweep ai"
     r"|gpt-\S+|claude (?:opus|sonnet|haiku|fable)\b.*)$",
     re.I,
 )
+"""Given names are not among them: Claude and Jules may be people, and are programs by their address alone."""
 _EMAIL = re.compile(
-    r"\[bot\]@|^(?:bot|bots|noreply|no-reply|ci|build|actions?|support)@(?:anthropic|openai|cursor|github|renovateapp|"
+    r"\[bot\]@|^(?:bot|bots|noreply|no-reply|ci|build|actions?|support)@(?:anthropic|openai|cursor|ampcode|devin|github|renovateapp|"
     r"dependabot|whitesourcesoftware|mend|pre-commit|gitlab)\b|@(?:users\.noreply\.)?bots?\.|^cursoragent@|^bot@|-bot@"
     r"|^action@github\.com$",
     re.I,

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from urllib.parse import unquote, urlsplit
@@ -19,7 +20,7 @@ from cli.release_notes.facts import FactsRequest, Progress
 from cli.release_notes.failure import ReleaseNotesFailed
 from cli.release_notes.git.address import without_credentials
 from cli.release_notes.git.history import shallow_boundary
-from cli.release_notes.git.wanted import Wanted, wanted
+from cli.release_notes.git.wanted import wanted
 
 DEPTHS = (300, 3_000, 0)
 """Commits to fetch below each end, one try after the other; 0 is everything."""
@@ -36,6 +37,8 @@ _PROBLEMS = (
     ("credentials", "it asks for credentials: put them into the address, or use SSH with a running agent"),
     ("status code: 401", "it asks for credentials: put them into the address, or use SSH with a running agent"),
     ("status code: 403", "access is refused"),
+    ("host key", "its host key is not known: connect to it once with `ssh`"),
+    ("hostkey", "its host key is not known: connect to it once with `ssh`"),
     ("certificate", "its certificate is not trusted"),
     ("unsupported url protocol", "this kind of address is not supported"),
     ("invalid content-type", "it answers, but not as a Git server does"),
@@ -57,7 +60,7 @@ class _Work:
 
 
 class _Callbacks(pygit2.RemoteCallbacks):
-    """Hands out what the address and the SSH agent have, once; never asks anybody."""
+    """Hands out what the address and the SSH agent have, once for a connection; never asks anybody."""
 
     def __init__(self, url: str, progress: Progress, stop: threading.Event) -> None:
         super().__init__()
@@ -108,7 +111,7 @@ def cloned(request: FactsRequest, progress: Progress) -> Iterator[pygit2.Reposit
     folder = Path(tempfile.mkdtemp(prefix="engrain-release-notes-"))
     try:
         with _ended_by_signal():
-            _in_thread(lambda stop: _fetch(folder, request, _Callbacks(url, progress, stop)), url)
+            _in_thread(lambda stop: _fetch(folder, request, partial(_Callbacks, url, progress, stop)), url)
             repository = pygit2.Repository(str(folder))
             try:
                 yield repository
@@ -178,18 +181,25 @@ def _reason(said: str) -> str:
     return found or said.strip("'\"").rstrip(".")
 
 
-def _fetch(folder: Path, request: FactsRequest, callbacks: _Callbacks) -> None:
+def _fetch(folder: Path, request: FactsRequest, answers: Callable[[], _Callbacks]) -> None:
+    """Fetch in steps, each deeper than the one before; `answers` gives callbacks for one connection."""
     pygit2.settings.server_connect_timeout = CONNECT_MS
     pygit2.settings.server_timeout = ANSWER_MS
     repository = pygit2.init_repository(str(folder), bare=True)
     remote = repository.remotes.create("origin", request.url or "")
-    wants = wanted(remote, callbacks, request)
+    wants = wanted(remote, answers(), request)
     for depth in DEPTHS if wants.enough else (0,):
         specs = wants.refspecs if depth else ["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
-        _fetch_once(remote, specs, callbacks, depth)
+        try:
+            _fetch_once(remote, specs, answers(), depth)
+        except pygit2.GitError as error:
+            if depth and "shallow" in str(error).lower():
+                # The server gives all or nothing.
+                continue
+            raise
         if wants.head:
             repository.set_head(wants.head)
-        if depth and _complete(repository, wants, request):
+        if depth and _complete(repository, request):
             return
 
 
@@ -203,16 +213,23 @@ def _is_shallow(remote: pygit2.Remote) -> bool:
     return bool(remote._repo.is_shallow)
 
 
-def _complete(repository: pygit2.Repository, wants: Wanted, request: FactsRequest) -> bool:
-    """Say whether a shallow clone holds the whole range: no commit of it lies where the clone ends."""
+def _complete(repository: pygit2.Repository, request: FactsRequest) -> bool:
+    """Say whether a shallow clone holds the whole range: nothing that one end has and the other lacks is where it ends.
+
+    Nor may a root be among that: then a way to it may be cut that would have shown it to be common.
+    """
     try:
-        older = repository.revparse_single(request.from_ref).peel(pygit2.Commit).id
-        newer = repository.revparse_single(request.to_ref).peel(pygit2.Commit).id
-        if repository.merge_base(older, newer) is None:
-            return False
+        ends = [repository.revparse_single(ref).peel(pygit2.Commit).id for ref in (request.from_ref, request.to_ref)]
         boundary = shallow_boundary(repository)
-        walker = repository.walk(newer)
-        walker.hide(older)
-        return not any(str(commit.id) in boundary for commit in walker)
+        if not boundary:
+            return True
+        if repository.merge_base(*ends) is None:
+            return False
+        for one, other in (ends, ends[::-1]):
+            walker = repository.walk(one)
+            walker.hide(other)
+            if any(str(commit.id) in boundary or not commit.parent_ids for commit in walker):
+                return False
     except (pygit2.GitError, KeyError, ValueError):
         return False
+    return True

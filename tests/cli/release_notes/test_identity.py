@@ -162,7 +162,9 @@ def test_an_odd_mailmap_does_no_harm(built: Built, text: str | bytes) -> None:
     assert built.facts().contributors
 
 
-@pytest.mark.parametrize("name", ["Talbot", "Abbott Smith", "Robot Heart", "Botond", "Claude Monet", "Jules Verne"])
+@pytest.mark.parametrize(
+    "name", ["Talbot", "Abbott Smith", "Robot Heart", "Botond", "Claude Monet", "Claude", "Jules", "Devin", "Al Amp"]
+)
 def test_people_with_names_like_that_are_people(built: Built, name: str) -> None:
     built.commit("One", author=(name, "x@example.org"))
     assert name in [one.person.name for one in built.facts().contributors]

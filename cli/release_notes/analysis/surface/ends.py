@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from cli.release_notes.analysis.entries import Entry
-from cli.release_notes.git.objects import CommitObject, Repository
+from cli.release_notes.git.objects import CommitObject, Oid, Repository
 from cli.release_notes.git.trees import FileChange, blob_at, size, text_of
 
 MOST_BYTES = 12_000_000
 """Text that is parsed of each end; further files are left out."""
 MOST_LOOKED_INTO = 2_000
 """Files of single commits that are read to tell which of several commits made a change."""
-_MOST_CUT = 20
+_MOST_CUT, _MOST_KEPT = 20, 200
 MOST_NAMED = 3
 """Commits named for a change when it is not known which of those that touched the file made it."""
 
@@ -52,7 +52,8 @@ class Authors:
     by_path: dict[str, list[Entry]]
     cut: list[Entry]
     left: int = MOST_LOOKED_INTO
-    _counts: dict[tuple[str, str, bytes], int] = field(default_factory=dict)
+    _blobs: dict[tuple[str, str], Oid | None] = field(default_factory=dict)
+    _texts: dict[Oid, bytes] = field(default_factory=dict)
 
     @classmethod
     def of(cls, repository: Repository, head: str, entries: Sequence[Entry]) -> "Authors":
@@ -91,20 +92,28 @@ class Authors:
         return len(set(blobs)) > 1 or (len(blobs) == 1 and blobs[0] is not None)
 
     def _differs(self, entry: Entry, path: str, token: bytes) -> bool:
-        parent = entry.commit.parents[0] if entry.commit.parents else None
-        return self._count(entry.sha, path, token) != (self._count(parent, path, token) if parent else 0)
+        before = self._blob(entry.commit.parents[0], path) if entry.commit.parents else None
+        after = self._blob(entry.sha, path)
+        return before != after and self._text(before).count(token) != self._text(after).count(token)
 
-    def _count(self, sha: str, path: str, token: bytes) -> int:
-        key = (sha, path, token)
-        if key not in self._counts:
-            if self.left <= 0:
-                return 0
-            self.left -= 1
+    def _blob(self, sha: str, path: str) -> Oid | None:
+        key = (sha, path)
+        if key not in self._blobs:
             commit = self.repository.get(sha)
-            blob = blob_at(self.repository, commit, path) if isinstance(commit, CommitObject) else None
-            text = text_of(self.repository, blob) or ""
-            self._counts[key] = text.encode("utf-8", "replace").count(token)
-        return self._counts[key]
+            self._blobs[key] = blob_at(self.repository, commit, path) if isinstance(commit, CommitObject) else None
+        return self._blobs[key]
+
+    def _text(self, blob: Oid | None) -> bytes:
+        if blob is None:
+            return b""
+        if blob not in self._texts:
+            if self.left <= 0:
+                return b""
+            self.left -= 1
+            if len(self._texts) >= _MOST_KEPT:
+                del self._texts[next(iter(self._texts))]
+            self._texts[blob] = (text_of(self.repository, blob) or "").encode("utf-8", "replace")
+        return self._texts[blob]
 
 
 def worth_reading(files: Sequence[FileChange]) -> list[FileChange]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 
 from cli.release_notes.analysis.surface.names import Found
 from cli.release_notes.analysis.surface.python_api import Module, read_module
@@ -38,7 +37,7 @@ class Packages:
                 if public:
                     full = f"{public}.{rest}" if rest else public
                     found[full] = Found(path, symbol.signature, symbol.body)
-            if PurePosixPath(path).name == "__init__.py" and not hidden:
+            if _is_package(path) and not hidden:
                 for name in module.exports:
                     found.setdefault(f"{dotted}.{name}", Found(path, None, ""))
         return found
@@ -46,7 +45,7 @@ class Packages:
     def _module(self, path: str) -> Module | None:
         if path not in self._modules:
             text = self.read(path)
-            module = None if text is None else read_module(text, is_package=path.endswith("__init__.py"))
+            module = None if text is None else read_module(text, is_package=_is_package(path))
             if text is not None and module is None:
                 self.unreadable.add(path)
             self._modules[path] = module
@@ -54,8 +53,7 @@ class Packages:
 
     def _dotted(self, path: str) -> str | None:
         """Return the name that a file is imported by; None for scripts, migrations and the like."""
-        file = PurePosixPath(path)
-        parts = list(file.with_suffix("").parts)
+        parts = path.removesuffix(".py").split("/")
         if parts[-1] in _HIDDEN or any(part in _NO_PACKAGES for part in parts):
             return None
         top = len(parts) - 1
@@ -70,13 +68,13 @@ class Packages:
 
     def _exported(self, path: str, dotted: str) -> dict[str, str]:
         """Return the names of a module that packages above it hand on, with the name that gives them."""
-        parts = PurePosixPath(path).with_suffix("").parts
+        parts = path.removesuffix(".py").split("/")
         found: dict[str, str] = {}
         components = dotted.split(".")
-        for up in range(1, min(len(parts), len(components)) + (path.endswith("__init__.py"))):
+        for up in range(1, min(len(parts), len(components)) + (_is_package(path))):
             folder, package = (
                 parts[: len(parts) - up],
-                components[: len(components) - up + path.endswith("__init__.py")],
+                components[: len(components) - up + _is_package(path)],
             )
             if not package or _is_private(".".join(package)):
                 continue
@@ -104,3 +102,7 @@ def _absolute(source: str, package: list[str]) -> str:
 
 def _is_private(dotted: str) -> bool:
     return any(part.startswith("_") and not part.startswith("__") for part in dotted.split("."))
+
+
+def _is_package(path: str) -> bool:
+    return path == "__init__.py" or path.endswith("/__init__.py")
