@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from cli.release_notes.document.presets import PresetName
+
 app = typer.Typer(
     name="engrain",
     help="A memory that software teams and their coding agents share.",
@@ -36,6 +38,17 @@ class Suite(StrEnum):
     REFLECTION = "reflection"
     PACKS = "packs"
     USAGE = "usage"
+    RELEASE_NOTES = "release-notes"
+
+
+def _provider(name: str | None) -> str | None:
+    if name is None:
+        return None
+    from cli.release_notes.choice import PROVIDERS, provider_named  # noqa: PLC0415 - only with the flag
+
+    if provider_named(name) is None:
+        raise typer.BadParameter(f"there is no provider {name!r}; there are {', '.join(PROVIDERS)}")
+    return name
 
 
 @app.command()
@@ -135,6 +148,69 @@ def demo(
     raise typer.Exit(run_demo(os.environ, folder=folder))
 
 
+@app.command(name="release-notes")
+def release_notes(  # noqa: PLR0913 - a parameter for each flag
+    from_ref: Annotated[
+        str, typer.Option("--from", metavar="REF", help="Where the release begins: a tag, branch or commit.")
+    ],
+    to_ref: Annotated[str, typer.Option("--to", metavar="REF", help="Where it ends.")] = "HEAD",
+    version_name: Annotated[
+        str | None, typer.Option("--version-name", help="Version in the title, instead of the tag's name.")
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Print the Markdown alone: no colour, no spinner.")] = False,
+    update: Annotated[
+        bool,
+        typer.Option("--update", help="Also put the notes first in the file, or in the place of the same version."),
+    ] = False,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="The file of --update; RELEASE_NOTES.md by default.")
+    ] = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(
+            "--provider",
+            callback=_provider,
+            help="Whose language model words the notes: "
+            "openai, anthropic, google, ollama, or offline for none. None is asked by default.",
+        ),
+    ] = None,
+    model: Annotated[str | None, typer.Option("--model", help="The language model's name.")] = None,
+    repo: Annotated[
+        str | None,
+        typer.Option("--repo", "-r", metavar="URL", help="Clone this repository instead of reading the one here."),
+    ] = None,
+    preset: Annotated[
+        PresetName | None, typer.Option("--preset", case_sensitive=False, help="How much is said, and to whom.")
+    ] = None,
+    instructions: Annotated[
+        str | None,
+        typer.Option("--instructions", "-i", help="What matters most in these notes, and what to leave out."),
+    ] = None,
+    critic: Annotated[
+        bool, typer.Option("--critic", help="Let the model check what it wrote against the commits; so by default.")
+    ] = False,
+    no_critic: Annotated[
+        bool, typer.Option("--no-critic", help="Leave that out. Citations, numbers and names are checked all the same.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show each step, its inputs and timings on standard error.")
+    ] = False,
+) -> None:
+    """Write the release notes of a Git repository: what changed between two points, each statement with its commits.
+
+    No server is needed, and no language model. Exit code 1 where it fails, 2 where the command line makes no sense.
+    """
+    from cli.release_notes.command import Options, run_release_notes  # noqa: PLC0415 - as above
+
+    if critic and no_critic:
+        raise typer.BadParameter("it excludes --critic", param_hint="--no-critic")
+    checks = True if critic else False if no_critic else None
+    options = Options(
+        from_ref, to_ref, version_name, raw, update, file, provider, model, repo, preset, instructions, checks, debug
+    )
+    raise typer.Exit(run_release_notes(os.environ, options))
+
+
 @app.command()
 def bench(
     entities: Annotated[int | None, typer.Option(min=100, help="Entities to measure on; 10,000 by default.")] = None,
@@ -159,7 +235,7 @@ def evaluate(
     json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Also write the table into this file.")] = None,
 ) -> None:
-    """Measure retrieval, reflection, context packs, or what citations do to retrieval, on labelled data.
+    """Measure retrieval, reflection, context packs, release notes, or what citations do, on labelled data.
 
     Exit code 2 where there is none.
     """
@@ -173,6 +249,12 @@ def evaluate(
         from evals.packs import run_pack_eval  # noqa: PLC0415 - as below
 
         raise typer.Exit(run_pack_eval(Wanted(json, markdown), typer.echo))
+    if suite is Suite.RELEASE_NOTES:
+        from cli.release_notes.changes import changes_between  # noqa: PLC0415 - as below
+        from evals.release_notes import Options as Logs  # noqa: PLC0415 - as below
+        from evals.release_notes import run_release_notes_eval  # noqa: PLC0415 - as below
+
+        raise typer.Exit(run_release_notes_eval(Logs(data, json, markdown), changes_between, typer.echo))
     from evals.evaluate import Options, run_eval  # noqa: PLC0415 - engines load only when they are used
 
     names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())

@@ -1,4 +1,4 @@
-"""A server that speaks the OpenAI-compatible chat protocol, and misbehaves on demand. No model is in it."""
+"""A server that speaks the protocols of language models' makers, and misbehaves on demand. No model is in it."""
 
 import json
 import threading
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+KEY_HEADERS = ("Authorization", "x-api-key", "x-goog-api-key")
 Answer = Callable[[dict[str, Any]], str]
 
 
@@ -46,11 +47,11 @@ def model_server() -> Iterator[ModelServer]:
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             state.requests.append(asked)
-            state.keys.append(self.headers.get("Authorization", ""))
+            state.keys.append(next((self.headers[name] for name in KEY_HEADERS if name in self.headers), ""))
             stopped.wait(state.delay_s)
-            body = (
-                state.body if state.body is not None else json.dumps(_completion(asked, state.answer(asked))).encode()
-            )
+            body = state.body
+            if body is None:
+                body = json.dumps(_protocol(self.path)(asked, state.answer(asked))).encode()
             self.send_response(state.status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -72,6 +73,52 @@ def model_server() -> Iterator[ModelServer]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def told(asked: dict[str, Any]) -> tuple[str, str]:
+    """The instructions and the text of a request, in whichever protocol it was asked."""
+    if "contents" in asked:
+        return _joined(asked.get("systemInstruction", {}).get("parts", [])), _joined(asked["contents"][-1]["parts"])
+    messages = asked["messages"]
+    system = asked.get("system") or "".join(
+        _joined(each["content"]) for each in messages if each["role"] in ("system", "developer")
+    )
+    return _joined(system), _joined(messages[-1]["content"])
+
+
+def _joined(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _protocol(path: str) -> Callable[[dict[str, Any], str], dict[str, Any]]:
+    if path.endswith("/messages"):
+        return _message
+    return _content if "generateContent" in path else _completion
+
+
+def _message(asked: dict[str, Any], text: str) -> dict[str, Any]:
+    """As Anthropic answers: by calling the tool that it was given."""
+    call = {"type": "tool_use", "id": "call", "name": asked["tools"][0]["name"], "input": json.loads(text)}
+    return {
+        "id": "message",
+        "type": "message",
+        "role": "assistant",
+        "model": asked["model"],
+        "content": [call],
+        "stop_reason": "tool_use",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+
+
+def _content(_: dict[str, Any], text: str) -> dict[str, Any]:
+    """As Google answers."""
+    content = {"role": "model", "parts": [{"text": text}]}
+    return {
+        "candidates": [{"content": content, "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
+        "modelVersion": "model",
+    }
 
 
 def _completion(asked: dict[str, Any], text: str) -> dict[str, Any]:

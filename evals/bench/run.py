@@ -13,6 +13,7 @@ from evals.bench.floors import Floors, measure_floors
 from evals.bench.graph import measure_graph
 from evals.bench.measurement import Measurement
 from evals.bench.memory import RECALL, measure_memory
+from evals.bench.release_notes import measure_release_notes
 from evals.bench.stages import (
     ACKNOWLEDGED,
     GET,
@@ -82,6 +83,7 @@ def _serve_and_measure(measurement: Measurement, starts: int) -> None:
         measure_starts(measurement, f"start to ready, {len(measurement.texts)} entities", [full] * starts)
         measure_memory(measurement, Path(folder) / "memory")
         measure_graph(measurement, Path(folder) / "graph")
+        measure_release_notes(measurement, Path(folder) / "histories")
 
 
 def _floors(measurement: Measurement) -> Floors:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 
 from stores.errors import InvalidSetting
-from tools.llm.model import LIBRARY, LanguageModel, ModelSpec, Provider
+from tools.llm.model import LIBRARY, LanguageModel, ModelSpec, Naming, Provider
 
 ADAPTERS: Mapping[Provider, str] = {
     "openai": "openai", "ollama": "openai", "anthropic": "anthropic", "google": "google.genai",
@@ -12,7 +12,7 @@ ADAPTERS: Mapping[Provider, str] = {
 """The package by which the library speaks to a provider."""
 
 
-def build_language_model(spec: ModelSpec | None) -> LanguageModel | None:
+def build_language_model(spec: ModelSpec | None, naming: Naming | None = None) -> LanguageModel | None:
     """Return the model that is asked for, with nothing imported or connected yet; None for none.
 
     Raises:
@@ -20,15 +20,16 @@ def build_language_model(spec: ModelSpec | None) -> LanguageModel | None:
     """
     if spec is None:
         return None
+    naming = naming or Naming()
     if not all(map(_is_installed, (LIBRARY, ADAPTERS[spec.provider]))):
         raise InvalidSetting(
-            "ENGRAIN_LLM_PROVIDER is set, and the library for language models is not installed.",
-            remediation="Install engrain with its extra: pip install 'engrain[llm]'. Or unset ENGRAIN_LLM_PROVIDER.",
+            f"{naming.provider} is set, and the library for language models is not installed.",
+            remediation=f"Install engrain with its extra: pip install 'engrain[llm]'. Or unset {naming.provider}.",
         )
     if spec.provider != "ollama" and spec.base_url is None and spec.api_key is None:
         raise InvalidSetting(
-            f"ENGRAIN_LLM_API_KEY is needed with ENGRAIN_LLM_PROVIDER={spec.provider}.",
-            remediation="Set the key, or ENGRAIN_LLM_BASE_URL to a server that needs none.",
+            f"{naming.api_key} is needed with {naming.provider}={spec.provider}.",
+            remediation=f"Set the key, or {naming.base_url} to a server that needs none.",
         )
     from tools.llm.provider import RemoteModel  # noqa: PLC0415 - an HTTP client that a start without a model saves
 

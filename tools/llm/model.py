@@ -13,11 +13,17 @@ LIBRARY = "pydantic_ai"
 
 
 class ModelFailed(Exception):
-    """A model gave no answer that can be used. The word is stable; what the server said is in the log alone."""
+    """A model gave no answer that can be used.
 
-    def __init__(self, why: Why) -> None:
+    Attributes:
+        why: Stable.
+        detail: What the library or the server said, without the key: for the log, and for whoever set up the model.
+    """
+
+    def __init__(self, why: Why, detail: str = "") -> None:
         super().__init__(why)
         self.why = why
+        self.detail = detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,15 @@ class ModelSpec:
     def name(self) -> str:
         """What the model is called in answers and logs."""
         return f"{self.provider}:{self.model}"
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """What the settings of a model are called where it is set up, for sentences about them."""
+
+    provider: str = "ENGRAIN_LLM_PROVIDER"
+    api_key: str = "ENGRAIN_LLM_API_KEY"
+    base_url: str = "ENGRAIN_LLM_BASE_URL"
 
 
 class LanguageModel(Protocol):

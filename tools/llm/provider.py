@@ -72,7 +72,7 @@ class RemoteModel:
         # The key goes before the words are cut, or its beginning could be left.
         detail = " ".join((detail.replace(key, "***") if key else detail).split())[:300]
         log.warning("language_model_failed", model=self.name, why=why, detail=detail)
-        return ModelFailed(why)
+        return ModelFailed(why, detail)
 
     async def _asked(self, instructions: str, text: str, answer: type[A]) -> A:
         from pydantic_ai import Agent, UsageLimits  # noqa: PLC0415 - an extra, and seconds to import

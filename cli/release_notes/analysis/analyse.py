@@ -1,0 +1,103 @@
+"""From a request to the facts of a release: the order of the steps, and nothing else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cli.release_notes.analysis.changelog import changelog_evidence, known_issues
+from cli.release_notes.analysis.collect import Collected, collect
+from cli.release_notes.analysis.contributors import contributors
+from cli.release_notes.analysis.entries import MOST_DIFFED, Entry, Reader
+from cli.release_notes.analysis.identity import addresses, project_files, project_name, version_of
+from cli.release_notes.analysis.ranking import weigh
+from cli.release_notes.analysis.surface.compare import Compared, compare
+from cli.release_notes.analysis.surface.ends import Tree
+from cli.release_notes.analysis.surface.evidence import surface_evidence
+from cli.release_notes.facts import Change, FactsRequest, Progress, ReleaseFacts
+from cli.release_notes.git.history import Range, range_between
+from cli.release_notes.git.objects import Repository
+from cli.release_notes.git.people import Names
+from cli.release_notes.git.references import End, resolve
+from cli.release_notes.git.sources import opened
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """The range with its commits read."""
+
+    found: Range
+    entries: Sequence[Entry]
+    names: Names
+
+
+def analyse(request: FactsRequest, progress: Progress) -> ReleaseFacts:
+    """Analyse a range of commits; nothing is written, in the repository or elsewhere, but a clone while it lasts.
+
+    Some 10,000 commits take seconds, and a few hundred megabytes at most. What is too long or too big is cut, and
+    `remarks` says what.
+
+    Raises:
+        ReleaseNotesFailed: There is no such repository, range or reference; says which, in a sentence.
+    """
+    with opened(request, progress) as repository:
+        progress("Finding the range", f"{request.from_ref} to {request.to_ref}")
+        older = resolve(repository, request.from_ref, "--from")
+        newer = resolve(repository, request.to_ref, "--to")
+        found = range_between(repository, older, newer)
+        progress("Reading commits", f"{len(found.commits):,}")
+        names = Names(repository, newer.commit)
+        read = _Read(found, list(Reader(repository, names).entries(found.commits)), names)
+        return _facts(request, repository, read, progress)
+
+
+def _facts(request: FactsRequest, repository: Repository, read: _Read, progress: Progress) -> ReleaseFacts:
+    older, newer = read.found.older, read.found.newer
+    progress("Sorting changes", f"{len(read.entries):,} commits")
+    collected = collect(read.entries, newer.sha)
+    progress("Comparing both ends")
+    compared = compare(repository, older.commit, newer.commit, read.entries, progress)
+    progress("Reading the project's changelog")
+    changelog_evidence(collected, compared, read.entries)
+    surface_evidence(collected.drafts, compared, Tree(repository, older.commit))
+    progress("Counting contributors")
+    people, bots, remark = contributors(read.entries, repository, read.names, older.commit.id)
+    web, comparison = addresses(repository, request, older, newer)
+    files = project_files(repository, newer.commit)
+    progress("Ranking changes", f"{len(collected.drafts):,}")
+    return ReleaseFacts(
+        version=version_of(request, older, newer, repository),
+        version_is_given=bool(request.version_name and request.version_name.strip()),
+        released_at=newer.at,
+        from_ref=request.from_ref,
+        to_ref=request.to_ref,
+        from_sha=older.sha,
+        to_sha=newer.sha,
+        commits={entry.sha: entry.commit for entry in read.entries},
+        changes=_ranked(collected),
+        reverted=tuple(made.change(0.0) for made in collected.reverted),
+        surface=compared.surface,
+        dependencies=compared.dependencies,
+        areas=compared.areas,
+        contributors=people,
+        bots=bots,
+        project_name=project_name(files, web, repository),
+        project_files=files,
+        remote_url=web,
+        compare_url=comparison,
+        known_issues=known_issues(read.entries, compared),
+        remarks=_remarks(read, compared, newer, remark),
+    )
+
+
+def _ranked(collected: Collected) -> tuple[Change, ...]:
+    """Return the changes by impact; of equals the newer one first."""
+    weighed = [(weigh(made), number, made) for number, made in enumerate(collected.drafts)]
+    return tuple(made.change(impact) for impact, _, made in sorted(weighed, key=lambda one: (-one[0], one[1])))
+
+
+def _remarks(read: _Read, compared: Compared, newer: End, newness: str | None) -> tuple[str, ...]:
+    found = [*read.found.remarks, *compared.remarks]
+    if len(read.entries) > MOST_DIFFED:
+        found.append(f"Of the oldest {len(read.entries) - MOST_DIFFED:,} commits only the messages were read.")
+    if newness:
+        found.append(newness)
+    return tuple(found)

@@ -1,0 +1,143 @@
+"""Whether a change breaks something for those who upgrade: what the author says, and what the words imply."""
+
+import re
+
+from cli.release_notes.analysis.message import Message
+from cli.release_notes.analysis.wording import sounds_internal
+
+_SAID = re.compile(
+    r"\bbreaking[ -]changes?\b|\bbackwards?[ -]incompatib\w+|\bnot backwards?[ -]compatible\b"
+    r"|\bbreaks backwards?[ -]compatib\w+|\bincompatible (?:with (?:previous|earlier|older|existing)|change)",
+    re.I,
+)
+_UNSAID = re.compile(
+    r"\b(?:no|non|not an?|not|without|avoid(?:s|ing)?|prevent(?:s|ing)?|isn't an?|any|planned|upcoming|future"
+    r"|potential(?:ly)?"
+    r"|upstream|their|into|about|for|detect(?:s|ing)?|list(?:s|ing)?|document(?:s|ing)?)[\s-]+(?:the |any "
+    r"|an? )?(?:\w+ )?$",
+    re.I,
+)
+_LANGUAGES = (
+    r"(?:c?python|pypy|node(?:\.?js)?|ruby|php|java|jdk|go|golang|rust|\.net|swift|kotlin|scala|elixir|erlang|perl|postgres\w*"
+    r"|mysql|sqlite|mariadb|django|rails|react|vue|angular|typescript|windows|macos|ubuntu|debian|ios|android|openssl)"
+)
+_DROPPED = re.compile(
+    rf"\b(?:drop(?:s|ped|ping)?|remov(?:e|es|ed|ing)|end(?:s|ed)?|stop(?:s|ped)? supporting|no longer supports?)\b"
+    rf"(?:\W+(?:official|the|all|support|for|of|old|eol|end-of-life|compat\w*|with)\b){{0,6}}\W+"
+    rf"(?:{_LANGUAGES}\s*(?:v?\d|support|<|≤|below)|v?[23]\.\d{{1,2}}\b(?!\.\d+ (?:test|ci)))",
+    re.I,
+)
+_REQUIRES = re.compile(
+    rf"\b(?:now )?requires?d?\b\W+(?:at least )?{_LANGUAGES}\W*(?:>=|≥|v?\d)"
+    rf"|\bminimum (?:supported )?{_LANGUAGES} version"
+    rf"|\bbump(?:s|ed)? (?:the )?(?:minimum|msrv)\b|\b{_LANGUAGES} ?>= ?\d",
+    re.I,
+)
+_REMOVES = re.compile(
+    r"^(?:remov(?:e|es|ed|ing)|drop(?:s|ped|ping)?|delet(?:e|es|ed|ing)|get(?:ting)? rid of)(?=\s)", re.I
+)
+_RENAMES = re.compile(
+    r"^renam(?:e|es|ed|ing)\b(?=.*\bto\b)|^replac(?:e|es|ed|ing)\b(?=.*\b(?:exception|class|function|method|parameter"
+    r"|argument|option|flag|command|setting|endpoint|field)\b(?=.*\bwith\b))",
+    re.I,
+)
+_THING = re.compile(
+    r"`[^`]+`|\w+\([^)]*\)|(?:^|\s)-{1,2}[a-z][\w-]+|\b[a-z]+_[a-z_]+\b|\b[A-Z][a-z]+[A-Z]\w*|\b\w+\.(?:py|\w+\(\))"
+    r"|\b(?:deprecated|option|parameter|param|argument|command|method|class|function|endpoint|feature|support|flag|setting"
+    r"|api|module|plugin|attribute|property|field|alias|shim|mode|backend|driver|route|env(?:ironment)? var\w*)\b",
+)
+_CODE = re.compile(r"`[^`]+`|\w+\(|\b[A-Za-z]+_\w+\b|\b[A-Z][a-z]+[A-Z]\w*|(?:^|\s)--[a-z]")
+_HARMLESS = re.compile(
+    r"\b(?:unused|unneeded|unnecessary|redundant|duplicate[ds]?|dead|obsolete (?:code|comment)|leftover|stale"
+    r"|extra|pretend"
+    r"|workaround|hack|warnings?|filters?|comments?|todo|logging|log (?:messages?|lines?)|debug|print"
+    r"|imports?\b(?! (?:proxy|path))"
+    r"|dependenc(?:y|ies)|requirement|sniffing|boilerplate|notes?|links?|badges?|sponsor|section|logo|config|configuration"
+    r"|jobs?|steps?|fixture|prematurely|trove|classifiers?|accidental\w*|temporary|old (?:test|doc)|changelog"
+    r"|readme|docs?\b"
+    r"|documentation|limit(?:ation)?s?|restriction|blank|empty|trailing|variables?\b(?! support)|branching|pii"
+    r"|import-time)\b"
+    r"|`?\b_{1,2}[a-z]\w*|\.__\w+__",
+    re.I,
+)
+_REFUSES = re.compile(
+    r"^(?:reject|refuse|disallow|forbid|prohibit)(?:s|ed)?\b|\bnow (?:requires?|refuses?|rejects?|forbids?"
+    r"|disallows?|errors?\b)"
+    r"|\brefuses? to\b|\b(?:is|are) now (?:required|mandatory|an error|keyword-only|positional-only)\b"
+    r"|^require(?:s|d)? (?:an? |the )?explicit\b",
+    re.I,
+)
+_OTHER_RESULT = re.compile(
+    r"^raise(?:s|d)? \S+ (?:instead of|rather than) [A-Z]\w+|\bonly (?:returns?|accepts?|supports?|works?)\b"
+    r"|\bnow (?:\w+ly )?(?:executes?|runs?|returns?|happens?|evaluates?)\b.*\b(?:immediately|eagerly|lazily"
+    r"|instead of)\b"
+    r"|^return(?:s|ed)? \S+ instead of\b|^use (?:\w+ ){1,3}not (?:\w+ ?){1,3}(?:\b(?:as|for|to|in)\b|$)"
+    r"|^(?:change[sd]?|switch(?:ed)?|flip(?:ped)?) (?:the )?default\b|\b(?:on|off|enabled|disabled|types?"
+    r"|now) by default$"
+    r"|^default to \S+ instead of\b",
+    re.I,
+)
+_NO_LONGER = re.compile(r"\bno longer (?P<verb>\w+)", re.I)
+_BAD = re.compile(
+    r"^(?:drop|mask|duplicat|crash|fail|los|leak|corrupt|hang|break|brok|rais|ignor|overwrit|rewrit|clobber|swallow|block|deadlock"
+    r"|print|throw|error|emit|warn|leav|caus|forget|miss|need|requir|mutat|truncat|depend|stall|spin|wast|hid|report|flicker|skip)",
+    re.I,
+)
+
+
+def is_declared(message: Message, body: str) -> bool:
+    """Say whether the author calls it breaking, in a mark or in words."""
+    if message.marked:
+        return True
+    return any(
+        not _UNSAID.search(text[max(0, match.start() - 40) : match.start()])
+        for text in (message.text, body[:20_000])
+        for match in _SAID.finditer(text)
+    )
+
+
+def drops_support(text: str) -> bool:
+    """Say whether a version of a language or a system is no longer supported, as the subject tells it."""
+    return bool(_DROPPED.search(text) or _REQUIRES.search(text))
+
+
+def sounds_breaking(message: Message) -> bool:
+    """Say whether a subject implies that something stops working: a thing gone, renamed, refused or done otherwise.
+
+    Only for changes of published source; of tests, tools and documents the same words are harmless.
+    """
+    text = message.text
+    if message.kind in ("documentation", "internal", "dependency") and message.conventional:
+        return False
+    if takes_away(text):
+        return not (message.conventional and message.kind == "fix") and _takes_away(text)
+    if message.kind in ("fix", "security", "deprecation") and message.conventional:
+        return False
+    if _REFUSES.search(text) or _OTHER_RESULT.search(text):
+        return not sounds_internal(text)
+    gone = _NO_LONGER.search(text)
+    return gone is not None and not _BAD.match(gone["verb"]) and not sounds_internal(text)
+
+
+def _takes_away(text: str) -> bool:
+    named = _CODE.search(text) if _RENAMES.match(text) else _THING.search(text)
+    return bool(named) and not _HARMLESS.search(text) and not sounds_internal(text)
+
+
+def takes_away(text: str) -> bool:
+    """Say whether a subject begins with a removal or a renaming."""
+    return bool(_REMOVES.match(text) or _RENAMES.match(text))
+
+
+def is_harmless(text: str) -> bool:
+    """Say whether what a subject takes away is nothing that users have: dead code, a workaround, a comment."""
+    return bool(_HARMLESS.search(text))
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Return what a subject names in the language of code, bare: `--flag`, `name`, `Name`."""
+    found = re.findall(
+        r"`([^`]{2,80})`|(--[a-z][\w-]+)|\b([A-Za-z_][\w.]*)\(|\b([a-z]+_[a-z_]+|[A-Z][a-z]+[A-Z]\w*)\b", text
+    )
+    names = (next(part for part in groups if part) for groups in found)
+    return tuple(dict.fromkeys(name.strip("()").split("(")[0].rsplit(".", 1)[-1] for name in names if name.strip()))

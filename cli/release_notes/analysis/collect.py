@@ -1,0 +1,145 @@
+"""Turns the commits of a range into drafts of changes: pull requests as one, updates folded, copies joined."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cli.release_notes.analysis.bumps import bumps_of, folded, is_for_development, summary
+from cli.release_notes.analysis.drafts import Draft, draft
+from cli.release_notes.analysis.entries import Entry
+from cli.release_notes.analysis.merges import Merge, brought_in, read_merge
+from cli.release_notes.analysis.message import Message, read_message
+from cli.release_notes.analysis.reverts import Reverts, find_reverts
+from cli.release_notes.analysis.wording import kind_of
+from cli.release_notes.facts import ChangeKind
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What is left to be ranked, and what was taken back within the range."""
+
+    drafts: list[Draft]
+    reverted: list[Draft]
+
+
+def collect(entries: Sequence[Entry], head: str) -> Collected:
+    """Draft the changes of a range given newest first; the drafts come in the same order."""
+    by_sha = {entry.sha: entry for entry in entries}
+    merged = brought_in(entries, head)
+    reverts = find_reverts(entries, merged)
+    alive = [entry for entry in entries if entry.sha not in reverts.cancelled]
+    pulls, spoken_for = _pulls(alive, merged, by_sha, reverts)
+    numbers = _numbers(alive, merged)
+    bumps: list[Entry] = []
+    drafts: list[Draft] = []
+    for entry in alive:
+        if entry.sha in pulls:
+            drafts.append(pulls[entry.sha])
+        elif len(entry.commit.parents) > 1 or entry.sha in spoken_for:
+            continue
+        elif bumps_of(entry) is not None and not entry.message.marked and entry.message.kind != "security":
+            bumps.append(entry)
+        else:
+            drafts.append(_single(entry, numbers.get(entry.sha), outside=entry.sha in reverts.outside))
+    reverted = [draft(by_sha[sha].message, [by_sha[sha], *(by_sha[by] for by in undoing)])
+                for sha, undoing in reverts.pairs.items()]  # fmt: skip
+    return Collected([*_joined(drafts), *_updates(bumps)], reverted)
+
+
+def _single(entry: Entry, pull: str | None, *, outside: bool) -> Draft:
+    message = entry.message
+    if pull and message.pull_request is None:
+        message = replace(message, pull_request=pull)
+    if outside:
+        target = entry.commit.subject.split(":", 1)[-1] if ":" in entry.commit.subject[:12] else entry.commit.subject
+        bare = target.strip().removeprefix("Revert").removeprefix("revert").strip(" \"“”'")
+        inner = read_message(bare, "")
+        kind: ChangeKind = "removal" if inner.kind in ("feature", "improvement") else "fix"
+        message = replace(message, text=f"Reverted: {inner.text}", kind=kind, scope=inner.scope, conventional=True)
+    return draft(message, [entry])
+
+
+def _pulls(
+    alive: Sequence[Entry], merged: Mapping[str, Sequence[str]], by_sha: Mapping[str, Entry], reverts: Reverts
+) -> tuple[dict[str, Draft], set[str]]:
+    """Draft the merges that stand for what they brought in; and the commits that need no draft of their own.
+
+    The commits speak for themselves where they say more than the title does: where one of them names its kind in
+    letters, or where there is nothing but the names of branches.
+    """
+    pulls: dict[str, Draft] = {}
+    spoken_for: set[str] = set()
+    for entry in reversed(alive):
+        if len(entry.commit.parents) < 2:
+            continue
+        merge = read_merge(entry.commit.subject, entry.commit.body)
+        inside = [by_sha[sha] for sha in merged.get(entry.sha, ()) if sha not in reverts.cancelled]
+        if merge is None or not inside:
+            continue
+        message = _message(merge, entry)
+        if not message.conventional and any(_speaks(other) for other in inside):
+            continue
+        if any(other.sha in pulls for other in inside):
+            # A branch of branches: the pull requests within it are the changes.
+            continue
+        pulls[entry.sha] = draft(message, [entry, *inside])
+        spoken_for.update(other.sha for other in inside)
+    return pulls, spoken_for
+
+
+def _speaks(entry: Entry) -> bool:
+    return entry.message.conventional and len(entry.commit.parents) < 2
+
+
+def _message(merge: Merge, entry: Entry) -> Message:
+    message = read_message(merge.title, merge.body, entry.commit.trailers)
+    return replace(message, pull_request=merge.pull_request or message.pull_request)
+
+
+def _numbers(alive: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the pull request that each commit came with, told from the merge that brought it."""
+    found: dict[str, str] = {}
+    for entry in alive:
+        inside = merged.get(entry.sha)
+        merge = read_merge(entry.commit.subject, entry.commit.body) if inside else None
+        if inside and merge and merge.pull_request:
+            found.update(dict.fromkeys(inside, merge.pull_request))
+    return found
+
+
+def _joined(drafts: Iterable[Draft]) -> list[Draft]:
+    """Join copies of one change: cherry-picks, and branches that were merged after having been squashed."""
+    kept: dict[tuple[str, str | None], Draft] = {}
+    result = []
+    for made in drafts:
+        key = (made.message.text.lower(), made.message.scope)
+        before = kept.get(key)
+        if before is not None and len(made.message.text) >= 12 and _same(before, made):
+            before.entries += made.entries
+            before.breaking = before.breaking or made.breaking
+        else:
+            kept[key] = made
+            result.append(made)
+    return result
+
+
+def _same(one: Draft, other: Draft) -> bool:
+    pulls = {one.message.pull_request, other.message.pull_request} - {None}
+    return len(pulls) < 2
+
+
+def _updates(bumps: Sequence[Entry]) -> list[Draft]:
+    """Make one change of all updates for users, and one of those that only developers meet."""
+    made = []
+    for development in (False, True):
+        group = [entry for entry in bumps if is_for_development(entry) is development]
+        if not group:
+            continue
+        moved = folded(bump for entry in reversed(group) for bump in bumps_of(entry) or ())
+        text = summary(moved, len(group), development=development)
+        lines = "\n".join(f"- {bump.name}: {bump.old or '?'} → {bump.new or '?'}" for bump in moved)
+        message = replace(read_message(text, ""), text=text, details=lines, kind="dependency", conventional=True)
+        folding = draft(message, group)
+        folding.kind = "internal" if development else "dependency"
+        folding.breaking = any(kind_of(entry.message.text) == "removal" and entry.message.marked for entry in group)
+        made.append(folding)
+    return made

@@ -1,0 +1,155 @@
+"""A change while it is being put together, and the judgement that the touched files allow on it."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from cli.release_notes.analysis.breaking import drops_support, is_declared, is_harmless, names_in, sounds_breaking
+from cli.release_notes.analysis.entries import Entry
+from cli.release_notes.analysis.message import Message
+from cli.release_notes.analysis.paths import area, is_published, role
+from cli.release_notes.analysis.wording import kind_of, sounds_internal
+from cli.release_notes.facts import Change, ChangeKind, Person
+
+_NO_SOURCE = frozenset({"manifest", "lock", "tooling", "test", "documentation"})
+_CLAIM = re.compile(r"^\S+(?: (?:and|or) \S+)*(?: now| also| can now)? [a-z]{3,}s (?=\S)")
+"""A name and what it does, rather than the mere name of something new."""
+_MUCH = 5
+"""Published files, of which so many are no small matter."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """A change, what it rests on, and how much of it users may notice.
+
+    Attributes:
+        files: How many files of each role were touched.
+        evidence: What raises or lowers it, by reason; added to the base of its kind.
+    """
+
+    message: Message
+    kind: ChangeKind
+    entries: list[Entry]
+    breaking: bool = False
+    declared: bool = False
+    breaking_note: str | None = None
+    files: dict[str, int] = field(default_factory=dict)
+    evidence: dict[str, float] = field(default_factory=dict)
+    text: str | None = None
+
+    @property
+    def paths(self) -> list[str]:
+        """All paths that the commits touch."""
+        return [path for entry in self.entries for path in entry.touched.paths]
+
+    @property
+    def is_published(self) -> bool:
+        """Whether it touches what users import or run; true where no path is known."""
+        return not self.files or any(is_published(path) for path in self.paths)
+
+    def change(self, impact: float) -> Change:
+        """Return the finished fact."""
+        message = self.message
+        return Change(
+            kind=self.kind,
+            scope=message.scope,
+            text=self.text or message.text,
+            details=message.details,
+            commits=tuple(dict.fromkeys(entry.sha for entry in self.entries)),
+            breaking=self.breaking,
+            breaking_note=self.breaking_note or message.breaking_note,
+            migration=message.migration,
+            pull_request=message.pull_request,
+            issues=message.issues,
+            areas=_areas(self.paths),
+            impact=impact,
+            people=_people(self.entries),
+        )
+
+
+def draft(message: Message, entries: Sequence[Entry], bodies: Iterable[str] = ()) -> Draft:
+    """Make a draft of a message and the commits behind it, the most telling commit first."""
+    files: dict[str, int] = {}
+    for entry in entries:
+        for path in entry.touched.paths:
+            kind = role(path)
+            files[kind] = files.get(kind, 0) + 1
+    made = Draft(message, message.kind, list(entries), files=files)
+    made.kind = _kind(made)
+    _judge(made, [*bodies, *(entry.commit.body for entry in entries)])
+    return made
+
+
+def _kind(made: Draft) -> ChangeKind:
+    """Let the files decide where they all have one purpose, and where the words are about tidiness or say nothing."""
+    message, files = made.message, made.files
+    roles = set(files) - {"changelog"} if len(files) > 1 else set(files)
+    aside = _aside(message, roles)
+    if aside is not None:
+        return aside
+    if message.conventional:
+        prose = kind_of(message.text)
+        return prose if message.kind == "internal" and prose in ("security", "deprecation") else message.kind
+    noted = bool(files.get("changelog"))
+    if roles and roles <= _NO_SOURCE and message.kind != "security" and not (noted and files.get("manifest")):
+        return "removal" if drops_support(message.text) else "internal"
+    if message.kind not in ("security", "deprecation", "documentation") and _is_tidying(message):
+        # What its author put into the changelog is no mere tidying.
+        return "internal" if not noted else "improvement" if message.kind == "feature" else message.kind
+    return _silent(made) if message.kind == "other" and files else message.kind
+
+
+def _aside(message: Message, roles: set[str]) -> ChangeKind | None:
+    """Return the kind of what is beside the project itself: its tests, tools, documents, releases."""
+    if message.is_chore or (roles and roles <= {"test", "tooling", "changelog"}):
+        return "internal"
+    if roles and roles <= {"documentation", "example", "test", "tooling", "changelog"}:
+        return "documentation" if message.kind != "internal" else "internal"
+    return "dependency" if roles == {"lock"} and not message.conventional else None
+
+
+def _is_tidying(message: Message) -> bool:
+    return sounds_internal(message.text) or (message.kind == "removal" and is_harmless(message.text))
+
+
+def _silent(made: Draft) -> ChangeKind:
+    """Return the kind of what no verb tells: a name that is documented is new, and much that is changed is better."""
+    published = {path for path in made.paths if is_published(path)}
+    if not published:
+        return "other"
+    documented = made.files.get("documentation") or made.files.get("changelog")
+    if documented and names_in(made.message.text):
+        return "improvement" if _CLAIM.match(made.message.text) else "feature"
+    fresh = any(path in published for entry in made.entries for path in entry.touched.added)
+    return "improvement" if documented or fresh or len(published) >= _MUCH else "other"
+
+
+def _judge(made: Draft, bodies: Sequence[str]) -> None:
+    """Settle whether it is breaking: what the author declares counts unless only documents changed."""
+    message = made.message
+    roles = set(made.files) - {"changelog"}
+    aside = bool(made.files) and roles <= {"documentation", "test", "tooling", "example"}
+    if message.marked or (not aside and any(is_declared(message, body) for body in bodies[:60])):
+        made.breaking = made.declared = True
+        return
+    if aside or message.is_chore:
+        return
+    dropped = drops_support(message.text) and (made.is_published or bool(made.files.get("manifest")))
+    made.breaking = dropped or (made.is_published and sounds_breaking(message))
+    if made.breaking and made.kind in ("internal", "other"):
+        made.kind = "removal" if drops_support(message.text) else "improvement"
+
+
+def _areas(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the areas of published files, the one with most files first; of all files where none is published."""
+    counts: dict[str, int] = {}
+    everything = list(paths)
+    for path in [path for path in everything if is_published(path)] or everything:
+        name = area(path)
+        counts[name] = counts.get(name, 0) + 1
+    return tuple(sorted(counts, key=lambda name: (-counts[name], name))[:5])
+
+
+def _people(entries: Iterable[Entry]) -> tuple[Person, ...]:
+    found = (person for entry in entries for person in (entry.commit.author, *entry.commit.co_authors))
+    return tuple(dict.fromkeys(person for person in found if not person.is_bot))

@@ -1,0 +1,84 @@
+"""The commits of a range as this package thinks of them: the fact, the message read, and what was touched."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cli.release_notes.analysis.bots import is_bot
+from cli.release_notes.analysis.message import Message, read_message
+from cli.release_notes.analysis.trailers import co_authors, split_trailers
+from cli.release_notes.facts import Commit, Person
+from cli.release_notes.git.moments import moment
+from cli.release_notes.git.objects import CommitObject, Oid, Repository
+from cli.release_notes.git.people import Names
+from cli.release_notes.git.text import decoded
+from cli.release_notes.git.trees import NOTHING, Touched, touched
+
+LONGEST_BODY = 20_000
+"""Characters kept of a message."""
+LONGEST_SUBJECT, LONGEST_NAME, _MOST_BYTES = 2_000, 200, 200_000
+MOST_CO_AUTHORS = 100
+MOST_DIFFED = 12_000
+"""Commits whose paths are looked at; of older ones only the message counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One commit of the range."""
+
+    commit: Commit
+    message: Message
+    touched: Touched
+
+    @property
+    def sha(self) -> str:
+        """The full sha."""
+        return self.commit.sha
+
+
+class Reader:
+    """Turns commits into entries; knows every person once."""
+
+    def __init__(self, repository: Repository, names: Names) -> None:
+        self._repository = repository
+        self._names = names
+        self._people: dict[tuple[str, str], Person] = {}
+
+    def entries(self, ids: Iterable[Oid]) -> Iterable[Entry]:
+        """Read commits in the order given, the paths of the first `MOST_DIFFED` as well."""
+        for number, oid in enumerate(ids):
+            commit = self._repository[oid]
+            if isinstance(commit, CommitObject):
+                paths = touched(self._repository, commit) if number < MOST_DIFFED else NOTHING
+                yield self._entry(commit, paths)
+
+    def _entry(self, commit: CommitObject, paths: Touched) -> Entry:
+        subject, body = _parted(decoded(commit.raw_message[:_MOST_BYTES], commit.message_encoding))
+        text, trailers = split_trailers(body)
+        author = self.person(*self._names.of(commit.author))
+        others = dict.fromkeys(self.person(*self._names.resolve(*pair)) for pair in co_authors(body)[:MOST_CO_AUTHORS])
+        others.pop(author, None)
+        fact = Commit(
+            sha=str(commit.id),
+            parents=tuple(str(parent) for parent in commit.parent_ids),
+            author=author,
+            co_authors=tuple(others),
+            authored_at=moment(commit.author.time, commit.author.offset),
+            committed_at=moment(commit.commit_time, commit.commit_time_offset),
+            subject=subject,
+            body=text,
+            trailers=trailers,
+        )
+        return Entry(fact, read_message(subject, text, trailers), paths)
+
+    def person(self, name: str, email: str) -> Person:
+        """Return the person of a name and an address."""
+        key = (name[:LONGEST_NAME], email[:LONGEST_NAME])
+        if key not in self._people:
+            self._people[key] = Person(*key, is_bot(*key))
+        return self._people[key]
+
+
+def _parted(message: str) -> tuple[str, str]:
+    """Return a message's first paragraph as one line, as Git does, and the rest."""
+    head, _, body = message.strip("\n").partition("\n\n")
+    return " ".join(head.split())[:LONGEST_SUBJECT], body.strip("\n")[:LONGEST_BODY]

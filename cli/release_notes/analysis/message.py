@@ -1,0 +1,153 @@
+"""One commit message, read: what changed, for whom it says so, and what else it names."""
+
+import re
+from dataclasses import dataclass
+
+from cli.release_notes.analysis.prefix import take_prefix
+from cli.release_notes.analysis.trailers import Trailer
+from cli.release_notes.analysis.wording import is_chore, kind_of
+from cli.release_notes.facts import ChangeKind
+
+LONGEST_TEXT, LONGEST_DETAILS = 400, 4_000
+"""Characters kept of a subject and of what follows it."""
+_PULL = re.compile(r"\s*\((?:#|GH-|!|PR ?#?)(?P<number>\d{1,7})\)\s*$", re.I)
+_PULL_IN_BODY = re.compile(r"\b(?:PR|pull request|pull)[ :]*(?:https?://\S+/pull/|#)(?P<number>\d{1,7})\b", re.I)
+_ISSUE = re.compile(r"(?<![\w&/#])(?:#|GH-)(?P<number>\d{1,7})\b|https?://\S+/(?:issues|work_items)/(?P<url>\d{1,7})\b")
+_CLOSES = re.compile(
+    r"\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|refs?|references|see|related to|relates to|addresses|part of)\b[:\s]+"
+    r"(?P<list>(?:(?:[\w.-]+/[\w.-]+)?(?:#|GH-)\d+|https?://\S+?/issues/\d+)(?:(?:\s*,\s*|\s+and\s+|\s+)"
+    r"(?:[\w.-]+/[\w.-]+)?(?:#|GH-)\d+)*)",
+    re.I,
+)
+_TAIL = re.compile(
+    r"[\s,;:\u2013-]*(?:\(?\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|refs?|references|see|issue)\s*:?\s*"
+    r"(?:(?:#|GH-)\d+(?:\s*,\s*|\s+and\s+|\s*)?)+\)?|\((?:#\d+(?:,\s*)?)+\))[\s.]*$",
+    re.I,
+)
+_NOISE = re.compile(
+    r"^(?:-{3,}|\*{3,}|\[pre-commit\.ci\].*|for more information, see https?://pre-commit\.ci|merge (?:branch"
+    r"|remote)\b.*"
+    r"|co-authored-by:.*|signed-off-by:.*|claude-session:.*|🤖 generated with.*|generated with \[?claude.*"
+    r"|(?:\* )?(?:fix(?:es|ed)? )?(?:lint|linting|typo|typos|format|formatting|black|isort|ruff|mypy|tests?|ci"
+    r"|review)\.?"
+    r"|\* (?:update|add|fix) (?:changelog|changes|docs?|tests?|pr ?#|lint)\S*\.?|\* wip)$",
+    re.I,
+)
+_MIGRATION = re.compile(
+    r"^(?:migration(?: (?:guide|notes?|path))?|upgrad(?:e|ing)(?: (?:guide|notes?|path))?|how to (?:migrate|upgrade)"
+    r"|to migrate|action required)\s*:\s*(?P<text>\S.*)$",
+    re.I | re.S,
+)
+_MIGRATION_KEY = re.compile(r"^(?:migration|upgrading|migration-guide)$", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message without prefix, numbers and trailers.
+
+    Attributes:
+        conventional: The author chose the kind; nothing but a revert overrules it.
+        marked: The author marked it as breaking, by `!`, a footer or a tag.
+        is_chore: It is about the release itself.
+    """
+
+    kind: ChangeKind
+    scope: str | None
+    text: str
+    details: str
+    conventional: bool
+    marked: bool
+    is_chore: bool
+    breaking_note: str | None
+    migration: str | None
+    pull_request: str | None
+    issues: tuple[str, ...]
+
+
+def read_message(subject: str, body: str, trailers: tuple[Trailer, ...] = ()) -> Message:
+    """Read a subject, the text under it and its trailers."""
+    subject = " ".join(subject[:2_000].split())
+    bare, pull = _without_pull(subject)
+    prefixed = take_prefix(bare)
+    text = _without_tail(prefixed.text)
+    notes = [value for key, value in trailers if key.upper().replace("-", " ").startswith("BREAKING")]
+    details, migration = _details(body, bare)
+    migration = migration or next((value for key, value in trailers if _MIGRATION_KEY.match(key)), None)
+    kind = prefixed.kind or kind_of(text)
+    if prefixed.conventional and kind in ("fix", "dependency") and kind_of(text) == "security":
+        kind = "security"
+    return Message(
+        kind=kind,
+        scope=prefixed.scope,
+        text=_sentence(text),
+        details=details,
+        conventional=prefixed.conventional,
+        marked=prefixed.breaking or bool(notes),
+        is_chore=is_chore(text) or is_chore(bare),
+        breaking_note=" ".join(notes).strip() or None,
+        migration=migration,
+        pull_request=pull or _pull_in(body),
+        issues=_issues(subject, body, trailers, pull),
+    )
+
+
+def _without_pull(subject: str) -> tuple[str, str | None]:
+    """Take the numbers off the end; of several the last is the pull request, as squashing appends it."""
+    found = None
+    while (match := _PULL.search(subject)) and match.start() > 0:
+        found = found or f"#{match['number']}"
+        subject = subject[: match.start()]
+    return subject, found
+
+
+def _pull_in(body: str) -> str | None:
+    match = _PULL_IN_BODY.search(body[:LONGEST_DETAILS])
+    return f"#{match['number']}" if match else None
+
+
+def _without_tail(text: str) -> str:
+    shorter = _TAIL.sub("", text).strip()
+    return shorter or text
+
+
+def _sentence(text: str) -> str:
+    text = text.strip().rstrip(".").strip() or "No description"
+    first = text.split(" ", 1)[0]
+    if text[0].islower() and first.isalpha() and not text[len(first) :].startswith(" -"):
+        text = text[0].upper() + text[1:]
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1].rstrip() + "…"
+
+
+def _details(body: str, subject: str) -> tuple[str, str | None]:
+    """Return the paragraphs that say something, and what one of them says about migrating."""
+    kept: list[str] = []
+    migration: str | None = None
+    for paragraph in re.split(r"\n[ \t]*\n", body[: 4 * LONGEST_DETAILS]):
+        lines = [line.rstrip() for line in paragraph.splitlines() if not _is_noise(line, subject)]
+        text = "\n".join(lines).strip()
+        found = _MIGRATION.match(text)
+        if found and migration is None:
+            migration = " ".join(found["text"].split())
+        elif text and not _only_references(text):
+            kept.append(text)
+    details = "\n\n".join(kept)
+    return details if len(details) <= LONGEST_DETAILS else details[: LONGEST_DETAILS - 1] + "…", migration
+
+
+def _is_noise(line: str, subject: str) -> bool:
+    bare = line.strip()
+    return bool(_NOISE.match(bare) or _NOISE.match(bare.lstrip("* "))) or bare.lstrip("*- ") == subject
+
+
+def _only_references(text: str) -> bool:
+    return len(text) < 400 and not re.sub(r"[\s,.;]|and|PR", "", _ISSUE.sub("", _CLOSES.sub("", text)))
+
+
+def _issues(subject: str, body: str, trailers: tuple[Trailer, ...], pull: str | None) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for text in (subject, body[: 4 * LONGEST_DETAILS], *(f"{key}: {value}" for key, value in trailers)):
+        for match in _CLOSES.finditer(text):
+            for issue in _ISSUE.finditer(match["list"]):
+                found[f"#{issue['number'] or issue['url']}"] = None
+    found.pop(pull or "", None)
+    return tuple(found)[:20]

@@ -1,0 +1,126 @@
+"""Takes the prefix off a subject and says what it means: conventional commits, gitmoji, `ENH:`, `[area]`, `area:`."""
+
+import re
+from dataclasses import dataclass
+
+from cli.release_notes.facts import ChangeKind
+
+_TYPES: dict[str, ChangeKind] = {
+    **dict.fromkeys(("feat", "feature", "features", "feats", "enh", "new", "add", "added"), "feature"),
+    **dict.fromkeys(("improvement", "improve", "enhancement", "enhance", "ui", "ux", "a11y", "i18n", "l10n",
+                     "change", "changed", "update", "tweak", "api"), "improvement"),
+    **dict.fromkeys(("fix", "fixes", "fixed", "bugfix", "hotfix", "bug", "patch"), "fix"),
+    **dict.fromkeys(("perf", "performance", "optimization", "optimize"), "performance"),
+    **dict.fromkeys(("security", "sec"), "security"),
+    **dict.fromkeys(("deprecate", "deprecated", "deprecation"), "deprecation"),
+    **dict.fromkeys(("remove", "removed", "removal"), "removal"),
+    **dict.fromkeys(("docs", "doc", "documentation", "docstring", "readme"), "documentation"),
+    **dict.fromkeys(("deps", "dep", "dependencies", "dependency"), "dependency"),
+    **dict.fromkeys(("chore", "refactor", "refac", "refacto", "style", "test",
+                     "tests", "tst", "testing", "build", "bld",
+                     "ci", "release", "rel", "rls", "wip", "lint", "typing", "types", "type", "meta", "infra", "config",
+                     "dev", "maint", "mnt", "mtn", "sty", "bench", "cleanup",
+                     "clean", "internal", "sponsors",
+                     "example",
+                     "examples", "format", "polish", "tox", "mypy", "ruff",
+                     "pre-commit", "local dev", "misc", "workflow"),
+                    "internal"),
+}  # fmt: skip
+_CONVENTIONAL = re.compile(
+    r"^(?P<type>[A-Za-z][A-Za-z0-9 _-]{0,20}?)\s?(?:\((?P<scope>[^()]{1,60})\))?(?P<bang>!)?\s?:\s+(?P<text>\S.*)$"
+)
+_AREA = re.compile(r"^(?P<scope>[A-Za-z0-9_.][\w./+,*-]{0,40})(?P<bang>!)?:\s+(?P<text>\S.*)$")
+_BRACKET = re.compile(r"^\[(?P<tag>[^\[\]]{1,40})\]\s*:?\s*(?P<text>\S.*)$")
+_EMOJI: dict[str, ChangeKind] = {
+    **dict.fromkeys(("✨", "🎉", "🚀", ":sparkles:", ":tada:", ":rocket:"), "feature"),
+    **dict.fromkeys(("🐛", "🚑", "🩹", "🥅", "✏", ":bug:", ":ambulance:", ":adhesive_bandage:", ":goal_net:",
+                     ":pencil2:"), "fix"),
+    **dict.fromkeys(("💄", "🚸", "♿", "🌐", "🔊", "💬", "🧑‍💻", "📱", "🔍", ":lipstick:", ":children_crossing:",
+                     ":wheelchair:", ":globe_with_meridians:", ":loud_sound:", ":speech_balloon:", ":technologist:",
+                     ":iphone:", ":mag:"), "improvement"),
+    **dict.fromkeys(("⚡", ":zap:"), "performance"),
+    **dict.fromkeys(("🔒", "🛂", ":lock:", ":passport_control:"), "security"),
+    **dict.fromkeys(("🗑", ":wastebasket:"), "deprecation"),
+    **dict.fromkeys(("🔥", "⚰", ":fire:", ":coffin:"), "removal"),
+    **dict.fromkeys(("📝", "📄", "💡", ":memo:", ":page_facing_up:", ":bulb:"), "documentation"),
+    **dict.fromkeys(("⬆", "⬇", "📌", "\u2795", "\u2796", ":arrow_up:", ":arrow_down:", ":pushpin:", ":heavy_plus_sign:",
+                     ":heavy_minus_sign:"), "dependency"),
+    **dict.fromkeys(("♻", "✅", "🎨", "🔖", "👷", "💚", "🔧", "🔨", "🚨", "🚚", "🚧", "🔀", "📦", "🏷", "🧪", "🙈", "📸",
+                     "🤡", "🍱", "🔇", ":recycle:", ":white_check_mark:",
+                     ":art:", ":bookmark:", ":construction_worker:",
+                     ":green_heart:", ":wrench:", ":hammer:", ":rotating_light:", ":truck:", ":construction:",
+                     ":twisted_rightwards_arrows:", ":package:", ":label:", ":test_tube:", ":see_no_evil:",
+                     ":camera_flash:", ":bento:", ":mute:"), "internal"),
+}  # fmt: skip
+_LEADING_EMOJI = re.compile(
+    r"^(?P<mark>:[a-z0-9_+-]+:|[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff](?:\u200d[\U0001f000-\U0001faff])?)"
+    r"[\ufe0e\ufe0f]?\s*"
+)
+_BOOM = ("💥", ":boom:")
+_BREAKING_TAG = re.compile(r"^\W*(?:breaking(?:[ -]changes?)?)\W*$", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixed:
+    """A subject without its prefix.
+
+    Attributes:
+        kind: What the prefix says; None where it says nothing, then the words have to.
+        conventional: Whether the author chose a kind in so many letters.
+    """
+
+    text: str
+    kind: ChangeKind | None = None
+    scope: str | None = None
+    breaking: bool = False
+    conventional: bool = False
+
+
+def take_prefix(subject: str) -> Prefixed:
+    """Return a subject's text, kind, scope, and whether it is marked as breaking."""
+    emoji = _LEADING_EMOJI.match(subject)
+    mark = emoji["mark"] if emoji else ""
+    text = subject[emoji.end() :] if emoji else subject
+    found = _conventional(text) or _bracket(text) or Prefixed(text)
+    kind = found.kind or _EMOJI.get(mark)
+    boom = mark in _BOOM or any(sign in subject for sign in _BOOM)
+    return Prefixed(found.text, kind, found.scope, found.breaking or boom, found.conventional or (mark in _EMOJI))
+
+
+def _conventional(subject: str) -> Prefixed | None:
+    match = _CONVENTIONAL.match(subject)
+    if match is None:
+        return _area(subject)
+    word = match["type"].strip().lower()
+    if _BREAKING_TAG.match(word):
+        inner = take_prefix(match["text"])
+        return Prefixed(inner.text, inner.kind, inner.scope or match["scope"], True, inner.conventional)
+    kind = _TYPES.get(word)
+    if kind is None:
+        return _area(subject)
+    scope = match["scope"]
+    if scope and kind in ("internal", "fix") and re.match(r"(?i)^(?:deps|dependencies|deps-dev|dep)$", scope):
+        kind = "dependency"
+    return Prefixed(match["text"], kind, scope, match["bang"] is not None, True)
+
+
+def _area(subject: str) -> Prefixed | None:
+    match = _AREA.match(subject)
+    if match is None or "//" in match["scope"] or re.match(r"(?i)(?:cve|ghsa)-", match["scope"]):
+        return None
+    first = match["scope"].lower().split("/")[0]
+    kind: ChangeKind | None = _TYPES.get(first) if first in ("docs", "doc", "tests", "test", "ci", "build") else None
+    return Prefixed(match["text"], kind, match["scope"], match["bang"] is not None)
+
+
+def _bracket(subject: str) -> Prefixed | None:
+    match = _BRACKET.match(subject)
+    if match is None:
+        return None
+    inner = take_prefix(match["text"])
+    tag = match["tag"].strip()
+    if _BREAKING_TAG.match(tag):
+        return Prefixed(inner.text, inner.kind, inner.scope, True, inner.conventional)
+    kind = inner.kind or _TYPES.get(tag.lower())
+    scope = inner.scope or (None if tag.lower() in _TYPES else tag)
+    return Prefixed(inner.text, kind, scope, inner.breaking, inner.conventional or tag.lower() in _TYPES)

@@ -1,0 +1,1 @@
+"""What users of a project touch, compared between two commits: interfaces, settings, dependencies, files."""

@@ -1,0 +1,244 @@
+"""Compares the two ends of a range: areas, interfaces, settings, dependencies, migrations, moved files."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from cli.release_notes.analysis.entries import Entry
+from cli.release_notes.analysis.paths import area, is_published, role
+from cli.release_notes.analysis.surface import python_packages
+from cli.release_notes.analysis.surface.commands import commands_and_flags
+from cli.release_notes.analysis.surface.dependencies import is_manifest, stated_in
+from cli.release_notes.analysis.surface.ends import Authors, Tree, worth_reading
+from cli.release_notes.analysis.surface.migrations import is_migration
+from cli.release_notes.analysis.surface.names import Difference, Found, differences
+from cli.release_notes.analysis.surface.settings import is_example, settings_of
+from cli.release_notes.facts import Area, DependencyChange, Progress, SurfaceChange, SurfaceKind
+from cli.release_notes.git.objects import CommitObject, Diff, Repository
+from cli.release_notes.git.text import decoded_path
+from cli.release_notes.git.trees import FileChange, between, files_of, line_counts
+
+MOST_COUNTED = 3_000
+"""Files whose added and deleted lines are counted."""
+MOST_LISTED = 500
+"""Entries of one kind in the surface."""
+_SHORT = 10
+_SCRIPTS = (".ts", ".tsx", ".mts", ".cts")
+
+
+@dataclass(slots=True)
+class Compared:
+    """What the comparison of two ends found.
+
+    Attributes:
+        changelogs: Path, old and new text of each changelog that differs.
+    """
+
+    surface: tuple[SurfaceChange, ...] = ()
+    dependencies: tuple[DependencyChange, ...] = ()
+    areas: tuple[Area, ...] = ()
+    remarks: list[str] = field(default_factory=list)
+    changelogs: list[tuple[str, str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Comparison:
+    files: Sequence[FileChange]
+    old: Tree
+    new: Tree
+    authors: Authors
+    result: Compared = field(default_factory=Compared)
+
+
+def compare(
+    repository: Repository,
+    older: CommitObject,
+    newer: CommitObject,
+    entries: Sequence[Entry],
+    progress: Progress,
+) -> Compared:
+    """Compare two commits; what is too much to read is left out, and remarked."""
+    diff, looked_for_renames = between(repository, older, newer)
+    files = worth_reading(files_of(diff))
+    authors = Authors.of(repository, str(newer.id), entries)
+    work = _Comparison(files, Tree(repository, older), Tree(repository, newer), authors)
+    progress("Comparing both ends", f"{len(files):,} files")
+    work.result.areas = _areas(repository, diff, entries)
+    work.result.changelogs = list(_changelogs(work))
+    work.result.dependencies = tuple(_dependencies(work))
+    surface = [*_api(work), *_command_lines(work), *_settings(work), *_migrations(work), *_moved(work)]
+    work.result.surface = tuple(surface)
+    work.result.remarks += _remarks(work, len(diff), looked_for_renames=looked_for_renames)
+    return work.result
+
+
+def _areas(repository: Repository, diff: Diff, entries: Iterable[Entry]) -> tuple[Area, ...]:
+    files: dict[str, list[int]] = {}
+    shown = [decoded_path(delta.new_file.raw_path) for delta in diff.deltas]
+    for number, added, removed in line_counts(repository, diff, MOST_COUNTED):
+        row = files.setdefault(area(shown[number]), [0, 0, 0])
+        row[0] += 1
+        row[1] += added
+        row[2] += removed
+    commits: dict[str, int] = {}
+    for entry in entries:
+        for name in {area(path) for path in entry.touched.paths}:
+            commits[name] = commits.get(name, 0) + 1
+    found = [Area(name, commits.get(name, 0), row[0], row[1], row[2]) for name, row in files.items()]
+    return tuple(sorted(found, key=lambda one: (-one.commits, -one.files, one.name)))
+
+
+def _changelogs(work: _Comparison) -> Iterator[tuple[str, str, str]]:
+    for file in work.files:
+        if role(file.path) == "changelog":
+            old = work.old.read(file.old_path) if file.old_id is not None else ""
+            new = work.new.read(file.path) if file.new_id is not None else ""
+            yield file.path, old or "", new or ""
+
+
+def _dependencies(work: _Comparison) -> Iterator[DependencyChange]:
+    for file in work.files:
+        if file.old_module or file.new_module:
+            yield _submodule(work, file)
+        if not is_manifest(file.path) or role(file.path) in ("test", "example"):
+            continue
+        old = stated_in(file.old_path, work.old.read(file.old_path) or "") if file.old_id is not None else {}
+        new = stated_in(file.path, work.new.read(file.path) or "") if file.new_id is not None else {}
+        for key in sorted(old.keys() | new.keys()):
+            before, after = old.get(key), new.get(key)
+            stated = after or before
+            if stated is None or (before and after and before.spec == after.spec):
+                continue
+            commits = work.authors.behind((file.path, file.old_path), _token(stated.name, after, before))
+            yield DependencyChange(
+                name=stated.name,
+                ecosystem=stated.ecosystem,
+                path=file.path,
+                before=before.spec if before else None,
+                after=after.spec if after else None,
+                development=stated.development,
+                commits=commits,
+            )
+
+
+def _submodule(work: _Comparison, file: FileChange) -> DependencyChange:
+    return DependencyChange(
+        name=file.path,
+        ecosystem="submodule",
+        path=file.path,
+        before=file.old_module[:_SHORT] if file.old_module else None,
+        after=file.new_module[:_SHORT] if file.new_module else None,
+        development=False,
+        commits=work.authors.behind((file.path,)),
+    )
+
+
+def _token(name: str, after: object, before: object) -> str:
+    spec = getattr(after, "spec", "any")
+    return name if after is None or before is None or spec == "any" else str(spec)
+
+
+def _api(work: _Comparison) -> Iterator[SurfaceChange]:
+    python = [file for file in work.files if is_published(file.path) and file.path.endswith(".py")]
+    if python:
+        old, new = python_packages.Packages(work.old.read), python_packages.Packages(work.new.read)
+        before = old.surface(file.old_path for file in python if file.old_id is not None)
+        after = new.surface(file.path for file in python if file.new_id is not None)
+        yield from _changes(work, "api", differences(before, after))
+        if unread := len(old.unreadable | new.unreadable):
+            files = "1 Python file" if unread == 1 else f"{unread:,} Python files"
+            work.result.remarks.append(f"{files} could not be parsed; changes of the API in it are not listed.")
+    scripts = [file for file in work.files if is_published(file.path) and file.path.endswith(_SCRIPTS)]
+    if scripts:
+        from cli.release_notes.analysis.surface import typescript_packages  # noqa: PLC0415 - loads a parser
+
+        before = typescript_packages.Packages(work.old.read).surface(file.old_path for file in scripts)
+        after = typescript_packages.Packages(work.new.read).surface(file.path for file in scripts)
+        yield from _changes(work, "api", differences(before, after))
+
+
+def _command_lines(work: _Comparison) -> Iterator[SurfaceChange]:
+    sides = []
+    for tree, paths in _published(work):
+        commands: dict[str, Found] = {}
+        flags: dict[str, Found] = {}
+        for path in paths:
+            text = tree.read(path)
+            if text is not None:
+                more_commands, more_flags = commands_and_flags(path, text)
+                commands.update(more_commands)
+                flags.update(more_flags)
+        sides.append((commands, flags))
+    (old_commands, old_flags), (new_commands, new_flags) = sides
+    yield from _changes(work, "command", differences(old_commands, new_commands))
+    yield from _changes(work, "flag", differences(old_flags, new_flags))
+
+
+def _settings(work: _Comparison) -> Iterator[SurfaceChange]:
+    sides = []
+    for tree, paths in _published(work, also=is_example):
+        found: dict[str, Found] = {}
+        for path in paths:
+            text = tree.read(path)
+            if text is not None:
+                # A default that is written down somewhere wins over a mere mention.
+                found.update(
+                    {name: one for name, one in settings_of(path, text).items() if one.shape or name not in found}
+                )
+        sides.append(found)
+    yield from _changes(work, "setting", differences(sides[0], sides[1]))
+
+
+def _published(work: _Comparison, also: Callable[[str], bool] = lambda path: False) -> Iterator[tuple[Tree, list[str]]]:
+    """Yield both ends with the paths that count there."""
+    yield (
+        work.old,
+        [file.old_path for file in work.files if file.old_id and (is_published(file.old_path) or also(file.old_path))],
+    )
+    yield work.new, [file.path for file in work.files if file.new_id and (is_published(file.path) or also(file.path))]
+
+
+def _changes(work: _Comparison, kind: SurfaceKind, found: Iterable[Difference]) -> Iterator[SurfaceChange]:
+    number = 0
+    for one in found:
+        number += 1
+        if number > MOST_LISTED:
+            continue
+        bare = one.name.rpartition(".")[2] if kind == "api" else one.name
+        commits = work.authors.behind((one.path, one.old.path if one.old else None), bare)
+        old, new = one.old.shape if one.old else None, one.new.shape if one.new else None
+        name = f"{one.name}{new or old or ''}" if kind == "api" else one.name
+        before = f"{one.before or one.name}{old or ''}" if kind == "api" else one.before or old
+        yield SurfaceChange(kind, one.event, name, one.path, None if one.event == "added" else before, commits)
+    if number > MOST_LISTED:
+        work.result.remarks.append(f"Of {number:,} changes of kind {kind} the first {MOST_LISTED} are listed.")
+
+
+def _migrations(work: _Comparison) -> Iterator[SurfaceChange]:
+    for file in work.files:
+        if is_migration(file.path) and file.status != "renamed":
+            before = None if file.status == "added" else file.old_path
+            yield SurfaceChange(
+                "migration", file.status, file.path, file.path, before, work.authors.behind((file.path,))
+            )
+
+
+def _moved(work: _Comparison) -> Iterator[SurfaceChange]:
+    moved = [
+        file
+        for file in work.files
+        if file.status == "renamed" and role(file.path) in ("source", "documentation", "manifest")
+    ]
+    for file in sorted(moved, key=lambda one: one.path)[:MOST_LISTED]:
+        if PurePosixPath(file.path) != PurePosixPath(file.old_path):
+            commits = work.authors.behind((file.path, file.old_path))
+            yield SurfaceChange("moved", "renamed", file.path, file.path, file.old_path, commits)
+
+
+def _remarks(work: _Comparison, count: int, *, looked_for_renames: bool) -> Iterator[str]:
+    if skipped := max(work.old.skipped, work.new.skipped):
+        yield f"{skipped:,} files were too much to read; what changed in their interfaces is not listed."
+    if count > MOST_COUNTED:
+        yield f"Lines were counted in {MOST_COUNTED:,} of {count:,} files."
+    if not looked_for_renames:
+        yield "Moved files are not listed: too many were added and deleted."

@@ -1,0 +1,74 @@
+"""Compares the names that two ends offer: what is new, gone, different, or the same under another name."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from cli.release_notes.facts import SurfaceEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A name at one end.
+
+    Attributes:
+        shape: Its signature, default or the like; None where it is not known, which differs from nothing.
+        body: A digest of what it is, to tell a new name from a new thing; empty where there is none.
+    """
+
+    path: str
+    shape: str | None = None
+    body: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One name that differs between the ends; `before` is the earlier name of what was renamed."""
+
+    event: SurfaceEvent
+    name: str
+    path: str
+    old: Found | None
+    new: Found | None
+    before: str | None = None
+
+
+def differences(older: Mapping[str, Found], newer: Mapping[str, Found]) -> Iterator[Difference]:
+    """Yield what differs, removals first. Members of what is itself new or gone are not listed again."""
+    gone = {name: older[name] for name in older if name not in newer}
+    fresh = {name: newer[name] for name in newer if name not in older}
+    gone, fresh = _outermost(gone), _outermost(fresh)
+    for name, before in _renames(gone, fresh):
+        yield Difference("renamed", name, fresh[name].path, gone.pop(before), fresh.pop(name), before)
+    for name, found in sorted(gone.items()):
+        yield Difference("removed", name, found.path, found, None)
+    for name, found in sorted(fresh.items()):
+        yield Difference("added", name, found.path, None, found)
+    for name in sorted(older.keys() & newer.keys()):
+        old, new = older[name], newer[name]
+        if old.shape is not None and new.shape is not None and old.shape != new.shape:
+            yield Difference("changed", name, new.path, old, new)
+
+
+def _outermost(names: Mapping[str, Found]) -> dict[str, Found]:
+    return {name: found for name, found in names.items() if name.rpartition(".")[0] not in names}
+
+
+def _renames(gone: Mapping[str, Found], fresh: Mapping[str, Found]) -> list[tuple[str, str]]:
+    """Return new and old names of what has the same body; only where that is so of one pair."""
+    by_body: dict[str, list[str]] = {}
+    for name, found in gone.items():
+        if found.body:
+            by_body.setdefault(found.body, []).append(name)
+    pairs = []
+    for name, found in fresh.items():
+        old = by_body.get(found.body, [])
+        if found.body and len(old) == 1:
+            pairs.append((name, old[0]))
+            by_body.pop(found.body)
+    return pairs
+
+
+def limited(found: Iterable[Difference], most: int) -> tuple[list[Difference], int]:
+    """Return the first differences and how many there are."""
+    everything = list(found)
+    return everything[:most], len(everything)

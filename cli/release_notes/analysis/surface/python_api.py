@@ -1,0 +1,185 @@
+"""The public names of a Python module with their signatures, read from its syntax tree; nothing is imported."""
+
+import ast
+import hashlib
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+_LONGEST_DEFAULT = 40
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A name that can be used from outside.
+
+    Attributes:
+        signature: What follows the name: parameters without annotations, or nothing for what is not called.
+        body: A digest of what is under the first line; equal ones are the same thing under two names.
+    """
+
+    signature: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What a module defines, and what it hands on from others.
+
+    Attributes:
+        symbols: Public by their own name, `Class.method` included.
+        exports: Name here to (module as written, name there), of what is handed on.
+        stars: Modules of which everything is handed on.
+    """
+
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+    exports: dict[str, tuple[str, str]] = field(default_factory=dict)
+    stars: tuple[str, ...] = ()
+
+
+def read_module(text: str, *, is_package: bool) -> Module | None:
+    """Read a module; None where its syntax is not that of this Python."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.replace("\0", ""))
+        return _read(tree, text, is_package=is_package)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _read(tree: ast.Module, text: str, *, is_package: bool) -> Module:
+    listed = _listed(tree.body)
+    lines = text.splitlines()
+    found = Module(stars=tuple(_stars(tree.body)))
+    for node in _statements(tree.body):
+        if isinstance(node, ast.ImportFrom):
+            _add_exports(found, node, listed, is_package=is_package)
+        for name, symbol in _defined(node, lines):
+            top = name.partition(".")[0]
+            if top in listed if listed is not None else not top.startswith("_"):
+                found.symbols[name] = symbol
+    return found
+
+
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, those under `if` and `try` as well: both sides may define."""
+    for node in body:
+        if isinstance(node, ast.If):
+            yield from _statements([*node.body, *node.orelse])
+        elif isinstance(node, ast.Try):
+            handlers = [statement for handler in node.handlers for statement in handler.body]
+            yield from _statements([*node.body, *handlers, *node.orelse])
+        else:
+            yield node
+
+
+def _listed(body: Sequence[ast.stmt]) -> frozenset[str] | None:
+    """Return what `__all__` lists; None without one, or with one that is computed."""
+    names: set[str] = set()
+    found = False
+    for node in body:
+        value = _all_value(node)
+        if value is not None:
+            found = True
+            names.update(
+                item.value for item in value.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)
+            )
+    return frozenset(names) if found and names else None
+
+
+def _all_value(node: ast.stmt) -> ast.List | ast.Tuple | None:
+    targets: Sequence[ast.expr] = ()
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+        targets = [node.target]
+    named = any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
+    value = getattr(node, "value", None) if named else None
+    return value if isinstance(value, ast.List | ast.Tuple) else None
+
+
+def _stars(body: Sequence[ast.stmt]) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+            yield "." * node.level + (node.module or "")
+
+
+def _add_exports(found: Module, node: ast.ImportFrom, listed: frozenset[str] | None, *, is_package: bool) -> None:
+    source = "." * node.level + (node.module or "")
+    for alias in node.names:
+        name = alias.asname or alias.name
+        # `import x as x` is how a stub and a typed package say that a name is handed on.
+        meant = alias.asname == alias.name or (is_package and node.level > 0)
+        if alias.name != "*" and (name in listed if listed is not None else meant and not name.startswith("_")):
+            found.exports[name] = (source, alias.name)
+
+
+def _defined(node: ast.stmt, lines: Sequence[str]) -> Iterator[tuple[str, Symbol]]:
+    if isinstance(node, _Function):
+        yield node.name, Symbol(_parameters(node, bound=False), _digest(node, lines))
+    elif isinstance(node, ast.ClassDef):
+        yield from _class(node, lines)
+    elif isinstance(node, ast.Assign | ast.AnnAssign):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            if isinstance(target, ast.Name) and not target.id.startswith("__"):
+                yield target.id, Symbol("", "")
+
+
+def _class(node: ast.ClassDef, lines: Sequence[str]) -> Iterator[tuple[str, Symbol]]:
+    start = next((item for item in node.body if isinstance(item, _Function) and item.name == "__init__"), None)
+    yield node.name, Symbol(_parameters(start, bound=True) if start else "", _digest(node, lines))
+    for item in node.body:
+        if isinstance(item, _Function) and not item.name.startswith("_"):
+            names = {_decorator(decorator) for decorator in item.decorator_list}
+            if "overload" in names:
+                continue
+            called = not names & {"property", "cached_property", "setter", "deleter"}
+            signature = _parameters(item, bound="staticmethod" not in names) if called else ""
+            yield f"{node.name}.{item.name}", Symbol(signature, _digest(item, lines))
+        elif (
+            isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name) and not item.target.id.startswith("_")
+        ):
+            yield f"{node.name}.{item.target.id}", Symbol("", "")
+
+
+def _decorator(node: ast.expr) -> str:
+    inner = node.func if isinstance(node, ast.Call) else node
+    return inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
+
+
+def _digest(node: _Function | ast.ClassDef, lines: Sequence[str]) -> str:
+    body = "\n".join(lines[node.body[0].lineno - 1 : node.end_lineno])
+    return hashlib.blake2b(body.encode("utf-8", "replace"), digest_size=12).hexdigest() if len(body) > 40 else ""
+
+
+def _parameters(node: _Function, *, bound: bool) -> str:
+    """Return `(a, b=1, *, c)`: names and defaults, as that is what calls depend on."""
+    given = node.args
+    plain = [*given.posonlyargs, *given.args]
+    defaults: list[ast.expr | None] = [None] * (len(plain) - len(given.defaults)) + list(given.defaults)
+    parts = [_parameter(arg.arg, default) for arg, default in zip(plain, defaults, strict=True)]
+    if given.posonlyargs:
+        parts.insert(len(given.posonlyargs), "/")
+    if bound and parts:
+        parts = parts[1:] if parts[1:2] != ["/"] else parts[2:]
+    if given.vararg:
+        parts.append(f"*{given.vararg.arg}")
+    elif given.kwonlyargs:
+        parts.append("*")
+    parts += [_parameter(arg.arg, value) for arg, value in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    if given.kwarg:
+        parts.append(f"**{given.kwarg.arg}")
+    return f"({', '.join(parts)})"
+
+
+def _parameter(name: str, default: ast.expr | None) -> str:
+    if default is None:
+        return name
+    try:
+        shown = ast.unparse(default)
+    except (RecursionError, ValueError):
+        shown = "…"
+    return f"{name}={shown if len(shown) <= _LONGEST_DEFAULT else '…'}"

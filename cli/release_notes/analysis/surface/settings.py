@@ -1,0 +1,88 @@
+"""Environment variables and configuration keys, found where programs read them and where examples list them."""
+
+import ast
+import re
+import warnings
+from pathlib import PurePosixPath
+
+from cli.release_notes.analysis.surface.names import Found
+
+_NAME = r"(?P<name>[A-Z][A-Z0-9_]{2,80})"
+_READS = re.compile(
+    rf"""(?:os\.environ(?:\.get|\.setdefault|\.pop)?\s*[\[(]\s*|os\.getenv\(\s*|\bgetenv\(\s*|\benviron\.get\(\s*|\benviron\[\s*"""
+    rf"""|process\.env\[\s*|env::var(?:_os)?\(\s*|std::getenv\(\s*|os\.(?:Getenv|LookupEnv)\(\s*|ENV(?:\.fetch\(|\[)\s*"""
+    rf"""|System\.getenv\(\s*|Deno\.env\.get\(\s*|envvar\s*=\s*)["'`]{_NAME}["'`]"""
+    rf"""|(?:process|Bun|import\.meta)\.env\.(?P<member>[A-Z][A-Z0-9_]{{2,80}})"""
+)
+_LISTED = re.compile(rf"^\s*(?:#\s*)?(?:export\s+)?{_NAME}=(?P<value>[^\n]*)$", re.M)
+_EXAMPLE = re.compile(
+    r"^\.?env[.-](?:example|sample|template|dist|default)|\.env\.(?:example|sample|template|dist)$|^env\.example", re.I
+)
+_CODE = frozenset(
+    {".py", ".ts", ".tsx", ".js", ".mjs", ".cjs", ".jsx", ".rs", ".go", ".rb", ".java", ".kt", ".cpp", ".c", ".cc"}
+)
+_LONGEST_DEFAULT = 60
+
+
+def is_example(path: str) -> bool:
+    """Say whether a file lists environment variables for users to fill in."""
+    return bool(_EXAMPLE.search(PurePosixPath(path).name))
+
+
+def settings_of(path: str, text: str) -> dict[str, Found]:
+    """Return the settings that a file reads or lists, with the default where that is written down."""
+    if is_example(path):
+        return {match["name"]: Found(path, None) for match in _LISTED.finditer(text)}
+    suffix = PurePosixPath(path).suffix.lower()
+    if suffix not in _CODE:
+        return {}
+    found = {match["name"] or match["member"]: Found(path) for match in _READS.finditer(text)}
+    if suffix == ".py" and "BaseSettings" in text:
+        found.update(_declared(path, text))
+    return found
+
+
+def _declared(path: str, text: str) -> dict[str, Found]:
+    """Return the fields of settings classes as the variables that set them, defaults with them."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    found: dict[str, Found] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any(_last(base) == "BaseSettings" for base in node.bases):
+            prefix = _prefix(node)
+            for item in node.body:
+                if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+                    name = item.target.id
+                    if not name.startswith("_") and name not in ("model_config",):
+                        found[f"{prefix}{name}".upper()] = Found(path, _default(item.value))
+    return found
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _prefix(node: ast.ClassDef) -> str:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.keyword) and inner.arg == "env_prefix" and isinstance(inner.value, ast.Constant):
+            return str(inner.value.value)
+        if isinstance(inner, ast.Assign) and any(_last(target) == "env_prefix" for target in inner.targets):
+            return str(inner.value.value) if isinstance(inner.value, ast.Constant) else ""
+    return ""
+
+
+def _default(value: ast.expr | None) -> str | None:
+    if isinstance(value, ast.Call):
+        keyword = next((item.value for item in value.keywords if item.arg == "default"), None)
+        value = keyword or (value.args[0] if value.args else None)
+    if value is None:
+        return None
+    try:
+        shown = ast.unparse(value)
+    except (RecursionError, ValueError):
+        return None
+    return shown if len(shown) <= _LONGEST_DEFAULT and shown != "..." else None

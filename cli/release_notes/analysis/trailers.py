@@ -1,0 +1,79 @@
+"""The end of a commit message: `Key: value` lines, apart from the text before them."""
+
+import re
+
+_TRAILER = re.compile(
+    r"^(?P<key>[A-Za-z][A-Za-z0-9-]{1,40}|BREAKING[ -]CHANGE)(?P<colon>\s*:\s+| (?=#\d))(?P<value>\S.*)$"
+)
+_LIKELY = re.compile(
+    r"^(?:signed-off|co-authored|reviewed|acked|tested|reported|suggested|helped|cc|fixe?[sd]?|close[sd]?|resolve[sd]?"
+    r"|refs?|see-also|change-id|bug|issue|link|breaking|relates|part-of|pr-url|merged|approved|claude-session|release-note"
+    r"|git-tfs|backport|jira|differential|summary-by|x-)",
+    re.I,
+)
+_CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*(?P<name>[^<\n]*?)\s*<(?P<email>[^>\n]*)>\s*$", re.I | re.M)
+_BREAKING = re.compile(r"^BREAKING[ -]CHANGES?(?:\([^)]*\))?\s*:", re.M)
+
+Trailer = tuple[str, str]
+
+
+def split_trailers(body: str) -> tuple[str, tuple[Trailer, ...]]:
+    """Return the text without its trailers, and these in order. Indented lines continue the value before them.
+
+    The last paragraph is one of trailers when every line looks like one and a known one is among them. A footer
+    `BREAKING CHANGE:` counts wherever it stands, with all lines up to the next trailer or paragraph.
+    """
+    paragraphs = re.split(r"\n[ \t]*\n", body.strip("\n"))
+    trailers: list[Trailer] = []
+    while paragraphs:
+        found = _as_trailers(paragraphs[-1])
+        if found is None:
+            break
+        trailers = found + trailers
+        paragraphs.pop()
+    kept = []
+    for paragraph in paragraphs:
+        start = _BREAKING.search(paragraph)
+        if start is None:
+            kept.append(paragraph)
+            continue
+        trailers = _breaking(paragraph[start.start() :]) + trailers
+        if before := paragraph[: start.start()].rstrip():
+            kept.append(before)
+    return "\n\n".join(kept).strip(), tuple(trailers)
+
+
+def _as_trailers(paragraph: str) -> list[Trailer] | None:
+    found: list[Trailer] = []
+    known = False
+    for line in paragraph.splitlines():
+        match = _TRAILER.match(line)
+        if match:
+            known = known or bool(_LIKELY.match(match["key"]))
+            found.append((match["key"], match["value"].strip()))
+        elif found and (line.startswith((" ", "\t")) or found[-1][0].upper().startswith("BREAKING")):
+            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}".strip())
+        elif not line.startswith("(cherry picked from commit ") and line.strip("- "):
+            return None
+        else:
+            known = known or line.startswith("(cherry")
+    return found if known or not paragraph.strip() else None
+
+
+def _breaking(text: str) -> list[Trailer]:
+    found: list[Trailer] = []
+    for line in text.splitlines():
+        match = _TRAILER.match(line)
+        if found and not (match and _LIKELY.match(match["key"])):
+            found[-1] = (found[-1][0], f"{found[-1][1]} {line.strip()}".strip())
+        elif match:
+            found.append((match["key"], match["value"].strip()))
+        else:
+            found.append(("BREAKING CHANGE", line.partition(":")[2].strip()))
+    return found
+
+
+def co_authors(message: str) -> list[tuple[str, str]]:
+    """Return names and addresses of all `Co-authored-by` lines, in squashed messages as well."""
+    found = [(match["name"].strip(), match["email"].strip()) for match in _CO_AUTHOR.finditer(message)]
+    return list(dict.fromkeys(found))

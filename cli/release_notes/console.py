@@ -1,0 +1,114 @@
+"""What is seen: steps on standard error while the notes are made, then the notes on standard output."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from cli.release_notes.document.plain import one_line
+
+STEP_LIMIT = 100
+DEBUG_LIMIT = 400
+
+
+class Steps:
+    """Says what is being done: a spinner on a terminal, a line for each step with `--debug`, nothing otherwise."""
+
+    def __init__(self, stream: TextIO, *, debug: bool, spinner: bool) -> None:
+        self._stream = stream
+        self._debug = debug
+        self._started = self._since = time.monotonic()
+        self._status = _spinner(stream) if spinner and not debug and stream.isatty() else None
+
+    def __call__(self, step: str, detail: object = "") -> None:
+        """Begin a step; `detail` says with what."""
+        if self._status is not None:
+            self._status.update(step)
+        if self._debug:
+            now = time.monotonic()
+            more = f": {one_line(str(detail), DEBUG_LIMIT)}" if detail != "" else ""
+            self._say(f"[{now - self._started:7.3f} s, +{now - self._since:.3f}] {one_line(step, STEP_LIMIT)}{more}")
+            self._since = now
+
+    def note(self, text: str) -> None:
+        """Say one line that the user should read, whatever else is shown."""
+        self._say(one_line(text))
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Let the spinner turn while the block runs."""
+        if self._status is None:
+            yield
+            return
+        with self._status:
+            yield
+
+    def _say(self, line: str) -> None:
+        if self._status is not None and self._status.is_turning:
+            self._status.say(line)
+            return
+        try:
+            print(line, file=self._stream, flush=True)
+        except (OSError, ValueError):  # nobody reads it: the notes count
+            return
+
+
+class _Spinner:
+    """A spinner of the console library, whose steps are plain text."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console  # noqa: PLC0415 - loading it takes long, and pipes need none
+        from rich.text import Text  # noqa: PLC0415 - as above
+
+        self._text = Text
+        self._console = Console(file=stream)
+        self._status = self._console.status("")
+        self.is_turning = False
+
+    def update(self, step: str) -> None:
+        self._status.update(self._text(one_line(step, STEP_LIMIT)))
+
+    def say(self, line: str) -> None:
+        self._console.print(self._text(line), soft_wrap=True)
+
+    def __enter__(self) -> None:
+        self._status.start()
+        self.is_turning = True
+
+    def __exit__(self, *_: object) -> None:
+        self.is_turning = False
+        self._status.stop()
+
+
+def _spinner(stream: TextIO) -> _Spinner:
+    return _Spinner(stream)
+
+
+def show(markdown: str, *, raw: bool) -> None:
+    """Write the notes to standard output: as they are, or set for the console.
+
+    Raises:
+        BrokenPipeError: Nobody reads on.
+        OSError: They cannot be written.
+    """
+    stream = sys.stdout
+    if stream is None:
+        raise BrokenPipeError
+    reconfigure = getattr(stream, "reconfigure", None)
+    if raw:
+        if reconfigure is not None:
+            reconfigure(encoding="utf-8", errors="replace", newline="\n")
+        stream.write(markdown)
+    else:
+        from rich.console import Console  # noqa: PLC0415 - as above
+        from rich.markdown import Markdown  # noqa: PLC0415 - as above
+
+        class Page(Console):
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError
+
+        if reconfigure is not None:
+            reconfigure(errors="replace")  # a question mark for what the terminal's encoding lacks
+        Page(file=stream, emoji=False, highlight=False).print(Markdown(markdown))
+    stream.flush()

@@ -1,0 +1,200 @@
+"""The critic that always runs: a statement cites commits of the range, and what it names and counts occurs in them."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from cli.release_notes.document.inline import code_words
+from cli.release_notes.document.model import Block, Document, Statement
+from cli.release_notes.document.plain import one_line, plain
+from cli.release_notes.facts import Change, Commit, ReleaseFacts
+
+_NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*")
+_ANY_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_FROM_TWO = "two three four five six seven eight nine ten eleven twelve"
+_SPELLED = {word: str(number) for number, word in enumerate(_FROM_TWO.split(), start=2)} | {
+    "twice": "2",
+    "double": "2",
+    "doubled": "2",
+    "triple": "3",
+    "tripled": "3",
+    "half": "2",
+    "halved": "2",
+}
+_CAPITALISED = re.compile(r"(?<![\w`])[A-Z][\w+#-]*(?:\.[\w+#-]+)*")
+_MIXED = re.compile(r"(?<![\w`.])[a-z]+[A-Z][\w]*")
+_GERMAN_FUNCTION_WORDS = """
+der die das den dem des ein eine einen einem einer und oder ist sind war wird werden wurde nicht für mit auf von zu zum
+zur im am als auch bei nach aus durch über unter wenn dass sich jetzt nun kann können
+"""
+_GERMAN = frozenset(_GERMAN_FUNCTION_WORDS.split())
+GERMAN_WORDS = 2
+"""Different words of these that a German sentence has at least; its nouns have capitals, and are no names."""
+_SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|[(\"'“]\s*)$")
+_COMMON = frozenset({"i", "a", "api", "apis", "cli", "if", "it", "ok"})
+_SHORT = 3
+"""Letters below which a capitalised word must be a word of the evidence, and not a part of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A text and the commits that are to bear it out."""
+
+    id: str
+    text: str
+    commits: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What was wrong with a statement, and what became of it: a sentence's worth of each."""
+
+    id: str
+    text: str
+    problem: str
+    outcome: Literal["removed", "repaired", "replaced"]
+    """Left out; worded otherwise; as the commits say it."""
+
+
+class Evidence:
+    """What the commits of a range say, by commit: messages, what was read off them, and what the diff shows."""
+
+    def __init__(self, facts: ReleaseFacts) -> None:
+        self._facts = facts
+        self._read_off: defaultdict[str, list[str]] = defaultdict(list)
+        for change in (*facts.changes, *facts.known_issues):
+            for sha in change.commits:
+                self._read_off[sha].append(_words_of(change))
+        for surface in facts.surface:
+            for sha in surface.commits:
+                self._read_off[sha].append(f"{surface.name} {surface.before or ''} {surface.path}")
+        for dependency in facts.dependencies:
+            for sha in dependency.commits:
+                self._read_off[sha].append(f"{dependency.name} {dependency.before or ''} {dependency.after or ''}")
+        self._everywhere = f"{facts.project_name or ''} {facts.version} {facts.from_ref} {facts.to_ref}"
+
+    def known(self, commits: Iterable[str]) -> tuple[str, ...]:
+        """The commits that are in the range, each once."""
+        return tuple(dict.fromkeys(sha for sha in commits if sha in self._facts.commits))
+
+    def of(self, commits: Iterable[str]) -> str:
+        """Everything that is known of some commits, as text."""
+        parts = [self._everywhere]
+        for sha in self.known(commits):
+            parts += [_message(self._facts.commits[sha]), *self._read_off[sha]]
+        return plain("\n".join(parts))
+
+    def messages(self, commits: Iterable[str]) -> list[str]:
+        """The messages of commits, as their authors wrote them."""
+        return [plain(_message(self._facts.commits[sha])) for sha in self.known(commits)]
+
+    def subject(self, sha: str) -> str:
+        """The first line of a commit's message."""
+        return one_line(self._facts.commits[sha].subject) or "A change without a message"
+
+    def problem(self, claim: Claim) -> str | None:
+        """Say what is wrong with a claim; None when nothing is."""
+        known = self.known(claim.commits)
+        if not known:
+            return "it cites no commit of the range"
+        text = self.of(known)
+        if missing := [*_numbers_missing(claim.text, text, len(known)), *_names_missing(claim.text, text)]:
+            return f"its commits do not say {', '.join(missing[:3])}"
+        return None
+
+
+def checked(claims: Sequence[Claim], evidence: Evidence) -> tuple[list[Claim], list[Finding]]:
+    """Return the claims that hold, and a finding for each that does not."""
+    held: list[Claim] = []
+    findings: list[Finding] = []
+    for claim in claims:
+        problem = evidence.problem(claim)
+        if problem is None:
+            held.append(replace(claim, commits=evidence.known(claim.commits)))
+        else:
+            findings.append(Finding(claim.id, claim.text, problem, "replaced"))
+    return held, findings
+
+
+def verified(document: Document, evidence: Evidence) -> tuple[Document, list[Finding]]:
+    """Return a document whose every statement is borne out by commits of the range, and what was wrong.
+
+    A statement without any is removed, a citation of another commit is taken out, and a text with a number or name that
+    its commits do not have gives way to the subject of the first of them. What the diff shows, the diff bears out.
+    """
+    findings: list[Finding] = []
+    sections = tuple(
+        replace(section, blocks=tuple(_borne_out(section.blocks, evidence, findings))) for section in document.sections
+    )
+    return replace(document, sections=sections), findings
+
+
+def _borne_out(blocks: Iterable[Block], evidence: Evidence, findings: list[Finding]) -> Iterator[Block]:
+    for block in blocks:
+        if not isinstance(block, Statement):
+            yield block
+            continue
+        known = evidence.known(block.commits)
+        if not known:
+            findings.append(Finding(block.id, block.text, "it cites no commit of the range", "removed"))
+            continue
+        if known != block.commits:
+            findings.append(Finding(block.id, block.text, "it cites commits outside of the range", "repaired"))
+        kept = replace(block, commits=known)
+        problem = (
+            None if block.is_counted else evidence.problem(Claim(block.id, f"{block.text}. {block.details}", known))
+        )
+        if problem is not None:
+            findings.append(Finding(block.id, block.text, problem, "replaced"))
+            kept = replace(kept, text=evidence.subject(known[0]), details="")
+        yield kept
+
+
+def _words_of(change: Change) -> str:
+    parts = (
+        change.text, change.details, change.breaking_note, change.migration, change.pull_request, change.scope,
+        *change.issues, *change.areas,
+    )  # fmt: skip
+    return " ".join(filter(None, parts))
+
+
+def _message(commit: Commit) -> str:
+    trailers = "\n".join(f"{name}: {value}" for name, value in commit.trailers)
+    return "\n\n".join(part for part in (commit.subject, commit.body, trailers) if part)
+
+
+def _numbers_missing(text: str, evidence: str, commits: int) -> Iterator[str]:
+    known = {number.replace(",", "") for number in _ANY_NUMBER.findall(evidence)}
+    words = set(re.findall(r"\w+", evidence.casefold()))
+    known |= {digits for word, digits in _SPELLED.items() if word in words} | {str(commits)}
+    for number in _NUMBER.findall(text):
+        if number.replace(",", "").rstrip(".") not in known:
+            yield number
+    for word in re.findall(r"\w+", text.casefold()):
+        if word in _SPELLED and word not in words and _SPELLED[word] not in known:
+            yield word
+
+
+def _names_missing(text: str, evidence: str) -> Iterator[str]:
+    folded = " ".join(evidence.casefold().split())
+    words = set(re.findall(r"\w+", folded))
+    for name in dict.fromkeys(_names(one_line(text))):
+        bare = name.split("(", 1)[0].strip("`'\" ").rstrip(".,:;").casefold() or name.casefold()
+        forms = {bare, bare.removesuffix("s"), bare.removesuffix("'s"), bare.replace("-", " ")}
+        found = any(form in words if len(form) < _SHORT else form in folded for form in forms if form)
+        if any(map(str.isalnum, bare)) and bare not in _COMMON and not found:
+            yield name
+
+
+def _names(text: str) -> Iterator[str]:
+    yield from code_words(text)
+    prose = re.sub(r"`[^`]*`", lambda found: " " * len(found[0]), text)
+    yield from (found[0] for found in _MIXED.finditer(prose))
+    nouns_are_capitalised = len(_GERMAN & set(prose.casefold().split())) >= GERMAN_WORDS
+    for found in _CAPITALISED.finditer(prose):
+        word = found[0]
+        has_more = any(character.isupper() or character.isdigit() for character in word[1:])
+        if has_more or not (nouns_are_capitalised or _SENTENCE_START.search(prose[: found.start()])):
+            yield word

@@ -1,0 +1,141 @@
+"""What breaks, and what one has to do about it."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from cli.release_notes.document.lists import TEXT_LIMIT, lead, said
+from cli.release_notes.document.model import Block, Section, Statement
+from cli.release_notes.document.plain import first_sentence, one_line, plain
+from cli.release_notes.document.presets import Preset
+from cli.release_notes.document.wording import counted, joined
+from cli.release_notes.facts import Change, DependencyChange, ReleaseFacts, SurfaceChange
+
+_STEP = re.compile(
+    r"^(?:please |instead,? |to migrate,? )?(?:add|call|change|convert|delete|drop|import|install|migrate|move|pass|"
+    r"pin|regenerate|remove|rename|replace|re-?run|run|set|switch|upgrade|use|wrap) "
+    r"|\b(?:must|need to|have to|should) now\b|\binstead\b|\byou (?:must|need to|have to|should)\b",
+    re.IGNORECASE,
+)
+NAMED = 8
+"""Names of what is gone that one statement lists."""
+TERSELY_NAMED = 3
+MIGRATIONS_NAMED = 3
+NOTE_LIMIT = 800
+_PLATFORMS = {"python": "Python", "node": "Node.js", "go": "Go", "rust": "Rust", "php": "PHP", "ruby": "Ruby"}
+_WHAT: dict[str, str] = {"api": "interface", "command": "command", "flag": "flag", "setting": "setting"}
+
+
+def breaking(changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
+    """List what breaks, with what its author says about it."""
+    blocks = tuple(_broken(identity, change, preset) for identity, change in changes if change.breaking)
+    return Section("breaking", "Breaking changes", blocks, "Nothing is known to break.")
+
+
+def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
+    """Say what one has to do: the authors' own steps, then what the diff shows."""
+    blocks: list[Block] = [*_steps(changes)]
+    told = " ".join(f"{each.text} {each.breaking_note} {each.migration}" for _, each in changes if each.breaking)
+    unsaid = [each for each in facts.surface if f"{each.before or each.name}".split("(", 1)[0] not in told]
+    named = TERSELY_NAMED if preset.terse else NAMED
+    blocks += _renamed(unsaid, named)
+    blocks += _removed(unsaid, named)
+    blocks += _platforms(facts.dependencies)
+    blocks += _schema(facts.surface)
+    return Section("migration", "Migration guide", tuple(blocks), "Nothing has to be done.")
+
+
+def _broken(identity: str, change: Change, preset: Preset) -> Statement:
+    note = plain(change.breaking_note or "").strip()
+    text = said(change)
+    if one_line(note).rstrip(".").casefold() == text.casefold():
+        note = ""
+    mark = lead(change, preset).removeprefix("Breaking").removeprefix(", ")
+    details = first_sentence(one_line(note)) if preset.terse else note[:NOTE_LIMIT]
+    return Statement(
+        f"b-{identity}", text, change.commits, mark, details, change.pull_request,
+        stands_out=True,
+    )  # fmt: skip
+
+
+def _steps(changes: Sequence[tuple[str, Change]]) -> Iterator[Statement]:
+    broken = [(identity, change) for identity, change in changes if change.breaking or change.migration]
+    silent: list[Change] = []
+    for identity, change in broken:
+        steps = plain(change.migration or "").strip() or _steps_in(change.breaking_note or "")
+        if not steps:
+            silent.append(change)
+            continue
+        yield Statement(
+            f"m-{identity}", said(change), change.commits, details=steps[:NOTE_LIMIT * 2],
+            pull_request=change.pull_request, stands_out=True,
+        )  # fmt: skip
+    if silent:
+        others = "other " if len(silent) < len(broken) else ""
+        them = f"the {others}breaking change" if len(silent) == 1 else f"the {len(silent)} {others}breaking changes"
+        commits = tuple(dict.fromkeys(sha for change in silent for sha in change.commits))
+        yield Statement(
+            "m-silent",
+            f"The commits name no steps for {them}: check what you use of {'it' if len(silent) == 1 else 'them'}",
+            commits,
+        )
+
+
+def _steps_in(note: str) -> str:
+    """The sentences of a note that say what to do."""
+    sentences = re.split(r"(?<=[.!])\s+(?=[A-Z`])", one_line(note))
+    return " ".join(each for each in sentences if _STEP.search(each))[:NOTE_LIMIT]
+
+
+def _renamed(surface: Sequence[SurfaceChange], named: int) -> Iterator[Statement]:
+    for kind, what in _WHAT.items():
+        moved = [each for each in _of(surface, kind) if each.change == "renamed" and each.before]
+        if moved:
+            pairs = [f"`{_name(each.before or '')}` is now `{_name(each.name)}`" for each in moved]
+            begin = "The" if len(moved) == 1 else f"{counted(len(moved), what)} have other names:"
+            text = f"{begin} {what if len(moved) == 1 else ''} {_some(pairs, named)}"
+            yield Statement(f"m-renamed-{kind}", one_line(text), _commits(moved), is_counted=True)
+
+
+def _removed(surface: Sequence[SurfaceChange], named: int) -> Iterator[Statement]:
+    for kind, what in _WHAT.items():
+        gone = [each for each in _of(surface, kind) if each.change == "removed"]
+        if gone:
+            are = f"{counted(len(gone), what)} {'is' if len(gone) == 1 else 'are'} gone"
+            text = f"{are}: {_some([f'`{_name(each.name)}`' for each in gone], named)}"
+            yield Statement(f"m-gone-{kind}", text, _commits(gone), is_counted=True)
+
+
+def _some(names: Sequence[str], named: int) -> str:
+    more = [f"{len(names) - named:,} more"] if len(names) > named else []
+    return joined([*names[:named], *more])
+
+
+def _platforms(dependencies: Iterable[DependencyChange]) -> Iterator[Statement]:
+    """Versions of languages that the manifests ask for otherwise than before."""
+    for each in dependencies:
+        if each.ecosystem == "runtime" and each.before and each.after:
+            name = _PLATFORMS.get(each.name, each.name)
+            text = f"{name} `{_name(each.after)}` is needed; before, it was `{_name(each.before)}`"
+            yield Statement(f"m-{each.name}", text, each.commits, is_counted=True)
+
+
+def _schema(surface: Iterable[SurfaceChange]) -> Iterator[Statement]:
+    new = [each for each in _of(surface, "migration") if each.change == "added"]
+    if new:
+        paths = [f"`{one_line(each.path, TEXT_LIMIT).replace('`', chr(39))}`" for each in new]
+        text = f"Run the {counted(len(new), 'new database migration')}: {_some(paths, MIGRATIONS_NAMED)}"
+        yield Statement("m-schema", text, _commits(new), is_counted=True)
+
+
+def _of(surface: Iterable[SurfaceChange], kind: str) -> list[SurfaceChange]:
+    return [each for each in surface if each.kind == kind]
+
+
+def _commits(them: Iterable[SurfaceChange]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(sha for each in them for sha in each.commits))
+
+
+def _name(name: str) -> str:
+    """A name without its parameters."""
+    bare, parenthesis, _ = one_line(name, TEXT_LIMIT).replace("`", "'").partition("(")
+    return f"{bare}()" if parenthesis else bare

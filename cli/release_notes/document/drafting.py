@@ -1,0 +1,71 @@
+"""A document from facts alone: what goes where, and how much of it."""
+
+from cli.release_notes.document import breaking, lists, people, technical
+from cli.release_notes.document.inline import code, inert
+from cli.release_notes.document.installation import installation
+from cli.release_notes.document.links import Web, link
+from cli.release_notes.document.model import Block, Document, Note, Section, Statement
+from cli.release_notes.document.overview import overview, title
+from cli.release_notes.document.presets import Preset
+from cli.release_notes.document.wording import counted, sentence
+from cli.release_notes.facts import Change, ReleaseFacts
+from cli.release_notes.focus import Focus
+
+_UNSEEN = frozenset({"documentation", "dependency", "internal", "removal"})
+"""Kinds that are no highlights: users do not see them, or see them under what breaks."""
+
+
+def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
+    """Write the document without a language model."""
+    places = {id(change): f"c{number}" for number, change in enumerate(facts.changes)}
+    everything = [(places[id(change)], change) for change in facts.changes]
+    chosen = [(places[id(change)], change) for change in focus.chosen(facts.changes)]
+    leaves_out = len(chosen) < len(everything)
+    parts = [
+        Section("overview", "Overview", overview(facts, lists.share_out(everything), preset, focus)),
+        _highlights(chosen, preset, leaves_out=leaves_out),
+        Section("new", "What's new"),
+        *lists.sections(lists.share_out(chosen), preset, leaves_out=leaves_out),
+        *([technical.surface(facts)] if preset.surface else []),
+        breaking.breaking(chosen, preset),
+        breaking.migration(facts, chosen, preset),
+        installation(facts, preset),
+        _known_issues(facts),
+        people.contributors(facts.contributors, facts.bots, preset),
+        _changelog(facts, preset),
+    ]
+    web = Web.of(facts.remote_url, facts.commits)
+    return Document(title(facts), facts.version, facts.released_at, tuple(parts), web)
+
+
+def _highlights(chosen: list[tuple[str, Change]], preset: Preset, *, leaves_out: bool) -> Section:
+    seen = [each for each in chosen if each[1].kind not in _UNSEEN]
+    # Of few changes, all would stand out: then none would.
+    number = min(preset.highlights, max(1, (len(seen) + 1) // 2))
+    blocks = tuple(lists.highlight(identity, change, preset) for identity, change in seen[:number])
+    empty = lists.NOT_ASKED_FOR if leaves_out else "Nothing stands out: this release is maintenance."
+    return Section("highlights", "Highlights", blocks, empty)
+
+
+def _known_issues(facts: ReleaseFacts) -> Section:
+    blocks = tuple(
+        Statement(f"k{number}", lists.said(change), change.commits, pull_request=change.pull_request)
+        for number, change in enumerate(facts.known_issues)
+    )
+    return Section("known_issues", "Known issues", blocks, "None are recorded in these commits.")
+
+
+def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
+    span = f"{facts.from_ref}...{facts.to_ref}"
+    commits = counted(len(facts.commits), "commit")
+    where = (
+        f"{link(code(span), facts.compare_url)}: all {commits}."
+        if facts.compare_url
+        else f"{code(f'git log {facts.from_ref}..{facts.to_ref}')} lists all {commits}."
+    )
+    blocks: list[Block] = [Note(where)]
+    if facts.reverted and not preset.terse:
+        number = len(facts.reverted)
+        blocks.append(Note(f"{counted(number, 'change was', 'changes were')} made and taken back within the range."))
+    blocks += [Note(sentence(inert(remark))) for remark in facts.remarks]
+    return Section("changelog", "Full changelog", tuple(blocks))

@@ -1,0 +1,155 @@
+"""One line of plain text as Markdown that says the same and does nothing: no link, no HTML, no mention, no image.
+
+What looks like code is set as code: backticks that the author wrote, and words such as `--flag`, `a_name`, `call()` or
+`src/file.py`. It reads better, and an address or a `@name` within code calls nobody.
+"""
+
+import re
+from collections.abc import Iterator
+
+from cli.release_notes.document.plain import one_line
+
+_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_LINK = re.compile(r"!?\[([^\[\]]*)\]\(\s*<?((?:[^()\s<>]|\([^()\s<>]*\))*)>?(?:\s+\"[^\"]*\")?\s*\)")
+_ROLE = re.compile(r":[a-z:+-]{2,20}:(?=`[^`]+`)")
+"""`:func:` of reStructuredText, whose backticks are enough."""
+_SPECIAL = re.compile(r"[\\`*\[\]<~$|]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
+_LINE_START = re.compile(r"(?:[#>+=-]|\d{1,9}(?=[.)](?:\s|$)))")
+_OPENING = "([{\"'\u201c\u2018*_"
+_CLOSING = ".,;:!?\"'\u201d\u2019*_"
+_PAIRS = ((")", "("), ("]", "["), ("}", "{"))
+
+_CODE = re.compile(
+    r"""
+    --[A-Za-z][\w-]*(?:=\S+)?            # --flag, --flag=value
+    | \$\{?\w+\}?                         # $NAME
+    | (?=\S*\w_\w)[A-Za-z_][\w.{},*:-]*   # a_name, module.a_name
+    | _+[A-Za-z]\w*                       # _private, __init__
+    | (?:[A-Z][a-z0-9]+){2,}              # ClassName
+    | (?:[A-Z][a-z]+)?[A-Z]{3,}[a-z]{3,}\w* # HTTPError, BaseHTTPServer
+    | [A-Za-z_][\w.]*\(\S*\)              # call(), module.call(x)
+    | [a-z_]\w+(?:\.[A-Za-z_]\w+)+        # module.name, file.py
+    | [A-Z_]{3,}\.[a-z]{2,4}              # README.md
+    | [A-Z]\w+(?:\.[a-z_]\w+)+            # Class.method
+    | \.{0,2}/[\w.{}*-]+(?:/[\w.{}*-]*)*  # /path, ./path
+    | [\w.-]+(?:/[\w.*-]+)+\.\w+          # src/file.py
+    | [\w.-]+/(?:[\w.*-]+/)+[\w.*-]*      # a/b/c, a/b/
+    """,
+    re.VERBOSE,
+)
+_CALLS = re.compile(r"@|://|www\.|[<>].*\w|\w.*[<>]|[\[\]]", re.IGNORECASE)
+"""Words that a renderer would take for a mention, an address, a tag or a link."""
+_PROPER = """
+node.js next.js vue.js asp.net e.g i.e and/or github gitlab bitbucket codeberg javascript typescript coffeescript
+websocket websockets opentelemetry opensearch openstack youtube linkedin whatsapp wordpress pytorch langchain langgraph
+llamaindex huggingface powershell stackoverflow micropython clickhouse cloudflare cloudformation digitalocean hashicorp
+sqlite cpython ipython oauth
+jetbrains intellij dropbox postscript restructuredtext deepmind deepseek unicode iphone ipad airflow
+"""
+_NAMES = frozenset(_PROPER.split())
+"""What looks like code and is a name of something else."""
+
+
+def inert(text: str) -> str:
+    """Return Markdown of one line, fit for the start of a paragraph or list item."""
+    line = _ROLE.sub("", _LINK.sub(_spoken_link, one_line(text)))
+    parts: list[str] = []
+    for part in _rendered(line):
+        # Two runs of backticks side by side would be one.
+        if parts and parts[-1].endswith("`") and part.startswith("`"):
+            parts.append(" ")
+        parts.append(part)
+    written = "".join(parts)
+    at = _LINE_START.match(written)
+    if at is None:
+        return written
+    return f"{written[: at.end()]}\\{written[at.end() :]}" if written[0].isdigit() else f"\\{written}"
+
+
+def code(text: str) -> str:
+    """Return a code span that holds exactly one line of text, whatever backticks are in it."""
+    line = one_line(text)
+    if not line:
+        return ""
+    runs = {len(run) for run in re.findall("`+", line)}
+    fence = next("`" * length for length in range(1, len(runs) + 2) if length not in runs)
+    padding = " " if line.startswith("`") or line.endswith("`") else ""
+    return f"{fence}{padding}{line}{padding}{fence}"
+
+
+def code_words(text: str) -> Iterator[str]:
+    """Yield what is set as code in a line: names, flags, paths, and what stands in backticks."""
+    for is_code, piece in _pieces(one_line(text)):
+        if is_code:
+            yield piece
+            continue
+        for word in piece.split():
+            if _is_ordinary(word):
+                continue
+            _, core, _ = _taken_apart(word)
+            if _is_code(core):
+                yield core
+
+
+def _spoken_link(found: re.Match[str]) -> str:
+    label, address = found[1].strip(), found[2]
+    return f"{label} ({address})" if label and address and label != address else label or address
+
+
+def _pieces(line: str) -> Iterator[tuple[bool, str]]:
+    at = 0
+    for span in _SPAN.finditer(line):
+        yield False, line[at : span.start()]
+        yield True, span[2].strip()
+        at = span.end()
+    yield False, line[at:]
+
+
+def _rendered(line: str) -> Iterator[str]:
+    for is_code, piece in _pieces(line):
+        if is_code:
+            yield code(piece)
+        else:
+            yield from map(_word, re.split(r"(\s+)", piece))
+
+
+def _word(word: str) -> str:
+    if _is_ordinary(word):
+        return word
+    opening, core, closing = _taken_apart(word)
+    if _is_code(core) or _CALLS.search(core):
+        # Quotation marks around code say the same twice.
+        if opening[-1:] == closing[:1] and opening[-1:] in ("'", '"'):
+            opening, closing = opening[:-1], closing[1:]
+        return f"{_escaped(opening)}{code(core)}{_escaped(closing)}"
+    return _escaped(word)
+
+
+def _is_ordinary(word: str) -> bool:
+    """Whether a word is letters alone, with a capital at most in front: what most words are, and quick to tell."""
+    letters = word.rstrip(".,;:")
+    return letters.isalpha() and (letters.islower() or letters.istitle())
+
+
+def _taken_apart(word: str) -> tuple[str, str, str]:
+    """Split a word into what opens it, the word itself and what closes it; parentheses stay with what they enclose."""
+    core = word.lstrip(_OPENING)
+    if core.startswith("_") or word[len(word) - len(core) - 1 : len(word) - len(core)] == "_":
+        core = word.lstrip(_OPENING.replace("_", ""))
+    opening = word[: len(word) - len(core)]
+    end = len(core)
+    while end:
+        last = core[end - 1]
+        unbalanced = any(last == right and core[:end].count(right) > core[:end].count(left) for right, left in _PAIRS)
+        if not unbalanced and (last not in _CLOSING or (last == "_" and core.startswith("_"))):
+            break
+        end -= 1
+    return opening, core[:end], core[end:]
+
+
+def _is_code(word: str) -> bool:
+    return word.lower() not in _NAMES and _CODE.fullmatch(word) is not None
+
+
+def _escaped(text: str) -> str:
+    return _SPECIAL.sub(lambda found: f"\\{found[0]}", text)

@@ -1,0 +1,85 @@
+"""Web addresses of commits and pull requests, where the project's host is one whose paths are known."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import quote, urlsplit
+
+from cli.release_notes.document.inline import code, inert
+
+SHORT = 7
+_PATHS = {
+    "github": ("/commit/{}", "/pull/{}"),
+    "gitlab": ("/-/commit/{}", "/-/merge_requests/{}"),
+    "bitbucket": ("/commits/{}", "/pull-requests/{}"),
+    "gitea": ("/commit/{}", "/pulls/{}"),
+}
+_HOSTS = {
+    "github": re.compile(r"^github\.|\.github\."),
+    "gitlab": re.compile(r"gitlab|^salsa\.debian\.org$|^framagit\.org$|^invent\.kde\.org$"),
+    "bitbucket": re.compile(r"^bitbucket\.org$"),
+    "gitea": re.compile(r"^codeberg\.org$|gitea|forgejo"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """How commits and pull requests are cited.
+
+    Attributes:
+        base: The project's address, without a slash at its end.
+        short: Characters of a sha that are unique in the range.
+    """
+
+    base: str | None = None
+    commit_path: str = ""
+    pull_request_path: str = ""
+    short: int = SHORT
+
+    @classmethod
+    def of(cls, remote_url: str | None, shas: Iterable[str]) -> "Web":
+        """Read the host off a project's address; without links where it is none that is known."""
+        short = _short_length(shas)
+        base = _safe(remote_url)
+        host = (urlsplit(base).hostname or "") if base else ""
+        kind = next((name for name, pattern in _HOSTS.items() if pattern.search(host)), None)
+        if base is None or kind is None:
+            return cls(short=short)
+        return cls(base, *_PATHS[kind], short=short)
+
+    def commit(self, sha: str) -> str:
+        """Cite a commit as Markdown."""
+        label = code(sha[: self.short])
+        return link(label, f"{self.base}{self.commit_path.format(sha)}") if self.base else label
+
+    def pull_request(self, number: str) -> str:
+        """Cite `#12` as Markdown."""
+        digits = number.lstrip("#!")
+        if not digits.isascii() or not digits.isdigit():
+            return inert(number)
+        return link(f"#{digits}", f"{self.base}{self.pull_request_path.format(digits)}") if self.base else f"#{digits}"
+
+
+def link(label: str, address: str) -> str:
+    """Return a Markdown link to a safe address, or the label alone when it is not safe."""
+    safe = _safe(address)
+    return f"[{label}]({safe})" if safe else label
+
+
+def _safe(address: str | None) -> str | None:
+    """Return an https address whose characters cannot end a Markdown link; None when it is no such address."""
+    if not address or not address.isprintable():
+        return None
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname
+    except ValueError:
+        return None
+    if parts.scheme not in ("https", "http") or not host or parts.username or parts.password:
+        return None
+    return quote(address, safe="/:?#&=%@+~,;.-_!$*'").rstrip("/")
+
+
+def _short_length(shas: Iterable[str]) -> int:
+    known = list(shas)
+    return next((n for n in range(SHORT, 40) if len({sha[:n] for sha in known}) == len(known)), 40)

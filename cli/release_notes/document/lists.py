@@ -1,0 +1,190 @@
+"""Changes as statements, and how they are shared out between the lists of what is new."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cli.release_notes.document.inline import code_words
+from cli.release_notes.document.model import Block, Note, Section, SectionName, Statement
+from cli.release_notes.document.plain import first_sentence, one_line, plain
+from cli.release_notes.document.presets import Preset
+from cli.release_notes.document.wording import bare, capitalised, counted, joined
+from cli.release_notes.facts import Change, ChangeKind
+
+TEXT_LIMIT = 240
+DETAILS_LIMIT = 8_000
+SAID_LIMIT = 280
+"""Characters of the sentence that follows a highlight."""
+AREAS = 3
+SECTION_OF: dict[ChangeKind, SectionName] = {
+    "feature": "features",
+    "improvement": "improvements",
+    "performance": "improvements",
+    "deprecation": "improvements",
+    "removal": "improvements",
+    "other": "improvements",
+    "fix": "fixes",
+    "security": "fixes",
+    "documentation": "other",
+    "dependency": "other",
+    "internal": "other",
+}
+_LEADS: dict[ChangeKind, str] = {"security": "Security", "deprecation": "Deprecated"}
+NOT_ASKED_FOR = "None of those that were asked for."
+HEADINGS: tuple[tuple[SectionName, str, str], ...] = (
+    ("features", "Features", "No new features."),
+    ("improvements", "Improvements", "No improvements."),
+    ("fixes", "Fixes", "No fixes."),
+    ("other", "Also changed", "Nothing else."),
+)
+_OTHER: tuple[tuple[ChangeKind, str, str | None], ...] = (
+    ("documentation", "documentation change", None),
+    ("dependency", "dependency update", None),
+    ("internal", "internal change", None),
+)
+
+
+_ITEM = re.compile(r"\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+")
+_REFERENCE = r"(?:(?:[\w./-]+)?#\d+|(?:GH|[A-Z]{2,9})-\d+|https?://\S+|@[\w-]+)"
+_REFERENCES = re.compile(
+    rf"\W*(?:refs?|references|see(?: also)?|close[sd]?|fix(?:e[sd])?|resolve[sd]?|cc|related(?: to)?|part of)"
+    rf"[:\s]+(?:(?:issue|pr|pull request)s?\s+)?{_REFERENCE}(?:(?:[,;\s]|\band\b)+{_REFERENCE})*[.\s]*",
+    re.IGNORECASE,
+)
+"""A line that names other places and says nothing."""
+_MAKING = re.compile(
+    r"""
+    ^\W* (?: pre-?commit | wip\b | typo | lint | format(?:ting)?\b | nits?\b | oops | cleanup | continue\b | bump\b
+    | merge\ (?:branch|remote|pull) | apply\ suggestions? | revert\ \S+$
+    | (?:address|respond\ to|review)\b .* \b(?:comment|feedback|review)
+    | fix(?:e[sd])?\ (?:the\ |redundant\ )? (?: tests? | ci | lint\w* | typos? | mypy | ruff | types? | imports? )\b
+    | (?:add|update|fix)\w*\ (?:the\ )? (?: tests?\b | changelog | \S+\.(?:py|md|rst)$ )
+    ) | auto\ fixes | changelog | co-authored-by
+    """,
+    re.VERBOSE,
+)
+"""Steps of making a pull request, which say nothing about what it made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The changes of each list, in the order to show them; ids are the places in the facts."""
+
+    of: Mapping[str, tuple[tuple[str, Change], ...]]
+
+    def size(self, name: str) -> int:
+        """How many changes there are in a list."""
+        return len(self.of.get(name, ()))
+
+
+def share_out(changes: Sequence[tuple[str, Change]]) -> Lists:
+    """Put each change into the list of its kind."""
+    of: dict[str, list[tuple[str, Change]]] = {}
+    for each in changes:
+        # What only takes something away is news of the section on what breaks.
+        if not (each[1].breaking and each[1].kind == "removal"):
+            of.setdefault(SECTION_OF[each[1].kind], []).append(each)
+    return Lists({name: tuple(them) for name, them in of.items()})
+
+
+def sections(lists: Lists, preset: Preset, *, leaves_out: bool) -> Iterable[Section]:
+    """Yield what is new: a section for each list. Of what is left out, an empty one does not say there is none."""
+    for name, heading, empty in HEADINGS:
+        changes = lists.of.get(name, ())
+        blocks = _others(changes, preset) if name == "other" else _listed(changes, preset)
+        yield Section(name, heading, blocks, NOT_ASKED_FOR if leaves_out else empty, level=3)
+
+
+def statement(identity: str, change: Change, preset: Preset) -> Statement:
+    """Say one change in a list."""
+    return Statement(
+        identity,
+        said(change),
+        change.commits,
+        lead(change, preset),
+        _told(change) if preset.details == "paragraphs" else "",
+        change.pull_request,
+        areas=tuple(one_line(area, 60) for area in change.areas[:AREAS] if area != ".") if preset.surface else (),
+    )
+
+
+def highlight(identity: str, change: Change, preset: Preset) -> Statement:
+    """Say one change where it stands out; unless the preset is terse, with a sentence of what else is known of it."""
+    details = "" if preset.terse else _said_besides(change)
+    number = change.pull_request
+    return Statement(f"h-{identity}", said(change), change.commits, "", details, number, stands_out=True)
+
+
+def _said_besides(change: Change) -> str:
+    paragraphs = _told(change).split("\n\n")[0], plain(change.breaking_note or "")
+    more = first_sentence(one_line(next(filter(_is_prose, paragraphs), "")))
+    return more if 0 < len(more) <= SAID_LIMIT and bare(more).casefold() != said(change).casefold() else ""
+
+
+def said(change: Change) -> str:
+    """The text of a change, as it is shown."""
+    return capitalised(bare(one_line(change.text, TEXT_LIMIT))) or "A change without a message"
+
+
+def lead(change: Change, preset: Preset) -> str:
+    """What stands before the text: what a change breaks or protects, and its scope."""
+    marks = ["Breaking"] if change.breaking else []
+    marks += [_LEADS[change.kind]] if change.kind in _LEADS else []
+    scope = one_line(change.scope or "", 40) if preset.scopes else ""
+    return ", ".join([*marks, *([scope] if scope else [])])
+
+
+def _listed(changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:
+    shown = [statement(identity, change, preset) for identity, change in changes[: preset.listed]]
+    more = len(changes) - len(shown)
+    return (*shown, Note(f"… and {more:,} more, in the full changelog.")) if more else tuple(shown)
+
+
+def _others(changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:
+    """List what users hardly notice, as far as the preset wants it, and count the rest by kind."""
+    brief = replace(preset, details="none")
+    shown = [statement(identity, change, brief) for identity, change in changes[: preset.other]]
+    rest = [change.kind for _, change in changes[preset.other :]]
+    parts = [counted(rest.count(kind), one, many) for kind, one, many in _OTHER if kind in rest]
+    return (*shown, Note(f"{'… and ' if shown else ''}{joined(parts)}.")) if parts else tuple(shown)
+
+
+def _told(change: Change) -> str:
+    """The details of a change without what a squashed pull request leaves in them: its title, steps of its making."""
+    said_already = {said(change).casefold()}
+    kept: list[str] = []
+    drops = False
+    for line in _of_one_commit(plain(change.details)[:DETAILS_LIMIT].strip("\n").split("\n")):
+        item = _ITEM.match(line)
+        if item:
+            text = bare(line[item.end() :].strip()).casefold()
+            drops = text in said_already or _MAKING.search(text) is not None or len(text.split()) < 3
+            said_already.add(text)
+        elif not line.startswith(" "):
+            drops = False  # an item goes with the lines that continue it
+        if not drops and not _REFERENCES.fullmatch(line):
+            kept.append(line)
+    return "\n".join(kept).strip("\n")
+
+
+def _of_one_commit(lines: list[str]) -> list[str]:
+    """Of the commits that code hosts list for a squashed pull request, the body of the first that has one.
+
+    The others tell how it came about, not what it does.
+    """
+    if not lines[0].startswith("* "):
+        return lines
+    bodies: list[list[str]] = []
+    for line in lines:
+        if line.startswith("* "):
+            bodies.append([])
+        elif not line.startswith("---"):
+            bodies[-1].append(line)
+    return next((body for body in bodies if any(map(str.strip, body))), [])
+
+
+def _is_prose(paragraph: str) -> bool:
+    line = paragraph.strip()
+    return (
+        bool(line) and not line.startswith(("-", "*", "+", ">", "|", "`", "#", "$")) and len(list(code_words(line))) < 8
+    )

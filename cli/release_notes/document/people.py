@@ -1,0 +1,38 @@
+"""Who made the release: people first, bots apart. No address is shown."""
+
+from collections.abc import Sequence
+
+from cli.release_notes.document.inline import inert
+from cli.release_notes.document.model import Note, Section
+from cli.release_notes.document.plain import one_line
+from cli.release_notes.document.presets import Preset
+from cli.release_notes.document.wording import counted, joined
+from cli.release_notes.facts import Contributor
+
+NAMED = 100
+NAME_LIMIT = 80
+
+
+def contributors(people: Sequence[Contributor], bots: Sequence[Contributor], preset: Preset) -> Section:
+    """Name everybody who wrote a commit of the range, those with most commits first."""
+    notes = []
+    if people:
+        names = [_name(each) if preset.terse else _with_count(each, is_first=not n) for n, each in enumerate(people)]
+        rest = len(names) - NAMED
+        shown = [*names[:NAMED], f"{rest:,} more"] if rest > 0 else names
+        notes.append(Note(f"Thanks to {joined(shown)}."))
+    new = [_name(each) for each in people if each.is_new]
+    if new and len(new) < len(people) and not preset.terse:
+        notes.append(Note(f"First contributions by {joined(new[:NAMED])}: welcome!"))
+    if bots and not preset.terse:
+        notes.append(Note(f"Automated: {joined([_with_count(each) for each in bots[:NAMED]])}."))
+    return Section("contributors", "Contributors", tuple(notes), "Nobody is named in these commits.")
+
+
+def _name(contributor: Contributor) -> str:
+    return inert(one_line(contributor.person.name, NAME_LIMIT)) or "somebody without a name"
+
+
+def _with_count(contributor: Contributor, *, is_first: bool = False) -> str:
+    number = counted(contributor.commits, "commit") if is_first else f"{contributor.commits:,}"
+    return f"{_name(contributor)} ({number})"

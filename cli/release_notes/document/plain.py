@@ -1,0 +1,57 @@
+"""Text of others, made fit to be shown anywhere: no control characters, nothing invisible or that turns text round."""
+
+import re
+import unicodedata
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+"""What a terminal would obey (ECMA-48): control sequences, control strings with what they carry, and short ones."""
+_CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+_JOINERS = "\u200c\u200d"
+"""Part of emoji and of Persian and Indic words; they move nothing."""
+_BLANKS = re.compile(r"\s+")
+_MARKS = 4
+"""Combining marks on one character; more of them pile up over the lines above."""
+
+
+def plain(text: str) -> str:
+    """Return text with line feeds and printable characters alone, canonically composed."""
+    text = _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    "))
+    if text.isascii():
+        return _CONTROLS.sub("", text)
+    kept: list[str] = []
+    marks = 0
+    for character in unicodedata.normalize("NFC", text):
+        category = unicodedata.category(character)
+        marks = marks + 1 if category in ("Mn", "Me") else 0
+        if category == "Cs":
+            kept.append("\N{REPLACEMENT CHARACTER}")
+        elif category in ("Zl", "Zp") or character == "\N{NEXT LINE}":
+            kept.append("\n")
+        elif character == "\n" or character in _JOINERS or (category[0] != "C" and marks <= _MARKS):
+            kept.append(character)
+    return "".join(kept)
+
+
+def one_line(text: str, limit: int | None = None) -> str:
+    """Return text as one line without blanks at its ends; cut at a word, with an ellipsis, where it exceeds `limit`."""
+    line = _BLANKS.sub(" ", plain(text)).strip()
+    if limit is None or len(line) <= limit:
+        return line
+    return cut(line, limit)
+
+
+def cut(line: str, limit: int) -> str:
+    """Shorten a line to at most `limit` characters, at a word where there is one nearby."""
+    head = line[: limit - 1]
+    at = head.rfind(" ")
+    head = (head[:at] if at > limit * 2 // 3 else head).rstrip(" ,;:(")
+    # Half a code span would take what follows for code.
+    if head.count("`") % 2:
+        head = head[: head.rfind("`")].rstrip(" ,;:(")
+    return f"{head}…"
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a paragraph, with its full stop; all of it where it has no end."""
+    found = re.search(r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\bcf)[.!?](?=\s+[^a-z\s])", text)
+    return text[: found.end()] if found else text

@@ -1,0 +1,85 @@
+"""How much each preset says, as a table: what differs between them is here and nowhere else."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+
+class PresetName(StrEnum):
+    """What `--preset` takes."""
+
+    DEFAULT = "default"
+    CONCISE = "concise"
+    DETAILED = "detailed"
+    TECHNICAL = "technical"
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """The shape of a document.
+
+    Attributes:
+        highlights: At most so many.
+        listed: At most so many statements in each list of what is new; the rest is counted.
+        details: What of a message's body is shown in lists: nothing, or its paragraphs. Highlights say a sentence.
+        scopes: Whether a change's scope stands before it.
+        other: At most so many changes of documentation, dependencies and internals are listed; the rest is counted.
+        surface: Whether what the diff did to interfaces, dependencies and areas is shown.
+        cited: Commits that a statement names; the others are counted.
+        manner: What a language model is told about the style.
+    """
+
+    highlights: int
+    listed: int
+    details: Literal["none", "paragraphs"]
+    scopes: bool
+    other: int
+    surface: bool
+    cited: int
+    manner: str
+    terse: bool = False
+
+
+PRESETS: dict[PresetName, Preset] = {
+    PresetName.DEFAULT: Preset(
+        highlights=5,
+        listed=15,
+        details="none",
+        scopes=True,
+        other=0,
+        surface=False,
+        cited=3,
+        manner="Write for users of the project: what they can do now, and what they have to do. Plain and friendly.",
+    ),
+    PresetName.CONCISE: Preset(
+        highlights=3,
+        listed=5,
+        details="none",
+        scopes=False,
+        other=0,
+        surface=False,
+        cited=1,
+        manner="Be brief: at most twelve words for each statement, two sentences for the overview.",
+        terse=True,
+    ),
+    PresetName.DETAILED: Preset(
+        highlights=8,
+        listed=200,
+        details="paragraphs",
+        scopes=True,
+        other=20,
+        surface=False,
+        cited=10,
+        manner="Be thorough: say for each change what it is, why it was made and what it means for users.",
+    ),
+    PresetName.TECHNICAL: Preset(
+        highlights=5,
+        listed=60,
+        details="none",
+        scopes=True,
+        other=60,
+        surface=True,
+        cited=10,
+        manner="Write for developers: name the interfaces, settings, modules and mechanisms that changed, precisely.",
+    ),
+}

@@ -1,0 +1,100 @@
+"""What the diff shows to developers: interfaces, settings, dependencies, and where the work went."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from cli.release_notes.document.breaking import NAMED
+from cli.release_notes.document.inline import code, inert
+from cli.release_notes.document.model import Block, Heading, Note, Section, Statement, Table
+from cli.release_notes.document.plain import one_line
+from cli.release_notes.document.wording import counted
+from cli.release_notes.facts import DependencyChange, ReleaseFacts, SurfaceChange
+
+LISTED = 40
+"""Rows of each list and table."""
+NAME_LIMIT = 160
+_KINDS = (
+    ("api", "Public API"),
+    ("command", "Commands"),
+    ("flag", "Flags"),
+    ("setting", "Settings"),
+    ("migration", "Database migrations"),
+    ("moved", "Moved files"),
+)
+_ORDER = ("removed", "renamed", "changed", "added")
+
+
+def surface(facts: ReleaseFacts) -> Section:
+    """List what changed for those who build on the project or run it."""
+    blocks: list[Block] = []
+    for kind, heading in _KINDS:
+        found = sorted((each for each in facts.surface if each.kind == kind), key=_place)
+        if found:
+            blocks += [Heading(heading), *_listed(kind, found)]
+    blocks += _dependencies(facts.dependencies)
+    blocks += _areas(facts)
+    return Section("surface", "Interfaces and dependencies", tuple(blocks), "No interface changed.", level=3)
+
+
+def _place(change: SurfaceChange) -> tuple[int, str]:
+    return _ORDER.index(change.change), change.name
+
+
+def _listed(kind: str, found: Sequence[SurfaceChange]) -> Iterator[Block]:
+    for number, each in enumerate(found[:LISTED]):
+        yield Statement(f"t-{kind}{number}", _text(each), each.commits, lead=each.change.capitalize(), is_counted=True)
+    if len(found) > LISTED:
+        yield Note(f"… and {len(found) - LISTED:,} more.")
+
+
+def _text(change: SurfaceChange) -> str:
+    name, before = _name(change.name), _name(change.before or "")
+    if change.kind == "moved" or change.change == "renamed":
+        return f"`{before}` to `{name}`" if before else f"`{name}`"
+    where = "" if change.name in ("", change.path) else f" in `{_name(change.path)}`"
+    was = f", before `{before}`" if before and before != name and change.change == "changed" else ""
+    return f"`{name}`{was}{where}"
+
+
+def _name(name: str) -> str:
+    return one_line(name, NAME_LIMIT).replace("`", "'")
+
+
+def _dependencies(dependencies: Sequence[DependencyChange]) -> Iterator[Block]:
+    if not dependencies:
+        return
+    ordered = sorted(dependencies, key=lambda each: (each.development, each.ecosystem, each.name, each.path))
+    rows = []
+    for _, same in groupby(ordered, key=lambda each: (each.development, each.ecosystem, each.name)):
+        first = next(same)
+        rows.append(
+            (
+                code(first.name),
+                code(first.before or "") or "new",
+                code(first.after or "") or "removed",
+                "development" if first.development else "use",
+                inert(first.ecosystem),
+            )
+        )
+    yield Heading("Dependencies")
+    yield Table(("Dependency", "Before", "Now", "Needed for", "Ecosystem"), tuple(rows[:LISTED]))
+    if len(rows) > LISTED:
+        yield Note(f"… and {len(rows) - LISTED:,} more.")
+
+
+def _areas(facts: ReleaseFacts) -> Iterator[Block]:
+    areas = sorted(facts.areas, key=lambda area: (-area.commits, area.name))[: NAMED * 2]
+    if areas:
+        yield Heading("Where the work went")
+        rows = [
+            (
+                code(area.name) if area.name != "." else "top folder",
+                f"{area.commits:,}",
+                f"{area.files:,}",
+                f"+{area.insertions:,} -{area.deletions:,}",
+            )
+            for area in areas
+        ]
+        yield Table(("Area", "Commits", "Files", "Lines"), tuple(rows))
+        if len(facts.areas) > len(areas):
+            yield Note(f"… and {counted(len(facts.areas) - len(areas), 'more area')}.")

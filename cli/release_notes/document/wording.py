@@ -1,0 +1,42 @@
+"""Sentences about counts, lists and dates, and the look of a statement's text."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+_SMALL = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def joined(parts: Sequence[str]) -> str:
+    """`a, b and c`."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """`1 fix`, `1,204 fixes`."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
+def spelled(number: int) -> str:
+    """A small number as a word, a bigger one in digits."""
+    return _SMALL[number] if number < len(_SMALL) else f"{number:,}"
+
+
+def capitalised(text: str) -> str:
+    """Begin with a capital, unless the first word is code, a name with capitals of its own, or not a word at all."""
+    word = text.split(" ", 1)[0].rstrip(",:;")
+    return text[:1].upper() + text[1:] if word.isalpha() and word.islower() else text
+
+
+def sentence(text: str) -> str:
+    """End with a full stop, unless something else ends it."""
+    return text if text.endswith((".", "!", "?", "…", ":")) else f"{text}."
+
+
+def bare(text: str) -> str:
+    """Take the full stop off the end of a text that is no more than one sentence."""
+    return text[:-1].rstrip() if text.endswith(".") and not text.endswith("..") else text
+
+
+def day(moment: datetime) -> str:
+    """`2026-11-22`, in the time zone that the moment was written in."""
+    return moment.date().isoformat()

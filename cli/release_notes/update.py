@@ -1,0 +1,85 @@
+"""`--update`: the entry goes into the file as a whole or not at all, and no byte of anything else changes."""
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+
+from cli.release_notes.entries import BOMS, merged, span_of
+from cli.release_notes.failure import ReleaseNotesFailed
+
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+Done = Literal["created", "added", "replaced"]
+
+
+def update(path: Path, entry: str, version: str) -> Done:
+    """Write an entry, which begins with its title, into a file that need not exist; say what became of it.
+
+    Raises:
+        ReleaseNotesFailed: The file cannot be read or written, or is none. It is as it was.
+    """
+    try:
+        mode, old = _read(path)
+        if old is None:
+            _replace(path, entry.encode(), mode, None)
+            return "created"
+        replaces = span_of(old, entry, version) is not None
+        _replace(path, merged(old, entry, version), mode, old)
+    except OSError as error:
+        raise ReleaseNotesFailed(f"{path} cannot be written: {error.strerror or error}.") from None
+    return "replaced" if replaces else "added"
+
+
+def _read(path: Path) -> tuple[int | None, bytes | None]:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        if not path.parent.is_dir():
+            raise ReleaseNotesFailed(f"{path} cannot be written: there is no folder {path.parent}.") from None
+        return None, None
+    if stat.S_ISLNK(found.st_mode):
+        raise ReleaseNotesFailed(f"{path} is a symbolic link: name the file that it leads to with --file.")
+    if stat.S_ISDIR(found.st_mode):
+        raise ReleaseNotesFailed(f"{path} is a folder: name a file in it with --file.")
+    if not stat.S_ISREG(found.st_mode):
+        raise ReleaseNotesFailed(f"{path} is no ordinary file.")
+    # Replacing needs no right to write into the file, so who took it away would not be heard; nor is root.
+    if not found.st_mode & _WRITABLE or not os.access(path, os.W_OK):
+        raise ReleaseNotesFailed(f"{path} is read-only.")
+    data = path.read_bytes()
+    if data.startswith(BOMS):
+        raise ReleaseNotesFailed(f"{path} is UTF-16, and notes are written as UTF-8: convert it first.")
+    return stat.S_IMODE(found.st_mode), data
+
+
+def _replace(path: Path, data: bytes, mode: int | None, old: bytes | None) -> None:
+    """Write beside the file and rename, so that whoever reads it sees the one or the other.
+
+    Raises:
+        ReleaseNotesFailed: Somebody else wrote it meanwhile.
+        OSError: It cannot be written.
+    """
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(_default_mode() if mode is None else mode)
+        if old is None and os.path.lexists(path):
+            raise ReleaseNotesFailed(f"{path} was made by somebody else meanwhile: nothing was written.")
+        if old is not None and path.read_bytes() != old:
+            raise ReleaseNotesFailed(f"{path} was changed by somebody else meanwhile: nothing was written.")
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _default_mode() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

@@ -1,0 +1,71 @@
+"""Release notes of long ranges, each by a process of its own as a user starts it: seconds, and memory."""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from evals.bench.figures import Figure, Target
+from evals.bench.history import BEGINNING, END, long_history
+from evals.bench.measurement import Measurement
+from evals.timing import spread
+from stores.errors import EngrainError
+
+COMMITS, RUNS = 500, 5
+MANY, QUICK_MANY = 10_000, 2_000
+_COMMAND = "from cli.main import app; app()"
+_KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the command; memory is the most that was resident."""
+
+    took_s: float
+    peak_mb: float
+
+
+def measure_release_notes(measurement: Measurement, folder: Path) -> None:
+    """Make two histories and write the notes of each, without a language model."""
+    measurement.say(f"release notes of {COMMITS} commits …")
+    few = _runs(folder / "few", COMMITS, RUNS)
+    count = QUICK_MANY if measurement.quick else MANY
+    measurement.say(f"release notes of {count:,} commits …")
+    many = _runs(folder / "many", count, 1)
+    times = spread([run.took_s for run in few])
+    seconds = many[0].took_s
+    measurement.figures += [
+        Figure(f"release notes of {COMMITS} commits", "s", times.p50, times.n, times.p95, Target(3, 2)),
+        Figure(f"release notes of {count:,} commits", "s", seconds, 1, target=Target(30, 15)),
+        Figure("most memory of that process", "MB", many[0].peak_mb, 1, target=Target(500, 300)),
+    ]
+
+
+def _runs(folder: Path, commits: int, times: int) -> list[Run]:
+    long_history(folder, commits)
+    return [write_notes(folder) for _ in range(times)]
+
+
+def write_notes(folder: Path) -> Run:
+    """Run the command over the whole history of a repository.
+
+    Raises:
+        EngrainError: It did not end well; says what it said.
+    """
+    environ = {name: value for name, value in os.environ.items() if name not in _KEYS}
+    arguments = [sys.executable, "-P", "-c", _COMMAND, "release-notes", "--raw", "--from", BEGINNING, "--to", END]
+    start = time.perf_counter()
+    with subprocess.Popen(  # noqa: S603 - our own interpreter and command
+        arguments, cwd=folder, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
+        said = process.stderr.read() if process.stderr else b""
+        _, status, usage = os.wait4(process.pid, 0)
+        took_s = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise EngrainError(f"Writing release notes failed: {said.decode(errors='replace').strip()[-300:]}")
+    # Kilobytes on Linux, bytes on macOS.
+    unit = 1024 * 1024 if sys.platform == "darwin" else 1024
+    return Run(took_s, usage.ru_maxrss / unit)

@@ -1,0 +1,79 @@
+"""Commits a project's log anew, message by message, into a repository that is thrown away."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pygit2
+from pygit2.enums import FileMode
+
+from evals.release_notes.labels import LENGTH
+
+BEGINNING, END = "beginning", "end"
+"""The tags at both ends of the replay."""
+_SHA = re.compile(r"\b[0-9a-f]{40}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A repository with the log between two tags, and the beginnings of the original shas by those of the copies."""
+
+    folder: Path
+    originals: dict[str, str]
+
+
+def replay(log: Path, folder: Path) -> Replay:
+    """Commit a log in its order, oldest first, each commit once.
+
+    A commit changes the files that the original did; what is in them is only its number, as logs hold no contents.
+    Shas in messages become those of the copies.
+    """
+    repository = pygit2.init_repository(str(folder), bare=True)
+    index = pygit2.Index()
+    rows = _oldest_first(log)
+    head = _commit(repository, index, {"date": rows[0]["date"], "subject": "Begin", "body": ""}, [])
+    repository.create_reference(f"refs/tags/{BEGINNING}", head)
+    copies: dict[str, str] = {}
+    for number, row in enumerate(rows):
+        blob = repository.create_blob(f"{number}\n".encode())
+        for path in row["files"]:
+            index.add(pygit2.IndexEntry(path, blob, FileMode.BLOB))
+        row = {**row, "body": _SHA.sub(lambda match: copies.get(match[0], match[0]), row["body"])}
+        head = _commit(repository, index, row, [head])
+        copies[row["sha"]] = str(head)
+    repository.create_reference("refs/heads/main", head)
+    repository.create_reference(f"refs/tags/{END}", head)
+    return Replay(folder, {copy: original[:LENGTH] for original, copy in copies.items()})
+
+
+def _oldest_first(log: Path) -> list[dict[str, Any]]:
+    """Return the rows of a log without repetitions; the file has its ranges oldest first, each newest first."""
+    ranges: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in _rows(log):
+        ranges.setdefault((row["from"], row["to"]), []).append(row)
+    found: dict[str, dict[str, Any]] = {}
+    for rows in ranges.values():
+        for row in reversed(rows):
+            found.setdefault(row["sha"], row)
+    return list(found.values())
+
+
+def _rows(log: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(log, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
+
+
+def _commit(
+    repository: pygit2.Repository, index: pygit2.Index, row: dict[str, Any], parents: Sequence[pygit2.Oid]
+) -> pygit2.Oid:
+    at = datetime.fromisoformat(row["date"]).replace(tzinfo=UTC)
+    author = pygit2.Signature("Somebody", "somebody@example.org", int(at.timestamp()), 0)
+    message = f"{row['subject']}\n\n{row['body']}".strip() + "\n"
+    tree = index.write_tree(repository)
+    return repository.create_commit(None, author, author, message, tree, list(parents))

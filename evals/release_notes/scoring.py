@@ -1,0 +1,94 @@
+"""Compares what was found in a replay with the labels of its project."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from evals.reflection.scoring import Score
+from evals.release_notes.labels import Label, Project
+
+WITHIN = 30
+"""A feature counts as found when it is among so many changes, three times the labels, beside those that break."""
+ASIDE = frozenset({"internal", "documentation", "dependency", "other"})
+"""Kinds that notes do not list as what is new."""
+
+
+class Found(Protocol):
+    """A change as the analysis gives it."""
+
+    @property
+    def kind(self) -> str:
+        """What kind of change it is."""
+
+    @property
+    def breaking(self) -> bool:
+        """Whether it breaks something."""
+
+    @property
+    def commits(self) -> tuple[str, ...]:
+        """The full shas that it rests on."""
+
+    @property
+    def text(self) -> str:
+        """What changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How one project did.
+
+    Attributes:
+        told: Changes that notes would list as new, improved or fixed, beside those that break.
+        debatable: Changes called breaking of which the labels say that one may see it either way.
+        surprises: What was called breaking and is not, and what is and was not; and features that came too late.
+    """
+
+    project: str
+    split: str
+    commits: int
+    told: int
+    breaking: Score
+    debatable: int
+    features: Score
+    surprises: tuple[str, ...]
+
+
+def score(project: Project, changes: Sequence[Found], originals: Mapping[str, str]) -> Result:
+    """Count. `changes` come best first; `originals` gives the labels' shas for those of the replay."""
+    found = [({originals.get(sha, "") for sha in change.commits}, change) for change in changes]
+    called = [(shas, change) for shas, change in found if change.breaking]
+    told = [(shas, change) for shas, change in found if change.kind not in ASIDE and not change.breaking]
+    wanted, either = project.of("breaking"), project.of("debatable")
+    met = [label for label in wanted if _met(label, called)]
+    unlabelled = [(shas, change) for shas, change in called if not _meets(shas, wanted)]
+    wrong = [change for shas, change in unlabelled if not _meets(shas, either)]
+    early = [label for label in project.of("feature") if _met(label, [*told[:WITHIN], *called])]
+    surprises = [f"not breaking: {change.text}" for change in wrong]
+    surprises += [f"breaking, and missed: {label.commits[0]} {label.word}" for label in wanted if label not in met]
+    surprises += [
+        f"feature at place {_place(label, told) or 'none'}: {label.commits[0]} {label.word}"
+        for label in project.of("feature")
+        if label not in early
+    ]
+    return Result(
+        project=project.name,
+        split=project.split,
+        commits=len(originals),
+        told=len(told),
+        breaking=Score(len(met), len(wrong), len(wanted) - len(met)),
+        debatable=len(unlabelled) - len(wrong),
+        features=Score(len(early), 0, len(project.of("feature")) - len(early)),
+        surprises=tuple(surprises),
+    )
+
+
+def _meets(shas: set[str], labels: Sequence[Label]) -> bool:
+    return any(shas & set(label.commits) for label in labels)
+
+
+def _met(label: Label, found: Sequence[tuple[set[str], Found]]) -> bool:
+    return any(shas & set(label.commits) for shas, _ in found)
+
+
+def _place(label: Label, found: Sequence[tuple[set[str], Found]]) -> int:
+    return next((number for number, (shas, _) in enumerate(found, start=1) if shas & set(label.commits)), 0)

@@ -1,0 +1,1 @@
+"""Tests of `cli.release_notes`."""

@@ -1,0 +1,112 @@
+"""Facts by hand: what an analysis would give for a small, made-up project."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from cli.release_notes.facts import (
+    Area,
+    Change,
+    Commit,
+    Contributor,
+    DependencyChange,
+    Person,
+    ProjectFile,
+    ReleaseFacts,
+    SurfaceChange,
+)
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ADA = Person("Ada Lovelace", "ada@example.org", False)
+BOB = Person("Bob", "bob@example.org", False)
+BOT = Person("dependabot[bot]", "bot@example.org", True)
+PYPROJECT = """\
+[project]
+name = "looms"
+version = "1.1.0"
+requires-python = ">=3.11"
+[project.optional-dependencies]
+dev = ["pytest"]
+cards = ["punch"]
+"""
+
+
+def sha(number: int) -> str:
+    """A commit's name that is the same in every run."""
+    return hashlib.sha1(str(number).encode(), usedforsecurity=False).hexdigest()
+
+
+def commit(number: int, subject: str, body: str = "", author: Person = ADA, **more: Any) -> Commit:
+    """One commit."""
+    at = START + timedelta(days=number)
+    return Commit(sha(number), (sha(number - 1),), author, (), at, at, subject, body, **{"trailers": (), **more})
+
+
+def change(number: int, kind: str, text: str, **more: Any) -> Change:
+    """A change that rests on one commit."""
+    values: dict[str, Any] = {"scope": None, "details": "", "commits": (sha(number),), **more}
+    return Change(kind, text=text, **values)  # type: ignore[arg-type]
+
+
+CHANGES = (
+    change(
+        1, "feature", "weave patterns with `weave()` from a card", scope="api", pull_request="#12", impact=0.9,
+        details="A pattern is read from a card and woven row by row. It takes 3 threads at least.",
+    ),
+    change(
+        2, "removal", "drop the `--shuttle` flag", breaking=True,
+        breaking_note="Scripts that pass --shuttle stop working.",
+        migration="- Remove `--shuttle` from your scripts.\n- Set LOOM_SHUTTLE instead.", impact=0.85,
+    ),
+    change(3, "performance", "wind bobbins twice as fast", impact=0.6, areas=("winding",)),
+    change(4, "fix", "keep the thread when a card ends early", impact=0.5, pull_request="#15", issues=("#14",)),
+    change(5, "security", "refuse cards that name files outside of the folder", impact=0.55),
+    change(6, "documentation", "explain how cards are cut", impact=0.1),
+    change(7, "dependency", "update punch to 2.0", impact=0.05, people=(BOT,)),
+    change(8, "internal", "move the tests", impact=0.01),
+)  # fmt: skip
+COMMITS = (
+    commit(1, "feat(api): weave patterns with `weave()` from a card (#12)", CHANGES[0].details),
+    commit(
+        2, "feat!: drop the `--shuttle` flag", "Scripts that pass --shuttle stop working. Set LOOM_SHUTTLE instead."
+    ),
+    commit(3, "perf: wind bobbins twice as fast"),
+    commit(4, "fix: keep the thread when a card ends early (#15)", author=BOB),
+    commit(5, "Refuse cards that name files outside of the folder", author=BOB),
+    commit(6, "docs: explain how cards are cut"),
+    commit(7, "build(deps): update punch to 2.0", author=BOT),
+    commit(8, "chore: move the tests"),
+)
+
+
+def facts(**changed: Any) -> ReleaseFacts:
+    """A release of the project `looms`."""
+    commits: Mapping[str, Commit] = {each.sha: each for each in reversed(COMMITS)}
+    made = ReleaseFacts(
+        version="v1.1.0",
+        version_is_given=False,
+        released_at=START + timedelta(days=9),
+        from_ref="v1.0.0",
+        to_ref="v1.1.0",
+        from_sha=sha(0),
+        to_sha=sha(8),
+        commits=commits,
+        changes=CHANGES,
+        surface=(
+            SurfaceChange("api", "added", "looms.weave(card, *, threads=3)", "looms/weaving.py", None, (sha(1),)),
+            SurfaceChange("flag", "removed", "--shuttle", "looms/cli.py", None, (sha(2),)),
+            SurfaceChange("setting", "added", "LOOM_SHUTTLE", "looms/settings.py", None, (sha(2),)),
+            SurfaceChange("moved", "renamed", "tests/test_a.py", "tests/test_a.py", "test_a.py", (sha(8),)),
+        ),
+        dependencies=(DependencyChange("punch", "Python", "pyproject.toml", ">=1.4", ">=2.0", False, (sha(7),)),),
+        areas=(Area("weaving", 3, 4, 120, 10), Area("docs", 2, 1, 30, 0)),
+        contributors=(Contributor(ADA, 5, is_new=False), Contributor(BOB, 2, is_new=True)),
+        bots=(Contributor(BOT, 1, is_new=False),),
+        project_name="looms",
+        project_files=(ProjectFile("pyproject.toml", PYPROJECT),),
+        remote_url="https://github.com/lovelace/looms",
+        compare_url="https://github.com/lovelace/looms/compare/v1.0.0...v1.1.0",
+    )
+    return replace(made, **changed)

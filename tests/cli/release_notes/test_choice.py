@@ -1,0 +1,168 @@
+"""Which model is asked, with which key, and what stops it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.release_notes.choice import Chosen, choose_model
+from cli.release_notes.configuration import Configuration, project_configuration, read_configuration
+from cli.release_notes.document.presets import PresetName
+from cli.release_notes.failure import ReleaseNotesFailed
+from tools.client_settings import read_model_settings
+
+KEY = "sk-0123456789abcdefghij"
+CLAUDE_KEY = "sk-ant-0123456789abcdef"
+NONE = Configuration()
+
+
+def chosen(
+    flags: dict[str, Any] | None = None, project: Configuration = NONE, personal: Configuration = NONE, **environ: str
+) -> Chosen | None:
+    return choose_model(Configuration(**(flags or {})), read_model_settings(environ), project, personal)
+
+
+def test_without_a_provider_no_model_is_asked_whatever_keys_there_are() -> None:
+    assert chosen() is None
+    assert chosen(OPENAI_API_KEY=KEY, ANTHROPIC_API_KEY=CLAUDE_KEY) is None
+    assert chosen({"provider": "offline", "model": "m"}, OPENAI_API_KEY=KEY) is None
+    assert chosen(ENGRAIN_LLM_PROVIDER="none") is None
+    assert chosen({"provider": "offline"}, ENGRAIN_LLM_PROVIDER="acme", ENGRAIN_LLM_TIMEOUT_S="soon") is None
+
+
+def test_what_is_set_nowhere_has_a_default_and_the_environment_goes_before_the_files() -> None:
+    personal = Configuration(timeout_s=7, context_tokens=9_000)
+    found = chosen({"provider": "ollama", "model": "m"}, personal=personal)
+    assert found is not None
+    assert (found.timeout_s, found.context_tokens, found.base_url) == (7, 9_000, None)
+    found = chosen({"provider": "ollama", "model": "m"}, personal=personal, ENGRAIN_LLM_TIMEOUT_S="5")
+    assert found is not None
+    assert found.timeout_s == 5
+    found = chosen({"provider": "ollama", "model": "m"})
+    assert found is not None
+    assert (found.timeout_s, found.context_tokens) == (120, 4_096)
+
+
+def test_a_flag_goes_before_the_environment_and_that_before_the_files() -> None:
+    files = {
+        "project": Configuration(provider="google", model="g"),
+        "personal": Configuration(provider="ollama", model="o"),
+    }
+    found = chosen(**files, GOOGLE_API_KEY="x" * 20)
+    assert found is not None
+    assert (found.provider, found.model) == ("google", "g")
+    environ = {"ENGRAIN_LLM_PROVIDER": "openai", "ENGRAIN_LLM_MODEL": "e", "OPENAI_API_KEY": KEY}
+    found = chosen(**files, **environ)
+    assert found is not None
+    assert (found.provider, found.model, found.key_from) == ("openai", "e", "OPENAI_API_KEY")
+    found = chosen({"provider": "Claude", "model": "f"}, **files, **environ, ANTHROPIC_API_KEY=CLAUDE_KEY)
+    assert found is not None
+    assert (found.provider, found.model, found.api_key) == ("anthropic", "f", CLAUDE_KEY)
+
+
+def test_a_key_and_an_address_stay_with_the_provider_that_they_are_of() -> None:
+    environ = {
+        "ENGRAIN_LLM_PROVIDER": "openai",
+        "ENGRAIN_LLM_MODEL": "m",
+        "ENGRAIN_LLM_BASE_URL": "https://models.example",
+        "ENGRAIN_LLM_API_KEY": KEY,
+    }
+    found = chosen({"provider": "ollama", "model": "o"}, **environ)
+    assert found is not None
+    assert (found.base_url, found.api_key) == (None, None)
+    with pytest.raises(ReleaseNotesFailed, match="ANTHROPIC_API_KEY"):
+        chosen({"provider": "anthropic", "model": "c"}, **environ)
+    own = {**environ, "OPENAI_API_KEY": KEY}
+    del own["ENGRAIN_LLM_API_KEY"]
+    found = chosen(**own)
+    assert found is not None
+    assert found.api_key is None, "a maker's key goes to no other server"
+
+
+def test_a_model_alone_asks_the_provider_whose_key_there_is() -> None:
+    found = chosen({"model": "c"}, ANTHROPIC_API_KEY=CLAUDE_KEY)
+    assert found is not None
+    assert found.provider == "anthropic"
+    with pytest.raises(ReleaseNotesFailed, match="OPENAI_API_KEY"):
+        chosen({"model": "m"})
+
+
+REFUSED: dict[str, tuple[dict[str, str], dict[str, str], str]] = {
+    "no key": ({"provider": "openai", "model": "m"}, {}, "set OPENAI_API_KEY"),
+    "short key": ({"provider": "openai", "model": "m"}, {"OPENAI_API_KEY": "sk-short"}, "is no key of openai"),
+    "wrong prefix": ({"provider": "claude", "model": "m"}, {"ANTHROPIC_API_KEY": KEY}, "begins with sk-ant-"),
+    "broken key": (
+        {"provider": "openai", "model": "m"},
+        {"OPENAI_API_KEY": f"{KEY}\nx"},
+        "a character that no key has",
+    ),
+    "no model": ({"provider": "openai"}, {"OPENAI_API_KEY": KEY}, "--model"),
+    "unknown provider": ({}, {"ENGRAIN_LLM_PROVIDER": "acme"}, "no provider. There are openai, anthropic"),
+    "no time": ({"provider": "ollama", "model": "m"}, {"ENGRAIN_LLM_TIMEOUT_S": "soon"}, "ENGRAIN_LLM_TIMEOUT_S"),
+    "no address": ({"provider": "ollama", "model": "m"}, {"ENGRAIN_LLM_BASE_URL": "me:pw@host"}, "address"),
+}
+
+
+@pytest.mark.parametrize(("flags", "environ", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_work_is_said_in_a_sentence_without_the_key(
+    flags: dict[str, str], environ: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(ReleaseNotesFailed, match=sentence) as refused:
+        chosen(flags, **environ)
+    assert KEY not in str(refused.value)
+
+
+def test_a_key_is_in_no_representation() -> None:
+    found = chosen({"provider": "openai", "model": "m"}, OPENAI_API_KEY=KEY)
+    assert found is not None
+    assert found.api_key == KEY
+    assert KEY not in repr(found) + repr(read_model_settings({"OPENAI_API_KEY": KEY}))
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(f"[release_notes]\n{text}", encoding="utf-8")
+    return path
+
+
+def test_a_file_says_what_the_flags_say(tmp_path: Path) -> None:
+    path = written(tmp_path / "c.toml", 'preset = "Concise"\ncritic = false\ntimeout_s = 5\ncontext_tokens = 8000')
+    assert read_configuration(path) == Configuration(
+        preset=PresetName.CONCISE, critic=False, timeout_s=5, context_tokens=8000
+    )
+    assert read_configuration(tmp_path / "none.toml") == Configuration()
+
+
+DAMAGED = {
+    "a key": (f'api_key = "{KEY}"', "keys are read from the environment alone"),
+    "unknown": ('prest = "x"', "prest is not known"),
+    "type": ("critic = 1", "critic has to be true or false"),
+    "boolean for a number": ("timeout_s = true", "timeout_s has to be a number"),
+    "zero": ("timeout_s = 0", "above zero"),
+    "preset": ('preset = "loud"', "no preset loud"),
+    "no TOML": ("preset =", "is not TOML"),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_file_is_named_in_a_sentence(text: str, sentence: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "c.toml", text)
+    with pytest.raises(ReleaseNotesFailed, match=sentence) as refused:
+        read_configuration(path)
+    assert str(path) in str(refused.value)
+    assert KEY not in str(refused.value)
+
+
+def test_a_repository_may_not_say_where_keys_and_files_go(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    inside = tmp_path / "src"
+    inside.mkdir()
+    path = written(tmp_path / ".engrain.toml", 'provider = "openai"\nfile = "docs/NEWS.md"')
+    assert project_configuration(inside) == Configuration(provider="openai", file="docs/NEWS.md")
+    for text, sentence in (
+        ('base_url = "https://evil.example"', "your key would go there"),
+        ('file = "../.bashrc"', "outside of the repository"),
+        ('file = "/etc/motd"', "outside of the repository"),
+    ):
+        written(path, text)
+        with pytest.raises(ReleaseNotesFailed, match=sentence):
+            project_configuration(inside)

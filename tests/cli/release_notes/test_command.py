@@ -1,0 +1,317 @@
+"""The command as people run it: a real repository, exit codes, the order of things, pipes and terminals."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.main import app
+from cli.release_notes.document.presets import PresetName
+from tests.cli.release_notes.looms import HOSTILE, STEPS, add, build, git
+from tests.model_server import ModelServer, model_server
+from tools.llm.model import LIBRARY
+
+GOLDEN = Path(__file__).parent / "golden"
+RANGE = ("--from", "v1.0.0", "--to", "v1.1.0")
+PROGRAM = [sys.executable, "-P", "-c", "from cli.main import app; app()", "release-notes"]
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build(tmp_path_factory.mktemp("looms") / "looms")
+
+
+@pytest.fixture
+def looms(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder: a clone of one's own, and nothing configured."""
+    folder = tmp_path / "looms"
+    git(tmp_path, "clone", "-q", str(built), str(folder))
+    git(folder, "remote", "set-url", "origin", "https://github.com/lovelace/looms.git")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    for name in [each for each in os.environ if each.startswith("ENGRAIN_LLM_") or each.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
+    return folder
+
+
+def run(*words: str, **environ: str) -> Result:
+    return CliRunner().invoke(app, ["release-notes", *words], env=environ)
+
+
+@pytest.mark.parametrize("preset", PresetName)
+def test_the_document_of_a_preset_is_as_it_was_read_and_found_good(preset: PresetName, looms: Path) -> None:
+    result = run(*RANGE, "--raw", "--preset", preset.value)
+    assert result.exit_code == 0, result.stderr
+    golden = GOLDEN / f"{preset}.md"
+    if os.environ.get("ENGRAIN_WRITE_GOLDEN") == "1":
+        golden.write_text(result.stdout, encoding="utf-8")
+    assert result.stdout == golden.read_text(encoding="utf-8"), "read it, then ENGRAIN_WRITE_GOLDEN=1"
+    assert result.stderr == ""
+
+
+def test_the_default_preset_is_the_default(looms: Path) -> None:
+    assert run(*RANGE, "--raw").stdout == (GOLDEN / "default.md").read_text(encoding="utf-8")
+    assert run(*RANGE, "--raw", "--preset", "CONCISE").stdout == (GOLDEN / "concise.md").read_text(encoding="utf-8")
+
+
+def test_without_raw_the_notes_are_set_for_the_console(looms: Path) -> None:
+    shown = run(*RANGE).stdout
+    assert "Breaking changes" in shown
+    assert "## " not in shown
+    assert "**" not in shown
+
+
+USAGE = {
+    "no start": ((), "--from"),
+    "unknown preset": ((*RANGE, "--preset", "loud"), "loud"),
+    "unknown provider": ((*RANGE, "--provider", "acme"), "acme"),
+    "both critics": ((*RANGE, "--critic", "--no-critic"), "--critic"),
+    "unknown flag": ((*RANGE, "--frm"), "--frm"),
+    "stray word": ((*RANGE, "v3"), "v3"),
+}
+
+
+@pytest.mark.parametrize(("words", "named"), USAGE.values(), ids=USAGE)
+def test_a_command_line_that_makes_no_sense_is_exit_code_2(words: tuple[str, ...], named: str, looms: Path) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert named in result.stderr
+    assert result.stdout == ""
+
+
+FAILURES = {
+    "unknown start": (("--from", "nothing"), "nothing"),
+    "unknown end": (("--from", "v1.0.0", "--to", "nothing"), "nothing"),
+    "empty range": (("--from", "v1.1.0", "--to", "v1.1.0"), "v1.1.0"),
+    "backwards": (("--from", "v1.1.0", "--to", "v1.0.0"), "v1.1.0"),
+    "no key": ((*RANGE, "--provider", "openai", "--model", "m"), "OPENAI_API_KEY"),
+    "no model": ((*RANGE, "--provider", "ollama"), "--model"),
+    "no repository": ((*RANGE, "--repo", "/nowhere/at/all"), "/nowhere/at/all"),
+}
+
+
+@pytest.mark.parametrize(("words", "named"), FAILURES.values(), ids=FAILURES)
+def test_a_failure_is_one_sentence_and_exit_code_1(words: tuple[str, ...], named: str, looms: Path) -> None:
+    result = run(*words)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert named in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_outside_of_a_repository_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("--from", "v1")
+    assert (result.exit_code, result.stderr[:7]) == (1, "Error: ")
+
+
+def test_a_clone_is_read_and_the_file_stays_here(built: Path, looms: Path, tmp_path: Path) -> None:
+    here = tmp_path / "elsewhere"
+    here.mkdir()
+    os.chdir(here)
+    result = run(*RANGE, "--raw", "--repo", str(built), "--update")
+    assert result.exit_code == 0, result.stderr
+    assert (here / "RELEASE_NOTES.md").read_text(encoding="utf-8") == result.stdout
+    assert "Weave patterns" in result.stdout
+
+
+def test_what_is_printed_is_put_into_the_file_once(looms: Path) -> None:
+    file = looms / "RELEASE_NOTES.md"
+    file.write_bytes(b"# looms v1.0.0\r\n\r\nFirst, \xe9.")
+    first = run(*RANGE, "--raw", "--update")
+    again = run(*RANGE, "--raw", "--update", "--preset", "concise")
+    assert (first.exit_code, again.exit_code) == (0, 0)
+    entry = again.stdout.replace("\n", "\r\n").encode()
+    assert file.read_bytes() == entry + b"\r\n---\r\n\r\n# looms v1.0.0\r\n\r\nFirst, \xe9."
+    assert first.stderr == "RELEASE_NOTES.md: looms v1.1.0 added.\n"
+    assert again.stderr == "RELEASE_NOTES.md: looms v1.1.0 replaced.\n"
+
+
+def test_a_write_that_fails_comes_after_the_print(looms: Path) -> None:
+    result = run(*RANGE, "--raw", "--update", "--file", "none/NEWS.md")
+    assert result.exit_code == 1
+    assert result.stdout == (GOLDEN / "default.md").read_text(encoding="utf-8")
+    assert result.stderr.startswith("Error: none/NEWS.md cannot be written")
+
+
+def test_another_version_name_is_another_entry(looms: Path) -> None:
+    for version in ("1.1.0", "Spring edition", "1.1.0"):
+        assert run(*RANGE, "--raw", "--update", "--file", "NEWS.md", "--version-name", version).exit_code == 0
+    titles = re.findall("^# .*", (looms / "NEWS.md").read_text(encoding="utf-8"), re.M)
+    assert titles == ["# looms Spring edition", "# looms 1.1.0"]
+
+
+def test_debug_shows_each_step_with_its_time_on_standard_error(looms: Path) -> None:
+    result = run(*RANGE, "--raw", "--debug")
+    assert result.stdout == (GOLDEN / "default.md").read_text(encoding="utf-8")
+    lines = result.stderr.splitlines()
+    assert all(re.match(r"\[ *\d+\.\d{3} s, \+\d+\.\d{3}\] \w", line) for line in lines)
+    assert any("model offline" in line for line in lines)
+    assert any("11 commits" in line for line in lines)
+
+
+def test_instructions_without_a_model_choose_and_say_so(looms: Path) -> None:
+    result = run(*RANGE, "--raw", "-i", "bobbins first, in the voice of a pirate")
+    assert result.stdout.index("Wind bobbins") < result.stdout.index("Read the shuttle")
+    assert "first: bobbins (1)" in result.stderr
+    assert "in no change: voice, pirate" in result.stderr
+
+
+def test_files_configure_and_flags_override(looms: Path, tmp_path: Path) -> None:
+    personal = tmp_path / "config" / "engrain"
+    personal.mkdir(parents=True)
+    (personal / "config.toml").write_text('[release_notes]\npreset = "technical"\ninstructions = "security"\n')
+    (looms / ".engrain.toml").write_text('[release_notes]\npreset = "concise"\nfile = "NEWS.md"\n')
+    result = run(*RANGE, "--raw", "--update", "-i", "")
+    assert result.stdout == (GOLDEN / "concise.md").read_text(encoding="utf-8")
+    assert (looms / "NEWS.md").exists()
+    detailed = run(*RANGE, "--raw", "--preset", "detailed", "--instructions", "")
+    assert detailed.stdout == (GOLDEN / "detailed.md").read_text(encoding="utf-8")
+    (looms / ".engrain.toml").write_text('[release_notes]\nbase_url = "https://evil.example"\n')
+    assert "your key would go there" in run(*RANGE).stderr
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    pytest.importorskip(LIBRARY, reason="the extra `llm` is not installed")
+    with model_server() as running:
+        yield running
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_model_words_the_notes_and_what_was_done_is_told(looms: Path, server: ModelServer) -> None:
+    def answer(request: dict[str, object]) -> str:
+        asked = json.dumps(request)
+        if "You check release notes" in asked:
+            return '{"verdicts": [{"id": "c1.text", "verdict": "supported"}]}'
+        if "overview of the release notes" in asked:
+            return '{"overview": [{"text": "Looms now weave", "ids": ["c1"]}], "highlights": ["c1"]}'
+        return json.dumps(
+            {"statements": [{"id": "c1", "text": "Looms weave"}, {"id": "c0", "text": "Looms fly at 900 km/h"}]}
+        )
+
+    server.answer = answer
+    environ = {"ENGRAIN_LLM_BASE_URL": server.address}
+    result = run(*RANGE, "--raw", "--provider", "openai", "--model", "writer", **environ)
+    assert result.exit_code == 0, result.stderr
+    assert "Looms weave" in result.stdout
+    assert "900" not in result.stdout
+    assert "Model: openai:writer worded 1 of" in result.stderr
+    assert "Critic: replaced, as its commits do not say 900" in result.stderr
+    server.status, server.body = 500, b"{}"
+    failed = run(*RANGE, "--raw", "--provider", "openai", "--model", "writer", **environ)
+    assert (failed.exit_code, failed.stdout) == (1, "")
+    assert failed.stderr.startswith("Error: The language model openai:writer cannot be reached")
+
+
+def started(folder: Path, *words: str, **streams: object) -> "subprocess.Popen[bytes]":
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", "COLUMNS": "100"}
+    return subprocess.Popen([*PROGRAM, *words], cwd=folder, env=environ, **streams)  # type: ignore[call-overload, no-any-return]
+
+
+def test_a_reader_who_leaves_ends_nothing_badly(looms: Path) -> None:
+    add(looms, [type(STEPS[0])(f"feat: thing {'x' * 150} {n}") for n in range(40)], start=20)
+    for words in (("--raw",), ()):
+        reader, writer = os.pipe()
+        process = started(
+            looms, "--from", "v1.1.0", "--preset", "detailed", *words, stdout=writer, stderr=subprocess.PIPE
+        )
+        os.close(writer)
+        os.close(reader)
+        _, told = process.communicate(timeout=60)
+        assert (process.returncode, told) == (0, b"")
+
+
+def test_a_full_disk_is_a_sentence_and_no_output_at_all_is_fine(looms: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = started(looms, *RANGE, "--raw", stdout=full, stderr=subprocess.PIPE)
+        _, told = done.communicate(timeout=60)
+    assert (done.returncode, told) == (1, b"Error: The notes cannot be printed: No space left on device.\n")
+    words = [*PROGRAM, *RANGE, "--raw", "--update"]
+    closed = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *words],
+        cwd=looms, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, check=False,
+    )  # fmt: skip
+    assert (closed.returncode, closed.stderr) == (0, b"RELEASE_NOTES.md: looms v1.1.0 created.\n")
+
+
+def test_credentials_of_an_address_are_shown_nowhere(looms: Path) -> None:
+    result = run(*RANGE, "--debug", "--repo", "https://ada:s3cret@127.0.0.1:9/looms.git")
+    assert result.exit_code == 1
+    assert "s3cret" not in result.stdout + result.stderr
+
+
+def test_ctrl_c_is_a_sentence(looms: Path, server: ModelServer) -> None:
+    server.delay_s = 60
+    words = (*RANGE, "--provider", "ollama", "--model", "m", "--debug")
+    os.environ["ENGRAIN_LLM_BASE_URL"] = server.address
+    try:
+        process = started(looms, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    finally:
+        del os.environ["ENGRAIN_LLM_BASE_URL"]
+    until = time.monotonic() + 60
+    while not server.requests and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    shown, told = process.communicate(timeout=30)
+    assert (process.returncode, shown) == (1, b"")
+    assert told.decode().splitlines()[-1].startswith("Error: Interrupted")
+    assert b"Traceback" not in told
+
+
+def on_terminal(folder: Path, *words: str) -> tuple[int, str]:
+    """Run on a terminal of one's own; returns the exit code and everything that it showed."""
+    controller, terminal = pty.openpty()
+    process = started(folder, *words, stdin=terminal, stdout=terminal, stderr=terminal)
+    os.close(terminal)
+    shown = b""
+    while True:
+        try:
+            piece = os.read(controller, 65_536)
+        except OSError:
+            break
+        if not piece:
+            break
+        shown += piece
+    os.close(controller)
+    return process.wait(timeout=60), shown.decode()
+
+
+def test_a_terminal_shows_the_steps_and_obeys_no_commit_message(looms: Path) -> None:
+    add(looms, HOSTILE, start=20)
+    code, shown = on_terminal(looms, "--from", "v1.1.0")
+    assert code == 0
+    assert re.search(r"[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]\x1b\[0m (?:Settings|Reading|Comparing|Sorting)", shown), "a spinner"
+    # What the console library writes: colours, cursor, lines erased, and links to where commits can be read.
+    shown = re.sub(r"\x1b\]8;id=\d+;(?:https://github\.com/lovelace/looms/[\w./]*|#breaking-changes)\x1b\\", "", shown)
+    shown = re.sub(r"\x1b\]8;;\x1b\\", "", shown)
+    shown = re.sub(r"\x1b\[(?:[\d;]*m|\?25[hl]|2K|1?[AG])", "", shown)
+    assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown)
+
+
+def test_raw_on_a_terminal_has_no_colour_and_no_spinner(looms: Path) -> None:
+    code, shown = on_terminal(looms, *RANGE, "--raw")
+    assert code == 0
+    assert shown.replace("\r\n", "\n") == (GOLDEN / "default.md").read_text(encoding="utf-8")
+
+
+def test_the_help_loads_no_git_library_no_model_and_no_server(looms: Path) -> None:
+    code = "import sys; from cli.main import app\ntry: app()\nfinally: print(sorted(sys.modules), file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code, "release-notes", "--help"],
+        capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert "--version-name" in done.stdout
+    for module in ("pygit2", "pydantic_ai", "starlette", "sqlalchemy", "anyio"):
+        assert f"'{module}'" not in done.stderr

@@ -1,0 +1,266 @@
+"""The document: its sections, what each preset makes of them, and what becomes of hostile text."""
+
+import re
+import string
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from markdown_it import MarkdownIt
+
+from cli.release_notes.document.drafting import draft
+from cli.release_notes.document.markdown import render
+from cli.release_notes.document.presets import PRESETS, PresetName
+from cli.release_notes.facts import Area, DependencyChange, ProjectFile, ReleaseFacts, SurfaceChange
+from cli.release_notes.focus import Focus
+from tests.cli.release_notes.making import ADA, BOT, CHANGES, change, commit, facts, sha
+from tests.cli.release_notes.test_inline import HOSTILE
+
+MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+HEADINGS = [
+    "Overview", "Highlights", "What's new", "Breaking changes", "Migration guide", "Installation", "Known issues",
+    "Contributors", "Full changelog",
+]  # fmt: skip
+
+
+def notes(known: ReleaseFacts | None = None, preset: PresetName = PresetName.DEFAULT, **changed: Any) -> str:
+    shape = PRESETS[preset]
+    return render(draft(known or facts(**changed), shape, Focus()), shape)
+
+
+def part(markdown: str, heading: str) -> str:
+    """The lines of a section, those of its parts included."""
+    found = re.search(rf"^(##+) {re.escape(heading)}\n(.*?)(?=^\1 |^## |\Z)", markdown, re.M | re.S)
+    assert found, heading
+    return found[2].strip()
+
+
+@pytest.mark.parametrize("preset", PresetName)
+def test_every_section_is_there_in_its_order(preset: PresetName) -> None:
+    assert re.findall("^## (.*)", notes(preset=preset), re.M) == HEADINGS
+
+
+@pytest.mark.parametrize("preset", PresetName)
+def test_a_section_without_anything_to_say_says_so_in_one_line(preset: PresetName) -> None:
+    only = {sha(1): commit(1, "Nothing")}
+    empty = facts(
+        commits=only, changes=(), surface=(), dependencies=(), areas=(), contributors=(), bots=(), project_files=()
+    )
+    markdown = notes(empty, preset)
+    for heading in (*HEADINGS, "Features", "Improvements", "Fixes", "Also changed"):
+        if heading != "What's new":
+            assert len(part(markdown, heading).splitlines()) == 1, heading
+
+
+def test_presets_differ_visibly() -> None:
+    made = {preset: notes(preset=preset) for preset in PresetName}
+    assert len(set(made.values())) == len(PresetName)
+    assert len(made[PresetName.CONCISE]) < len(made[PresetName.DEFAULT]) < len(made[PresetName.DETAILED])
+    assert "It takes 3 threads at least." in made[PresetName.DETAILED]
+    assert "| `punch` | `>=1.4` | `>=2.0` |" in made[PresetName.TECHNICAL]
+    assert "looms.weave(card, *, threads=3)" not in made[PresetName.DEFAULT]
+
+
+@pytest.mark.parametrize("preset", PresetName)
+def test_every_statement_cites_commits_of_the_range(preset: PresetName) -> None:
+    known = facts()
+    document = draft(known, PRESETS[preset], Focus())
+    assert {each.commits for each in document.statements()}
+    for statement in document.statements():
+        assert statement.commits
+        assert set(statement.commits) <= set(known.commits)
+    items = [line for line in render(document, PRESETS[preset]).splitlines() if line.startswith("- ")]
+    assert items
+    assert all("/commit/" in line for line in items)
+
+
+def test_what_breaks_says_what_and_what_to_do() -> None:
+    markdown = notes()
+    assert "Scripts that pass `--shuttle` stop working." in part(markdown, "Breaking changes")
+    assert "- Set `LOOM_SHUTTLE` instead." in part(markdown, "Migration guide")
+    assert "gone" not in part(markdown, "Migration guide"), "the author has said so"
+    assert "One change is breaking" in part(markdown, "Overview")
+
+
+def test_what_breaks_without_steps_and_what_the_diff_removes_is_named() -> None:
+    gone = [SurfaceChange("api", "removed", f"looms.old{n}()", "looms/old.py", None, (sha(3),)) for n in range(12)]
+    moved = SurfaceChange("flag", "renamed", "--fast", "looms/cli.py", "--quick", (sha(4),))
+    newer = DependencyChange("python", "runtime", "pyproject.toml", ">=3.9", ">=3.11", False, (sha(6),))
+    table = SurfaceChange("migration", "added", "db/0002.sql", "db/0002.sql", None, (sha(5),))
+    silent = replace(CHANGES[0], breaking=True)
+    guide = part(notes(changes=(silent,), surface=(*gone, moved, table), dependencies=(newer,)), "Migration guide")
+    assert "Python `>=3.11` is needed; before, it was `>=3.9`" in guide
+    assert "The commits name no steps for the breaking change" in guide
+    assert "12 interfaces are gone: `looms.old0()`" in guide
+    assert "4 more" in guide
+    assert "The flag `--quick` is now `--fast`" in guide
+    assert "Run the 1 new database migration: `db/0002.sql`" in guide
+
+
+def test_a_long_list_is_cut_and_says_so() -> None:
+    many = tuple(change(number, "fix", f"fix number {number}") for number in range(1, 21))
+    known = facts(changes=many, commits={each: commit(n, "x") for n in range(1, 21) for each in [sha(n)]})
+    fixes = part(notes(known), "Fixes")
+    assert fixes.count("\n- ") + fixes.startswith("- ") == 15
+    assert fixes.endswith("… and 5 more, in the full changelog.")
+    assert part(notes(known, PresetName.DETAILED), "Fixes").count("Fix number") == 20
+
+
+SQUASHED = """\
+* Weave patterns with `weave()` from a card
+
+A pattern is read from a card.
+Closes #9
+
+* Fix lint
+
+* wip
+
+Address review feedback: rename it.
+"""
+
+
+def test_details_say_what_a_change_does_and_not_how_it_came_about() -> None:
+    for details in (
+        SQUASHED,
+        "A pattern is read from a card.\n\n- Weave patterns with `weave()` from a card\n- Fix tests\n  of it\n- wip\n",
+        "Refs #1, https://code.example/x and acme/looms#3\n\nA pattern is read from a card.\n\ncc @bob",
+    ):
+        markdown = notes(changes=(replace(CHANGES[0], details=details),), preset=PresetName.DETAILED)
+        item, _, *rest = part(markdown, "Features").splitlines()
+        assert item.startswith("- **api:** Weave patterns")
+        assert rest == ["  A pattern is read from a card."]
+        assert "** A pattern is read from a card. (" in part(markdown, "Highlights")
+
+
+def test_long_details_end_with_a_paragraph() -> None:
+    details = "\n\n".join(f"Paragraph {n} {'of words ' * 30}" for n in range(9))
+    text = part(notes(changes=(replace(CHANGES[0], details=details),), preset=PresetName.DETAILED), "Features")
+    assert text.endswith("of words\n\n  …")
+    assert 3 <= text.count("Paragraph") <= 5
+
+
+def test_people_are_named_before_bots_and_addresses_nowhere() -> None:
+    people = part(notes(), "Contributors").splitlines()
+    assert people[0] == "Thanks to Ada Lovelace (5 commits) and Bob (2)."
+    assert people[2] == "First contributions by Bob: welcome!"
+    assert people[4] == "Automated: `dependabot[bot]` (1)."
+    assert all(each.email not in notes() for each in (ADA, BOT))
+
+
+INSTALLS = {
+    "published": ("pyproject.toml", '[project]\nname = "looms"\nversion = "1.1.0"', "pip install looms==1.1.0"),
+    "version from the tag": ("pyproject.toml", '[project]\nname = "looms"\ndynamic = ["version"]', "looms==1.1.0"),
+    "another version": (
+        "pyproject.toml", '[project]\nname = "looms"\nversion = "1.2.0.dev0"',
+        "pip install git+https://github.com/lovelace/looms@v1.1.0",
+    ),
+    "private": (
+        "pyproject.toml", '[project]\nname = "looms"\nclassifiers = ["Private :: Do Not Upload"]', "pip install git+",
+    ),
+    "poetry": ("pyproject.toml", '[tool.poetry]\nname = "looms"\nversion = "1.1.0"', "pip install looms==1.1.0"),
+    "npm": ("package.json", '{"name": "@acme/looms", "version": "1.1.0"}', "npm install @acme/looms@1.1.0"),
+    "npm program": ("package.json", '{"name": "looms", "bin": "x.js"}', "npm install --global looms@1.1.0"),
+    "npm private": ("package.json", '{"name": "looms", "private": true}', "git checkout v1.1.0\nnpm install"),
+    "cargo": ("Cargo.toml", '[package]\nname = "looms"\nversion = "1.1.0"', "cargo add looms@1.1.0"),
+    "go": ("go.mod", "module example.org/looms\n\ngo 1.22\n", "go get example.org/looms@v1.1.0"),
+    "docker": ("Dockerfile", "FROM scratch\n", "git checkout v1.1.0\ndocker build --tag looms:1.1.0 ."),
+    "composer": ("composer.json", '{"name": "acme/looms"}', "composer require acme/looms:1.1.0"),
+    "setup.cfg": ("setup.cfg", "[metadata]\nname = looms\nversion = 1.1.0\n", "pip install looms==1.1.0"),
+    "setup.py": ("setup.py", "from setuptools import setup\nsetup(name='looms', version=v())", "looms==1.1.0"),
+    "mix": ("mix.exs", 'app: :looms,\nversion: "1.1.0"', '{:looms, "== 1.1.0"}'),
+    "compose": ("compose.yaml", "services:\n  a: {}\n", "git checkout v1.1.0\ndocker compose up"),
+    "gem": ("looms.gemspec", "s.name = 'looms'\ns.version = '1.1.0'", "gem install looms --version 1.1.0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "text", "command"), INSTALLS.values(), ids=INSTALLS)
+def test_installing_is_read_off_the_projects_own_files(path: str, text: str, command: str) -> None:
+    assert command in part(notes(project_files=(ProjectFile(path, text),)), "Installation")
+
+
+DAMAGED = {
+    "toml": ("pyproject.toml", "[project"),
+    "json": ("package.json", '{"name": ['),
+    "array": ("package.json", "[1]"),
+    "no name": ("pyproject.toml", "[tool.ruff]\n"),
+    "a name that is a command": ("package.json", '{"name": "x; rm -rf ~"}'),
+    "a name of a fence": ("package.json", '{"name": "x\\n```\\n# Pwned"}'),
+    "odd types": ("pyproject.toml", '[project]\nname = "x"\nclassifiers = 3'),
+    "setup.py of another Python": ("setup.py", "print 'x'\nsetup(name='x')"),
+    "setup.cfg": ("setup.cfg", "name = x"),
+    "in a test": ("tests/data/package.json", '{"name": "x"}'),
+}
+
+
+@pytest.mark.parametrize(("path", "text"), DAMAGED.values(), ids=DAMAGED)
+def test_a_damaged_or_hostile_manifest_names_no_way_to_install(path: str, text: str) -> None:
+    section = part(notes(project_files=(ProjectFile(path, text),)), "Installation")
+    assert section == "The project's files name no way to install it."
+
+
+HOSTS = {
+    "https://github.com/a/b": "/commit/",
+    "https://gitlab.com/a/b": "/-/commit/",
+    "https://gitlab.example.org/a/b": "/-/commit/",
+    "https://bitbucket.org/a/b": "/commits/",
+    "https://codeberg.org/a/b": "/commit/",
+}
+
+
+@pytest.mark.parametrize(("address", "path"), HOSTS.items())
+def test_commits_are_linked_where_the_host_is_known(address: str, path: str) -> None:
+    assert f"({address}{path}{sha(1)})" in notes(remote_url=address)
+
+
+@pytest.mark.parametrize("address", [None, "https://example.org/x", "javascript:alert(1)", "https://u:p@github.com/a"])
+def test_commits_are_named_without_a_link_elsewhere(address: str | None) -> None:
+    features = part(notes(remote_url=address, compare_url=None), "Features")
+    assert features == f"- **api:** Weave patterns with `weave()` from a card (#12, `{sha(1)[:7]}`)"
+
+
+@pytest.mark.parametrize("preset", PresetName)
+@settings(deadline=None)
+@given(text=HOSTILE, more=HOSTILE, name=HOSTILE)
+@example(text="", more="", name="` @ada")
+def test_hostile_text_adds_no_heading_link_html_or_control_character(
+    preset: PresetName, text: str, more: str, name: str
+) -> None:
+    def headings(markdown: str) -> list[str]:
+        blocks = MARKDOWN.parse(markdown)
+        return [blocks[n + 1].content for n, block in enumerate(blocks) if block.type == "heading_open"][1:]
+
+    bad = change(
+        1, "feature", text, scope=name, details=more, breaking=True, breaking_note=more, migration=more,
+        pull_request=name, areas=(name,), issues=(name,),
+    )  # fmt: skip
+    known = facts(
+        changes=(bad, *CHANGES[1:]),
+        known_issues=(bad,),
+        surface=(SurfaceChange("api", "changed", text or "x", name, more, (sha(1),)),),
+        dependencies=(DependencyChange(text or "x", name, more, name, text, False, (sha(1),)),),
+        areas=(Area(name, 9, 9, 9, 9), Area(text, 8, 8, 8, 8), Area("a", 7, 7, 7, 7)),
+        project_files=(ProjectFile(name, text), ProjectFile("Dockerfile", f"FROM x\n{more}")),
+        contributors=tuple(replace(each, person=replace(each.person, name=name)) for each in facts().contributors),
+        project_name=name,
+        from_ref=name,
+        version=text,
+        remarks=(more,),
+        remote_url=None,
+        compare_url=None,
+    )
+    markdown = notes(known, preset)
+    assert headings(markdown) == headings(notes(facts(surface=known.surface), preset))
+    inner = [token for block in MARKDOWN.parse(markdown) for token in (block, *(block.children or ()))]
+    links = [token.attrs["href"] for token in inner if token.type == "link_open"]
+    assert set(links) <= {"#breaking-changes"}
+    assert sum(token.type == "tr_open" for token in inner) == (6 if preset is PresetName.TECHNICAL else 0)
+    assert all(token.info in ("", "sh") for token in inner if token.type == "fence")
+    assert not {"html_block", "html_inline", "image", "s_open"} & {token.type for token in inner}
+    assert set(markdown) - set(string.printable) == {
+        each for each in markdown if ord(each) > 126 and each.isprintable()
+    } | (set(markdown) & {"\u200c", "\u200d"})
+    for token in inner:
+        if token.type == "text":
+            assert not re.search(r"@\w|://|www\.\w", token.content)

@@ -1,0 +1,190 @@
+import pytest
+
+from cli.release_notes.analysis.breaking import drops_support, is_declared, names_in, sounds_breaking
+from cli.release_notes.analysis.message import Message, read_message
+from cli.release_notes.analysis.trailers import co_authors, split_trailers
+
+
+def read(message: str) -> Message:
+    subject, _, body = message.partition("\n\n")
+    text, trailers = split_trailers(body)
+    return read_message(subject, text, trailers)
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind", "scope", "text"),
+    [
+        ("feat: add retries", "feature", None, "Add retries"),
+        ("feat(http)!: drop the pool", "feature", "http", "Drop the pool"),
+        ("FIX(store): empty input", "fix", "store", "Empty input"),
+        ("perf: read in blocks (#12)", "performance", None, "Read in blocks"),
+        ("chore(deps): bump httpx", "dependency", "deps", "Bump httpx"),
+        ("fix: SQL injection in search", "security", None, "SQL injection in search"),
+        ("ENH: rolling windows", "feature", None, "Rolling windows"),
+        ("✨ Add dark mode", "feature", None, "Add dark mode"),
+        (":bug: Crash on start", "fix", None, "Crash on start"),
+        ("🔥 Remove the old API", "removal", None, "Remove the old API"),
+        ("[docs] explain retries", "documentation", None, "Explain retries"),
+        ("parser: handle tabs", "fix", "parser", "Handle tabs"),
+        ("net/http: add retries", "feature", "net/http", "Add retries"),
+        ("Added the `--limit` option", "feature", None, "Added the `--limit` option"),
+        ("Fixes a crash on Windows, closes #7", "fix", None, "Fixes a crash on Windows"),
+        ("Deprecate the v1 routes", "deprecation", None, "Deprecate the v1 routes"),
+        ("Dropped support for Node 16 (#3) (#4)", "removal", None, "Dropped support for Node 16"),
+        ("Allow empty names", "improvement", None, "Allow empty names"),
+        ("Speed up parsing", "performance", None, "Speed up parsing"),
+        ("Refactor the loader", "internal", None, "Refactor the loader"),
+        ("CVE-2026-1234: check sizes", "security", None, "CVE-2026-1234: check sizes"),
+        ("The cache is now shared", "improvement", None, "The cache is now shared"),
+        ("db.atomic() method", "feature", None, "db.atomic() method"),
+        ("Ünïcode", "other", None, "Ünïcode"),
+        ("", "other", None, "No description"),
+        ("https://example.org/a: b", "other", None, "https://example.org/a: b"),
+    ],
+)
+def test_subjects_are_read_for_what_they_say(subject: str, kind: str, scope: str | None, text: str) -> None:
+    message = read(subject)
+    assert (message.kind, message.scope, message.text) == (kind, scope, text)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["Bump version to 1.2.0", "Release 4.0rc1", "Version 0.44.0 (#2819)", "v1.2.3", "Prepare 24.1.0",
+     "chore: release 2.0.0",
+     "Start new development cycle", "@somebody has signed the CLA in a/b#1", "Bumped up the version"],
+)  # fmt: skip
+def test_making_the_release_is_not_what_is_in_it(subject: str) -> None:
+    assert read(subject).is_chore
+
+
+@pytest.mark.parametrize("subject", ["Release the lock on errors", "Version the cache keys", "Prepare statements once"])
+def test_words_of_releasing_may_be_about_something_else(subject: str) -> None:
+    assert not read(subject).is_chore
+
+
+def test_numbers_are_told_apart() -> None:
+    message = read(
+        "Add retries (#12)\n\nFixes #3 and #4, refs #5.\n\nSee also https://example.org/a/b/issues/9\n\nCloses: #6"
+    )
+    assert message.pull_request == "#12"
+    assert set(message.issues) == {"#3", "#4", "#5", "#6"}
+
+
+def test_a_squashed_pull_request_keeps_what_its_commits_say_and_loses_the_noise() -> None:
+    message = read(
+        "Add retries (#12)\n\n* Add retries\n\n* fix lint\n\n* Retry on 503 as well\n\n"
+        "* [pre-commit.ci] auto fixes from"
+        " pre-commit.com hooks\n\nfor more information, see https://pre-commit.ci\n\n---------\n\n"
+        "Co-authored-by: Bob <bob@example.org>"
+    )
+    assert message.details == "* Retry on 503 as well"
+
+
+def test_a_breaking_footer_is_a_note_whatever_follows_it() -> None:
+    message = read(
+        "feat: new pool\n\nFaster.\n\nBREAKING CHANGE: `pool=` is gone,\nuse `limit=`.\nMigration: none\n\n"
+        "Signed-off-by: A <a@b.c>"
+    )
+    assert message.marked
+    assert (message.breaking_note, message.migration) == ("`pool=` is gone, use `limit=`.", "none")
+    assert message.details == "Faster."
+
+
+def test_what_to_do_is_kept_apart() -> None:
+    message = read("feat!: new pool\n\nMigration guide: replace `pool=`\nby `limit=`.\n\nIt is faster.")
+    assert (message.migration, message.details) == ("replace `pool=` by `limit=`.", "It is faster.")
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "trailers"),
+    [
+        ("Why.\n\nFixes: #1\nSigned-off-by: A <a@b.c>", "Why.", [("Fixes", "#1"), ("Signed-off-by", "A <a@b.c>")]),
+        ("Note: this is prose\nand goes on.", "Note: this is prose\nand goes on.", []),
+        ("Reviewed-by: A\n  and B", "", [("Reviewed-by", "A and B")]),
+        ("Text.\n\n(cherry picked from commit 0123456789)", "Text.", []),
+        ("", "", []),
+    ],
+)
+def test_trailers_are_split_off(body: str, text: str, trailers: list[tuple[str, str]]) -> None:
+    assert split_trailers(body) == (text, tuple(trailers))
+
+
+def test_co_authors_are_found_wherever_squashing_left_them() -> None:
+    body = "* One\n\nCo-authored-by: Bob <bob@example.org>\n\n* Two\n\nco-authored-by: Cy <cy@example.org>\n---\n"
+    assert co_authors(body * 2) == [("Bob", "bob@example.org"), ("Cy", "cy@example.org")]
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["feat!: new pool", "feat: x\n\nBREAKING CHANGE: y", "💥 New pool", "[BREAKING] New pool", "breaking: new pool",
+     "New pool\n\nThis is a breaking change for callers.", "New pool\n\nIt is backwards incompatible."],
+)  # fmt: skip
+def test_what_the_author_calls_breaking_is(message: str) -> None:
+    assert is_declared(read(message), message.partition("\n\n")[2])
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["New pool\n\nThis is not a breaking change.", "New pool (no breaking changes)", "Avoid a breaking change in pools",
+     "Pin mcp<2\n\nIt guards against the planned breaking change.", "Group the changelog into breaking changes"],
+)  # fmt: skip
+def test_speaking_of_breaking_changes_makes_none(message: str) -> None:
+    assert not is_declared(read(message), message.partition("\n\n")[2])
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["Drop Python 3.8", "Dropped support for Python 3.9 (#1040)", "Drop support for Node.js 16", "Drop 3.9 (#800)",
+     "Requires Python >= 3.11", "Bump minimum Rust version to 1.80", "Remove support for Django 3.2"],
+)  # fmt: skip
+def test_versions_that_are_no_longer_supported_are_seen(subject: str) -> None:
+    assert drops_support(subject)
+
+
+@pytest.mark.parametrize(
+    "subject", ["Test on Python 3.14", "Remove python version from mypy", "Drop 3 tables", "Add Python 3.15"]
+)
+def test_other_talk_of_versions_is_not_that(subject: str) -> None:
+    assert not drops_support(subject)
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["Remove `Client.close()`", "Removed the --force flag", "Remove the deprecated v1 endpoint",
+     "Rename `a_b` to `c_d`",
+     "Replaced the FooError exception with BarError", "upsert() now requires a key",
+     "Reject empty names in the constructor",
+     "Raise ValueError instead of KeyError", "search() no longer returns deleted rows", "feat: remove `pool` option",
+     "Use REAL not FLOAT as the type", "table() only returns tables"],
+)  # fmt: skip
+def test_words_that_take_something_away_are_heard(subject: str) -> None:
+    assert sounds_breaking(read(subject))
+
+
+@pytest.mark.parametrize(
+    "subject",
+    ["Remove unused import of `Client`", "Remove an internal helper function", "Removed duplicate code in parser.py",
+     "fix: remove stale lock files", "Rename a variable", "drop-index command", "Fix crash that removes `x`",
+     "search() no longer crashes on empty input", "Require ruff 0.15", "Raise the timeout",
+     "Remove workaround for `click`",
+     "Add support for removing rows", "chore: remove `foo()`"],
+)  # fmt: skip
+def test_words_that_only_sound_like_it_are_not(subject: str) -> None:
+    assert not sounds_breaking(read(subject))
+
+
+def test_names_of_code_are_found_bare() -> None:
+    assert names_in("Add `Client.close()`, --limit and max_size to open() of FooBar") == (
+        "close", "--limit", "max_size", "open", "FooBar",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [10, 200_000])
+@pytest.mark.parametrize(
+    "piece", ["a: ", "(", "#1 ", "[x](y) ", "no longer ", "`", "BREAKING CHANGE: ", "\n\n- ", "é" * 3, "drop the "]
+)
+def test_long_and_odd_messages_take_no_time(piece: str, size: int) -> None:
+    message = read(piece * (size // len(piece)))
+    assert len(message.text) <= 400
+    sounds_breaking(message)
+    is_declared(message, piece * (size // len(piece)))

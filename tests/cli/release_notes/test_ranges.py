@@ -1,0 +1,377 @@
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pygit2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cli.release_notes.analysis import analyse
+from cli.release_notes.facts import FactsRequest
+from cli.release_notes.failure import ReleaseNotesFailed
+from tests.cli.release_notes.repositories import BOB, Built, begun, facts
+
+
+def git(folder: Path, *arguments: str) -> str:
+    settings = {"GIT_AUTHOR_NAME": "Ann", "GIT_AUTHOR_EMAIL": "ann@example.org", "GIT_CONFIG_GLOBAL": os.devnull}
+    settings |= {"GIT_COMMITTER_NAME": "Ann", "GIT_COMMITTER_EMAIL": "ann@example.org", "GIT_CONFIG_SYSTEM": os.devnull}
+    done = subprocess.run(
+        ["git", *arguments], cwd=folder, env={**os.environ, **settings}, capture_output=True, check=True
+    )
+    return done.stdout.decode()
+
+
+def test_a_range_holds_what_the_newer_end_has_and_the_older_lacks(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    shas = [built.commit(f"Add thing {number}", {f"tool/a{number}.py": "x = 1\n"}) for number in range(3)]
+    found = built.facts()
+    assert list(found.commits) == shas[::-1]
+    assert (found.to_sha, found.from_ref, found.to_ref) == (shas[-1], "v1", "HEAD")
+    assert all(set(change.commits) <= set(found.commits) and change.commits for change in found.changes)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("v1", "HEAD~1"),
+        ("refs/tags/v1", "main"),
+        ("HEAD~2", "refs/heads/main"),
+        ("main^^", "side"),
+        ("v1-note", "HEAD"),
+    ],
+)
+def test_every_way_of_naming_a_commit_is_understood(tmp_path: Path, older: str, newer: str) -> None:
+    built = begun(tmp_path)
+    built.tag("v1-note", message="One")
+    for number in range(2):
+        built.commit(f"Add thing {number}")
+    built.repository.references.create("refs/heads/side", built.head)
+    assert built.facts(older, newer).commits
+
+
+def test_the_beginning_of_a_sha_is_enough(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    sha = built.commit("Add thing")
+    assert built.facts("v1", sha[:8]).to_sha == sha
+
+
+def test_the_beginning_of_two_shas_is_refused(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    known: dict[str, str] = {}
+    for number in range(3_000):
+        sha = built.commit(f"Add {number}", {"a": str(number)}, keep=False)
+        if sha[:4] in known:
+            break
+        known[sha[:4]] = sha
+    with pytest.raises(ReleaseNotesFailed, match="beginning of several"):
+        built.facts("v1", sha[:4])
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "said"),
+    [
+        ("v9", "HEAD", "'v9' is no tag, branch or commit"),
+        ("v1", "nowhere", "--to 'nowhere' is no tag"),
+        ("", "HEAD", "--from needs"),
+        (" ", "HEAD", "--from needs"),
+        ("v1", "v1", "nothing between"),
+        ("HEAD", "v1", "newer than --to 'v1', by 1 commit; swap"),
+        ("v1..HEAD", "HEAD", "is a range"),
+        ("v1:README.md", "HEAD", "is not a commit"),
+        ("v1^{tree}", "HEAD", "is not a commit"),
+        ("--upload-pack=evil", "HEAD", "is no tag"),
+        ("v1\0", "HEAD", "is no tag"),
+        ("HEAD~500", "HEAD", "is no tag"),
+        ("@{99}", "HEAD", "is no tag"),
+        (":/nothing like it", "HEAD", "is no tag"),
+        ("x" * 100_000, "HEAD", "is no tag"),
+    ],
+)
+def test_ends_that_make_no_range_are_refused_in_a_sentence(tmp_path: Path, older: str, newer: str, said: str) -> None:
+    built = begun(tmp_path)
+    built.commit("Add thing")
+    with pytest.raises(ReleaseNotesFailed) as refused:
+        built.facts(older, newer)
+    assert said in str(refused.value)
+    assert str(refused.value).endswith((".", "?"))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_near_miss_is_told_what_there_is(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    built.tag("release-1.0.0")
+    built.commit("Add thing")
+    built.repository.references.create("refs/remotes/origin/develop", built.head)
+    with pytest.raises(ReleaseNotesFailed, match=r"Did you mean 'release-1.0.0'\?"):
+        built.facts("release-1.0")
+    with pytest.raises(ReleaseNotesFailed, match="'origin/develop'"):
+        built.facts("v1", "develop")
+
+
+@pytest.mark.parametrize("name", ["--force", "-rf", "it's", "wörld", "main"])
+def test_a_reference_may_be_named_like_anything(tmp_path: Path, name: str) -> None:
+    built = begun(tmp_path)
+    path = built.folder / "refs" / "tags" / name
+    path.write_text(f"{built.head}\n", encoding="utf-8")
+    built.commit("Add thing")
+    assert len(built.facts(name).commits) == 1
+
+
+def test_an_empty_repository_has_nothing_to_say(tmp_path: Path) -> None:
+    with pytest.raises(ReleaseNotesFailed, match="no commits yet"):
+        Built.new(tmp_path).facts()
+
+
+def test_unrelated_histories_are_refused(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    built.commit("Begin again", parents=[])
+    with pytest.raises(ReleaseNotesFailed, match="unrelated"):
+        built.facts()
+
+
+def test_a_diverged_older_end_is_remarked(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    start = str(built.head)
+    built.tag("patch", built.commit("Fix on the release branch", parents=[start], keep=False))
+    built.commit("Add thing", parents=[start])
+    found = built.facts("patch")
+    assert len(found.commits) == 1
+    assert found.remarks[0] == "patch has 1 commit that HEAD lacks; they are not part of these notes."
+
+
+def test_criss_cross_and_octopus_merges_count_each_commit_once(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    start = str(built.head)
+    one, other = (built.commit(f"Add {name}", {f"{name}.py": "x=1\n"}, parents=[start], keep=False) for name in "ab")
+    left = built.commit("Merge branch 'b' into a", parents=[one, other], keep=False)
+    right = built.commit("Merge branch 'a' into b", parents=[other, one], keep=False)
+    third = built.commit("Add c", {"c.py": "x=1\n"}, parents=[start], keep=False)
+    built.commit("Merge branches 'x', 'y' and 'z'", parents=[left, right, third])
+    found = built.facts()
+    assert len(found.commits) == 6
+    assert sorted(change.text for change in found.changes) == ["Add a", "Add b", "Add c"]
+
+
+def test_a_detached_head_and_a_linked_worktree_are_read(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    for number in range(3):
+        (folder / "a.py").write_text(f"x = {number}\n")
+        git(folder, "add", "a.py")
+        git(folder, "commit", "-q", "-m", f"Add {number}")
+    git(folder, "tag", "v1", "HEAD~2")
+    git(folder, "worktree", "add", "-q", "--detach", str(tmp_path / "linked"), "HEAD~1")
+    assert len(facts(tmp_path / "linked").commits) == 1
+    git(folder, "checkout", "-q", "--detach", "HEAD")
+    (folder / "deep" / "er").mkdir(parents=True)
+    assert len(facts(folder / "deep" / "er").commits) == 2
+
+
+def test_outside_of_a_repository_the_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ReleaseNotesFailed, match=f"{tmp_path} is not inside a Git repository"):
+        facts(tmp_path)
+    with pytest.raises(ReleaseNotesFailed, match="There is no folder"):
+        facts(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = origin\n", "partial clone"),
+        ("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectFormat = sha256\n", "SHA-256"),
+        ("[core]\n\trepositoryformatversion = 1\n[extensions]\n\trefStorage = reftable\n", "reftable"),
+        ("[core]\n\trepositoryformatversion = 9\n", "format"),
+        ("[core\n", "cannot be opened"),
+    ],
+)
+def test_a_repository_of_a_kind_that_cannot_be_read_says_which(tmp_path: Path, settings: str, said: str) -> None:
+    built = begun(tmp_path)
+    (built.folder / "config").write_text(settings)
+    with pytest.raises(ReleaseNotesFailed, match=said):
+        built.facts()
+
+
+def test_a_repository_of_somebody_else_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    built = begun(tmp_path / "bare")
+    if os.getuid() != 0:
+        pytest.skip("only root can give a folder away")
+    for path in [built.folder, *built.folder.rglob("*")]:
+        os.chown(path, 65534, 65534)
+    with pytest.raises(ReleaseNotesFailed, match=r"another user.*safe\.directory"):
+        built.facts()
+
+
+def test_a_missing_object_is_a_sentence(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    middle = built.commit("Add thing")
+    built.commit("Add more")
+    (built.folder / "objects" / middle[:2] / middle[2:]).unlink()
+    with pytest.raises(ReleaseNotesFailed, match="cannot be read"):
+        built.facts()
+
+
+def test_a_shallow_clone_says_what_it_lacks(tmp_path: Path) -> None:
+    built = begun(tmp_path / "whole")
+    built.tag("old")
+    for number in range(6):
+        built.commit(f"Add {number}", {"a.py": f"x = {number}\n"})
+    built.tag("near", str(built.repository.revparse_single("HEAD~2").id))
+    git(tmp_path, "clone", "-q", "--bare", "--depth", "4", f"file://{built.folder}", "shallow")
+    shallow = tmp_path / "shallow"
+    with pytest.raises(ReleaseNotesFailed, match="shallow"):
+        facts(shallow, "old")
+    git(shallow, "fetch", "-q", "--depth", "1", "origin", "tag", "old")
+    with pytest.raises(ReleaseNotesFailed, match="--unshallow"):
+        facts(shallow, "old")
+    git(shallow, "fetch", "-q", "origin", "tag", "near")
+    found = facts(shallow, "near")
+    assert len(found.commits) == 2
+    assert any("first time is not known" in remark for remark in found.remarks)
+
+
+def test_the_release_is_dated_by_its_tag(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    built.commit("Add thing")
+    commit = built.facts().released_at
+    built.tag("v2", message="Two")
+    found = built.facts("v1", "v2")
+    assert found.released_at - commit == timedelta(hours=1)
+    assert commit.utcoffset() == timedelta(hours=2)
+    assert found.released_at.tzinfo is not None
+
+
+@pytest.mark.parametrize("claim", ["99999999999999 +0000", "-1 +0000", "1700000000 +9999", "0 -1400"])
+def test_impossible_times_are_survived(tmp_path: Path, claim: str) -> None:
+    built = begun(tmp_path)
+    tree = built.repository[built.head].tree_id
+    who = f"Ann <ann@example.org> {claim}"
+    raw = f"tree {tree}\nparent {built.head}\nauthor {who}\ncommitter {who}\n\nAdd thing\n".encode()
+    made = built.repository.odb.write(pygit2.enums.ObjectType.COMMIT, raw)
+    found = built.facts("v1", str(made))
+    assert found.released_at.tzinfo is not None
+
+
+def test_signed_commits_are_read_like_others(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    signature = "-----BEGIN PGP SIGNATURE-----\n\niQIz\n-----END PGP SIGNATURE-----"
+    content = built.repository[built.head]
+    who = "A <a@b.c> 1750000000 +0000"
+    raw = f"tree {content.tree_id}\nparent {built.head}\nauthor {who}\ncommitter {who}\n\nAdd thing\n"
+    made = built.repository.create_commit_with_signature(raw, signature)
+    assert built.facts("v1", str(made)).changes[0].text == "Add thing"
+
+
+def test_nothing_is_written_into_the_repository(tmp_path: Path) -> None:
+    built = begun(tmp_path / "bare")
+    built.commit("Add thing", author=BOB)
+    before = {path: path.read_bytes() for path in built.folder.rglob("*") if path.is_file()}
+    built.facts()
+    assert {path: path.read_bytes() for path in built.folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_local_address_is_read_where_it_is(tmp_path: Path) -> None:
+    built = begun(tmp_path / "with space")
+    built.commit("Add thing")
+    for url in (str(built.folder), built.folder.as_uri()):
+        assert len(analyse(FactsRequest(None, url, "v1", "HEAD", None), lambda *_: None).commits) == 1
+    shutil.rmtree(built.folder)
+    with pytest.raises(ReleaseNotesFailed, match="There is no repository at"):
+        analyse(FactsRequest(None, str(built.folder), "v1", "HEAD", None), lambda *_: None)
+
+
+def _lose(folder: Path, sha: str) -> None:
+    (folder / "objects" / sha[:2] / sha[2:]).unlink()
+
+
+def _damage(folder: Path, sha: str) -> None:
+    path = folder / "objects" / sha[:2] / sha[2:]
+    path.chmod(0o600)
+    path.write_bytes(b"no object")
+
+
+@pytest.mark.parametrize("harm", [_lose, _damage])
+@pytest.mark.parametrize("what", ["commit", "parent", "tree", "folder", "blob", "older tree"])
+def test_missing_and_damaged_objects_are_a_sentence_or_left_out(
+    tmp_path: Path, harm: Callable[[Path, str], None], what: str
+) -> None:
+    built = begun(tmp_path, {"tool/a.py": "x = 1\n"})
+    start = str(built.head)
+    parent = built.commit("Add b", {"tool/b.py": "def f(): ...\n"})
+    head = built.commit("Add c", {"tool/c.py": "def g(): ...\n"})
+    commit = built.repository[head].peel(pygit2.Commit)
+    tree = commit.tree
+    found = {"commit": head, "parent": parent, "tree": str(tree.id), "folder": str(tree["tool"].id)}
+    found |= {"blob": str(tree["tool/c.py"].id), "older tree": str(built.repository[start].peel(pygit2.Tree).id)}
+    harm(built.folder, found[what])
+    if what == "blob":
+        assert len(built.facts("v1", "main").commits) == 2
+        return
+    with pytest.raises(ReleaseNotesFailed) as refused:
+        built.facts("v1", "main")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("content", ["nonsense", "", "0" * 40, "ref: refs/tags/loop", "1" * 40])
+def test_a_damaged_reference_harms_nothing_else(tmp_path: Path, content: str) -> None:
+    built = begun(tmp_path)
+    built.commit("Add thing")
+    (built.folder / "refs" / "tags" / "loop").write_text(f"{content}\n")
+    assert len(built.facts().commits) == 1
+    with pytest.raises(ReleaseNotesFailed):
+        built.facts("loop")
+
+
+def test_very_long_texts_are_cut(tmp_path: Path) -> None:
+    built = begun(tmp_path)
+    built.commit("Add " + "x" * 3_000_000 + "\n\n" + "y" * 3_000_000, author=("N" * 100_000, "e@example.org"))
+    commit = next(iter(built.facts().commits.values()))
+    assert max(len(commit.subject), len(commit.body), len(commit.author.name)) <= 20_000
+
+
+def test_nothing_that_a_repository_names_is_run(tmp_path: Path) -> None:
+    evil = tmp_path / "evil.sh"
+    evil.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    evil.chmod(0o755)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / ".gitattributes").write_text("* filter=evil diff=evil merge=evil\n")
+    for number in range(3):
+        (folder / "a.py").write_text(f"x = {number}\n")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", f"Add {number}")
+    sections = {"core": "fsmonitor sshCommand pager", "diff": "external evil.textconv evil.command"}
+    sections |= {"filter": "evil.clean evil.smudge evil.process", "gpg": "program", "credential": "helper"}
+    names = [f"{section}.{key}" for section, keys in sections.items() for key in keys.split()]
+    for name in names:
+        git(folder, "config", name, str(evil))
+    for hook in ("post-checkout", "pre-commit", "reference-transaction", "fsmonitor-watchman"):
+        shutil.copy(evil, folder / ".git" / "hooks" / hook)
+    assert len(facts(folder, "HEAD~2").commits) == 2
+    assert not (tmp_path / "ran").exists()
+
+
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_whatever_was_merged_each_commit_comes_with_one_merge_and_is_read_once(data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        built = begun(Path(folder))
+        shas = [str(built.head)]
+        for number in range(data.draw(st.integers(2, 12))):
+            count = data.draw(st.integers(1, 3))
+            parents = data.draw(st.lists(st.sampled_from(shas), min_size=1, max_size=count, unique=True))
+            shas.append(built.commit(f"Add part {number}", {f"a{number}.py": "x\n"}, parents=parents))
+        found = built.facts()
+        reach = {str(commit.id) for commit in built.repository.walk(built.head)} - {shas[0]}
+        assert set(found.commits) == reach
+        assert all(set(change.commits) <= reach for change in found.changes)
+        plain = {sha for sha in reach if len(found.commits[sha].parents) == 1}
+        told = [sha for change in found.changes for sha in change.commits]
+        assert plain <= set(told)
+        assert len(told) == len(set(told))

@@ -1,0 +1,442 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.release_notes.facts import SurfaceChange
+from tests.cli.release_notes.repositories import Built, begun
+
+Files = dict[str | bytes, str | bytes | None]
+
+
+def compared(folder: Path, before: Files, after: Files) -> tuple[Built, list[SurfaceChange]]:
+    built = begun(folder, before or {"README.md": "x"})
+    built.commit("Change it", after)
+    return built, list(built.facts().surface)
+
+
+def told(found: list[SurfaceChange], kind: str = "api") -> list[tuple[str, str, str | None]]:
+    return [(one.change, one.name, one.before) for one in found if one.kind == kind]
+
+
+PYTHON = '''
+"""A module."""
+import os
+from typing import TYPE_CHECKING
+
+LIMIT = 3
+_hidden = 4
+
+def kept(a, b: int = 1, /, c="x", *args, d, e=None, **more): ...
+def _private(): ...
+async def wait(): ...
+
+class Store:
+    size: int = 0
+    _lock = None
+    def __init__(self, path, *, mode="r"): ...
+    def read(self, count=10):
+        return count + 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9
+    @property
+    def closed(self): ...
+    @staticmethod
+    def parse(text): ...
+    @classmethod
+    def make(cls, name): ...
+    def _inner(self): ...
+
+if TYPE_CHECKING:
+    Alias = int
+try:
+    import fast
+except ImportError:
+    def fallback(): ...
+'''
+
+
+def test_a_new_python_module_is_what_it_offers(tmp_path: Path) -> None:
+    _, found = compared(tmp_path, {}, {"src/tool/__init__.py": "", "src/tool/store.py": PYTHON})
+    names = {name for change, name, _ in told(found) if change == "added"}
+    assert names == {
+        "tool.store.LIMIT", "tool.store.kept(a, b=1, /, c='x', *args, d, e=None, **more)", "tool.store.wait()",
+        "tool.store.Store(path, *, mode='r')", "tool.store.Alias", "tool.store.fallback()",
+    }  # fmt: skip
+
+
+def test_members_and_signatures_that_differ_are_told_with_both_ends(tmp_path: Path) -> None:
+    changed = PYTHON.replace("count=10", "count=20").replace("    def parse(text)", "    def parse(text, strict)")
+    changed = changed.replace("def kept(", "def kept_no_more(").replace("def closed(self)", "def is_closed(self)")
+    _, found = compared(tmp_path, {"tool/__init__.py": "", "tool/store.py": PYTHON}, {"tool/store.py": changed})
+    assert told(found) == [
+        ("removed", "tool.store.Store.closed", "tool.store.Store.closed"),
+        ("removed", "tool.store.kept(a, b=1, /, c='x', *args, d, e=None, **more)",
+         "tool.store.kept(a, b=1, /, c='x', *args, d, e=None, **more)"),
+        ("added", "tool.store.Store.is_closed", None),
+        ("added", "tool.store.kept_no_more(a, b=1, /, c='x', *args, d, e=None, **more)", None),
+        ("changed", "tool.store.Store.parse(text, strict)", "tool.store.Store.parse(text)"),
+        ("changed", "tool.store.Store.read(count=20)", "tool.store.Store.read(count=10)"),
+    ]  # fmt: skip
+
+
+def test_annotations_and_bodies_are_no_change_of_the_interface(tmp_path: Path) -> None:
+    changed = (
+        PYTHON.replace("b: int = 1", "b: float = 1")
+        .replace("count + 1", "count + 2")
+        .replace("def wait()", "def wait() -> None")
+    )
+    _, found = compared(tmp_path, {"tool/__init__.py": "", "tool/store.py": PYTHON}, {"tool/store.py": changed})
+    assert told(found) == []
+
+
+def test_what_is_all_the_same_under_another_name_was_renamed(tmp_path: Path) -> None:
+    old, new = PYTHON, PYTHON.replace("def read(", "def fetch(")
+    _, found = compared(tmp_path, {"tool/__init__.py": "", "tool/store.py": old}, {"tool/store.py": new})
+    assert told(found) == [("renamed", "tool.store.Store.fetch(count=10)", "tool.store.Store.read(count=10)")]
+
+
+def test_names_are_those_that_users_import(tmp_path: Path) -> None:
+    before: Files = {
+        "src/tool/__init__.py": "from ._core._store import open_store as open_store\nfrom ._core import *\n",
+        "src/tool/_core/__init__.py": "",
+        "src/tool/_core/_store.py": "def open_store(path): ...\ndef helper(): ...\n",
+    }
+    after: Files = {"src/tool/_core/_store.py": "def open_store(path, mode='r'): ...\ndef helper(x): ...\n"}
+    _, found = compared(tmp_path, before, after)
+    assert told(found) == [("changed", "tool.open_store(path, mode='r')", "tool.open_store(path)")]
+
+
+def test_moving_a_definition_behind_the_same_import_changes_nothing(tmp_path: Path) -> None:
+    before: Files = {"tool/__init__.py": "from .a import f\n", "tool/a.py": "def f(x): ...\n"}
+    after: Files = {"tool/__init__.py": "from ._b import f\n", "tool/a.py": None, "tool/_b.py": "def f(x): ...\n"}
+    _, found = compared(tmp_path, before, after)
+    assert told(found) == []
+
+
+def test_an_export_that_goes_is_gone(tmp_path: Path) -> None:
+    before: Files = {"tool/__init__.py": "from ._a import f, g\n", "tool/_a.py": "def f(x): ...\ndef g(): ...\n"}
+    _, found = compared(tmp_path, before, {"tool/__init__.py": "from ._a import f\n"})
+    assert [(change, name) for change, name, _ in told(found)] == [("removed", "tool.g")]
+
+
+def test_dunder_all_decides(tmp_path: Path) -> None:
+    text = "__all__ = ['_odd']\n__all__ += ['more']\ndef _odd(): ...\ndef more(): ...\ndef other(): ...\n"
+    _, found = compared(tmp_path, {}, {"tool/__init__.py": "", "tool/a.py": text})
+    assert {name for _, name, _ in told(found)} == {"tool.a._odd()", "tool.a.more()"}
+
+
+def test_tests_scripts_and_private_modules_offer_nothing(tmp_path: Path) -> None:
+    code = "def f(): ...\n"
+    paths = (
+        "tests/test_a.py",
+        "setup.py",
+        "docs/conf.py",
+        "scripts/x.py",
+        "tool/_a.py",
+        "tool/test_b.py",
+        "examples/e.py",
+    )
+    _, found = compared(tmp_path, {"tool/__init__.py": ""}, dict.fromkeys(paths, code))
+    assert told(found) == []
+
+
+def test_python_that_is_none_is_remarked_and_the_rest_is_read(tmp_path: Path) -> None:
+    after: Files = {
+        "tool/__init__.py": "",
+        "tool/a.py": "print 'old'\n",
+        "tool/b.py": "def f(): ...\n",
+        "tool/c.py": "x = " + "(" * 5_000,
+        "tool/d.py": b"\xff\xfe = 1\n",
+        "tool/e.py": "x = '\\d'\n" + "def g(): ...\n",
+    }
+    built, found = compared(tmp_path, {}, after)
+    assert {"tool.b.f()", "tool.e.g()"} <= {name for _, name, _ in told(found)}
+    assert any("could not be parsed" in remark for remark in built.facts().remarks)
+
+
+SCRIPT = """
+export { parse, type Options as ParseOptions } from './parse';
+export * from './store';
+export * as util from './util';
+export default class Tool { constructor(path: string) {} run(a: number, b?: string): void {} private x() {} #y() {} }
+"""
+STORE = """
+export class Store<T> { constructor(public path: string, mode = 'r') {}
+read(count: number): T {} get size() { return 1 } }
+export interface Shape { width: number; draw(context: C, deep?: boolean): void }
+export const open = async (path: string) => 1, LIMIT = 3;
+export enum Mode { A, B }
+function hidden() {}
+declare module 'x' { export function inner(): void }
+"""
+
+
+def package(**modules: str) -> Files:
+    files: Files = {"package.json": json.dumps({"name": "tool", "main": "./dist/index.js"})}
+    return files | {f"src/{name}.ts": text for name, text in modules.items()}
+
+
+def test_a_typescript_package_is_what_its_entry_exports(tmp_path: Path) -> None:
+    parse = "export function parse(text: string, ...rest: string[]) {}\nexport type Options = {}\n"
+    "export function unused() {}\n"
+    _, found = compared(
+        tmp_path,
+        {},
+        package(index=SCRIPT, store=STORE, parse=parse, util="export const a = 1", lonely="export const z = 1"),
+    )
+    assert {name for _, name, _ in told(found)} == {
+        "parse(text, ...rest)", "ParseOptions", "util", "default(path)", "Store(path, mode = 'r')", "Shape",
+        "open(path)", "LIMIT", "Mode",
+    }  # fmt: skip
+
+
+def test_changes_of_a_typescript_package_are_told_through_its_modules(tmp_path: Path) -> None:
+    after = (
+        STORE.replace("count: number", "count: number, strict?: boolean")
+        .replace("draw(", "paint(")
+        .replace(", LIMIT = 3", "")
+    )
+    before = package(index="export * from './store'", store=STORE)
+    _, found = compared(tmp_path, before, {"src/store.ts": after})
+    assert told(found) == [
+        ("removed", "LIMIT", "LIMIT"),
+        ("removed", "Shape.draw(context, deep?)", "Shape.draw(context, deep?)"),
+        ("added", "Shape.paint(context, deep?)", None),
+        ("changed", "Store.read(count, strict?)", "Store.read(count)"),
+    ]
+
+
+def test_packages_below_the_root_have_their_name_in_front(tmp_path: Path) -> None:
+    before: Files = {"packages/a/package.json": '{"name": "@x/a"}', "packages/a/src/index.ts": "export const a = 1\n"}
+    _, found = compared(tmp_path, before, {"packages/a/src/index.ts": "export const b = 1\n"})
+    assert [(change, name) for change, name, _ in told(found)] == [("removed", "@x/a: a"), ("added", "@x/a: b")]
+
+
+def test_modules_that_import_each_other_and_broken_ones_end(tmp_path: Path) -> None:
+    files = package(
+        index="export * from './a'; export const x = 1; class {{{",
+        a="export * from './index'; export * from './gone'; export const y = 1",
+    )
+    _, found = compared(tmp_path, {}, files)
+    assert {name for _, name, _ in told(found)} == {"x", "y"}
+
+
+COMMANDS = [
+    ("a.py", "p.add_argument('--old', '-o', default=3)\n", "p.add_argument('--new')\np.add_parser('run')\n"),
+    ("b.py", "@click.option('--old/--no-old')\ndef f(): ...\n",
+     "@click.option('--new')\n@cli.command('run')\ndef f(): ...\n"),
+    ("c.py", "x: Annotated[int, typer.Option('--old')] = 1\n",
+     "@app.command()\ndef run(new: Annotated[int, typer.Option(help='x')] = 1, plain: int = 2): ...\n"),
+    ("src/d.ts", "program.option('-o, --old <v>')\n", "program.command('run <x>').option('--new')\n"),
+    ("cmd/e.go", 'x := flag.String("old", "", "")\n',
+     'cmd.Flags().StringVarP(&x, "new", "n", "", "")\ny := &cobra.Command{\n  Use: "run [x]",\n}\n'),
+    ("src/f.rs", '#[arg(long = "old")]\nx: u8,\n', "#[arg(short, long)]\npub new: u8,\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "old", "new"), COMMANDS, ids=[row[0] for row in COMMANDS])
+def test_flags_and_commands_are_found_where_they_are_declared(tmp_path: Path, path: str, old: str, new: str) -> None:
+    _, found = compared(tmp_path, {path: old}, {path: new})
+    flags = told(found, "flag")
+    assert ("added", "--new", None) in flags
+    assert ("removed", "--old") in [(change, name) for change, name, _ in flags]
+    assert path.endswith(".rs") or ("added", "run", None) in told(found, "command")
+
+
+def test_a_default_that_differs_is_a_change_of_the_flag(tmp_path: Path) -> None:
+    _, found = compared(
+        tmp_path, {"a.py": "p.add_argument('--n', default=3)\n"}, {"a.py": "p.add_argument('--n', default=4)\n"}
+    )
+    assert told(found, "flag") == [("changed", "--n", "3")]
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("a.py", "os.environ['OLD_ONE']\n", "os.getenv('NEW_ONE', 'x')\n"),
+        ("src/a.ts", "process.env.OLD_ONE\n", "process.env['NEW_ONE']\n"),
+        ("a.go", 'os.Getenv("OLD_ONE")\n', 'os.LookupEnv("NEW_ONE")\n'),
+        ("src/a.rs", 'env::var("OLD_ONE")\n', 'std::env::var("NEW_ONE")\n'),
+        (".env.example", "OLD_ONE=1\n", "# NEW_ONE=\n"),
+        ("a.py", "class S(BaseSettings):\n    one: int = 1\n    model_config = SettingsConfigDict(env_prefix='OLD_')\n",
+         "class S(BaseSettings):\n    one: int = 1\n    model_config = SettingsConfigDict(env_prefix='NEW_')\n"),
+    ],
+)  # fmt: skip
+def test_settings_are_found_where_they_are_read(tmp_path: Path, path: str, old: str, new: str) -> None:
+    _, found = compared(tmp_path, {path: old}, {path: new})
+    assert [(change, name) for change, name, _ in told(found, "setting")] == [
+        ("removed", "OLD_ONE"),
+        ("added", "NEW_ONE"),
+    ]
+
+
+def test_a_new_default_of_a_setting_is_told_with_the_old_one(tmp_path: Path) -> None:
+    text = "class S(BaseSettings):\n    size: int = Field(default={}, ge=1)\n"
+    _, found = compared(tmp_path, {"a.py": text.format(3)}, {"a.py": text.format(4)})
+    assert told(found, "setting") == [("changed", "SIZE", "3")]
+
+
+MANIFESTS = [
+    ("pyproject.toml", '[project]\nrequires-python = ">=3.9"\ndependencies = ["A_b>=1", "gone"]\n'
+     '[dependency-groups]\ndev = ["t"]\n',
+     '[project]\nrequires-python = ">=3.10"\ndependencies = ["a-b[x]>=2; os_name", "new<3"]\n'
+     '[dependency-groups]\ndev = ["t>1"]\n',
+     [("a-b", ">=1", ">=2"), ("gone", "any", None), ("new", None, "<3"), ("python", ">=3.9", ">=3.10"), ("t", "any",
+      ">1")]),
+    ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.9"\na = "^1"\n',
+     '[tool.poetry.dependencies]\npython = "^3.9"\na = {version = "^2"}\n',
+     [("a", "^1", "^2")]),
+    ("requirements.txt", "# x\na==1\n-r b.txt\n", "a==2 # y\n", [("a", "==1", "==2")]),
+    ("setup.cfg", "[options]\ninstall_requires =\n  a>=1\n",
+     "[options]\npython_requires = >=3.9\ninstall_requires =\n  a>=2\n",
+     [("a", ">=1", ">=2"), ("python", None, ">=3.9")]),
+    ("setup.py", "setup(install_requires=['a>=1'])\n", "setup(install_requires=['a>=2'], python_requires='>=3.9')\n",
+     [("a", ">=1", ">=2"), ("python", None, ">=3.9")]),
+    ("package.json", '{"engines": {"node": ">=16"}, "dependencies": {"a": "^1"}, "devDependencies": {"t": "1"}}',
+     '{"engines": {"node": ">=18"}, "dependencies": {"a": "^2"}, "devDependencies": {}}',
+     [("a", "^1", "^2"), ("node", ">=16", ">=18"), ("t", "1", None)]),
+    ("Cargo.toml", '[dependencies]\na = "1"\n', '[package]\nrust-version = "1.80"\n[dependencies]\n'
+     'a = {version = "2"}\n',
+     [("a", "1", "2"), ("rust", None, "1.80")]),
+    ("go.mod", "module x\ngo 1.21\nrequire (\n\tgithub.com/a/b v1.0.0\n\tgithub.com/c/d v1.0.0 // indirect\n)\n",
+     "module x\ngo 1.22\nrequire (\n\tgithub.com/a/b v1.1.0\n\tgithub.com/c/d v1.9.0 // indirect\n)\n",
+     [("github.com/a/b", "v1.0.0", "v1.1.0"), ("go", "1.21", "1.22")]),
+    ("Gemfile", "gem 'a', '~> 1.0'\n", "gem 'a', '~> 2.0'\n", [("a", "~> 1.0", "~> 2.0")]),
+    ("composer.json", '{"require": {"php": ">=8.1", "a/b": "^1"}}', '{"require": {"php": ">=8.2", "a/b": "^2"}}',
+     [("a/b", "^1", "^2"), ("php", ">=8.1", ">=8.2")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "expected"), MANIFESTS, ids=[f"{row[0]}-{len(row[3])}" for row in MANIFESTS]
+)
+def test_dependencies_are_read_from_manifests(
+    tmp_path: Path, path: str, old: str, new: str, expected: list[tuple[str, str | None, str | None]]
+) -> None:
+    built, _ = compared(tmp_path, {path: old}, {path: new})
+    found = built.facts().dependencies
+    assert [(one.name, one.before, one.after) for one in found] == expected
+    assert all(one.commits == (str(built.head),) for one in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[",
+        "{",
+        '{"dependencies": []}',
+        "[project]\ndependencies = 3\n",
+        "\0",
+        '{"dependencies": {"a": 3}}',
+        "[project]\n" * 2,
+    ],
+)
+@pytest.mark.parametrize(
+    "path", ["pyproject.toml", "package.json", "Cargo.toml", "setup.py", "setup.cfg", "composer.json", "go.mod"]
+)
+def test_a_damaged_manifest_states_nothing(tmp_path: Path, path: str, text: str) -> None:
+    built, _ = compared(tmp_path, {path: text}, {path: text + " "})
+    assert built.facts().dependencies == ()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["app/migrations/0002_more.py", "alembic/versions/ab12_more.py", "stores/ledger/migrations/versions/0003_x.py",
+     "db/migrate/20260101_x.rb",
+     "prisma/migrations/2026_x/migration.sql", "sql/V2__more.sql"],
+)  # fmt: skip
+def test_migrations_are_known_by_their_place(tmp_path: Path, path: str) -> None:
+    _, found = compared(
+        tmp_path,
+        {},
+        {path: "x = 1\n", "app/migrations/__init__.py": "", "docs/migrations/x.md": "", "versions/a.py": ""},
+    )
+    assert told(found, "migration") == [("added", path, None)]
+
+
+def test_moved_files_are_told_with_where_they_were(tmp_path: Path) -> None:
+    text = "\n".join(f"line {number}" for number in range(50))
+    _, found = compared(tmp_path, {"docs/a.md": text}, {"docs/a.md": None, "docs/guide/b.md": text + "\nmore"})
+    assert told(found, "moved") == [("renamed", "docs/guide/b.md", "docs/a.md")]
+
+
+def test_of_several_commits_those_that_made_the_difference_are_named(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"tool/__init__.py": "", "tool/a.py": "def f(): ...\n"})
+    built.commit("One", {"tool/a.py": "def f(): ...\n# note\n"})
+    second = built.commit("Two", {"tool/a.py": "def f(): ...\n# note\ndef wanted(): ...\n"})
+    built.commit("Three", {"tool/a.py": "def f(): ...\ndef wanted(): ...\n"})
+    (found,) = built.facts().surface
+    assert (found.name, found.commits) == ("tool.a.wanted()", (second,))
+
+
+def test_areas_count_commits_files_and_lines(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"src/tool/web/a.py": "1\n2\n", "docs/a.md": "x\n"})
+    built.commit("One", {"src/tool/web/a.py": "1\n3\n4\n", "src/tool/store/b.py": "1\n"})
+    built.commit("Two", {"src/tool/web/a.py": "1\n3\n4\n5\n", "docs/a.md": "y\n", "b.bin": b"\0\1"})
+    found = {area.name: (area.commits, area.files, area.insertions, area.deletions) for area in built.facts().areas}
+    assert found == {
+        "src/tool/web": (2, 1, 3, 1),
+        "src/tool/store": (1, 1, 1, 0),
+        "docs": (1, 1, 1, 1),
+        ".": (1, 1, 0, 0),
+    }
+
+
+def test_what_a_merge_itself_changed_rests_on_the_merge(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"tool/__init__.py": "", "tool/a.py": "x = 1\n"})
+    head = str(built.head)
+    side = built.commit("Add b", {"tool/b.py": "x = 1\n"}, parents=[head], keep=False)
+    merge = built.commit("Merge branch 'side'", {"tool/c.py": "def late(): ...\n"}, parents=[head, side])
+    found = {one.name: one.commits for one in built.facts().surface}
+    assert found["tool.c.late()"] == (merge,)
+    assert found["tool.b.x"] == (side,)
+
+
+def test_a_commit_of_very_many_files_is_found_for_each_of_them(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"tool/__init__.py": ""})
+    sha = built.commit("Add all", {f"tool/a{number:04}.py": "def f(): ...\n" for number in range(600)})
+    built.commit("Fix b", {"tool/b.py": "x = 1\n"})
+    found = {one.path: one.commits for one in built.facts().surface}
+    assert found["tool/a0450.py"] == (sha,)
+
+
+def test_code_that_is_too_deep_is_left_out(tmp_path: Path) -> None:
+    chain = "if a: pass\n" + "elif b: pass\n" * 3_000
+    sums = "x = " + "1 + " * 20_000 + "1\n"
+    _, found = compared(
+        tmp_path, {}, {"tool/__init__.py": "", "tool/a.py": chain, "tool/b.py": sums, "tool/c.py": "y = 1\n"}
+    )
+    assert "tool.c.y" in {name for _, name, _ in told(found)}
+
+
+def test_a_submodule_that_moves_is_a_dependency(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"tool/a.py": "x = 1\n"})
+    built.link("vendor/old", "1" * 40)
+    built.link("vendor/kept", "3" * 40)
+    built.commit("Add submodules")
+    built.tag("v2")
+    built.link("vendor/old", "2" * 40)
+    built.link("vendor/new", "4" * 40)
+    built.put("vendor/kept", None)
+    sha = built.commit("Move them")
+    found = built.facts("v2").dependencies
+    assert sorted((one.name, one.before, one.after) for one in found) == [
+        ("vendor/kept", "3" * 10, None), ("vendor/new", None, "4" * 10), ("vendor/old", "1" * 10, "2" * 10),
+    ]  # fmt: skip
+    assert all((one.ecosystem, one.commits) == ("submodule", (sha,)) for one in found)
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_what_came_and_went_within_the_range_breaks_nothing(tmp_path: Path, released: bool) -> None:
+    old = "class Client:\n    def close(self): ...\n"
+    built = begun(tmp_path, {"tool/__init__.py": "", "tool/a.py": old if released else "class Client: ...\n"})
+    if not released:
+        built.commit("Rework the client", {"tool/a.py": old})
+    sha = built.commit("Remove `Client.close()`", {"tool/a.py": "class Client: ...\n"})
+    change = next(change for change in built.facts().changes if change.commits == (sha,))
+    assert change.breaking is released
+
+
+def test_a_public_name_that_goes_with_the_commit_that_names_it_breaks(tmp_path: Path) -> None:
+    built = begun(tmp_path, {"tool/__init__.py": "", "tool/a.py": "def load_all(): ...\ndef load(): ...\n"})
+    built.commit("Fold load_all() into load()", {"tool/a.py": "def load(all=False): ...\n"})
+    assert [change.breaking for change in built.facts().changes] == [True]

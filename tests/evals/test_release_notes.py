@@ -1,0 +1,135 @@
+"""`engrain eval release-notes`: logs are replayed to the letter, and labels are counted for what they say."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pygit2
+import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
+from evals.bench.history import BEGINNING, END, long_history
+from evals.bench.release_notes import write_notes
+from evals.evaluate import default_data
+from evals.release_notes import Options, run_release_notes_eval
+from evals.release_notes.labels import Label, Project, read_labels
+from evals.release_notes.replay import replay
+from evals.release_notes.scoring import score
+from stores.errors import EngrainError
+
+LABELS = 3
+
+
+@dataclass(frozen=True)
+class Change:
+    kind: str
+    breaking: bool
+    commits: tuple[str, ...]
+    text: str = "x"
+
+
+def log(path: Path, *rows: tuple[str, str, str]) -> Path:
+    """Write a log of one range, newest first: sha, subject, body."""
+    with gzip.open(path, "wt") as file:
+        for sha, subject, body in rows:
+            row = {"repo": "a/b", "from": "1", "to": "2", "sha": sha, "date": "2026-01-02", "subject": subject}
+            file.write(json.dumps({**row, "body": body, "files": [f"src/{subject}.py"]}) + "\n")
+    return path
+
+
+def test_every_label_names_a_commit_and_every_project_its_split() -> None:
+    projects = read_labels()
+    assert {project.split for project in projects} == {"dev", "held out"}
+    assert sum(project.split == "dev" for project in projects) == LABELS
+    for project in projects:
+        assert len(project.of("feature")) == 10
+        assert not {sha for label in project.of("breaking") for sha in label.commits} & {
+            sha for label in project.of("debatable") for sha in label.commits
+        }
+
+
+def test_a_damaged_label_is_refused(tmp_path: Path) -> None:
+    row = {"project": "a+b", "split": "dev", "label": "odd", "commits": ["01234567"], "word": "x"}
+    (tmp_path / "labels.jsonl").write_text(json.dumps(row))
+    with pytest.raises(ValueError, match="'x' is no label"):
+        read_labels(tmp_path / "labels.jsonl")
+
+
+def test_a_log_is_replayed_oldest_first_with_shas_of_its_own(tmp_path: Path) -> None:
+    old, new = "a" * 40, "b" * 40
+    rows = [(new, "Undo", f"This reverts commit {old}."), (old, "Do", "Größe"), (old, "Do", "Größe")]
+    replayed = replay(log(tmp_path / "log.gz", *rows), tmp_path / "repository")
+    repository = pygit2.Repository(str(replayed.folder))
+    found = list(repository.walk(repository.references["refs/tags/end"].target))
+    assert [commit.message.split("\n")[0] for commit in found] == ["Undo", "Do", "Begin"]
+    assert [replayed.originals.get(str(commit.id)) for commit in found] == ["b" * 8, "a" * 8, None]
+    assert f"This reverts commit {found[1].id}." in found[0].message
+    assert found[0].tree["src/Undo.py"].read_raw() != b""
+
+
+def test_what_is_found_is_counted_against_the_labels() -> None:
+    labels = (
+        Label("breaking", ("1" * 8, "2" * 8), "one of two"),
+        Label("breaking", ("3" * 8,), "missed"),
+        Label("debatable", ("4" * 8,), "either way"),
+        Label("feature", ("5" * 8,), "early"),
+        Label("feature", ("6" * 8,), "aside"),
+    )
+    changes = [
+        Change("removal", breaking=True, commits=("2",)),
+        Change("fix", breaking=True, commits=("4",)),
+        Change("fix", breaking=True, commits=("9",), text="wrong"),
+        Change("feature", breaking=False, commits=("5",)),
+        Change("internal", breaking=False, commits=("6",)),
+    ]
+    found = score(Project("a+b", "dev", labels), changes, {str(number): str(number) * 8 for number in range(10)})
+    assert (found.breaking.right, found.breaking.wrong, found.breaking.missed, found.debatable) == (1, 1, 1, 1)
+    assert (found.features.right, found.features.missed, found.told) == (1, 1, 1)
+    assert found.surprises == (
+        "not breaking: wrong", "breaking, and missed: 33333333 missed", "feature at place none: 66666666 aside",
+    )  # fmt: skip
+
+
+def test_without_logs_it_says_so(tmp_path: Path) -> None:
+    said: list[str] = []
+    assert run_release_notes_eval(Options(tmp_path), lambda *_: (), said.append) == 2
+    assert "Give --data PATH" in said[0]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(default_data() is None, reason="the logs are not beside this checkout")
+def test_what_was_reached_is_kept(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    done = CliRunner().invoke(app, ["eval", "release-notes", "--json", str(report)])
+    assert done.exit_code == 0, done.output
+    projects: Sequence[dict[str, float]] = json.loads(report.read_text())["projects"]
+    right = sum(one["breaking"]["right"] for one in projects)  # type: ignore[index]
+    wrong = sum(one["breaking"]["wrong"] for one in projects)  # type: ignore[index]
+    missed = sum(one["breaking"]["missed"] for one in projects)  # type: ignore[index]
+    assert right / (right + missed) >= 0.9
+    assert right / (right + wrong) >= 0.8
+    found = sum(one["features"]["right"] for one in projects)  # type: ignore[index]
+    assert found / sum(10 for _ in projects) >= 0.8
+
+
+def test_a_long_history_is_the_same_each_time_and_has_what_histories_have(tmp_path: Path) -> None:
+    one, other = (long_history(tmp_path / name, 120) for name in ("one", "other"))
+    end = one.references[f"refs/tags/{END}"].target
+    assert end == other.references[f"refs/tags/{END}"].target
+    walker = one.walk(end)
+    walker.hide(one.references[f"refs/tags/{BEGINNING}"].target)
+    commits = list(walker)
+    assert len(commits) == 120
+    assert any(len(commit.parents) == 2 for commit in commits)
+
+
+def test_a_process_of_its_own_writes_the_notes_and_is_measured(tmp_path: Path) -> None:
+    long_history(tmp_path, 40)
+    run = write_notes(tmp_path)
+    assert run.took_s > 0
+    assert 10 < run.peak_mb < 500
+    with pytest.raises(EngrainError, match="no commits yet"):
+        write_notes(Path(str(pygit2.init_repository(str(tmp_path / "empty"), bare=True).path)))
