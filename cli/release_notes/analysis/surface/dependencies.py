@@ -55,7 +55,7 @@ def _python(requirement: object, *, development: bool) -> Iterator[Stated]:
     if match:
         name = re.sub(r"[-_.]+", "-", match["name"]).lower()
         spec = match["spec"].strip().rstrip(",").removeprefix("@").strip() or "any"
-        yield Stated(name, "pypi", spec[:80], development)
+        yield Stated(name, "python", spec[:80], development)
 
 
 def _all_python(requirements: Iterable[object], *, development: bool) -> Iterator[Stated]:
@@ -82,12 +82,12 @@ def _pyproject(_: str, text: str) -> Iterator[Stated]:
     tables += [(group.get("dependencies", {}), True) for group in poetry.get("group", {}).values()]
     for table, development in tables:
         for name, spec in table.items():
-            yield from _table_entry(name, spec, "pypi", development=development)
+            yield from _table_entry(name, spec, "python", development=development)
 
 
 def _table_entry(name: str, spec: object, ecosystem: str, *, development: bool) -> Iterator[Stated]:
     version = spec if isinstance(spec, str) else spec.get("version") if isinstance(spec, Mapping) else None
-    if name == "python" and ecosystem == "pypi":
+    if name == "python" and ecosystem == "python":
         yield from _runtime("python", version)
     elif isinstance(version, str) or isinstance(spec, Mapping):
         yield Stated(name, ecosystem, (version or "any")[:80], development)
@@ -145,7 +145,7 @@ def _cargo(_: str, text: str) -> Iterator[Stated]:
     for owner in (parsed, parsed.get("workspace", {})):
         for key, development in kinds:
             for name, spec in owner.get(key, {}).items():
-                yield from _table_entry(name, spec, "crates", development=development)
+                yield from _table_entry(name, spec, "rust", development=development)
 
 
 def _go_mod(_: str, text: str) -> Iterator[Stated]:
