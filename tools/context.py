@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from auth.policy import may_read, no_project
@@ -32,8 +33,8 @@ from tools.packs.reasons import reason
 from tools.packs.selection import Chosen, Option, relevant, select
 from tools.retrieval.diagnostics import details
 from tools.retrieval.plan import Plan
+from tools.retrieval.turns import answered
 from tools.search import SearchRequest, searched
-from tools.threads import in_turn
 
 if TYPE_CHECKING:
     from tools.retrieval.ranking import Candidate, Ranking
@@ -59,7 +60,7 @@ async def context(app: App, call: Call, request: ContextRequest) -> ContextPack:
 
     The intent decides which of these and in which order; the text stays within the token budget.
     """
-    return await in_turn(app.retrieval_turns, _compile, app, call, request)
+    return await answered(app, call.caller.organization_id, partial(_compile, app, call, request))
 
 
 ALL_WORDS = 0.999

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
 from pydantic import Field, StringConstraints
@@ -26,8 +27,9 @@ from tools.projects import require_live_project
 from tools.receipts import capture_receipt
 from tools.retrieval.plan import Plan
 from tools.retrieval.ranking import Candidate
+from tools.retrieval.turns import answered
 from tools.storing import SYNC_TIMEOUT_S
-from tools.threads import in_thread, in_turn
+from tools.threads import in_thread
 
 SHOWN_CHARACTERS = 20_000
 """As much of a memory's text is in the answer of a recall; the rest is read with the memory itself."""
@@ -182,7 +184,7 @@ async def recall(app: App, call: Call, request: RecallRequest) -> Recalled:
 
     A long memory is found by any passage in it. Scores compare between questions, as those of a search do.
     """
-    return await in_turn(app.retrieval_turns, _recall, app, call, request)
+    return await answered(app, call.caller.organization_id, partial(_recall, app, call, request))
 
 
 def _recall(app: App, call: Call, request: RecallRequest) -> Recalled:

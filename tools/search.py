@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
@@ -25,7 +26,7 @@ from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive
 from tools.retrieval.imported import Imported
 from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
-from tools.threads import in_turn
+from tools.retrieval.turns import answered
 
 SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
@@ -113,7 +114,7 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
 
     `total` counts the permitted candidates of a pool of at most 1,000, not everything that matches.
     """
-    return await in_turn(app.retrieval_turns, searched, app, call, request)
+    return await answered(app, call.caller.organization_id, partial(searched, app, call, request))
 
 
 def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:

@@ -230,6 +230,16 @@ class Indexer:
             organization.waits.end()
         return organization.wait(sequence, record_ids)
 
+    def is_settled(self, organization_id: str) -> bool:
+        """Tell whether the words and the graph of an organization can be asked without waiting for them."""
+        organization = self._registry.hold_if_open(organization_id)
+        if organization is None:
+            return False
+        try:
+            return organization.wait_settled(0)
+        finally:
+            organization.let_go()
+
     @contextmanager
     def _held(self, organization_id: str) -> Iterator[OpenOrganization]:
         organization = self._registry.hold_if_open(organization_id) or self._open(organization_id)

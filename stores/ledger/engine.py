@@ -92,6 +92,10 @@ class Database:
         """A number that grows when rights may have changed, without a wait; None where it takes as long as a read."""
         return None if self.watch is None else self.watch.current()
 
+    def commits(self) -> int | None:
+        """A number that changes with each commit, without a wait; None where it takes as long as a read."""
+        return None if self.watch is None else self.watch.commits()
+
     def checkpoint(self) -> None:
         """Move SQLite's log into its file and empty it, so that text deleted before is on disk no more."""
         if self.is_sqlite:

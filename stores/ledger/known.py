@@ -115,6 +115,20 @@ class KnownRows:
     def __init__(self) -> None:
         self._lock = Lock()
         self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._heads: OrderedDict[str, tuple[int, Position]] = OrderedDict()
+
+    def head(self, organization_id: str, commits: int) -> Position | None:
+        """The head of a feed, if it was read at this number of commits."""
+        found = self._heads.get(organization_id)
+        return found[1] if found is not None and found[0] == commits else None
+
+    def keep_head(self, organization_id: str, commits: int, head: Position) -> None:
+        """Remember the head of a feed that was read at this number of commits, or after it."""
+        with self._lock:
+            self._heads[organization_id] = commits, head
+            self._heads.move_to_end(organization_id)
+            if len(self._heads) > MOST_ORGANIZATIONS:
+                self._heads.popitem(last=False)
 
     def position(self, organization_id: str) -> Position | None:
         """How fresh the rows of an organization are; None where there are none."""

@@ -259,7 +259,7 @@ class StandingReads(EntityReads, FeedReads):
     def _followed(self, organization_id: str) -> Position | None:
         """Forget what has changed since the last time; return how fresh the rest is, None without an organization."""
         try:
-            head = self.head(organization_id)
+            head = self._head(organization_id)
         except NotFound:
             return None
         known = self._known.position(organization_id)
@@ -270,6 +270,17 @@ class StandingReads(EntityReads, FeedReads):
             changes = self.changes(organization_id, known.sequence, MOST_CHANGES)
         whole = bool(changes) and changes[-1].sequence >= head.sequence
         self._known.advance(organization_id, known if whole else None, head, changes)
+        return head
+
+    def _head(self, organization_id: str) -> Position:
+        # Asked first: the head that is read then is as fresh, or fresher.
+        commits = self._database.commits()
+        if commits is None:
+            return self.head(organization_id)
+        head = self._known.head(organization_id, commits)
+        if head is None:
+            head = self.head(organization_id)
+            self._known.keep_head(organization_id, commits, head)
         return head
 
 

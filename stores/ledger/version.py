@@ -92,6 +92,15 @@ class RightsVersion:
         except (sqlite3.Error, ValueError):
             return None
 
+    def commits(self) -> int | None:
+        """A number that changes with each commit, of any process; None if unknown. Takes microseconds."""
+        try:
+            with self._lock:
+                (commits,) = self._connection.execute("PRAGMA data_version").fetchone()
+                return int(commits)
+        except (sqlite3.Error, ValueError):
+            return None
+
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
