@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from cli.release_notes.analysis.prefix import take_prefix
-from cli.release_notes.analysis.trailers import Trailer
+from cli.release_notes.analysis.trailers import Trailer, is_nothing
 from cli.release_notes.analysis.wording import is_chore, kind_of
 from cli.release_notes.facts import ChangeKind
 
@@ -70,7 +70,11 @@ def read_message(subject: str, body: str, trailers: tuple[Trailer, ...] = ()) ->
     bare, pull = _without_pull(subject)
     prefixed = take_prefix(bare)
     text = _without_tail(prefixed.text)
-    notes = [value for key, value in trailers if key.upper().replace("-", " ").startswith("BREAKING")]
+    notes = [
+        value
+        for key, value in trailers
+        if key.upper().replace("-", " ").startswith("BREAKING") and not is_nothing(value)
+    ]
     details, migration = _details(body, bare)
     migration = migration or next((value for key, value in trailers if _MIGRATION_KEY.match(key)), None)
     kind = prefixed.kind or kind_of(text)
