@@ -15,9 +15,9 @@ _SAID = re.compile(
     re.I,
 )
 _UNSAID = re.compile(
-    r"\b(?:no|non|not an?|not|without|avoid(?:s|ing)?|prevent(?:s|ing)?|isn't an?|any|planned|upcoming|future|every|each"
-    r"|all|potential(?:ly)?|upstream|their|into|about|for|of|from|to|which|whether|if|(?:detect|list|document|explain|describ"
-    r"|mention|discuss|announc|mark|label|warn|group|show|report|test|fix|revert|undo)(?:e?s|ed|ing|e)?)[\s-]+"
+    r"\b(?:no|non|not an?|not|without|avoid(?:s|ing)?|prevent(?:s|ing)?|isn't an?|any|planned|upcoming|future"
+    r"|every|each|all|potential(?:ly)?|upstream|their|into|about|for|of|from|to|which|whether|if"
+    r"|(?:detect|list|document|explain|describ|mention|discuss|announc|mark|label|warn|group|show|report|test|fix|revert|undo)(?:e?s|ed|ing|e)?)[\s-]+"
     r"(?:(?:the|this|that|any|an?|some|previous|earlier|last)[\s-]+){0,2}(?:(?!is\b|are\b|was\b)\w+ )?$",
     re.I,
 )

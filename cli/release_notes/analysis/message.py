@@ -38,6 +38,7 @@ _MIGRATION = re.compile(
     r"|to migrate|action required)\s*:\s*(?P<text>\S.*)$",
     re.I | re.S,
 )
+_FENCE, _CODE = re.compile(r" {0,3}(?:`{3,}|~{3,})"), re.compile(r"(?: {4}|\t)")
 _MIGRATION_KEY = re.compile(r"^(?:migration|upgrading|migration-guide)$", re.I)
 
 
@@ -126,10 +127,16 @@ def _details(body: str, subject: str) -> tuple[str, str | None]:
     """Return the paragraphs that say something, and what one of them says about migrating."""
     kept: list[str] = []
     migration: str | None = None
+    fenced = False
     for paragraph in re.split(r"\n[ \t]*\n", body[: 4 * LONGEST_DETAILS]):
-        lines = [line.rstrip() for line in paragraph.splitlines() if not _is_noise(line, subject)]
-        text = "\n".join(lines).strip()
-        found = _MIGRATION.match(text)
+        lines = []
+        for line in paragraph.splitlines():
+            fence = _FENCE.match(line) is not None
+            if fenced or fence or _CODE.match(line) or not _is_noise(line, subject):
+                lines.append(line.rstrip())
+            fenced ^= fence
+        text = "\n".join(lines).rstrip().lstrip("\n")
+        found = _MIGRATION.match(text.lstrip())
         if found and migration is None:
             migration = " ".join(found["text"].split())
         elif text and not _only_references(text):

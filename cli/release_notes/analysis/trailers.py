@@ -51,7 +51,7 @@ def split_trailers(body: str) -> tuple[str, tuple[Trailer, ...]]:
         trailers = _breaking(paragraph[start.start() :]) + trailers
         if before := paragraph[: start.start()].rstrip():
             kept.append(before)
-    return "\n\n".join(kept).strip(), tuple(trailers)
+    return "\n\n".join(kept).rstrip().lstrip("\n"), tuple(trailers)
 
 
 def is_nothing(value: str) -> bool:

@@ -80,6 +80,19 @@ def test_a_squashed_pull_request_keeps_what_its_commits_say_and_loses_the_noise(
     assert message.details == "* Retry on 503 as well"
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '    x = call("a_b")\n    y = 2',
+        'They are lists:\n\n    keys=[\n        (["a", "b"], "deps"),\n    ]\n\nDone.',
+        "```yaml\n---\n\nsteps:\n  test\n  - lint\n```",
+        "\tmake\n\ttests",
+    ],
+)
+def test_code_in_a_message_keeps_its_shape(body: str) -> None:
+    assert read(f"feat: x\n\n{body}").details == body
+
+
 def test_a_breaking_footer_is_a_note_whatever_follows_it() -> None:
     message = read(
         "feat: new pool\n\nFaster.\n\nBREAKING CHANGE: `pool=` is gone,\nuse `limit=`.\nMigration: none\n\n"
