@@ -281,3 +281,13 @@ def test_people_of_a_change_are_its_authors_and_co_authors_without_programs(buil
         author=ANN,
     )
     assert [person.name for person in built.facts().changes[0].people] == [ANN[0], BOB[0]]
+
+
+def test_changes_of_one_title_are_one(built: Built) -> None:
+    shas = [built.commit(subject) for subject in ("feat: same title", "Same title.", "feat: Same title (#4)")]
+    apart = [built.commit(subject) for subject in ("feat(web): say more of it", "feat(cli): say more of it")]
+    found = built.facts().changes
+    assert [(change.kind, change.commits) for change in found if change.text == "Same title"] == [
+        ("feature", tuple(reversed(shas)))
+    ]
+    assert {change.commits for change in found if change.scope} == {(sha,) for sha in apart}
