@@ -10,7 +10,7 @@ from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.merges import Merge, brought_in, read_merge
 from cli.release_notes.analysis.message import Message, read_message
 from cli.release_notes.analysis.reverts import Reverts, find_reverts
-from cli.release_notes.analysis.wording import kind_of
+from cli.release_notes.analysis.wording import kind_of, known_issue
 from cli.release_notes.facts import ChangeKind
 
 _MOST_SCOPES = 20
@@ -38,7 +38,7 @@ def collect(entries: Sequence[Entry], head: str) -> Collected:
     for entry in alive:
         if entry.sha in pulls:
             drafts.append(pulls[entry.sha])
-        elif len(entry.commit.parents) > 1 or entry.sha in spoken_for:
+        elif len(entry.commit.parents) > 1 or entry.sha in spoken_for or known_issue(entry.message.text):
             continue
         elif bumps_of(entry) is not None and not entry.message.marked and entry.message.kind != "security":
             bumps.append(entry)

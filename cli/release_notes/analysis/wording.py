@@ -72,6 +72,7 @@ _INTERNAL_WORDS = re.compile(
     r"|tox)\b",
     re.I,
 )
+_KNOWN_ISSUE = re.compile(r"^known (?:issues?|problems?|bugs?|limitations?)\s*(?::| -)\s*(?P<rest>\S.*)$", re.I)
 
 
 def kind_of(text: str) -> ChangeKind:
@@ -107,3 +108,9 @@ def is_chore(text: str) -> bool:
 def sounds_internal(text: str) -> bool:
     """Say whether a subject speaks of tests, types, tools and tidiness rather than of what users see."""
     return bool(_INTERNAL_WORDS.search(text))
+
+
+def known_issue(text: str) -> str | None:
+    """Return what a subject calls a known issue; None where it does not."""
+    match = _KNOWN_ISSUE.match(text)
+    return match["rest"] if match else None

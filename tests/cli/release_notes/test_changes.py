@@ -274,6 +274,14 @@ def test_known_issues_are_those_that_messages_name(built: Built) -> None:
     assert (issue.text, issue.commits) == ("Stalls on very slow links", (sha,))
 
 
+def test_a_commit_may_tell_of_nothing_but_a_known_issue(built: Built) -> None:
+    sha = built.commit("Known issue: login fails on Safari (#4)", source(2))
+    other = built.commit("Known issues page: show dates", source(3))
+    found = built.facts()
+    assert [(issue.text, issue.commits) for issue in found.known_issues] == [("Login fails on Safari", (sha,))]
+    assert [change.commits for change in found.changes] == [(other,)]
+
+
 def test_people_of_a_change_are_its_authors_and_co_authors_without_programs(built: Built) -> None:
     built.commit(
         "Add retries\n\nCo-authored-by: Bob <bob@example.org>\nCo-authored-by: Claude <noreply@anthropic.com>",
