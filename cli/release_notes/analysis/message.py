@@ -116,7 +116,7 @@ def _without_tail(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    text = text.strip().rstrip(".").strip() or "No description"
+    text = text.strip().rstrip(".:").strip() or "No description"
     first = text.split(" ", 1)[0]
     if text[0].islower() and first.isalpha() and not text[len(first) :].startswith(" -"):
         text = text[0].upper() + text[1:]

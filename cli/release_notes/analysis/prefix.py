@@ -52,6 +52,7 @@ _EMOJI: dict[str, ChangeKind] = {
                      ":twisted_rightwards_arrows:", ":package:", ":label:", ":test_tube:", ":see_no_evil:",
                      ":camera_flash:", ":bento:", ":mute:"), "internal"),
 }  # fmt: skip
+_BRANCH = re.compile(r"^(?P<type>feature|feat|bugfix|hotfix|fix|chore|refactor)/(?P<text>\w[\w.-]*(?: [^:]*)?)$", re.I)
 _LEADING_EMOJI = re.compile(
     r"^(?P<mark>:[a-z0-9_+-]+:|[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff](?:\u200d[\U0001f000-\U0001faff])?)"
     r"[\ufe0e\ufe0f]?\s*"
@@ -81,7 +82,7 @@ def take_prefix(subject: str) -> Prefixed:
     emoji = _LEADING_EMOJI.match(subject)
     mark = emoji["mark"] if emoji else ""
     text = subject[emoji.end() :] if emoji else subject
-    found = _conventional(text) or _bracket(text) or Prefixed(text)
+    found = _conventional(text) or _bracket(text) or _branch(text) or Prefixed(text)
     kind = found.kind or _EMOJI.get(mark)
     boom = mark in _BOOM or any(sign in subject for sign in _BOOM)
     return Prefixed(found.text, kind, found.scope, found.breaking or boom, found.conventional or (mark in _EMOJI))
@@ -111,6 +112,15 @@ def _area(subject: str) -> Prefixed | None:
     first = match["scope"].lower().split("/")[0]
     kind: ChangeKind | None = _TYPES.get(first) if first in ("docs", "doc", "tests", "test", "ci", "build") else None
     return Prefixed(match["text"], kind, match["scope"], match["bang"] is not None)
+
+
+def _branch(subject: str) -> Prefixed | None:
+    """Read the name of a branch, as code hosts make titles of them."""
+    match = _BRANCH.match(subject)
+    if match is None:
+        return None
+    text = match["text"] if " " in match["text"] else re.sub(r"[-_]+", " ", match["text"])
+    return Prefixed(text, _TYPES[match["type"].lower()])
 
 
 def _bracket(subject: str) -> Prefixed | None:

@@ -299,3 +299,21 @@ def test_changes_of_one_title_are_one(built: Built) -> None:
         ("feature", tuple(reversed(shas)))
     ]
     assert {change.commits for change in found if change.scope} == {(sha,) for sha in apart}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("evals/recall.py", "internal"), (".github/workflows/ci.yml", "internal"), ("tests/test_a.py", "internal"),
+     ("docs/guide.md", "documentation"), ("tool/b.py", "feature")],
+)  # fmt: skip
+def test_files_beside_the_project_decide_what_is_new(built: Built, path: str, kind: str) -> None:
+    built.commit("Add counts of what was found", {path: "x = 2\n", "CHANGELOG.md": "# Changelog\n"})
+    (change,) = built.facts().changes
+    assert change.kind == kind
+
+
+def test_a_heading_is_no_highlight(built: Built) -> None:
+    built.commit("Add many things:", source(2))
+    built.commit("Add a cache", source(3))
+    assert [change.text for change in built.facts().changes] == ["Add a cache", "Add many things"]
+    assert built.facts().changes[1].impact < 0.4
