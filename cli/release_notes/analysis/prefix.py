@@ -27,7 +27,8 @@ _TYPES: dict[str, ChangeKind] = {
                     "internal"),
 }  # fmt: skip
 _CONVENTIONAL = re.compile(
-    r"^(?P<type>[A-Za-z][A-Za-z0-9 _-]{0,20}?)\s?(?:\((?P<scope>[^()]{1,60})\))?(?P<bang>!)?\s?:\s+(?P<text>\S.*)$"
+    r"^(?P<type>[A-Za-z][A-Za-z0-9 _-]{0,20}?)\s?(?:\((?P<scope>(?:[^()]|\([^()]{0,60}\)){1,60})\))?"
+    r"(?P<bang>!)?\s?:\s+(?P<text>\S.*)$"
 )
 _AREA = re.compile(r"^(?P<scope>[A-Za-z0-9_.][\w./+,*-]{0,40})(?P<bang>!)?:\s+(?P<text>\S.*)$")
 _BRACKET = re.compile(r"^\[(?P<tag>[^\[\]]{1,40})\]\s*:?\s*(?P<text>\S.*)$")

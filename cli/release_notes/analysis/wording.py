@@ -79,10 +79,11 @@ _ABOUT = (
     r"|wrong|demo|dev|to_\w+)\s+){0,3}"
 )
 _DOCUMENTS = re.compile(
-    _ABOUT
-    + r"(?:(?:change ?log|docs?|documentation|read ?me(?:\.\w+)?|docstrings?|versionchanged|versionadded|demo screenshots?"
-    r"|explanations?|(?:history|changes)\.(?:md|rst|txt))(?:\s+(?:tags?|entry|entries|rendering|links?|pages?|sections?|notes?"
-    r"|directives?|builds?|(?:for|about|of|on|to|in)\s.*))?$|links? (?:to|in) .*\b(?:docs?|documentation|readme)$)",
+    _ABOUT + r"(?:(?:change ?log|docs?|documentation|read ?me(?:\.\w+)?|docstrings?|versionchanged|versionadded"
+    r"|demo screenshots?|explanations?|(?:history|changes)\.(?:md|rst|txt))"
+    r"(?:\s+(?:tags?|entry|entries|rendering|links?|pages?|sections?"
+    r"|notes?|directives?|builds?|(?:for|about|of|on|to|in)\s.*))?$"
+    r"|links? (?:to|in) .*\b(?:docs?|documentation|readme)$)",
     re.I,
 )
 _TOOLS = re.compile(

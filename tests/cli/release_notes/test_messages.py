@@ -54,6 +54,8 @@ def read(message: str) -> Message:
         ("Add a docs command", "feature", None, "Add a docs command"),
         ("Add tests to the plan view", "feature", None, "Add tests to the plan view"),
         ("Improve several things:", "improvement", None, "Improve several things"),
+        ("feat(sc*ope_[x](y)): scoped <b>", "feature", "sc*ope_[x](y)", "Scoped <b>"),
+        ("fix(a/b, `c`)!: empty input", "fix", "a/b, `c`", "Empty input"),
         ("Ünïcode", "other", None, "Ünïcode"),
         ("", "other", None, "No description"),
         ("https://example.org/a: b", "other", None, "https://example.org/a: b"),
