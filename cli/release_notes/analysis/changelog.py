@@ -11,6 +11,7 @@ from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.message import read_message
 from cli.release_notes.analysis.paths import role
 from cli.release_notes.analysis.surface.compare import Compared
+from cli.release_notes.analysis.wording import known_issue
 from cli.release_notes.facts import Change, ChangeKind
 
 MOST_ITEMS = 400
@@ -205,6 +206,8 @@ def known_issues(entries: Sequence[Entry], compared: Compared) -> tuple[Change, 
     """Return what messages and new changelog lines call known and unresolved."""
     found: list[Draft] = []
     for entry in entries:
+        if issue := known_issue(entry.message.text):
+            found.append(draft(read_message(issue, entry.commit.body), [entry]))
         for paragraph in entry.message.details.split("\n\n"):
             head, _, rest = paragraph.partition("\n")
             match = _KNOWN_ISSUES.match(head)

@@ -1,5 +1,6 @@
 """Turns the commits of a range into drafts of changes: pull requests as one, updates folded, copies joined."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,8 +10,11 @@ from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.merges import Merge, brought_in, read_merge
 from cli.release_notes.analysis.message import Message, read_message
 from cli.release_notes.analysis.reverts import Reverts, find_reverts
-from cli.release_notes.analysis.wording import kind_of
+from cli.release_notes.analysis.wording import kind_of, known_issue
 from cli.release_notes.facts import ChangeKind
+
+_MOST_SCOPES = 20
+"""Scopes of one title that are kept apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ def collect(entries: Sequence[Entry], head: str) -> Collected:
     for entry in alive:
         if entry.sha in pulls:
             drafts.append(pulls[entry.sha])
-        elif len(entry.commit.parents) > 1 or entry.sha in spoken_for:
+        elif len(entry.commit.parents) > 1 or entry.sha in spoken_for or known_issue(entry.message.text):
             continue
         elif bumps_of(entry) is not None and not entry.message.marked and entry.message.kind != "security":
             bumps.append(entry)
@@ -107,24 +111,51 @@ def _numbers(alive: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> dic
 
 
 def _joined(drafts: Iterable[Draft]) -> list[Draft]:
-    """Join copies of one change: cherry-picks, and branches that were merged after having been squashed."""
-    kept: dict[tuple[str, str | None], Draft] = {}
-    result = []
+    """Join changes of one title: cherry-picks, steps of one thing, branches that were merged after being squashed."""
+    places: dict[str, list[int]] = {}
+    result: list[Draft] = []
     for made in drafts:
-        key = (made.message.text.lower(), made.message.scope)
-        before = kept.get(key)
-        if before is not None and len(made.message.text) >= 12 and _same(before, made):
-            before.entries += made.entries
-            before.breaking = before.breaking or made.breaking
-        else:
-            kept[key] = made
+        candidates = places.setdefault(_title(made.message), [])
+        place = next((place for place in candidates[:_MOST_SCOPES] if _same(result[place], made)), None)
+        if place is None:
+            candidates.append(len(result))
             result.append(made)
+        else:
+            result[place] = _both(result[place], made)
     return result
 
 
+def _title(message: Message) -> str:
+    return re.sub(r"[\W_]+", " ", message.text).strip().casefold() or message.text
+
+
 def _same(one: Draft, other: Draft) -> bool:
-    pulls = {one.message.pull_request, other.message.pull_request} - {None}
-    return len(pulls) < 2
+    scopes = {(made.message.scope or "").casefold() for made in (one, other)} - {""}
+    return len(scopes) < 2
+
+
+def _both(newer: Draft, older: Draft) -> Draft:
+    """Return two drafts as one, named by the message whose author chose its kind, with all that either says."""
+    best, rest = newer.message, older.message
+    if (rest.conventional, rest.kind != "other") > (best.conventional, best.kind != "other"):
+        best, rest = rest, best
+    newer.message = replace(
+        best,
+        scope=best.scope or rest.scope,
+        details=best.details or rest.details,
+        marked=best.marked or rest.marked,
+        breaking_note=best.breaking_note or rest.breaking_note,
+        migration=best.migration or rest.migration,
+        pull_request=best.pull_request or rest.pull_request,
+        issues=tuple(dict.fromkeys((*best.issues, *rest.issues))),
+    )
+    newer.kind = newer.kind if best is not older.message else older.kind
+    newer.entries += older.entries
+    newer.breaking = newer.breaking or older.breaking
+    newer.declared = newer.declared or older.declared
+    for role, count in older.files.items():
+        newer.files[role] = newer.files.get(role, 0) + count
+    return newer
 
 
 def _updates(bumps: Sequence[Entry]) -> list[Draft]:

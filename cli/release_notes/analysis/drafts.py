@@ -95,7 +95,13 @@ def _kind(made: Draft) -> ChangeKind:
         return "removal" if drops_support(message.text) else "internal"
     if message.kind not in ("security", "deprecation", "documentation") and _is_tidying(message):
         # What its author put into the changelog is no mere tidying.
-        return "internal" if not noted else "improvement" if message.kind == "feature" else message.kind
+        return (
+            "internal"
+            if not noted or not made.is_published
+            else "improvement"
+            if message.kind == "feature"
+            else message.kind
+        )
     return _silent(made) if message.kind == "other" and files else message.kind
 
 

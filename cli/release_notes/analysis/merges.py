@@ -47,7 +47,7 @@ def read_merge(subject: str, body: str) -> Merge | None:
 
 def _first_line(text: str) -> tuple[str, str]:
     lines = text.strip().split("\n", 1)
-    return lines[0].strip(), lines[1].strip() if len(lines) > 1 else ""
+    return lines[0].strip(), lines[1].strip("\n") if len(lines) > 1 else ""
 
 
 def brought_in(entries: Sequence[Entry], head: str) -> dict[str, tuple[str, ...]]:

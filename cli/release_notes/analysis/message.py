@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from cli.release_notes.analysis.prefix import take_prefix
-from cli.release_notes.analysis.trailers import Trailer
+from cli.release_notes.analysis.trailers import Trailer, is_nothing
 from cli.release_notes.analysis.wording import is_chore, kind_of
 from cli.release_notes.facts import ChangeKind
 
@@ -38,6 +38,7 @@ _MIGRATION = re.compile(
     r"|to migrate|action required)\s*:\s*(?P<text>\S.*)$",
     re.I | re.S,
 )
+_FENCE, _CODE = re.compile(r" {0,3}(?:`{3,}|~{3,})"), re.compile(r"(?: {4}|\t)")
 _MIGRATION_KEY = re.compile(r"^(?:migration|upgrading|migration-guide)$", re.I)
 
 
@@ -70,7 +71,11 @@ def read_message(subject: str, body: str, trailers: tuple[Trailer, ...] = ()) ->
     bare, pull = _without_pull(subject)
     prefixed = take_prefix(bare)
     text = _without_tail(prefixed.text)
-    notes = [value for key, value in trailers if key.upper().replace("-", " ").startswith("BREAKING")]
+    notes = [
+        value
+        for key, value in trailers
+        if key.upper().replace("-", " ").startswith("BREAKING") and not is_nothing(value)
+    ]
     details, migration = _details(body, bare)
     migration = migration or next((value for key, value in trailers if _MIGRATION_KEY.match(key)), None)
     kind = prefixed.kind or kind_of(text)
@@ -111,7 +116,7 @@ def _without_tail(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    text = text.strip().rstrip(".").strip() or "No description"
+    text = text.strip().rstrip(".:").strip() or "No description"
     first = text.split(" ", 1)[0]
     if text[0].islower() and first.isalpha() and not text[len(first) :].startswith(" -"):
         text = text[0].upper() + text[1:]
@@ -122,10 +127,16 @@ def _details(body: str, subject: str) -> tuple[str, str | None]:
     """Return the paragraphs that say something, and what one of them says about migrating."""
     kept: list[str] = []
     migration: str | None = None
+    fenced = False
     for paragraph in re.split(r"\n[ \t]*\n", body[: 4 * LONGEST_DETAILS]):
-        lines = [line.rstrip() for line in paragraph.splitlines() if not _is_noise(line, subject)]
-        text = "\n".join(lines).strip()
-        found = _MIGRATION.match(text)
+        lines = []
+        for line in paragraph.splitlines():
+            fence = _FENCE.match(line) is not None
+            if fenced or fence or _CODE.match(line) or not _is_noise(line, subject):
+                lines.append(line.rstrip())
+            fenced ^= fence
+        text = "\n".join(lines).rstrip().lstrip("\n")
+        found = _MIGRATION.match(text.lstrip())
         if found and migration is None:
             migration = " ".join(found["text"].split())
         elif text and not _only_references(text):

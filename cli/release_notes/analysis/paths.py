@@ -25,7 +25,7 @@ _TOOLING = re.compile(
     r"|\.editorconfig|\.gitignore|\.gitattributes|\.git_archival\.txt|\.mailmap|\.dockerignore|\.npmrc|\.nvmrc"
     r"|\.prettier[^/]*|\.eslint[^/]*|eslint\.config\.[a-z]+|jest\.config\.[a-z]+|vitest\.config\.[a-z]+|codeowners"
     r"|agents\.md|claude\.md|gemini\.md|\.cursorrules|\.python-version[^/]*|\.coveragerc|biome\.json|turbo\.json)$"
-    r"|(?:^|/)(?:signatures?|scripts|hack|tools/ci|ci|benchmarks?|bench)/",
+    r"|(?:^|/)(?:signatures?|scripts|hack|tools/ci|ci|benchmarks?|bench)/|^evals?/",
     re.I,
 )
 _LOCK = re.compile(

@@ -27,7 +27,8 @@ _TYPES: dict[str, ChangeKind] = {
                     "internal"),
 }  # fmt: skip
 _CONVENTIONAL = re.compile(
-    r"^(?P<type>[A-Za-z][A-Za-z0-9 _-]{0,20}?)\s?(?:\((?P<scope>[^()]{1,60})\))?(?P<bang>!)?\s?:\s+(?P<text>\S.*)$"
+    r"^(?P<type>[A-Za-z][A-Za-z0-9 _-]{0,20}?)\s?(?:\((?P<scope>(?:[^()]|\([^()]{0,60}\)){1,60})\))?"
+    r"(?P<bang>!)?\s?:\s+(?P<text>\S.*)$"
 )
 _AREA = re.compile(r"^(?P<scope>[A-Za-z0-9_.][\w./+,*-]{0,40})(?P<bang>!)?:\s+(?P<text>\S.*)$")
 _BRACKET = re.compile(r"^\[(?P<tag>[^\[\]]{1,40})\]\s*:?\s*(?P<text>\S.*)$")
@@ -52,6 +53,7 @@ _EMOJI: dict[str, ChangeKind] = {
                      ":twisted_rightwards_arrows:", ":package:", ":label:", ":test_tube:", ":see_no_evil:",
                      ":camera_flash:", ":bento:", ":mute:"), "internal"),
 }  # fmt: skip
+_BRANCH = re.compile(r"^(?P<type>feature|feat|bugfix|hotfix|fix|chore|refactor)/(?P<text>\w[\w.-]*(?: [^:]*)?)$", re.I)
 _LEADING_EMOJI = re.compile(
     r"^(?P<mark>:[a-z0-9_+-]+:|[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff](?:\u200d[\U0001f000-\U0001faff])?)"
     r"[\ufe0e\ufe0f]?\s*"
@@ -81,7 +83,7 @@ def take_prefix(subject: str) -> Prefixed:
     emoji = _LEADING_EMOJI.match(subject)
     mark = emoji["mark"] if emoji else ""
     text = subject[emoji.end() :] if emoji else subject
-    found = _conventional(text) or _bracket(text) or Prefixed(text)
+    found = _conventional(text) or _bracket(text) or _branch(text) or Prefixed(text)
     kind = found.kind or _EMOJI.get(mark)
     boom = mark in _BOOM or any(sign in subject for sign in _BOOM)
     return Prefixed(found.text, kind, found.scope, found.breaking or boom, found.conventional or (mark in _EMOJI))
@@ -111,6 +113,15 @@ def _area(subject: str) -> Prefixed | None:
     first = match["scope"].lower().split("/")[0]
     kind: ChangeKind | None = _TYPES.get(first) if first in ("docs", "doc", "tests", "test", "ci", "build") else None
     return Prefixed(match["text"], kind, match["scope"], match["bang"] is not None)
+
+
+def _branch(subject: str) -> Prefixed | None:
+    """Read the name of a branch, as code hosts make titles of them."""
+    match = _BRANCH.match(subject)
+    if match is None:
+        return None
+    text = match["text"] if " " in match["text"] else re.sub(r"[-_]+", " ", match["text"])
+    return Prefixed(text, _TYPES[match["type"].lower()])
 
 
 def _bracket(subject: str) -> Prefixed | None:

@@ -82,6 +82,8 @@ def _from_words(made: Draft) -> dict[str, float]:
         found["internal words"] = -0.16
     if _SMALL.search(text):
         found["small"] = -0.10
+    if made.entries[0].commit.subject.rstrip().endswith(":"):
+        found["only a heading"] = -0.25
     if _BIG.search(text):
         found["big"] = 0.05
     if names_in(text):

@@ -14,6 +14,12 @@ _LIKELY = re.compile(
 _CO_AUTHOR = re.compile(r"^\s*(?:\*\s*)?co-authored-by:\s*(?P<name>[^<\n]*?)\s*<(?P<email>[^>\n]*)>\s*$", re.I | re.M)
 _BREAKING = re.compile(r"^BREAKING[ -]CHANGES?(?:\([^)]*\))?\s*:", re.M)
 
+_NOTHING = re.compile(
+    r"^\W*(?:none|nope|nothing|no|n/?a|n\.a\.|not applicable|nil|false)\b"
+    r"(?:\W*$|[.,;:!)\u2013\u2014]| -|\W+(?:expected|known|whatsoever|at all|here|that|breaking|such|changes?)\b)",
+    re.I,
+)
+
 Trailer = tuple[str, str]
 
 
@@ -32,15 +38,25 @@ def split_trailers(body: str) -> tuple[str, tuple[Trailer, ...]]:
         trailers = found + trailers
         paragraphs.pop()
     kept = []
-    for paragraph in paragraphs:
+    for number, paragraph in enumerate(paragraphs):
         start = _BREAKING.search(paragraph)
+        if start is not None and not paragraph[start.end() :].strip() and number + 1 < len(paragraphs):
+            # What breaks stands in the paragraph after the word.
+            paragraphs[number + 1] = f"{paragraph[start.start() :].rstrip()} {paragraphs[number + 1].lstrip()}"
+            paragraph = paragraph[: start.start()]
+            start = None
         if start is None:
-            kept.append(paragraph)
+            kept += [paragraph] if paragraph.strip() else []
             continue
         trailers = _breaking(paragraph[start.start() :]) + trailers
         if before := paragraph[: start.start()].rstrip():
             kept.append(before)
-    return "\n\n".join(kept).strip(), tuple(trailers)
+    return "\n\n".join(kept).rstrip().lstrip("\n"), tuple(trailers)
+
+
+def is_nothing(value: str) -> bool:
+    """Say whether a value only says that there is none, as templates that were filled in do."""
+    return not re.search(r"\w", value) or bool(_NOTHING.match(value))
 
 
 def _as_trailers(paragraph: str) -> list[Trailer] | None:

@@ -33,7 +33,8 @@ _VERBS: tuple[tuple[ChangeKind, str], ...] = (
                  r"|applied black"
                  r"|re-?arrange[sd]?|reorganiz|skip(?:ped)?|pin(?:ned)?|unpin|sponsor|revert|split|extract"
                  r"|run (?:ty|cog|"
-                 r"mypy|black|ruff)|polish|silence|worked on my|consistency|migrate[d]? (?:to|testing|tests)"),
+                 r"mypy|black|ruff)|polish|silence|measure[sd]?"
+                 r"|benchmark(?:s|ed)?|worked on my|consistency|migrate[d]? (?:to|testing|tests)"),
 )  # fmt: skip
 _FIRST = tuple((kind, re.compile(rf"^(?:{pattern})(?=[^\w-]|$)", re.I)) for kind, pattern in _VERBS)
 _NOW = re.compile(r"\b(?:now|can now|no longer|detects|takes?|supports?|accepts?|gains?)\b", re.I)
@@ -62,7 +63,7 @@ _CHORE = re.compile(
     re.I,
 )
 _INTERNAL_WORDS = re.compile(
-    r"\b(?:mypy|pyright|flake8|ruff|pylint|black|isort|ty errors?|type[ -]check(?:er|ers|ing)?|linter?|linting"
+    r"\b(?:mypy|pyright|flake8|ruff|pylint|black|isort|ty errors?|type[ -]check(?:er|ers|ing)?|lint(?:er|ers|ing)?"
     r"|flaky|flakiness"
     r"|typos?|docstrings?|type (?:hints?|annotations?)|annotations?|unused|refactor\w*|internal(?:s"
     r"|ly)?\b(?! fork)|pre-commit|codespell"
@@ -72,10 +73,35 @@ _INTERNAL_WORDS = re.compile(
     r"|tox)\b",
     re.I,
 )
+_ABOUT = (
+    r"^(?:add(?:s|ed|ing)?|fix(?:e[sd]|ing)?|update[sd]?|tweak(?:s|ed)?|improve[sd]?|correct(?:s|ed)?|change[sd]?|edit(?:s|ed)?"
+    r"|regenerate[sd]?|rewrite|reword(?:ed)?|extend(?:s|ed)?|remove[sd]?)\s+(?:(?:the|an?|some|all|missing|more|broken|new|old"
+    r"|wrong|demo|dev|to_\w+)\s+){0,3}"
+)
+_DOCUMENTS = re.compile(
+    _ABOUT + r"(?:(?:change ?log|docs?|documentation|read ?me(?:\.\w+)?|docstrings?|versionchanged|versionadded"
+    r"|demo screenshots?|explanations?|(?:history|changes)\.(?:md|rst|txt))"
+    r"(?:\s+(?:tags?|entry|entries|rendering|links?|pages?|sections?"
+    r"|notes?|directives?|builds?|(?:for|about|of|on|to|in)\s.*))?$"
+    r"|links? (?:to|in) .*\b(?:docs?|documentation|readme)$)",
+    re.I,
+)
+_TOOLS = re.compile(
+    _ABOUT + r"(?:\.(?:git|docker|prettier|eslint|npm)ignore|gitignore|\.gitattributes|\.editorconfig"
+    r"|lint\w*|CI|dev(?: deps)?|deps"
+    r"|pre-commit(?: \w+)?|codeowners|makefile|dev dependencies|test(?:s|ing)?)$"
+    r"|\bto (?:all |the )?CI$",
+    re.I,
+)
+_KNOWN_ISSUE = re.compile(r"^known (?:issues?|problems?|bugs?|limitations?)\s*(?::| -)\s*(?P<rest>\S.*)$", re.I)
 
 
 def kind_of(text: str) -> ChangeKind:
     """Return what a subject without prefix says; `other` where its words say nothing."""
+    if _TOOLS.search(text):
+        return "internal"
+    if _DOCUMENTS.match(text):
+        return "documentation"
     first = next((kind for kind, pattern in _FIRST if pattern.match(text)), None)
     strong = next((kind for kind, pattern in _STRONG if pattern.search(text)), None)
     if strong and first not in ("documentation", "internal"):
@@ -96,6 +122,8 @@ def _without_verb(text: str) -> ChangeKind:
         or re.search(r"\bnow (?:supports?|accepts?|takes?)\b", text, re.I)
     ):
         return "feature"
+    if re.search(r"\bin the (?:docs|documents|documentation|read ?me|change ?log)\b", text, re.I):
+        return "documentation"
     return "improvement" if _NOW.search(text) else "other"
 
 
@@ -107,3 +135,9 @@ def is_chore(text: str) -> bool:
 def sounds_internal(text: str) -> bool:
     """Say whether a subject speaks of tests, types, tools and tidiness rather than of what users see."""
     return bool(_INTERNAL_WORDS.search(text))
+
+
+def known_issue(text: str) -> str | None:
+    """Return what a subject calls a known issue; None where it does not."""
+    match = _KNOWN_ISSUE.match(text)
+    return match["rest"] if match else None

@@ -274,6 +274,14 @@ def test_known_issues_are_those_that_messages_name(built: Built) -> None:
     assert (issue.text, issue.commits) == ("Stalls on very slow links", (sha,))
 
 
+def test_a_commit_may_tell_of_nothing_but_a_known_issue(built: Built) -> None:
+    sha = built.commit("Known issue: login fails on Safari (#4)", source(2))
+    other = built.commit("Known issues page: show dates", source(3))
+    found = built.facts()
+    assert [(issue.text, issue.commits) for issue in found.known_issues] == [("Login fails on Safari", (sha,))]
+    assert [change.commits for change in found.changes] == [(other,)]
+
+
 def test_people_of_a_change_are_its_authors_and_co_authors_without_programs(built: Built) -> None:
     built.commit(
         "Add retries\n\nCo-authored-by: Bob <bob@example.org>\nCo-authored-by: Claude <noreply@anthropic.com>",
@@ -281,3 +289,31 @@ def test_people_of_a_change_are_its_authors_and_co_authors_without_programs(buil
         author=ANN,
     )
     assert [person.name for person in built.facts().changes[0].people] == [ANN[0], BOB[0]]
+
+
+def test_changes_of_one_title_are_one(built: Built) -> None:
+    shas = [built.commit(subject) for subject in ("feat: same title", "Same title.", "feat: Same title (#4)")]
+    apart = [built.commit(subject) for subject in ("feat(web): say more of it", "feat(cli): say more of it")]
+    found = built.facts().changes
+    assert [(change.kind, change.commits) for change in found if change.text == "Same title"] == [
+        ("feature", tuple(reversed(shas)))
+    ]
+    assert {change.commits for change in found if change.scope} == {(sha,) for sha in apart}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("evals/recall.py", "internal"), (".github/workflows/ci.yml", "internal"), ("tests/test_a.py", "internal"),
+     ("docs/guide.md", "documentation"), ("tool/b.py", "feature")],
+)  # fmt: skip
+def test_files_beside_the_project_decide_what_is_new(built: Built, path: str, kind: str) -> None:
+    built.commit("Add counts of what was found", {path: "x = 2\n", "CHANGELOG.md": "# Changelog\n"})
+    (change,) = built.facts().changes
+    assert change.kind == kind
+
+
+def test_a_heading_is_no_highlight(built: Built) -> None:
+    built.commit("Add many things:", source(2))
+    built.commit("Add a cache", source(3))
+    assert [change.text for change in built.facts().changes] == ["Add a cache", "Add many things"]
+    assert built.facts().changes[1].impact < 0.4

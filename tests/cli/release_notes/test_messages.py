@@ -37,6 +37,25 @@ def read(message: str) -> Message:
         ("CVE-2026-1234: check sizes", "security", None, "CVE-2026-1234: check sizes"),
         ("The cache is now shared", "improvement", None, "The cache is now shared"),
         ("db.atomic() method", "feature", None, "db.atomic() method"),
+        ("Feature/async itertools (#1107)", "feature", None, "Async itertools"),
+        ("bugfix/login-page", "fix", None, "Login page"),
+        ("Add versionchanged", "documentation", None, "Add versionchanged"),
+        ("Add missing versionadded tag", "documentation", None, "Add missing versionadded tag"),
+        ("Update changelog", "documentation", None, "Update changelog"),
+        ("Update README.md", "documentation", None, "Update README.md"),
+        ("fix doc rendering (#593)", "documentation", None, "Fix doc rendering"),
+        ("Fix link to narrative console docs", "documentation", None, "Fix link to narrative console docs"),
+        ("Say in the docs what is new", "documentation", None, "Say in the docs what is new"),
+        ("add .gitignore", "internal", None, "Add .gitignore"),
+        ("Fix lint", "internal", None, "Fix lint"),
+        ("update dev (#765)", "internal", None, "Update dev"),
+        ("Add 3.15 to CI", "internal", None, "Add 3.15 to CI"),
+        ("Measure on real logs", "internal", None, "Measure on real logs"),
+        ("Add a docs command", "feature", None, "Add a docs command"),
+        ("Add tests to the plan view", "feature", None, "Add tests to the plan view"),
+        ("Improve several things:", "improvement", None, "Improve several things"),
+        ("feat(sc*ope_[x](y)): scoped <b>", "feature", "sc*ope_[x](y)", "Scoped <b>"),
+        ("fix(a/b, `c`)!: empty input", "fix", "a/b, `c`", "Empty input"),
         ("Ünïcode", "other", None, "Ünïcode"),
         ("", "other", None, "No description"),
         ("https://example.org/a: b", "other", None, "https://example.org/a: b"),
@@ -80,6 +99,19 @@ def test_a_squashed_pull_request_keeps_what_its_commits_say_and_loses_the_noise(
     assert message.details == "* Retry on 503 as well"
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        '    x = call("a_b")\n    y = 2',
+        'They are lists:\n\n    keys=[\n        (["a", "b"], "deps"),\n    ]\n\nDone.',
+        "```yaml\n---\n\nsteps:\n  test\n  - lint\n```",
+        "\tmake\n\ttests",
+    ],
+)
+def test_code_in_a_message_keeps_its_shape(body: str) -> None:
+    assert read(f"feat: x\n\n{body}").details == body
+
+
 def test_a_breaking_footer_is_a_note_whatever_follows_it() -> None:
     message = read(
         "feat: new pool\n\nFaster.\n\nBREAKING CHANGE: `pool=` is gone,\nuse `limit=`.\nMigration: none\n\n"
@@ -117,7 +149,11 @@ def test_co_authors_are_found_wherever_squashing_left_them() -> None:
 @pytest.mark.parametrize(
     "message",
     ["feat!: new pool", "feat: x\n\nBREAKING CHANGE: y", "💥 New pool", "[BREAKING] New pool", "breaking: new pool",
-     "New pool\n\nThis is a breaking change for callers.", "New pool\n\nIt is backwards incompatible."],
+     "New pool\n\nThis is a breaking change for callers.", "New pool\n\nIt is backwards incompatible.",
+     "feat: x\n\n- [x] Breaking change\n- [ ] Tests", "feat: x\n\nBreaking changes: yes, `y` is gone",
+     "feat: x\n\nBREAKING CHANGE: No longer reads XML", "feat: x\n\nBREAKING CHANGE:\n\n`y` is gone",
+     "feat: x\n\n## Breaking changes\n\n- `y` is gone", "New pool\n\nIs this a breaking change? Yes",
+     "feat: x\n\nChangelog and guide cover the\nbreaking change for code that relied on it."],
 )  # fmt: skip
 def test_what_the_author_calls_breaking_is(message: str) -> None:
     assert is_declared(read(message), message.partition("\n\n")[2])
@@ -126,7 +162,16 @@ def test_what_the_author_calls_breaking_is(message: str) -> None:
 @pytest.mark.parametrize(
     "message",
     ["New pool\n\nThis is not a breaking change.", "New pool (no breaking changes)", "Avoid a breaking change in pools",
-     "Pin mcp<2\n\nIt guards against the planned breaking change.", "Group the changelog into breaking changes"],
+     "Pin mcp<2\n\nIt guards against the planned breaking change.", "Group the changelog into breaking changes",
+     "feat: x\n\nBREAKING CHANGE: None", "feat: x\n\nBREAKING CHANGE: N/A", "fix: x\n\nBREAKING-CHANGE: none.",
+     "feat: x\n\nBreaking changes: no", "feat: x\n\n- [ ] This is a breaking change\n- [x] Tests added",
+     "feat: x\n\n* [ ] Breaking change (fix or feature that breaks what is there)", "feat: x\n\nBREAKING CHANGE:",
+     "docs: breaking changes explained\n\nExplains BREAKING CHANGES: of the last release.",
+     "feat: x\n\n## Breaking changes\n\nNone", "feat: x\n\nIs this a breaking change? No",
+     "Fix x\n\nThis used to break.",
+     "feat: x\n\nBREAKING CHANGE: none expected",
+     "feat: x\n\nDoes this introduce a breaking change?\n\n- [ ] Yes\n- [x] No",
+     "Say which breaking changes there were", "feat: x\n\nNo BREAKING CHANGE: all stays."],
 )  # fmt: skip
 def test_speaking_of_breaking_changes_makes_none(message: str) -> None:
     assert not is_declared(read(message), message.partition("\n\n")[2])
@@ -153,7 +198,7 @@ def test_other_talk_of_versions_is_not_that(subject: str) -> None:
     ["Remove `Client.close()`", "Removed the --force flag", "Remove the deprecated v1 endpoint",
      "Rename `a_b` to `c_d`",
      "Replaced the FooError exception with BarError", "upsert() now requires a key",
-     "Reject empty names in the constructor",
+     "Refuse `None` as a name", "Reject empty names\n\nThe constructor now raises ValueError for them.",
      "Raise ValueError instead of KeyError", "search() no longer returns deleted rows", "feat: remove `pool` option",
      "Use REAL not FLOAT as the type", "table() only returns tables"],
 )  # fmt: skip
@@ -167,7 +212,9 @@ def test_words_that_take_something_away_are_heard(subject: str) -> None:
      "fix: remove stale lock files", "Rename a variable", "drop-index command", "Fix crash that removes `x`",
      "search() no longer crashes on empty input", "Require ruff 0.15", "Raise the timeout",
      "Remove workaround for `click`",
-     "Add support for removing rows", "chore: remove `foo()`"],
+     "Add support for removing rows", "chore: remove `foo()`", "Refuse a wrong token even where none is needed",
+     "Reject settings that cannot work", "Let an invitation hold no longer than the right to make it",
+     "The menu now requires only one click"],
 )  # fmt: skip
 def test_words_that_only_sound_like_it_are_not(subject: str) -> None:
     assert not sounds_breaking(read(subject))

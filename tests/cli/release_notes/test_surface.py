@@ -269,6 +269,13 @@ def test_settings_are_found_where_they_are_read(tmp_path: Path, path: str, old: 
     ]
 
 
+def test_what_the_system_sets_is_no_setting(tmp_path: Path) -> None:
+    names = ("DISPLAY", "SSH_CONNECTION", "TERM", "HOME", "PATH", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "HOME_SERVER")
+    new = "import os\n" + "".join(f'os.environ.get("{name}")\n' for name in names)
+    _, found = compared(tmp_path, {"tool/a.py": "import os\n"}, {"tool/a.py": new})
+    assert told(found, "setting") == [("added", "HOME_SERVER", None)]
+
+
 def test_a_new_default_of_a_setting_is_told_with_the_old_one(tmp_path: Path) -> None:
     text = "class S(BaseSettings):\n    size: int = Field(default={}, ge=1)\n"
     _, found = compared(tmp_path, {"a.py": text.format(3)}, {"a.py": text.format(4)})

@@ -21,6 +21,18 @@ _EXAMPLE = re.compile(
 _CODE = frozenset(
     {".py", ".ts", ".tsx", ".js", ".mjs", ".cjs", ".jsx", ".rs", ".go", ".rb", ".java", ".kt", ".cpp", ".c", ".cc"}
 )
+_SYSTEM = re.compile(
+    r"^(?:DISPLAY|HOME|PATH|PWD|OLDPWD|USER|USERNAME|USERPROFILE|LOGNAME|SHELL|SHLVL|TERM|TERM_\w+|COLORTERM|COLUMNS|LINES"
+    r"|LANG|LANGUAGE|LC_\w+|TZ|TMP|TEMP|TMPDIR|TEMPDIR|HOSTNAME|COMPUTERNAME|HOSTTYPE|OSTYPE|EDITOR|VISUAL|PAGER|BROWSER|MAIL"
+    r"|WAYLAND_DISPLAY|XAUTHORITY|XDG_\w+|DBUS_\w+|DESKTOP_SESSION"
+    r"|SSH_(?:AUTH_SOCK|AGENT_PID|CLIENT|CONNECTION|TTY|ASKPASS\w*|ORIGINAL_COMMAND)"
+    r"|SUDO_\w+|GPG_(?:TTY|AGENT_INFO)|TMUX|STY|WT_SESSION|CI|GITHUB_ACTIONS"
+    r"|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|PATHEXT|HOMEDRIVE|HOMEPATH"
+    r"|LD_(?:LIBRARY_PATH|PRELOAD)|DYLD_\w+|PYTHON(?:PATH|HOME|HASHSEED|IOENCODING|UTF8|UNBUFFERED|WARNINGS|STARTUP)"
+    r"|VIRTUAL_ENV|CONDA_(?:PREFIX|DEFAULT_ENV)"
+    r"|NODE_PATH|NOTIFY_SOCKET|LISTEN_FDS|LISTEN_PID|INVOCATION_ID|KUBERNETES_(?:SERVICE|PORT)_?\w*|MSYSTEM|WSL_\w+)$"
+)
+"""Variables that the system, the shell or a terminal sets for every program."""
 _LONGEST_DEFAULT = 60
 
 
@@ -30,13 +42,17 @@ def is_example(path: str) -> bool:
 
 
 def settings_of(path: str, text: str) -> dict[str, Found]:
-    """Return the settings that a file reads or lists, with the default where that is written down."""
+    """Return the settings that a file reads or lists, with the default where that is written down.
+
+    What the system sets for every program, as `HOME` and `DISPLAY`, is read and is no setting of this one.
+    """
     if is_example(path):
         return {match["name"]: Found(path, None) for match in _LISTED.finditer(text)}
     suffix = PurePosixPath(path).suffix.lower()
     if suffix not in _CODE:
         return {}
-    found = {match["name"] or match["member"]: Found(path) for match in _READS.finditer(text)}
+    names = (match["name"] or match["member"] for match in _READS.finditer(text))
+    found = {name: Found(path) for name in names if not _SYSTEM.match(name)}
     if suffix == ".py" and "BaseSettings" in text:
         found.update(_declared(path, text))
     return found
