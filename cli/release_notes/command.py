@@ -84,7 +84,7 @@ def _planned(environ: Mapping[str, str], options: Options, steps: Steps) -> Plan
     steps("Reading the settings")
     personal = personal_configuration()
     # A clone was written by somebody else: what it configures is not read.
-    project = Configuration() if options.repo is not None else project_configuration(Path.cwd())
+    project = Configuration() if options.repo is not None else project_configuration(_here())
     flags = Configuration(provider=options.provider, model=options.model)
     files = (project, personal)
     critic = (options.critic, *(each.critic for each in files))
@@ -131,8 +131,15 @@ def _made(options: Options, plan: Plan, steps: Steps) -> tuple[Document, str]:
     return document, render(document, preset)
 
 
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise ReleaseNotesFailed(f"The working folder cannot be found: {error.strerror or error}.") from None
+
+
 def _facts(options: Options, steps: Steps) -> ReleaseFacts:
-    where = _CREDENTIALS.sub("//", options.repo) if options.repo else Path.cwd()
+    where = _CREDENTIALS.sub("//", options.repo) if options.repo else _here()
     steps("Reading the repository", f"{options.from_ref}..{options.to_ref} of {where}")
     from cli.release_notes.analysis import analyse  # noqa: PLC0415 - a Git library that the help does not need
 

@@ -1,8 +1,9 @@
 """Where the entries of a release-notes file begin and end. Bytes throughout: what is not ours keeps each of them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 BOMS = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
@@ -10,42 +11,61 @@ _FRONT_MATTER = re.compile(
     rb"---[ \t]*(\r\n|\n|\r)[A-Za-z_][\w-]*[ \t]*:(?:(?!(?:\r\n|\n|\r)---).)*(?:\r\n|\n|\r)---[ \t]*(?:\r\n|\n|\r|\Z)",
     re.S,
 )
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|\Z)")
-_FENCE = re.compile(rb" {0,3}(`{3,}|~{3,})")
-_RULE = re.compile(rb"---[ \t]*")
-_TITLE = re.compile(rb" {0,3}#[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
-_UNDERLINE = re.compile(rb" {0,3}=+[ \t]*")
+_LINE = re.compile(rb"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
+_FENCE = re.compile(rb" {0,3}(?:(`{3,})[^`]*$|(~{3,}))")
+_COMMENT = re.compile(rb" {0,3}<!--")
+_RULE = re.compile(rb" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*")
+_HEADING = re.compile(rb" {0,3}(##?)[ \t]+")
+_UNDERLINE = re.compile(rb" {0,3}(?:=+|-+)[ \t]*")
+_DEFINITION = re.compile(rb" {0,3}\[[^\]]+\]:")
+_CONTAINER = re.compile(rb" {0,3}(?:[-*+>|]|\d{1,9}[.)])| {4}|\t")
+"""What begins a list, a quotation, a table or indented code rather than a paragraph."""
+_HIDDEN = b"\0"
+"""Stands for a line of code or of a comment."""
+_HIDING = frozenset((b"`", b"~", b"<"))
+"""What lines that hide others begin with."""
+_MARKS = frozenset(b"#=-*_[")
+"""What lines that end an entry begin with."""
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
+SECTIONS = frozenset(
+    (
+        "Overview", "Highlights", "What's new", "Breaking changes", "Migration guide", "Installation", "Known issues",
+        "Contributors", "Full changelog",
+    )
+)  # fmt: skip
+"""The second-level headings of an entry; another one is somebody else's, and what is below it as well."""
+
+
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a file, with where it begins and ends, its line ending included."""
+class Span:
+    """Where the entry of a version begins and ends, and how often the file has that version besides."""
 
     start: int
     end: int
-    text: bytes
-    in_code: bool
+    others: int
 
 
-def merged(old: bytes, new: str, version: str) -> bytes:
+def merged(old: bytes, new: str, version: str) -> tuple[bytes, Span | None]:
     """Put an entry, which begins with its title, into a file: instead of that of the same version, else first.
 
     What precedes any entry stays first: a byte order mark, and front matter. `new` has line feeds and ends with one.
+    Returns the file, and what was replaced in the old one.
     """
     ending = line_ending(old)
     entry = new.replace("\n", ending).encode()
     if not old:
-        return entry
+        return entry, None
     found = span_of(old, new, version)
     if found is not None:
-        start, end = found
-        return old[:start] + _fitted(entry, old[end:], ending.encode()) + old[end:]
+        rest = old[found.end :]
+        return old[: found.start] + _fitted(entry, rest, ending.encode()) + rest, found
     first = _head(old)
     if first == len(old):
-        return old + entry
+        return old + entry, None
     rule = f"{ending}---{ending}{ending}".encode()
-    return old[:first] + entry + rule + old[first:]
+    return old[:first] + entry + rule + old[first:], None
 
 
 def line_ending(data: bytes) -> str:
@@ -57,28 +77,81 @@ def line_ending(data: bytes) -> str:
     return "\r" if returns > feeds else "\n"
 
 
-def span_of(data: bytes, new: str, version: str) -> tuple[int, int] | None:
-    """Where the entry with the title of a new one, or with its version alone, begins and ends; None: nowhere.
+def span_of(data: bytes, new: str, version: str) -> Span | None:
+    """Where the first entry with the title of a new one, or with its version alone, begins and ends; None: nowhere.
 
-    The blank line and the rule after it are no part of it.
+    It ends where something begins that no entry has. The blank line and the rule after it are no part of it.
     """
-    lines = list(_lines(data))
-    titles = {_titled(new.split("\n", 1)[0].encode()), _spoken(version)}
-    start = next((n for n, line in enumerate(lines) if not line.in_code and _titled(line.text) in titles), None)
-    if start is None:
+    titles = {_spoken(version)}
+    first = new.split("\n", 1)[0].encode()
+    if heading := _HEADING.match(first):
+        titles.add(_title(_unclosed(first[heading.end() :])))
+    # Most headings of a long file are told apart by their words alone.
+    words = [re.findall(rb"[A-Za-z0-9]+", title.encode()) for title in titles]
+    if not any(_has_all(data, each) for each in words):
         return None
-    for n in range(start + 1, len(lines)):
-        line = lines[n]
-        if line.in_code:
+    start = end = None
+    others = 0
+    for mark in _marks(data):
+        text = mark.title
+        is_it = text is not None and any(_has_all(text, each) for each in words) and _title(text) in titles
+        if start is None:
+            start = mark.at if is_it else None
             continue
-        is_rule = _RULE.fullmatch(line.text) is not None and not lines[n - 1].text.strip()
-        is_underlined = n + 1 < len(lines) and _UNDERLINE.fullmatch(lines[n + 1].text) and line.text.strip()
-        if is_rule or is_underlined or _TITLE.fullmatch(line.text):
-            end = n
-            while end > start + 1 and not lines[end - 1].text.strip():
-                end -= 1
-            return lines[start].start, lines[end - 1].end
-    return lines[start].start, len(data)
+        end = mark.before if end is None else end
+        others += is_it
+    return None if start is None else Span(start, len(data) if end is None else end, others)
+
+
+class _Mark(NamedTuple):
+    """Something that ends the entry before it.
+
+    Attributes:
+        before: Where the last line before it that is not blank ends.
+        title: The text, where it is a heading of the first level.
+    """
+
+    at: int
+    before: int
+    title: bytes | None
+
+
+def _marks(data: bytes) -> Iterator[_Mark]:
+    """Yield what ends an entry, in order: titles, headings of other sections, rules, and definitions of links."""
+    last = _head(data)
+    paragraph: tuple[int, int, bytes | None] | None = None
+    for at, end, text in _lines(data):
+        if not text or text.isspace():
+            paragraph = None
+            continue
+        before, last = last, end
+        mark = None
+        if (text.lstrip(b" ") or text)[0] in _MARKS:
+            if paragraph and _UNDERLINE.fullmatch(text):
+                mark = _underlined(*paragraph, is_title=b"=" in text)
+                paragraph = None
+            elif heading := _HEADING.match(text):
+                mark = _headed(at, before, _unclosed(text[heading.end() :]), is_title=heading[1] == b"#")
+            elif _RULE.fullmatch(text) or (paragraph is None and _DEFINITION.match(text)):
+                mark = _Mark(at, before, None)
+        if mark is not None:
+            paragraph = None
+            yield mark
+        elif paragraph is not None:
+            paragraph = (paragraph[0], paragraph[1], None)
+        elif not _CONTAINER.match(text) and not text.startswith((b"#", _HIDDEN)):
+            paragraph = (at, before, text)
+
+
+def _underlined(at: int, before: int, text: bytes | None, *, is_title: bool) -> _Mark | None:
+    """The heading that a paragraph is; `text` is None for one of several lines."""
+    return _headed(at, before, (text or b"").strip(), is_title=is_title)
+
+
+def _headed(at: int, before: int, text: bytes, *, is_title: bool) -> _Mark | None:
+    if not is_title and text.decode("utf-8", errors="replace") in SECTIONS:
+        return None
+    return _Mark(at, before, text if is_title else None)
 
 
 def _fitted(entry: bytes, rest: bytes, ending: bytes) -> bytes:
@@ -92,26 +165,45 @@ def _head(data: bytes) -> int:
     return front.end() if front else first
 
 
-def _lines(data: bytes) -> Iterator[Line]:
+def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield where each line begins and ends, and its text, which is hidden within code and comments."""
     fence = b""
-    at = _head(data)
-    while at < len(data):
-        found = _LINE.match(data, at)
-        end = found.end() if found else len(data)
-        text = data[at:end].rstrip(b"\r\n")
-        mark = _FENCE.match(text)
-        was_in_code = bool(fence)
-        if mark and not fence:
-            fence = mark[1]
-        elif mark and mark[1].startswith(fence) and not text.strip().strip(fence[:1]):
-            fence = b""
-        yield Line(at, end, text, was_in_code or bool(mark))
-        at = end
+    in_comment = False
+    for found in _LINE.finditer(data, _head(data)):
+        (at, end), text = found.span(), found[1]
+        if at == end:
+            return
+        if in_comment:
+            in_comment = b"-->" not in text
+            text = _HIDDEN
+        elif fence:
+            mark = _FENCE.match(text)
+            if mark and (mark[1] or mark[2]).startswith(fence) and not text.strip().strip(fence[:1]):
+                fence = b""
+            text = _HIDDEN
+        elif text.lstrip(b" ")[:1] in _HIDING:
+            if mark := _FENCE.match(text):
+                fence = mark[1] or mark[2]
+                text = _HIDDEN
+            elif _COMMENT.match(text):
+                in_comment = b"-->" not in text
+                text = _HIDDEN
+        yield at, end, text
 
 
-def _titled(line: bytes) -> str | None:
-    found = _TITLE.fullmatch(line)
-    return _spoken(_ESCAPED.sub(r"\1", found[1].decode("utf-8", errors="replace"))) if found else None
+def _has_all(text: bytes, words: Iterable[bytes]) -> bool:
+    return all(word in text for word in words)
+
+
+def _unclosed(heading: bytes) -> bytes:
+    """The text of a heading without the marks that may close it."""
+    text = heading.rstrip(b" \t")
+    bare = text.rstrip(b"#")
+    return bare.rstrip(b" \t") if not bare or bare.endswith((b" ", b"\t")) else text
+
+
+def _title(text: bytes) -> str:
+    return _spoken(_ESCAPED.sub(r"\1", text.decode("utf-8", errors="replace")))
 
 
 def _spoken(title: str) -> str:

@@ -5,16 +5,14 @@ import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
 
-from cli.release_notes.entries import BOMS, merged, span_of
+from cli.release_notes.entries import BOMS, merged
 from cli.release_notes.failure import ReleaseNotesFailed
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-Done = Literal["created", "added", "replaced"]
 
 
-def update(path: Path, entry: str, version: str) -> Done:
+def update(path: Path, entry: str, version: str) -> str:
     """Write an entry, which begins with its title, into a file that need not exist; say what became of it.
 
     Raises:
@@ -25,11 +23,13 @@ def update(path: Path, entry: str, version: str) -> Done:
         if old is None:
             _replace(path, entry.encode(), mode, None)
             return "created"
-        replaces = span_of(old, entry, version) is not None
-        _replace(path, merged(old, entry, version), mode, old)
+        data, replaced = merged(old, entry, version)
+        _replace(path, data, mode, old)
     except OSError as error:
         raise ReleaseNotesFailed(f"{path} cannot be written: {error.strerror or error}.") from None
-    return "replaced" if replaces else "added"
+    if replaced is None:
+        return "added"
+    return "replaced, the first of them: the file has that version more than once" if replaced.others else "replaced"
 
 
 def _read(path: Path) -> tuple[int | None, bytes | None]:

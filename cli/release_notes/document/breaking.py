@@ -77,6 +77,7 @@ def _steps(changes: Sequence[tuple[str, Change]]) -> Iterator[Statement]:
             "m-silent",
             f"The commits name no steps for {them}: check what you use of {'it' if len(silent) == 1 else 'them'}",
             commits,
+            is_counted=True,
         )
 
 

@@ -66,6 +66,8 @@ def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
     blocks: list[Block] = [Note(where)]
     if facts.reverted and not preset.terse:
         number = len(facts.reverted)
-        blocks.append(Note(f"{counted(number, 'change was', 'changes were')} made and taken back within the range."))
+        commits = tuple(dict.fromkeys(sha for change in facts.reverted for sha in change.commits))
+        text = f"{counted(number, 'change was', 'changes were')} made and taken back within the range"
+        blocks.append(Statement("reverted", text, commits, is_counted=True))
     blocks += [Note(sentence(inert(remark))) for remark in facts.remarks]
     return Section("changelog", "Full changelog", tuple(blocks))

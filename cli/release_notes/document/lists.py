@@ -44,6 +44,8 @@ _OTHER: tuple[tuple[ChangeKind, str, str | None], ...] = (
 )
 
 
+_FOLDED = re.compile(r"Updated (\d[\d,]{0,8}) (?:development )?dependencies\b")
+"""How updates of several dependencies are told as one change."""
 _ITEM = re.compile(r"\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+")
 _REFERENCE = r"(?:(?:[\w./-]+)?#\d+|(?:GH|[A-Z]{2,9})-\d+|https?://\S+|@[\w-]+)"
 _REFERENCES = re.compile(
@@ -144,9 +146,23 @@ def _others(changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Bloc
     """List what users hardly notice, as far as the preset wants it, and count the rest by kind."""
     brief = replace(preset, details="none")
     shown = [statement(identity, change, brief) for identity, change in changes[: preset.other]]
-    rest = [change.kind for _, change in changes[preset.other :]]
-    parts = [counted(rest.count(kind), one, many) for kind, one, many in _OTHER if kind in rest]
-    return (*shown, Note(f"{'… and ' if shown else ''}{joined(parts)}.")) if parts else tuple(shown)
+    rest = [change for _, change in changes[preset.other :]]
+    parts = []
+    for kind, one, many in _OTHER:
+        if them := [change for change in rest if change.kind == kind]:
+            number = sum(_updates(change) for change in them) if kind == "dependency" else len(them)
+            parts.append(counted(number, one, many))
+    if not parts:
+        return tuple(shown)
+    commits = tuple(dict.fromkeys(sha for change in rest for sha in change.commits))
+    text = f"{'… and ' if shown else ''}{joined(parts)}"
+    return (*shown, Statement("other-rest", text, commits, is_counted=True))
+
+
+def _updates(change: Change) -> int:
+    """How many dependencies a change of them moved: it says so where there are several."""
+    found = _FOLDED.match(change.text)
+    return int(found[1].replace(",", "")) if found else 1
 
 
 def _told(change: Change) -> str:

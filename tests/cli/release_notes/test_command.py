@@ -116,6 +116,15 @@ def test_outside_of_a_repository_it_says_so(tmp_path: Path, monkeypatch: pytest.
     assert (result.exit_code, result.stderr[:7]) == (1, "Error: ")
 
 
+def test_a_working_folder_that_was_deleted_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    result = run("--from", "v1")
+    assert result.exit_code == 1
+    assert result.stderr == "Error: The working folder cannot be found: No such file or directory.\n"
+
+
 def test_a_clone_is_read_and_the_file_stays_here(built: Path, looms: Path, tmp_path: Path) -> None:
     here = tmp_path / "elsewhere"
     here.mkdir()

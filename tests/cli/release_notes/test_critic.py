@@ -96,3 +96,22 @@ def test_a_statement_that_its_commit_does_not_bear_out_gives_way_to_the_commits_
 def test_a_draft_needs_no_correction(preset: PresetName) -> None:
     document = draft(facts(), PRESETS[preset], Focus())
     assert verified(document, EVIDENCE) == (document, [])
+
+
+@pytest.mark.parametrize("preset", PresetName)
+def test_what_is_counted_is_no_claim_of_messages(preset: PresetName) -> None:
+    silent = tuple(
+        replace(each, breaking=True, breaking_note=None, migration=None, commits=tuple({*each.commits, sha(8)}))
+        for each in facts().changes[:7]
+    )
+    gone = tuple(replace(facts().surface[1], name=f"--flag{number}") for number in range(40, 71))
+    moved = tuple(replace(each, change="renamed", before=f"{each.name}-old", kind="setting") for each in gone)
+    known = facts(
+        changes=silent,
+        surface=(*gone, *moved, *(replace(each, kind="migration", change="added", path=each.name) for each in gone)),
+        dependencies=(replace(facts().dependencies[0], ecosystem="runtime", after="77"),),
+        reverted=silent[:5],
+    )
+    document = draft(known, PRESETS[preset], Focus())
+    assert "for the 7 breaking changes" in " ".join(each.text for each in document.statements())
+    assert verified(document, Evidence(known)) == (document, [])

@@ -107,6 +107,18 @@ def test_a_long_list_is_cut_and_says_so() -> None:
     assert part(notes(known, PresetName.DETAILED), "Fixes").count("Fix number") == 20
 
 
+def test_dependencies_that_were_updated_together_are_counted_each() -> None:
+    many = (change(7, "dependency", "Updated 20 dependencies: a 1, b 2, c 3, d 4 and 16 more"), CHANGES[6])
+    for preset in (PresetName.DEFAULT, PresetName.CONCISE):
+        other = part(notes(changes=many, preset=preset), "Also changed")
+        assert other.startswith("- 21 dependency updates (")
+        assert sha(7) in other
+
+
+def test_what_was_taken_back_is_cited() -> None:
+    assert sha(8) in part(notes(reverted=CHANGES[7:]), "Full changelog")
+
+
 SQUASHED = """\
 * Weave patterns with `weave()` from a card
 
