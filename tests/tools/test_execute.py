@@ -24,7 +24,6 @@ TAKES_NO_KEY = {
     "confirm_reset": "a reset token works once",
     "switch_organization": "the session is there already",
     "accept_invitation": "an invitation is accepted once",
-    "drain_candidates": "what was promoted or archived waits no more",
 }
 """Operations that write and ignore an Idempotency-Key, and why repeating them does no second deed."""
 
