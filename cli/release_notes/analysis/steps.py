@@ -26,6 +26,10 @@ _OTHER_ERROR = re.compile(
 )
 _GONE = re.compile(r"^(?:remov(?:e|es|ed|ing)|drop(?:s|ped|ping)?|delet(?:e|es|ed|ing))\s+(?P<old>\S.{0,160})$", re.I)
 _SUPPORT = re.compile(r"^(?:the )?(?:official )?support (?:for|of) ", re.I)
+_WHAT = re.compile(
+    r"^\S+ (?:flag|option|parameter|argument|command|method|class|function|endpoint|setting|feature|module|exception)$",
+    re.I,
+)
 _BEGINS = re.compile(r"^(?:the|an?|all|deprecated|old|support)\b", re.I)
 
 
@@ -42,17 +46,17 @@ def step_of(text: str, note: str | None) -> str | None:
         return f"Use {found['new']} instead of {found['old']}."
     if found := _OTHER_ERROR.match(text):
         return f"Catch {found['new']} instead of {found['old']}."
-    if (found := _GONE.match(text)) and ", " not in found["old"]:
-        old = _SUPPORT.sub("", found["old"])
-        return f"Stop using {old if _BEGINS.match(old) or not old[:1].isalpha() else _named(old)}."
-    return None
+    found = _GONE.match(text)
+    if not found or ", " in found["old"] or found["old"][0].isdigit():
+        return None
+    old = _SUPPORT.sub("", found["old"]).removesuffix(" support")
+    old, favoured, new = old.partition(" in favor of ")
+    return f"Use {new} instead of {_named(old)}." if favoured and new else f"Stop using {_named(old)}."
 
 
 def _named(old: str) -> str:
-    """Return a name as it is, and common words with an article."""
-    words = old.split()
-    is_name = len(words) == 1 or words[0][:1].isupper() or not words[0].isalpha() or words[0].endswith("s")
-    return old if is_name else f"the {old}"
+    """Return what is gone with an article, where it is said what it is."""
+    return f"the {old}" if _WHAT.search(old) and not _BEGINS.match(old) and not old.startswith("`") else old
 
 
 def guides(paths: Iterable[str]) -> tuple[str, ...]:

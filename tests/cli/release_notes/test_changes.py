@@ -328,6 +328,8 @@ def test_a_heading_is_no_highlight(built: Built) -> None:
      ("feat!: drop XML\n\nBREAKING CHANGE: XML is gone.", "Stop using XML."),
      ("feat!: drop XML\n\nBREAKING CHANGE: XML is gone. Use JSON.", None),
      ("feat!: remove /v1\n\nMigration: call /v2.", "call /v2."),
+     ("chore!: drop node 12", "Stop using node 12."),
+     ("Removed trogon feature in favor of `tui`", "Use `tui` instead of the trogon feature."),
      ("feat!: faster pool", None), ("Remove unused imports", None)],
 )  # fmt: skip
 def test_subjects_of_what_breaks_are_steps(built: Built, message: str, step: str | None) -> None:
