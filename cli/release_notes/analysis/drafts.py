@@ -8,6 +8,7 @@ from cli.release_notes.analysis.breaking import drops_support, is_declared, is_h
 from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.message import Message
 from cli.release_notes.analysis.paths import area, is_published, role
+from cli.release_notes.analysis.steps import guides, pointer, says_a_step, step_of
 from cli.release_notes.analysis.wording import kind_of, sounds_internal
 from cli.release_notes.facts import Change, ChangeKind, Person
 
@@ -47,6 +48,19 @@ class Draft:
         """Whether it touches what users import or run; true where no path is known."""
         return not self.files or any(is_published(path) for path in self.paths)
 
+    def _migration(self) -> str | None:
+        """What the author says one has to do, else what the subject implies, and the guide that tells more."""
+        message = self.message
+        new = guides(path for entry in self.entries for path in entry.touched.added)
+        read = pointer(guides(self.paths) if self.breaking else new)
+        if message.migration or not self.breaking:
+            return message.migration or read
+        note = self.breaking_note or message.breaking_note
+        step = step_of(self.text or message.text, note)
+        if step is None and note and says_a_step(note):
+            return None
+        return " ".join(filter(None, (step, read))) or None
+
     def change(self, impact: float) -> Change:
         """Return the finished fact."""
         message = self.message
@@ -58,7 +72,7 @@ class Draft:
             commits=tuple(dict.fromkeys(entry.sha for entry in self.entries)),
             breaking=self.breaking,
             breaking_note=self.breaking_note or message.breaking_note,
-            migration=message.migration,
+            migration=self._migration(),
             pull_request=message.pull_request,
             issues=message.issues,
             areas=_areas(self.paths),

@@ -317,3 +317,36 @@ def test_a_heading_is_no_highlight(built: Built) -> None:
     built.commit("Add a cache", source(3))
     assert [change.text for change in built.facts().changes] == ["Add a cache", "Add many things"]
     assert built.facts().changes[1].impact < 0.4
+
+
+@pytest.mark.parametrize(
+    ("message", "step"),
+    [("feat!: rename `pool` to `limit`", "Use `limit` instead of `pool`."),
+     ("Rename `max_a` to `max_b`", "Use `max_b` instead of `max_a`."),
+     ("Raise ValueError instead of AssertionError", "Catch ValueError instead of AssertionError."),
+     ("Remove the --force flag", "Stop using the --force flag."),
+     ("feat!: drop XML\n\nBREAKING CHANGE: XML is gone.", "Stop using XML."),
+     ("feat!: drop XML\n\nBREAKING CHANGE: XML is gone. Use JSON.", None),
+     ("feat!: remove /v1\n\nMigration: call /v2.", "call /v2."),
+     ("chore!: drop node 12", "Stop using node 12."),
+     ("Removed trogon feature in favor of `tui`", "Use `tui` instead of the trogon feature."),
+     ("feat!: faster pool", None), ("Remove unused imports", None)],
+)  # fmt: skip
+def test_subjects_of_what_breaks_are_steps(built: Built, message: str, step: str | None) -> None:
+    built.commit(message, source(2))
+    (change,) = built.facts().changes
+    assert change.migration == step
+
+
+def test_a_guide_to_upgrading_is_pointed_at(built: Built) -> None:
+    built.commit("Write a guide", {"docs/upgrading.rst": "Upgrading\n"})
+    built.commit("feat!: faster pool", {**source(2), "docs/upgrading.rst": "Upgrading\n\nMore.\n"})
+    built.commit("Correct the guide", {"docs/upgrading.rst": "Upgrading\n\nMore of it.\n"})
+    built.commit("Explain migrations", {"docs/migrations.md": "# Migrations\n"})
+    told = {change.text: change.migration for change in built.facts().changes}
+    assert told == {
+        "Faster pool": "See `docs/upgrading.rst`.",
+        "Write a guide": "See `docs/upgrading.rst`.",
+        "Correct the guide": None,
+        "Explain migrations": None,
+    }
