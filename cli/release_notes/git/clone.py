@@ -172,7 +172,9 @@ def _in_thread(fetch: Callable[[threading.Event], None], url: str) -> None:
 
 
 def _failed(url: str, error: BaseException) -> ReleaseNotesFailed:
-    return ReleaseNotesFailed(f"{without_credentials(url)} cannot be fetched: {_reason(str(error))}.")
+    shown = without_credentials(url)
+    said = str(error).replace(url, shown)
+    return ReleaseNotesFailed(f"{shown} cannot be fetched: {_reason(said)}.")
 
 
 def _reason(said: str) -> str:

@@ -255,10 +255,24 @@ def test_a_full_disk_is_a_sentence_and_no_output_at_all_is_fine(looms: Path) -> 
     assert (closed.returncode, closed.stderr) == (0, b"RELEASE_NOTES.md: looms v1.1.0 created.\n")
 
 
-def test_credentials_of_an_address_are_shown_nowhere(looms: Path) -> None:
-    result = run(*RANGE, "--debug", "--repo", "https://ada:s3cret@127.0.0.1:9/looms.git")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://ada:s3cret@127.0.0.1:9/looms.git",
+        "https://127.0.0.1:9/looms.git?access_token=s3cret",
+        "https://127.0.0.1:9/looms.git#s3cret",
+        "https://tok@en:s3cret@127.0.0.1:9/looms.git",
+        "https://ada:p/s3cret@127.0.0.1:9/looms.git",
+        "https://[ada:s3cret@::1/looms.git",
+        "ada:s3cret@127.0.0.1:9/looms.git",
+        "gopher://ada:s3cret@127.0.0.1:9/looms.git",
+    ],
+)
+def test_credentials_of_an_address_are_shown_nowhere(looms: Path, address: str) -> None:
+    result = run(*RANGE, "--debug", "--repo", address)
     assert result.exit_code == 1
     assert "s3cret" not in result.stdout + result.stderr
+    assert "looms.git" in result.stderr
 
 
 def test_ctrl_c_is_a_sentence(looms: Path, server: ModelServer) -> None:
