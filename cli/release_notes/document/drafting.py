@@ -7,6 +7,7 @@ from cli.release_notes.document.links import Web, link
 from cli.release_notes.document.model import Block, Document, Note, Section, Statement
 from cli.release_notes.document.overview import overview, title
 from cli.release_notes.document.presets import Preset
+from cli.release_notes.document.remarks import remarked
 from cli.release_notes.document.wording import counted, sentence
 from cli.release_notes.facts import Change, ReleaseFacts
 from cli.release_notes.focus import Focus
@@ -69,5 +70,6 @@ def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
         commits = tuple(dict.fromkeys(sha for change in facts.reverted for sha in change.commits))
         text = f"{counted(number, 'change was', 'changes were')} made and taken back within the range"
         blocks.append(Statement("reverted", text, commits, is_counted=True))
-    blocks += [Note(sentence(inert(remark))) for remark in facts.remarks]
+    told = (remarked(remark, preset) for remark in facts.remarks)
+    blocks += [Note(sentence(inert(remark))) for remark in told if remark]
     return Section("changelog", "Full changelog", tuple(blocks))
