@@ -80,7 +80,7 @@ def _unknown(repository: pygit2.Repository, ref: str, option: str) -> ReleaseNot
     near += [name for name in sorted(names) if name.partition("/")[2] == ref and name not in near][:2]
     if near:
         message += f" Did you mean {' or '.join(repr(name) for name in near)}?"
-    elif repository.is_shallow:
+    if repository.is_shallow:
         message += " The clone is shallow and may lack it: `git fetch --unshallow --tags` fetches the rest."
     return ReleaseNotesFailed(message)
 

@@ -226,6 +226,9 @@ def test_a_shallow_clone_says_what_it_lacks(tmp_path: Path) -> None:
     shallow = tmp_path / "shallow"
     with pytest.raises(ReleaseNotesFailed, match="shallow"):
         facts(shallow, "old")
+    git(shallow, "tag", "old-1")
+    with pytest.raises(ReleaseNotesFailed, match=r"mean 'old-1'\? The clone is shallow"):
+        facts(shallow, "old-2")
     git(shallow, "fetch", "-q", "--depth", "1", "origin", "tag", "old")
     with pytest.raises(ReleaseNotesFailed, match="--unshallow"):
         facts(shallow, "old")
