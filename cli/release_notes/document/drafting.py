@@ -67,9 +67,9 @@ def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
     blocks: list[Block] = [Note(where)]
     if facts.reverted and not preset.terse:
         number = len(facts.reverted)
-        commits = tuple(dict.fromkeys(sha for change in facts.reverted for sha in change.commits))
+        taken_back = tuple(dict.fromkeys(sha for change in facts.reverted for sha in change.commits))
         text = f"{counted(number, 'change was', 'changes were')} made and taken back within the range"
-        blocks.append(Statement("reverted", text, commits, is_counted=True))
+        blocks.append(Statement("reverted", text, taken_back, is_counted=True))
     told = (remarked(remark, preset) for remark in facts.remarks)
     blocks += [Note(sentence(inert(remark))) for remark in told if remark]
     return Section("changelog", "Full changelog", tuple(blocks))
