@@ -20,6 +20,7 @@ from cli.release_notes.facts import FactsRequest, Progress
 from cli.release_notes.failure import ReleaseNotesFailed
 from cli.release_notes.git.address import without_credentials
 from cli.release_notes.git.history import shallow_boundary
+from cli.release_notes.git.text import unquoted
 from cli.release_notes.git.wanted import wanted
 
 DEPTHS = (300, 3_000, 0)
@@ -39,6 +40,7 @@ _PROBLEMS = (
     ("status code: 403", "access is refused"),
     ("host key", "its host key is not known: connect to it once with `ssh`"),
     ("hostkey", "its host key is not known: connect to it once with `ssh`"),
+    ("object format", "it keeps its objects as SHA-256, which is not supported"),
     ("certificate", "its certificate is not trusted"),
     ("unsupported url protocol", "this kind of address is not supported"),
     ("invalid content-type", "it answers, but not as a Git server does"),
@@ -180,7 +182,7 @@ def _failed(url: str, error: BaseException) -> ReleaseNotesFailed:
 def _reason(said: str) -> str:
     lowered = said.lower()
     found = next((reason for mark, reason in _PROBLEMS if mark in lowered), None)
-    return found or said.strip("'\"").rstrip(".")
+    return found or unquoted(said)
 
 
 def _fetch(folder: Path, request: FactsRequest, answers: Callable[[], _Callbacks]) -> None:

@@ -92,6 +92,7 @@ def test_a_command_line_that_makes_no_sense_is_exit_code_2(words: tuple[str, ...
 FAILURES = {
     "unknown start": (("--from", "nothing"), "nothing"),
     "unknown end": (("--from", "v1.0.0", "--to", "nothing"), "nothing"),
+    "bytes": (("--from", "\udcff\udcfe"), "--from '\ufffd\ufffd' is no tag"),
     "empty range": (("--from", "v1.1.0", "--to", "v1.1.0"), "v1.1.0"),
     "backwards": (("--from", "v1.1.0", "--to", "v1.0.0"), "v1.1.0"),
     "no key": ((*RANGE, "--provider", "openai", "--model", "m"), "OPENAI_API_KEY"),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cli.release_notes.analysis import analyse
 from cli.release_notes.facts import FactsRequest
 from cli.release_notes.failure import ReleaseNotesFailed
+from cli.release_notes.git.text import unquoted
 from tests.cli.release_notes.repositories import BOB, Built, begun, facts
 
 
@@ -378,3 +379,11 @@ def test_whatever_was_merged_each_commit_comes_with_one_merge_and_is_read_once(d
         told = [sha for change in found.changes for sha in change.commits]
         assert plain <= set(told)
         assert len(told) == len(set(told))
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("'a thing'", "a thing"), ("format 'sha256'", "format 'sha256'"), ("'", "'"), ("gone.", "gone")],
+)
+def test_what_the_library_says_keeps_its_own_quotes(said: str, told: str) -> None:
+    assert unquoted(said) == told
