@@ -3,7 +3,7 @@
 from cli.release_notes.document import breaking, lists, people, technical
 from cli.release_notes.document.inline import code, inert
 from cli.release_notes.document.installation import installation
-from cli.release_notes.document.links import Web, link
+from cli.release_notes.document.links import Web, link, shortened
 from cli.release_notes.document.model import Block, Document, Note, Section, Statement
 from cli.release_notes.document.overview import overview, title
 from cli.release_notes.document.presets import Preset
@@ -57,7 +57,7 @@ def _known_issues(facts: ReleaseFacts) -> Section:
 
 
 def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
-    span = f"{facts.from_ref}...{facts.to_ref}"
+    span = f"{shortened(facts.from_ref)}...{shortened(facts.to_ref)}"
     commits = counted(len(facts.commits), "commit")
     where = (
         f"{link(code(span), facts.compare_url)}: all {commits}."

@@ -139,6 +139,17 @@ def test_a_crowd_is_named_in_part() -> None:
         assert people.count("Ada") <= 2 * named
 
 
+def test_a_full_sha_is_shown_by_its_beginning() -> None:
+    markdown = notes(from_ref=sha(0), to_ref=sha(8))
+    assert f"since `{sha(0)[:7]}`" in markdown
+    assert f"[`{sha(0)[:7]}...{sha(8)[:7]}`](" in markdown
+
+
+def test_what_a_submodule_is_needed_for_is_not_said() -> None:
+    vendor = DependencyChange("vendor/x", "submodule", "vendor/x", "a", "b", False, (sha(7),))
+    assert "| `vendor/x` | `a` | `b` |  | submodule |" in notes(dependencies=(vendor,), preset=PresetName.TECHNICAL)
+
+
 SQUASHED = """\
 * Weave patterns with `weave()` from a card
 
