@@ -2,7 +2,6 @@
 
 import io
 import os
-import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,7 +23,6 @@ from cli.release_notes.focus import Focus, read_focus
 from tools.client_settings import read_model_settings
 
 DEFAULT_FILE = "RELEASE_NOTES.md"
-_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 FOUND = 10
 """Findings of the critic that are told one by one; the others are counted."""
 
@@ -139,7 +137,9 @@ def _here() -> Path:
 
 
 def _facts(options: Options, steps: Steps) -> ReleaseFacts:
-    where = _CREDENTIALS.sub("//", options.repo) if options.repo else _here()
+    from cli.release_notes.git.address import without_credentials  # noqa: PLC0415 - as below
+
+    where = _here() if options.repo is None else without_credentials(options.repo)
     steps("Reading the repository", f"{options.from_ref}..{options.to_ref} of {where}")
     from cli.release_notes.analysis import analyse  # noqa: PLC0415 - a Git library that the help does not need
 

@@ -80,9 +80,19 @@ def project_configuration(folder: Path) -> Configuration:
             f"{path} sets base_url, which a repository may not: your key would go there. "
             "Set it in your own configuration, or as ENGRAIN_LLM_BASE_URL."
         )
-    if found.file is not None and (PurePath(found.file).is_absolute() or ".." in PurePath(found.file).parts):
+    if found.file is not None and not _is_inside(folder, root, found.file):
         raise ReleaseNotesFailed(f"{path} names a file outside of the repository: {found.file}.")
     return found
+
+
+def _is_inside(folder: Path, root: Path, file: str) -> bool:
+    """Say whether a file, named from a folder, lies in the repository, whatever links lead there."""
+    if PurePath(file).is_absolute() or ".." in PurePath(file).parts or "\0" in file:
+        return False
+    try:
+        return (folder / file).resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # links that lead in a circle
+        return False
 
 
 def read_configuration(path: Path) -> Configuration:

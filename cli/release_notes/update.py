@@ -19,12 +19,12 @@ def update(path: Path, entry: str, version: str) -> str:
         ReleaseNotesFailed: The file cannot be read or written, or is none. It is as it was.
     """
     try:
-        mode, old = _read(path)
+        before, old = _read(path)
         if old is None:
-            _replace(path, entry.encode(), mode, None)
+            _replace(path, entry.encode(), before, None)
             return "created"
         data, replaced = merged(old, entry, version)
-        _replace(path, data, mode, old)
+        _replace(path, data, before, old)
     except OSError as error:
         raise ReleaseNotesFailed(f"{path} cannot be written: {error.strerror or error}.") from None
     if replaced is None:
@@ -32,7 +32,9 @@ def update(path: Path, entry: str, version: str) -> str:
     return "replaced, the first of them: the file has that version more than once" if replaced.others else "replaced"
 
 
-def _read(path: Path) -> tuple[int | None, bytes | None]:
+def _read(path: Path) -> tuple[os.stat_result | None, bytes | None]:
+    if path == Path():
+        raise ReleaseNotesFailed("--file needs the name of a file.")
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -51,10 +53,10 @@ def _read(path: Path) -> tuple[int | None, bytes | None]:
     data = path.read_bytes()
     if data.startswith(BOMS):
         raise ReleaseNotesFailed(f"{path} is UTF-16, and notes are written as UTF-8: convert it first.")
-    return stat.S_IMODE(found.st_mode), data
+    return found, data
 
 
-def _replace(path: Path, data: bytes, mode: int | None, old: bytes | None) -> None:
+def _replace(path: Path, data: bytes, before: os.stat_result | None, old: bytes | None) -> None:
     """Write beside the file and rename, so that whoever reads it sees the one or the other.
 
     Raises:
@@ -67,7 +69,7 @@ def _replace(path: Path, data: bytes, mode: int | None, old: bytes | None) -> No
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(_default_mode() if mode is None else mode)
+        _take_over(Path(name), before)
         if old is None and os.path.lexists(path):
             raise ReleaseNotesFailed(f"{path} was made by somebody else meanwhile: nothing was written.")
         if old is not None and path.read_bytes() != old:
@@ -77,6 +79,20 @@ def _replace(path: Path, data: bytes, mode: int | None, old: bytes | None) -> No
         with suppress(OSError):
             Path(name).unlink()
         raise
+
+
+def _take_over(path: Path, before: os.stat_result | None) -> None:
+    """Give a new file the owner of the old one, where that is permitted, and its rights."""
+    if before is None:
+        path.chmod(_default_mode())
+        return
+    made = path.stat()
+    if hasattr(os, "chown") and (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
+        for uid, gid in ((before.st_uid, before.st_gid), (-1, before.st_gid)):
+            with suppress(OSError):
+                os.chown(path, uid, gid)
+                break
+    path.chmod(stat.S_IMODE(before.st_mode))
 
 
 def _default_mode() -> int:

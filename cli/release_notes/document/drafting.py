@@ -3,10 +3,11 @@
 from cli.release_notes.document import breaking, lists, people, technical
 from cli.release_notes.document.inline import code, inert
 from cli.release_notes.document.installation import installation
-from cli.release_notes.document.links import Web, link
+from cli.release_notes.document.links import Web, link, shortened
 from cli.release_notes.document.model import Block, Document, Note, Section, Statement
 from cli.release_notes.document.overview import overview, title
 from cli.release_notes.document.presets import Preset
+from cli.release_notes.document.remarks import remarked
 from cli.release_notes.document.wording import counted, sentence
 from cli.release_notes.facts import Change, ReleaseFacts
 from cli.release_notes.focus import Focus
@@ -56,7 +57,7 @@ def _known_issues(facts: ReleaseFacts) -> Section:
 
 
 def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
-    span = f"{facts.from_ref}...{facts.to_ref}"
+    span = f"{shortened(facts.from_ref)}...{shortened(facts.to_ref)}"
     commits = counted(len(facts.commits), "commit")
     where = (
         f"{link(code(span), facts.compare_url)}: all {commits}."
@@ -66,8 +67,9 @@ def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
     blocks: list[Block] = [Note(where)]
     if facts.reverted and not preset.terse:
         number = len(facts.reverted)
-        commits = tuple(dict.fromkeys(sha for change in facts.reverted for sha in change.commits))
+        taken_back = tuple(dict.fromkeys(sha for change in facts.reverted for sha in change.commits))
         text = f"{counted(number, 'change was', 'changes were')} made and taken back within the range"
-        blocks.append(Statement("reverted", text, commits, is_counted=True))
-    blocks += [Note(sentence(inert(remark))) for remark in facts.remarks]
+        blocks.append(Statement("reverted", text, taken_back, is_counted=True))
+    told = (remarked(remark, preset) for remark in facts.remarks)
+    blocks += [Note(sentence(inert(remark))) for remark in told if remark]
     return Section("changelog", "Full changelog", tuple(blocks))

@@ -60,6 +60,11 @@ class Web:
         return link(f"#{digits}", f"{self.base}{self.pull_request_path.format(digits)}") if self.base else f"#{digits}"
 
 
+def shortened(ref: str) -> str:
+    """A reference as it is shown: of a full sha its beginning."""
+    return ref[:SHORT] if re.fullmatch(r"[0-9a-f]{40}", ref, re.IGNORECASE) else ref
+
+
 def link(label: str, address: str) -> str:
     """Return a Markdown link to a safe address, or the label alone when it is not safe."""
     safe = _safe(address)

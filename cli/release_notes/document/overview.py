@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cli.release_notes.document.inline import code, inert
+from cli.release_notes.document.links import shortened
 from cli.release_notes.document.lists import Lists
 from cli.release_notes.document.model import Note
 from cli.release_notes.document.plain import one_line
@@ -41,7 +42,7 @@ def _consists_of(facts: ReleaseFacts, lists: Lists, preset: Preset) -> str:
     parts = [counted(number, one, many) for name, one, many in named if (number := lists.size(name))]
     brings = f"brings {joined(parts)}" if parts else "changes nothing that users would notice"
     people = f" by {counted(len(facts.contributors), 'person', 'people')}" if facts.contributors else ""
-    since = f" since {code(facts.from_ref)}"
+    since = f" since {code(shortened(facts.from_ref))}"
     span = "" if preset.terse else _span(facts)
     is_named = facts.version.casefold() != "unreleased"
     what = inert(title(facts)) if is_named else f"The next release of {inert(facts.project_name or 'the project')}"

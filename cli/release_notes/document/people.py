@@ -9,7 +9,6 @@ from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import counted, joined
 from cli.release_notes.facts import Contributor
 
-NAMED = 100
 NAME_LIMIT = 80
 
 
@@ -18,15 +17,18 @@ def contributors(people: Sequence[Contributor], bots: Sequence[Contributor], pre
     notes = []
     if people:
         names = [_name(each) if preset.terse else _with_count(each, is_first=not n) for n, each in enumerate(people)]
-        rest = len(names) - NAMED
-        shown = [*names[:NAMED], f"{rest:,} more"] if rest > 0 else names
-        notes.append(Note(f"Thanks to {joined(shown)}."))
+        notes.append(Note(f"Thanks to {_some(names, preset.people)}."))
     new = [_name(each) for each in people if each.is_new]
     if new and len(new) < len(people) and not preset.terse:
-        notes.append(Note(f"First contributions by {joined(new[:NAMED])}: welcome!"))
+        notes.append(Note(f"First contributions by {_some(new, preset.people)}: welcome!"))
     if bots and not preset.terse:
-        notes.append(Note(f"Automated: {joined([_with_count(each) for each in bots[:NAMED]])}."))
+        notes.append(Note(f"Automated: {_some([_with_count(each) for each in bots], preset.people)}."))
     return Section("contributors", "Contributors", tuple(notes), "Nobody is named in these commits.")
+
+
+def _some(names: Sequence[str], named: int) -> str:
+    rest = len(names) - named
+    return joined([*names[:named], f"{rest:,} more"] if rest > 0 else names)
 
 
 def _name(contributor: Contributor) -> str:

@@ -26,6 +26,7 @@ class Preset:
         other: At most so many changes of documentation, dependencies and internals are listed; the rest is counted.
         surface: Whether what the diff did to interfaces, dependencies and areas is shown.
         cited: Commits that a statement names; the others are counted.
+        people: Contributors that are named; the others are counted.
         manner: What a language model is told about the style.
     """
 
@@ -36,6 +37,7 @@ class Preset:
     other: int
     surface: bool
     cited: int
+    people: int
     manner: str
     terse: bool = False
 
@@ -49,6 +51,7 @@ PRESETS: dict[PresetName, Preset] = {
         other=0,
         surface=False,
         cited=3,
+        people=30,
         manner="Write for users of the project: what they can do now, and what they have to do. Plain and friendly.",
     ),
     PresetName.CONCISE: Preset(
@@ -59,6 +62,7 @@ PRESETS: dict[PresetName, Preset] = {
         other=0,
         surface=False,
         cited=1,
+        people=15,
         manner="Be brief: at most twelve words for each statement, two sentences for the overview.",
         terse=True,
     ),
@@ -70,6 +74,7 @@ PRESETS: dict[PresetName, Preset] = {
         other=20,
         surface=False,
         cited=10,
+        people=100,
         manner="Be thorough: say for each change what it is, why it was made and what it means for users.",
     ),
     PresetName.TECHNICAL: Preset(
@@ -80,6 +85,7 @@ PRESETS: dict[PresetName, Preset] = {
         other=60,
         surface=True,
         cited=10,
+        people=100,
         manner="Write for developers: name the interfaces, settings, modules and mechanisms that changed, precisely.",
     ),
 }

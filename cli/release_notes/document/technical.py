@@ -72,7 +72,7 @@ def _dependencies(dependencies: Sequence[DependencyChange]) -> Iterator[Block]:
                 code(first.name),
                 code(first.before or "") or "new",
                 code(first.after or "") or "removed",
-                "development" if first.development else "use",
+                _needed_for(first),
                 inert(first.ecosystem),
             )
         )
@@ -80,6 +80,12 @@ def _dependencies(dependencies: Sequence[DependencyChange]) -> Iterator[Block]:
     yield Table(("Dependency", "Before", "Now", "Needed for", "Ecosystem"), tuple(rows[:LISTED]))
     if len(rows) > LISTED:
         yield Note(f"… and {len(rows) - LISTED:,} more.")
+
+
+def _needed_for(dependency: DependencyChange) -> str:
+    # What a submodule holds may be anything.
+    unknown = dependency.ecosystem == "submodule"
+    return "" if unknown else "development" if dependency.development else "use"
 
 
 def _areas(facts: ReleaseFacts) -> Iterator[Block]:

@@ -1,7 +1,7 @@
 """Addresses of remotes: without secrets, as pages on the web, and as links that compare two versions."""
 
 import re
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit
 
 _SCP = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?!//)(?P<path>[^\s]+)$")
 _HOST = re.compile(r"^[\w.-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$", re.I)
@@ -10,14 +10,15 @@ _AZURE_SSH = re.compile(r"^v3/([^/]+)/([^/]+)/([^/]+)$")
 
 
 def without_credentials(url: str) -> str:
-    """Return an address that may be shown: no user, no password, no query."""
-    if "://" not in url:
-        return url
-    try:
-        parts = urlsplit(url)
-        return urlunsplit((parts.scheme, _host(parts.hostname, parts.port), parts.path, "", ""))
-    except ValueError:
-        return url.partition("://")[0] + "://…"
+    """Return an address that may be shown: no user, no password, no query. A path has none of them."""
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        if ":" not in url.partition("/")[0]:
+            return url
+        scheme, rest = "", url
+    rest = re.split(r"[?#]", rest, maxsplit=1)[0]
+    # A password may hold an unescaped slash or at sign: nothing before the last one is shown.
+    return scheme + separator + rest.rpartition("@")[2]
 
 
 def _host(name: str | None, port: int | None) -> str:

@@ -20,6 +20,7 @@ from cli.release_notes.facts import FactsRequest, Progress
 from cli.release_notes.failure import ReleaseNotesFailed
 from cli.release_notes.git.address import without_credentials
 from cli.release_notes.git.history import shallow_boundary
+from cli.release_notes.git.text import unquoted
 from cli.release_notes.git.wanted import wanted
 
 DEPTHS = (300, 3_000, 0)
@@ -39,6 +40,7 @@ _PROBLEMS = (
     ("status code: 403", "access is refused"),
     ("host key", "its host key is not known: connect to it once with `ssh`"),
     ("hostkey", "its host key is not known: connect to it once with `ssh`"),
+    ("object format", "it keeps its objects as SHA-256, which is not supported"),
     ("certificate", "its certificate is not trusted"),
     ("unsupported url protocol", "this kind of address is not supported"),
     ("invalid content-type", "it answers, but not as a Git server does"),
@@ -172,13 +174,15 @@ def _in_thread(fetch: Callable[[threading.Event], None], url: str) -> None:
 
 
 def _failed(url: str, error: BaseException) -> ReleaseNotesFailed:
-    return ReleaseNotesFailed(f"{without_credentials(url)} cannot be fetched: {_reason(str(error))}.")
+    shown = without_credentials(url)
+    said = str(error).replace(url, shown)
+    return ReleaseNotesFailed(f"{shown} cannot be fetched: {_reason(said)}.")
 
 
 def _reason(said: str) -> str:
     lowered = said.lower()
     found = next((reason for mark, reason in _PROBLEMS if mark in lowered), None)
-    return found or said.strip("'\"").rstrip(".")
+    return found or unquoted(said)
 
 
 def _fetch(folder: Path, request: FactsRequest, answers: Callable[[], _Callbacks]) -> None:

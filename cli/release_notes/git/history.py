@@ -34,7 +34,7 @@ def range_between(repository: pygit2.Repository, older: End, newer: End) -> Rang
     start, end = older.commit.id, newer.commit.id
     if start == end:
         raise ReleaseNotesFailed(
-            f"There is nothing between {older.ref!r} and {newer.ref!r}: both are commit {older.sha[:10]}."
+            f"There is nothing between '{older.ref}' and '{newer.ref}': both are commit {older.sha[:10]}."
         )
     base = repository.merge_base(start, end)
     if base is None:
@@ -42,7 +42,7 @@ def range_between(repository: pygit2.Repository, older: End, newer: End) -> Rang
     if base == end:
         ahead, _ = repository.ahead_behind(start, end)
         raise ReleaseNotesFailed(
-            f"--from {older.ref!r} is newer than --to {newer.ref!r}, by {_commits(ahead)}; swap them."
+            f"--from '{older.ref}' is newer than --to '{newer.ref}', by {_commits(ahead)}; swap them."
         )
     remarks = []
     if base != start:
@@ -60,11 +60,11 @@ def range_between(repository: pygit2.Repository, older: End, newer: End) -> Rang
 def _unrelated(repository: pygit2.Repository, older: End, newer: End) -> ReleaseNotesFailed:
     if repository.is_shallow:
         return ReleaseNotesFailed(
-            f"The clone is shallow and lacks the commits that connect {older.ref!r} and {newer.ref!r};"
+            f"The clone is shallow and lacks the commits that connect '{older.ref}' and '{newer.ref}';"
             " `git fetch --unshallow` fetches them."
         )
     return ReleaseNotesFailed(
-        f"{older.ref!r} and {newer.ref!r} have no commit in common: their histories are unrelated."
+        f"'{older.ref}' and '{newer.ref}' have no commit in common: their histories are unrelated."
     )
 
 

@@ -48,7 +48,7 @@ def resolve(repository: pygit2.Repository, ref: str, option: str) -> End:
     try:
         commit = found.peel(pygit2.Commit)
     except (pygit2.GitError, pygit2.InvalidSpecError, ValueError) as error:
-        raise ReleaseNotesFailed(f"{option} {ref!r} is not a commit, nor a tag of one.") from error
+        raise ReleaseNotesFailed(f"{option} '{ref}' is not a commit, nor a tag of one.") from error
     tag = _tag_of(repository, ref, commit)
     return End(ref, commit, tag, _made_at(repository, tag, commit))
 
@@ -64,7 +64,7 @@ def _found(repository: pygit2.Repository, ref: str, option: str) -> pygit2.Objec
     except ValueError as error:
         if "ambiguous" in str(error).lower():
             raise ReleaseNotesFailed(
-                f"{option} {ref!r} is the beginning of several commits; write more of it."
+                f"{option} '{ref}' is the beginning of several commits; write more of it."
             ) from error
         raise _unknown(repository, ref, option) from error
     except (KeyError, pygit2.GitError, OSError) as error:
@@ -73,14 +73,15 @@ def _found(repository: pygit2.Repository, ref: str, option: str) -> pygit2.Objec
 
 def _unknown(repository: pygit2.Repository, ref: str, option: str) -> ReleaseNotesFailed:
     if ".." in ref:
-        return ReleaseNotesFailed(f"{option} {ref!r} is a range; give one end to --from and the other to --to.")
-    message = f"{option} {ref!r} is no tag, branch or commit of this repository."
+        return ReleaseNotesFailed(f"{option} '{ref}' is a range; give one end to --from and the other to --to.")
+    message = f"{option} '{ref}' is no tag, branch or commit of this repository."
     names = {name.split("/", 2)[2] for name in repository.references if name.count("/") >= 2}
     near = difflib.get_close_matches(_SPECIAL.split(ref)[0], sorted(names)[:20_000], n=3, cutoff=0.7)
     near += [name for name in sorted(names) if name.partition("/")[2] == ref and name not in near][:2]
     if near:
-        message += f" Did you mean {' or '.join(repr(name) for name in near)}?"
-    elif repository.is_shallow:
+        named = " or ".join(f"'{name}'" for name in near)
+        message += f" Did you mean {named}?"
+    if repository.is_shallow:
         message += " The clone is shallow and may lack it: `git fetch --unshallow --tags` fetches the rest."
     return ReleaseNotesFailed(message)
 

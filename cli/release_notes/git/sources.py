@@ -11,6 +11,7 @@ import pygit2
 from cli.release_notes.facts import FactsRequest, Progress
 from cli.release_notes.failure import ReleaseNotesFailed
 from cli.release_notes.git.address import without_credentials
+from cli.release_notes.git.text import unquoted
 
 _LIBRARY = re.compile(r"[0-9a-f]{40}|not found|refs/|object")
 _REFUSALS = (
@@ -109,7 +110,7 @@ def readable() -> Iterator[None]:
 
 def unreadable(error: Exception) -> ReleaseNotesFailed:
     """Return the failure for an object or a reference that cannot be read."""
-    said = str(error).strip("'\"").rstrip(".")
+    said = unquoted(str(error))
     return ReleaseNotesFailed(
         f"The repository cannot be read, something in it is missing or damaged ({said}); `git fsck` tells more."
     )

@@ -24,3 +24,9 @@ def _text(raw: bytes, declared: str | None) -> str:
         except (UnicodeDecodeError, LookupError, ValueError):
             continue
     return raw.decode(_LAST_RESORT, errors="replace")
+
+
+def unquoted(said: str) -> str:
+    """Return what the library says without its full stop and the quotes that an error of Python's puts around it."""
+    said = said.strip().rstrip(".")
+    return said[1:-1] if len(said) > 1 and said[0] == said[-1] and said[0] in "'\"" else said

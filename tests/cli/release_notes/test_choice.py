@@ -166,3 +166,22 @@ def test_a_repository_may_not_say_where_keys_and_files_go(tmp_path: Path) -> Non
         written(path, text)
         with pytest.raises(ReleaseNotesFailed, match=sentence):
             project_configuration(inside)
+
+
+def test_a_repository_names_no_file_outside_of_it_by_a_link_either(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    for folder in (root / ".git", root / "docs", tmp_path / "outside"):
+        folder.mkdir(parents=True)
+    (root / "sub").symlink_to(tmp_path / "outside")
+    (root / "inner").symlink_to("docs")
+    (root / "docs" / "up").symlink_to(tmp_path)
+    (root / "round").symlink_to("round")
+    for folder, file in (
+        (root, "sub/x.md"), (root, "inner/up/x.md"), (root / "docs", "up/x.md"), (root, "round/x.md"),
+        (root, "a\\u0000b"),
+    ):  # fmt: skip
+        (root / ".engrain.toml").write_text(f'[release_notes]\nfile = "{file}"\n')
+        with pytest.raises(ReleaseNotesFailed, match="outside of the repository"):
+            project_configuration(folder)
+    (root / ".engrain.toml").write_text('[release_notes]\nfile = "inner/x.md"\n')
+    assert project_configuration(root).file == "inner/x.md"

@@ -92,6 +92,7 @@ def test_a_command_line_that_makes_no_sense_is_exit_code_2(words: tuple[str, ...
 FAILURES = {
     "unknown start": (("--from", "nothing"), "nothing"),
     "unknown end": (("--from", "v1.0.0", "--to", "nothing"), "nothing"),
+    "bytes": (("--from", "\udcff\udcfe"), "--from '\ufffd\ufffd' is no tag"),
     "empty range": (("--from", "v1.1.0", "--to", "v1.1.0"), "v1.1.0"),
     "backwards": (("--from", "v1.1.0", "--to", "v1.0.0"), "v1.1.0"),
     "no key": ((*RANGE, "--provider", "openai", "--model", "m"), "OPENAI_API_KEY"),
@@ -255,10 +256,24 @@ def test_a_full_disk_is_a_sentence_and_no_output_at_all_is_fine(looms: Path) -> 
     assert (closed.returncode, closed.stderr) == (0, b"RELEASE_NOTES.md: looms v1.1.0 created.\n")
 
 
-def test_credentials_of_an_address_are_shown_nowhere(looms: Path) -> None:
-    result = run(*RANGE, "--debug", "--repo", "https://ada:s3cret@127.0.0.1:9/looms.git")
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://ada:s3cret@127.0.0.1:9/looms.git",
+        "https://127.0.0.1:9/looms.git?access_token=s3cret",
+        "https://127.0.0.1:9/looms.git#s3cret",
+        "https://tok@en:s3cret@127.0.0.1:9/looms.git",
+        "https://ada:p/s3cret@127.0.0.1:9/looms.git",
+        "https://[ada:s3cret@::1/looms.git",
+        "ada:s3cret@127.0.0.1:9/looms.git",
+        "gopher://ada:s3cret@127.0.0.1:9/looms.git",
+    ],
+)
+def test_credentials_of_an_address_are_shown_nowhere(looms: Path, address: str) -> None:
+    result = run(*RANGE, "--debug", "--repo", address)
     assert result.exit_code == 1
     assert "s3cret" not in result.stdout + result.stderr
+    assert "looms.git" in result.stderr
 
 
 def test_ctrl_c_is_a_sentence(looms: Path, server: ModelServer) -> None:

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.presets import PRESETS, PresetName
-from cli.release_notes.facts import Area, DependencyChange, ProjectFile, ReleaseFacts, SurfaceChange
+from cli.release_notes.facts import Area, Contributor, DependencyChange, ProjectFile, ReleaseFacts, SurfaceChange
 from cli.release_notes.focus import Focus
 from tests.cli.release_notes.making import ADA, BOT, CHANGES, change, commit, facts, sha
 from tests.cli.release_notes.test_inline import HOSTILE
@@ -117,6 +117,37 @@ def test_dependencies_that_were_updated_together_are_counted_each() -> None:
 
 def test_what_was_taken_back_is_cited() -> None:
     assert sha(8) in part(notes(reverted=CHANGES[7:]), "Full changelog")
+
+
+def test_that_a_list_was_cut_is_remarked_where_there_is_that_list() -> None:
+    known = facts(remarks=("Of 2,221 changes of kind api the first 500 are listed.", "Two files were left out."))
+    for preset in PresetName:
+        told = part(notes(known, preset), "Full changelog")
+        assert "kind api" not in told
+        assert "Two files were left out." in told
+        assert ("2,221 changes of the public API; 500" in told) is (preset is PresetName.TECHNICAL)
+
+
+def test_a_crowd_is_named_in_part() -> None:
+    crowd = tuple(Contributor(replace(ADA, name=f"Ada {n}"), 2, is_new=n % 3 > 0) for n in range(300))
+    for preset in PresetName:
+        people = part(notes(contributors=crowd, preset=preset), "Contributors")
+        named = PRESETS[preset].people
+        assert people.splitlines()[0].endswith(f" and {300 - named} more.")
+        if preset is not PresetName.CONCISE:
+            assert f" and {200 - named} more: welcome!" in people
+        assert people.count("Ada") <= 2 * named
+
+
+def test_a_full_sha_is_shown_by_its_beginning() -> None:
+    markdown = notes(from_ref=sha(0), to_ref=sha(8))
+    assert f"since `{sha(0)[:7]}`" in markdown
+    assert f"[`{sha(0)[:7]}...{sha(8)[:7]}`](" in markdown
+
+
+def test_what_a_submodule_is_needed_for_is_not_said() -> None:
+    vendor = DependencyChange("vendor/x", "submodule", "vendor/x", "a", "b", False, (sha(7),))
+    assert "| `vendor/x` | `a` | `b` |  | submodule |" in notes(dependencies=(vendor,), preset=PresetName.TECHNICAL)
 
 
 SQUASHED = """\

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from cli.release_notes.analysis import analyse
 from cli.release_notes.facts import FactsRequest
 from cli.release_notes.failure import ReleaseNotesFailed
+from cli.release_notes.git.text import unquoted
 from tests.cli.release_notes.repositories import BOB, Built, begun, facts
 
 
@@ -226,6 +227,9 @@ def test_a_shallow_clone_says_what_it_lacks(tmp_path: Path) -> None:
     shallow = tmp_path / "shallow"
     with pytest.raises(ReleaseNotesFailed, match="shallow"):
         facts(shallow, "old")
+    git(shallow, "tag", "old-1")
+    with pytest.raises(ReleaseNotesFailed, match=r"mean 'old-1'\? The clone is shallow"):
+        facts(shallow, "old-2")
     git(shallow, "fetch", "-q", "--depth", "1", "origin", "tag", "old")
     with pytest.raises(ReleaseNotesFailed, match="--unshallow"):
         facts(shallow, "old")
@@ -375,3 +379,11 @@ def test_whatever_was_merged_each_commit_comes_with_one_merge_and_is_read_once(d
         told = [sha for change in found.changes for sha in change.commits]
         assert plain <= set(told)
         assert len(told) == len(set(told))
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [("'a thing'", "a thing"), ("format 'sha256'", "format 'sha256'"), ("'", "'"), ("gone.", "gone")],
+)
+def test_what_the_library_says_keeps_its_own_quotes(said: str, told: str) -> None:
+    assert unquoted(said) == told

@@ -184,6 +184,16 @@ def test_the_rights_of_a_file_stay(file: Path) -> None:
     assert file.read_bytes() == NEW.encode() + b"\n---\n\nold"
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_the_owner_of_a_file_stays(file: Path) -> None:
+    file.write_bytes(b"old")
+    file.chmod(0o640)
+    os.chown(file, 65_534, 65_533)
+    assert put(file) == "added"
+    found = file.stat()
+    assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (65_534, 65_533, 0o640)
+
+
 def test_a_link_a_folder_a_device_and_a_read_only_file_are_refused_in_a_sentence(file: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_text("precious")
@@ -199,6 +209,7 @@ def test_a_link_a_folder_a_device_and_a_read_only_file_are_refused_in_a_sentence
     for path, sentence in (
         (link, "symbolic link"),
         (tmp_path, "is a folder"),
+        (Path(""), "needs the name of a file"),
         (locked, "read-only"),
         (pipe, "no ordinary file"),
         (tmp_path / "none" / "file", "no folder"),
