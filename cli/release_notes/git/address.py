@@ -18,7 +18,9 @@ def without_credentials(url: str) -> str:
         scheme, rest = "", url
     rest = re.split(r"[?#]", rest, maxsplit=1)[0]
     # A password may hold an unescaped slash or at sign: nothing before the last one is shown.
-    return scheme + separator + rest.rpartition("@")[2]
+    user, _, shown = rest.rpartition("@")
+    # The name that every host of the scp form has.
+    return f"git@{shown}" if not separator and user == "git" else scheme + separator + shown
 
 
 def _host(name: str | None, port: int | None) -> str:
