@@ -146,8 +146,8 @@ def _api(work: _Comparison) -> Iterator[SurfaceChange]:
         after = new.surface(file.path for file in python if file.new_id is not None)
         yield from _changes(work, "api", differences(before, after))
         if unread := len(old.unreadable | new.unreadable):
-            files = "1 Python file" if unread == 1 else f"{unread:,} Python files"
-            work.result.remarks.append(f"{files} could not be parsed; changes of the API in it are not listed.")
+            files, there = ("1 Python file", "it") if unread == 1 else (f"{unread:,} Python files", "them")
+            work.result.remarks.append(f"{files} could not be parsed; changes of the API in {there} are not listed.")
     scripts = [file for file in work.files if is_published(file.path) and file.path.endswith(_SCRIPTS)]
     if scripts:
         from cli.release_notes.analysis.surface import typescript_packages  # noqa: PLC0415 - loads a parser
