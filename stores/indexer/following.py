@@ -258,6 +258,8 @@ class FollowingLane(Lane, Generic[T]):
         files.point(self.name, track.handle.folder)
         with self._lock:
             self._serving, self._follows, self._next = track, True, None
+            # A restored ledger may count from less.
+            self._whole_from = 0
         self._set("ready")
         self._verified = True
         keep = [track.handle.folder]

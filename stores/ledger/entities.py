@@ -159,10 +159,6 @@ class EntityReads(Store):
             rows = self._all(_by_ids, {"organization": organization_id, "ids": ids}) if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
 
-    def briefs(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Brief]:
-        """Return those of the entities that exist, by id, without their long texts."""
-        return {brief.id: brief for brief, _ in self._brief_rows(organization_id, entity_ids)}
-
     def _brief_rows(self, organization_id: str, entity_ids: Iterable[str]) -> list[tuple[Brief, int]]:
         """Return the briefs of those that exist, each with the length of its texts."""
         ids = list(dict.fromkeys(entity_ids))

@@ -86,8 +86,10 @@ class _Known:
         """Forget what has changed."""
         self.drop(record_id)
         self.briefs.pop(record_id, None)
-        for each in self.labelled.values():
+        for label, each in list(self.labelled.items()):
             each.changed.add(record_id)
+            if len(each.changed) > MOST_CHANGED:
+                del self.labelled[label]
         if self.changed is not None:
             self.changed.add(record_id)
 

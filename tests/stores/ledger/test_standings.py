@@ -227,3 +227,15 @@ def test_a_label_of_very_many_records_is_not_remembered(ledger: Ledger, monkeypa
     for _ in range(2):
         found = {word: ledger.look(ORG).labelled("tag", [word]) for word in ("red", "one", "two")}
         assert found == {"red": {"a", "b"}, "one": {"b"}, "two": {"b"}}
+
+
+def test_a_label_is_read_anew_after_many_changes(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stores.ledger.known.MOST_CHANGED", 1)
+    create(ledger, draft("a", tags=("red",)), draft("b"), draft("c"))
+    assert ledger.look(ORG).labelled("tag", ["red"]) == {"a"}
+    with ledger.transaction(ORG, ANN) as tx:
+        for each in "abc":
+            tx.update_entity(each, lambda entity: replace(entity, tags=() if entity.id == "a" else ("red",)))
+    look = ledger.look(ORG)
+    assert ledger._known.labelled(ORG, ledger.head(ORG), ("tag", "red")) is None
+    assert look.labelled("tag", ["red"]) == {"b", "c"}
