@@ -20,7 +20,7 @@ _COMMAND = """\
 import atexit, pathlib, sys
 status = pathlib.Path("/proc/self/status")
 if status.exists():
-    atexit.register(lambda: print(status.read_text(), file=sys.stderr))
+    atexit.register(lambda: sys.stderr.writelines(l for l in status.open() if l.startswith("VmHWM")))
 from cli.main import app
 app()
 """
@@ -75,7 +75,8 @@ def write_notes(folder: Path) -> Run:
         took_s = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise EngrainError(f"Writing release notes failed: {said.decode(errors='replace').strip()[-300:]}")
+        message = _PEAK.sub(b"", said).decode(errors="replace").strip()
+        raise EngrainError(f"Writing release notes failed: {message[-300:]}")
     if found := _PEAK.search(said):
         return Run(took_s, int(found[1]) / 1024)
     # Kilobytes on Linux, bytes on macOS.
