@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stores.graph.neighbours import Edge, NeighbourQuery
+from stores.graph.neighbours import Direction, Edge, NeighbourQuery
 from stores.graph.schema import BURIED, OPEN_ENDED, stored_time
 from stores.graph.walk import Front
 from stores.records import Entity
@@ -21,6 +21,7 @@ Ints = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]
 Bools = npt.NDArray[np.bool_]
 
+_WAYS: tuple[Direction, Direction] = ("incoming", "outgoing")
 _NEVER = np.datetime64(OPEN_ENDED, "us").astype(np.int64)
 
 
@@ -133,9 +134,13 @@ class Adjacency:
 
     def _shown(self, origins: Sequence[str], whose: Ints, rows: Ints) -> Iterable[Edge]:
         others, names, ways = (self._edges[name][rows].tolist() for name in ("other", "name", "is_outgoing"))
-        ids, words = self._ids, self._words
-        for origin, other, name, is_outgoing in zip(whose.tolist(), others, names, ways, strict=True):
-            yield Edge(origins[origin], ids[other], words[name], "outgoing" if is_outgoing else "incoming")
+        return zip(
+            map(origins.__getitem__, whose.tolist()),
+            map(self._ids.__getitem__, others),
+            map(self._words.__getitem__, names),
+            map(_WAYS.__getitem__, ways),
+            strict=True,
+        )
 
     def _passes(self, rows: Ints, query: NeighbourQuery, visible: Bools, now: datetime) -> Bools:
         edges = self._edges

@@ -147,11 +147,11 @@ class GraphIndex:
         arrays = self._nearby.arrays(depth)
         known: dict[str, Sequence[Neighbour]] = {}
 
-        def around(ids: Sequence[str]) -> tuple[Sequence[Edge | Neighbour], bool]:
+        def around(ids: Sequence[str]) -> tuple[Sequence[Edge], bool]:
             if arrays is not None:
                 return self._near(arrays, ids, query)
             known.update(self._hop([id_ for id_ in ids if id_ not in known], query))
-            shown = [neighbour for id_ in ids for neighbour in known[id_][: query.limit_per_id]]
+            shown = [neighbour.edge for id_ in ids for neighbour in known[id_][: query.limit_per_id]]
             return shown, any(len(known[id_]) > query.limit_per_id for id_ in ids)
 
         def walked(start: str) -> Walk:
@@ -171,7 +171,7 @@ class GraphIndex:
 
     def _ring(
         self, arrays: Arrays | None, start_id: str, query: NeighbourQuery, front: Front
-    ) -> tuple[Sequence[Edge | Neighbour], int] | None:
+    ) -> tuple[Sequence[Edge], int] | None:
         """Follow the edges of all that lies so many steps from an entity, if that can be done at once."""
         if arrays is not None:
             return self._arrive(arrays, front, query)
@@ -180,21 +180,17 @@ class GraphIndex:
             found = ring(session, start_id, front.distance, query, now) if session.follows_paths else None
         return None if found is None else (found, len(found))
 
-    def _arrive(
-        self, arrays: Arrays, front: Front, query: NeighbourQuery
-    ) -> tuple[Sequence[Edge | Neighbour], int] | None:
+    def _arrive(self, arrays: Arrays, front: Front, query: NeighbourQuery) -> tuple[Sequence[Edge], int] | None:
         here, others = arrays.divide(front.ids)
         found = arrays.adjacency.arrive(here, front, query, self._clock())
         if found is None or not others:
             return found
         asked = self._hop(others, query).values()
-        shown = [each for hops in asked for each in hops]
+        shown = [each.edge for hops in asked for each in hops]
         is_cut = any(len(hops) > query.limit_per_id for hops in asked)
         return None if is_cut else ([*found[0], *shown], found[1] + len(shown))
 
-    def _near(
-        self, arrays: Arrays, ids: Sequence[str], query: NeighbourQuery
-    ) -> tuple[Sequence[Edge | Neighbour], bool]:
+    def _near(self, arrays: Arrays, ids: Sequence[str], query: NeighbourQuery) -> tuple[Sequence[Edge], bool]:
         """Follow the edges of entities in memory, and by the engine those that are not there as they are now.
 
         Tells whether some entity had more than the limit.
@@ -204,7 +200,7 @@ class GraphIndex:
         if not others:
             return found
         asked = self._hop(others, query).values()
-        shown = [each for hops in asked for each in hops[: query.limit_per_id]]
+        shown = [each.edge for hops in asked for each in hops[: query.limit_per_id]]
         return [*found[0], *shown], found[1] or any(len(hops) > query.limit_per_id for hops in asked)
 
     def apply(self, batch: IndexBatch) -> None:

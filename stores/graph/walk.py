@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
-from stores.graph.neighbours import Direction, Edge, Neighbour
+from stores.graph.neighbours import Direction, Edge
 
 
 class Step(NamedTuple):
@@ -44,7 +44,7 @@ class Walk:
     """Whether there may be more: a bound was reached, or an entity had more edges than were followed."""
 
 
-Hop = Callable[[Sequence[str]], tuple[Sequence[Edge | Neighbour], bool]]
+Hop = Callable[[Sequence[str]], tuple[Sequence[Edge], bool]]
 """The neighbours of some entities, and whether some were left out."""
 
 
@@ -62,7 +62,7 @@ class Front(NamedTuple):
     """Edges that it may look at."""
 
 
-Ring = Callable[[Front], tuple[Sequence[Edge | Neighbour], int] | None]
+Ring = Callable[[Front], tuple[Sequence[Edge], int] | None]
 """All edges of a front that lead on, and how many it has; None where entities are to be asked for theirs."""
 
 AT_ONCE = 16
@@ -112,32 +112,34 @@ def breadth_first(
     return Walk(tuple(seen.values())[1:], capped)
 
 
-def _from(origins: Sequence[str], found: Iterable[Edge | Neighbour]) -> Iterator[Edge | Neighbour]:
+def _from(origins: Sequence[str], found: Iterable[Edge]) -> Iterator[Edge]:
     """Leave out the edges of other origins, and order the rest as if each origin had been asked in its turn."""
-    of: dict[str, list[Edge | Neighbour]] = {origin: [] for origin in origins}
+    of: dict[str, list[Edge]] = {origin: [] for origin in origins}
     for edge in found:
-        if edge.origin_id in of:
-            of[edge.origin_id].append(edge)
+        if (edges := of.get(edge[0])) is not None:
+            edges.append(edge)
     return chain.from_iterable(of.values())
 
 
-def _arrivals(
-    found: Iterable[Edge | Neighbour], seen: dict[str, Reached], known: dict[str, Reached]
-) -> dict[str, Reached]:
+def _arrivals(found: Iterable[Edge], seen: Mapping[str, Reached], known: Mapping[str, Reached]) -> dict[str, Reached]:
     """Tell what is met for the first time; all edges of an origin are found together."""
     arrivals: dict[str, Reached] = {}
     origins: dict[str, str] = {}
-    # Few different ones: made once, and not for each of thousands of edges.
+    # Few different ones, and few ways from an origin: made once, and not for each of thousands of edges.
     steps: dict[tuple[str, Direction], Step] = {}
-    for edge in found:
-        id_, origin_id = edge.id, edge.origin_id
+    origin, paths = "", dict[Step, tuple[Step, ...]]()
+    for origin_id, id_, name, direction in found:
         if id_ in seen or id_ in known or origins.setdefault(id_, origin_id) != origin_id:
             continue
-        way = edge.name, edge.direction
-        step = steps.get(way) or steps.setdefault(way, Step(*way))
+        way = name, direction
+        if (step := steps.get(way)) is None:
+            step = steps[way] = Step(name, direction)
         if (reached := arrivals.get(id_)) is None:
-            origin = seen[origin_id]
-            arrivals[id_] = Reached(id_, origin.distance + 1, (*origin.path, step))
+            if origin_id != origin:
+                origin, paths = origin_id, {}
+            if (path := paths.get(step)) is None:
+                path = paths[step] = (*seen[origin_id].path, step)
+            arrivals[id_] = Reached(id_, len(path), path)
         elif step != reached.path[-1] and step not in reached.others:
             arrivals[id_] = reached._replace(others=(*reached.others, step))
     return arrivals

@@ -30,14 +30,13 @@ class Gathering:
         """Note that a request of an organization could have used it."""
         with self._lock:
             self._asked[organization_id] += 1
-            is_enough = self._asked[organization_id] >= ENOUGH
-            is_early = time.monotonic() < self._not_before.get(organization_id, 0.0)
-            is_busy = self._thread is not None and self._thread.is_alive()
-            if self._closed or not is_enough or is_early or is_busy:
-                return
-            del self._asked[organization_id]
-            self._thread = threading.Thread(target=self._run, args=(organization_id,), name="standings", daemon=True)
-            self._thread.start()
+            if self._asked[organization_id] >= ENOUGH:
+                self._begin(organization_id)
+
+    def prepare(self, organization_id: str) -> None:
+        """Read before any request asks, where nothing else is being read."""
+        with self._lock:
+            self._begin(organization_id)
 
     def close(self) -> None:
         """Begin no reading any more, and wait for the one that is under way."""
@@ -45,6 +44,15 @@ class Gathering:
             self._closed = True
         if self._thread is not None:
             self._thread.join()
+
+    def _begin(self, organization_id: str) -> None:
+        is_early = time.monotonic() < self._not_before.get(organization_id, 0.0)
+        is_busy = self._thread is not None and self._thread.is_alive()
+        if self._closed or is_early or is_busy:
+            return
+        self._asked.pop(organization_id, None)
+        self._thread = threading.Thread(target=self._run, args=(organization_id,), name="standings", daemon=True)
+        self._thread.start()
 
     def _run(self, organization_id: str) -> None:
         begin = time.monotonic()

@@ -156,6 +156,11 @@ class KnownRows:
             if len(self._known) > MOST_ORGANIZATIONS:
                 self._known.popitem(last=False)
 
+    def has_room(self) -> bool:
+        """Tell whether there is room for the rows of one more organization that nobody has asked for yet."""
+        with self._lock:
+            return sum(len(known.rows) for known in self._known.values()) <= MOST_RECORDS
+
     def gather(self, organization_id: str, position: Position) -> "_Known | None":
         """Prepare for the rows of all records; None where others know better, or somebody is at it."""
         with self._lock:

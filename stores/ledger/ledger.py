@@ -167,6 +167,11 @@ class Ledger(_Records, _Tasks, _People):
         self.prune_expired()
         self.erase_deleted()
 
+    def prepare(self, organization_id: str) -> None:
+        """Have what walks and lists must know of all records in memory when they are asked for; returns at once."""
+        if self._known.has_room():
+            self._gathering.prepare(organization_id)
+
     def checkpoint(self) -> None:
         """Empty SQLite's log, so that deleted text is gone from disk; for quiet moments."""
         self._database.checkpoint()

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stores.graph import GraphIndex, Neighbour, NeighbourQuery
+from stores.graph.neighbours import Edge
 from stores.graph.walk import breadth_first
 from stores.index import IndexBatch
 from stores.records import ORGANIZATION, Entity, Position, Relation
@@ -162,8 +163,8 @@ def _agree(graph: GraphIndex, model: Model, queries: Sequence[NeighbourQuery]) -
             expected |= model.neighbours(origin, query)
         assert set(found) == expected
 
-        def one_by_one(ids: Sequence[str], query: NeighbourQuery = query) -> tuple[list[Neighbour], bool]:
-            return graph.neighbours(ids, query=query), False
+        def one_by_one(ids: Sequence[str], query: NeighbourQuery = query) -> tuple[list[Edge], bool]:
+            return [each.edge for each in graph.neighbours(ids, query=query)], False
 
         for origin in IDS:
             plain = breadth_first(origin, depth=3, cap=100, neighbours=one_by_one)

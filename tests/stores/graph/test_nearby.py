@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from stores.graph import GraphIndex, Neighbour, NeighbourQuery, Room, Walk, nearby
+from stores.graph import GraphIndex, NeighbourQuery, Room, Walk, nearby
+from stores.graph.neighbours import Edge
 from stores.graph.walk import breadth_first
 from stores.index import IndexBatch
 from stores.records import ORGANIZATION, Position, Relation
@@ -72,8 +73,8 @@ def learnt(graph: GraphIndex) -> GraphIndex:
 def plain(graph: GraphIndex, start: str, query: NeighbourQuery, cap: int = 500) -> Walk:
     """What the engine alone says."""
 
-    def around(ids: Sequence[str]) -> tuple[list[Neighbour], bool]:
-        return graph.neighbours(ids, query=replace(query, limit_per_id=500)), False
+    def around(ids: Sequence[str]) -> tuple[list[Edge], bool]:
+        return [each.edge for each in graph.neighbours(ids, query=replace(query, limit_per_id=500))], False
 
     return breadth_first(start, depth=3, cap=cap, neighbours=around)
 

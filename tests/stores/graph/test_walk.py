@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from stores.graph import GraphIndex, Neighbour, Reached, Step, neighbours, walk
+from stores.graph import GraphIndex, Reached, Step, neighbours, walk
+from stores.graph.neighbours import Edge
 from stores.graph.walk import breadth_first
-from tests.stores.graph.drafts import EVERYTHING, NOW, batch, entities, relation
+from tests.stores.graph.drafts import EVERYTHING, batch, entities, relation
 
 
 @pytest.fixture
@@ -51,19 +52,22 @@ def test_a_walk_says_when_it_stopped_at_the_cap(chain: GraphIndex) -> None:
 def test_a_walk_looks_nobody_up_once_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def fan(ids: Sequence[str]) -> tuple[list[Neighbour], bool]:
+    def fan(ids: Sequence[str]) -> tuple[list[Edge], bool]:
         asked.extend(ids)
         edges = [(each, f"{each}/{number}") for each in ids for number in range(100)]
-        return [Neighbour(each, other, other, "OWNS", "outgoing", NOW, None) for each, other in edges], False
+        return [(each, other, "OWNS", "outgoing") for each, other in edges], False
 
     reached = breadth_first("a", depth=3, cap=1_000, neighbours=fan)
     assert (len(reached.entities), reached.capped) == (1_000, True)
     assert len(asked) == 1 + walk.AT_ONCE
     assert [each.distance for each in reached.entities] == [1] * 100 + [2] * 900
 
-    def back(ids: Sequence[str]) -> tuple[list[Neighbour], bool]:
+    def back(ids: Sequence[str]) -> tuple[list[Edge], bool]:
         found, cut = fan(ids)
-        return [*found, *(each._replace(id="a") for each in found)] if ids == ["a"] else (found, cut)[0] * 2, cut
+        return [*found, *((origin, "a", name, way) for origin, _, name, way in found)] if ids == ["a"] else (
+            found,
+            cut,
+        )[0] * 2, cut
 
     monkeypatch.setattr(walk, "MOST_EDGES", 150)
     assert not breadth_first("a", depth=1, cap=1_000, neighbours=back).capped

@@ -208,6 +208,20 @@ def test_all_records_are_read_once_enough_lists_have_asked(tasks: Ledger) -> Non
     assert tasks.list_entities(ORG, by_time)[1] == 3
 
 
+def test_all_records_are_read_before_anybody_asks_where_there_is_room(
+    tasks: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert tasks.look(ORG).rows(["a"])
+    monkeypatch.setattr("stores.ledger.known.MOST_RECORDS", 0)
+    tasks.prepare(ORG)
+    assert tasks._gathering._thread is None
+    monkeypatch.setattr("stores.ledger.known.MOST_RECORDS", 1)
+    tasks.prepare(ORG)
+    assert tasks._gathering._thread is not None
+    tasks._gathering._thread.join()
+    assert tasks.look(ORG).knows_all
+
+
 def test_a_walk_and_a_supersession_are_read_by_key(ledger: Ledger) -> None:
     create(ledger, draft("a"), draft("b"))
     with ledger.transaction(ORG, ANN) as tx:
