@@ -10,7 +10,7 @@ from auth.memory_policy import may_read_memory
 from auth.policy import may_read
 from auth.principal import Principal
 from stores.errors import NotFound
-from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery
+from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery, Look
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
 from tools.dates import optional_moment
@@ -135,6 +135,19 @@ def readable(app: App, caller: Principal, entity_id: str, *, memories: bool = Fa
     if entity is None or not _may_read(caller, entity, memories=memories):
         raise no_entity(entity_id)
     return entity
+
+
+def require_visible(app: App, caller: Principal, entity_id: str) -> Look:
+    """Check that there is an entity that the caller may see; return what is known of its organization. Blocks.
+
+    Raises:
+        NotFound: It does not exist, or not for this caller.
+    """
+    look = app.ledger.look(caller.organization_id)
+    found = look.rows([entity_id]).get(entity_id)
+    if found is None or not may_read(caller, found.visibility):
+        raise no_entity(entity_id)
+    return look
 
 
 def _may_read(caller: Principal, entity: Entity, *, memories: bool) -> bool:

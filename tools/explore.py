@@ -12,7 +12,7 @@ from stores.graph import Direction, NeighbourQuery, Reached, Step, Walk
 from stores.ledger import SUPERSEDES, Brief, EntityQuery, Look
 from stores.records import JsonObject
 from tools.app import App
-from tools.entities import no_entity
+from tools.entities import require_visible
 from tools.entity_models import CommaSeparated, EntityId, Label, split_list
 from tools.entity_types import EntityType
 from tools.json_values import StoredJson
@@ -194,13 +194,10 @@ def _walk(app: App, call: Call, request: ExploreRequest) -> Explored:
             f"entity_id is required for mode {request.mode}.",
             details={"field": "body.entity_id", "expected": "a value: it is required"},
         )
-    look = app.ledger.look(call.caller.organization_id)
-    start = look.rows([request.entity_id]).get(request.entity_id)
-    if start is None or not may_read(call.caller, start.visibility):
-        raise no_entity(request.entity_id)
+    look = require_visible(app, call.caller, request.entity_id)
     depth = 1 if request.mode == "related" else request.depth
     queries = _queries(call, request, depth)
-    walks = _walks(app, call, start.id, depth, queries)
+    walks = _walks(app, call, request.entity_id, depth, queries)
     kept = _kept(call, request, look, walks)
     if depth == 1 and any(
         walk.capped and any(step.id not in kept for step in walk.entities) for walk in walks.values()

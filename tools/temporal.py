@@ -10,7 +10,7 @@ from auth.principal import Principal
 from stores.ledger import HistoryQuery, Recalled
 from tools.app import App
 from tools.dates import optional_moment
-from tools.entities import readable
+from tools.entities import require_visible
 from tools.entity_models import EntityId, Label
 from tools.linking import fact_of
 from tools.operation import Call, Operation, Request, Result, Route, Tool
@@ -93,7 +93,8 @@ def _temporal(app: App, caller: Principal, request: TemporalRequest) -> Temporal
     now = app.clock()
     as_of = optional_moment(request.as_of, now=now, field="as_of")
     known_at = optional_moment(request.known_at, now=now, field="known_at")
-    about = None if request.entity_id is None else readable(app, caller, request.entity_id)
+    if request.entity_id is not None:
+        require_visible(app, caller, request.entity_id)
     query = HistoryQuery(
         mode=request.mode,
         visibility=caller.visible,
@@ -106,13 +107,13 @@ def _temporal(app: App, caller: Principal, request: TemporalRequest) -> Temporal
     found = app.ledger.relation_history(caller.organization_id, query)
     shown = found[: request.limit]
     ends = {end for each in shown for end in (each.then.source_id, each.then.target_id)}
-    ends |= set() if about is None else {about.id}
+    ends |= set() if request.entity_id is None else {request.entity_id}
     names = app.ledger.entity_names(caller.organization_id, ends, as_of)
     edges = [_edge(each, names, now) for each in shown if {each.then.source_id, each.then.target_id} <= names.keys()]
     if request.mode == "timeline":
         edges = _with_earlier_ends(app, caller, edges, known_at or as_of)
     has_more = len(found) > request.limit
-    name = None if about is None else names.get(about.id, about.name)
+    name = None if request.entity_id is None else names.get(request.entity_id)
     return TemporalAnswer(
         mode=request.mode,
         entity_id=request.entity_id,

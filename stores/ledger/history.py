@@ -16,6 +16,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     exists,
+    func,
     or_,
     select,
     true,
@@ -23,9 +24,9 @@ from sqlalchemy import (
 )
 
 from stores.ledger import schema
-from stores.ledger.encoding import optional_instant, to_micros
+from stores.ledger.encoding import dump_json, optional_instant, to_micros
 from stores.ledger.ends import believed, expired_then, invalid_then
-from stores.ledger.engine import in_chunks
+from stores.ledger.listed import as_json, listed
 from stores.ledger.relations import NO_LIMIT, SUPERSEDES, relation_columns, to_relation
 from stores.ledger.rows import Values
 from stores.ledger.store import Store
@@ -56,7 +57,6 @@ _revisions = schema.entity_revisions
 _at = bindparam("at", type_=BigInteger)
 _known = bindparam("known", type_=BigInteger)
 _visible: BindParameter[list[str]] = bindparam("visibility", expanding=True)
-_ids: BindParameter[list[str]] = bindparam("ids", expanding=True)
 _invalid_then, _expired_then = invalid_then(_known), expired_then(_known)
 _ended_then = select(_ends.c.relation_id).where(
     _ends.c.organization_id == bindparam("organization"),
@@ -106,14 +106,11 @@ class HistoryReads(Store):
         self, organization_id: str, entity_ids: Iterable[str], as_of: datetime | None = None
     ) -> dict[str, str]:
         """Return what entities are called, or were called at a moment, by id; what came later has today's name."""
-        names: dict[str, str] = {}
-        for ids in in_chunks(entity_ids):
-            values: Values = {"organization": organization_id, "ids": ids}
-            names |= {row[0]: row[1] for row in self._all(_names, values)}
-            if as_of is not None:
-                past = self._all(_past_names, values | {"at": to_micros(as_of)})
-                names |= {row[0]: row[1] for row in past if row[0] in names}
-        return names
+        ids = list(dict.fromkeys(entity_ids))
+        values: Values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        if as_of is not None:
+            values["at"] = to_micros(as_of)
+        return dict(self._packed(_names(self._database.writer.dialect.name, as_of is not None), values)) if ids else {}
 
 
 def _recalled(row: Sequence[Any]) -> Recalled:
@@ -123,15 +120,25 @@ def _recalled(row: Sequence[Any]) -> Recalled:
     return Recalled(then, replace(then, expired_at=today[0], invalid_at=today[1]))
 
 
-_names = select(schema.entities.c.id, schema.entities.c.name).where(
-    schema.entities.c.organization_id == bindparam("organization"), schema.entities.c.id.in_(_ids)
-)
-_past_names = select(_revisions.c.id, _revisions.c.name).where(
-    _revisions.c.organization_id == bindparam("organization"),
-    _revisions.c.id.in_(_ids),
-    _revisions.c.valid_from <= _at,
-    _revisions.c.valid_to > _at,
-)
+@cache
+def _names(dialect: str, is_past: bool) -> Select[Any]:
+    """Return the query for ids and names; in the past, for the name of the revision of then, if there is one."""
+    entities = schema.entities
+    then = (
+        select(_revisions.c.name)
+        .where(
+            _revisions.c.organization_id == entities.c.organization_id,
+            _revisions.c.id == entities.c.id,
+            _revisions.c.valid_from <= _at,
+            _revisions.c.valid_to > _at,
+        )
+        .limit(1)
+        .scalar_subquery()
+    )
+    name = func.coalesce(then, entities.c.name) if is_past else entities.c.name
+    return select(as_json(dialect, [entities.c.id, name])).where(
+        entities.c.organization_id == bindparam("organization"), entities.c.id.in_(listed(dialect, "ids"))
+    )
 
 
 @cache
