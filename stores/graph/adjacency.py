@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from stores.graph.neighbours import Direction, Edge, NeighbourQuery
 from stores.graph.schema import BURIED, OPEN_ENDED, stored_time
-from stores.graph.walk import Front
+from stores.graph.walk import MOST_EDGES, Bounds, Front, Reached, Step, Walk
 from stores.records import Entity
 
 Ints = npt.NDArray[np.int64]
@@ -95,6 +95,56 @@ class Adjacency:
         rows, whose, is_cut = self._followed(origins, query, now)
         return list(self._shown(origins, whose, rows)), is_cut
 
+    def walk(self, start: str, bounds: Bounds, query: NeighbourQuery, now: datetime) -> Walk | None:
+        """Walk as `breadth_first` does, all edges of a step at once.
+
+        None where that would pass one of the bounds on work, where an entity on the way has more than its limit, and
+        where the edges of one are not here as they are now.
+        """
+        visible = self._table(query.visibility)
+        is_seen = np.zeros(len(self), np.bool_)
+        ends = np.array([self._places[start]])
+        is_seen[ends] = True
+        reached, nearest, capped = list[Reached](), [Reached(start, 0, ())], False
+        edges = around = 0
+        for _ in range(bounds.depth):
+            if (room := bounds.cap - len(reached)) < 1:
+                return Walk(tuple(reached), capped=True)
+            rows, whose, is_cut = self._rows(ends, visible, query, now)
+            around, edges = around + len(ends), edges + len(rows)
+            is_much = edges > MOST_EDGES or around > bounds.most_around
+            if is_cut or is_much or not bounds.follows(each.id for each in nearest):
+                return None
+            is_new = ~is_seen[self._edges["other"][rows]]
+            rows, whose = rows[is_new], whose[is_new]
+            others, first, which = np.unique(self._edges["other"][rows], return_index=True, return_inverse=True)
+            order = np.argsort(first)
+            nth = np.empty_like(order)
+            nth[order] = np.arange(len(order))
+            leads_on = (whose == whose[first][which]) & (nth[which] < room)
+            nearest = self._reached(nearest, whose[leads_on], rows[leads_on])
+            reached += nearest
+            capped = capped or len(others) > room
+            ends = others[order[:room]]
+            is_seen[ends] = True
+            if not nearest:
+                break
+        return Walk(tuple(reached), capped)
+
+    def _reached(self, origins: Sequence[Reached], whose: Ints, rows: Ints) -> list[Reached]:
+        """Tell how each entity was met, in the order of its first edge; its edges come from one origin."""
+        others, codes = self._edges["other"][rows], 2 * self._edges["name"][rows] + self._edges["is_outgoing"][rows]
+        steps = {code: Step(self._words[code // 2], _WAYS[code % 2]) for code in np.unique(codes).tolist()}
+        before = [origin.path for origin in origins]
+        ids = map(self._ids.__getitem__, others.tolist())
+        paths = [(*before[origin], steps[code]) for origin, code in zip(whose.tolist(), codes.tolist(), strict=True)]
+        found: dict[str, Reached] = {}
+        for id_, path in zip(ids, paths, strict=True):
+            known = found.setdefault(id_, Reached(id_, len(path), path))
+            if known.path is not path and path[-1] not in (known.path[-1], *known.others):
+                found[id_] = known._replace(others=(*known.others, path[-1]))
+        return list(found.values())
+
     def arrive(
         self, origins: Sequence[str], front: Front, query: NeighbourQuery, now: datetime
     ) -> tuple[list[Edge], int] | None:
@@ -118,7 +168,10 @@ class Adjacency:
 
     def _followed(self, origins: Sequence[str], query: NeighbourQuery, now: datetime) -> tuple[Ints, Ints, bool]:
         places = np.fromiter((self._places[each] for each in origins), np.int64, len(origins))
-        visible = self._table(query.visibility)
+        return self._rows(places, self._table(query.visibility), query, now)
+
+    def _rows(self, places: Ints, visible: Bools, query: NeighbourQuery, now: datetime) -> tuple[Ints, Ints, bool]:
+        """Return the edges of entities in their order, up to each one's limit; whose they are; whether one had more."""
         asked = _is_in(visible, self._visibility[places])
         at = self._first[places]
         counts = np.where(asked, self._first[places + 1] - at, 0)

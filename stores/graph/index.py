@@ -1,5 +1,6 @@
 """The graph index of one organization: follows the feed, answers what is related to what."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -24,7 +25,7 @@ from stores.graph.schema import (
     RELATION_IDS,
 )
 from stores.graph.sessions import Sessions
-from stores.graph.walk import Front, Walk, breadth_first
+from stores.graph.walk import Bounds, Front, Walk, breadth_first
 from stores.index import IndexBatch
 from stores.records import Entity, Position, Relation
 
@@ -155,6 +156,10 @@ class GraphIndex:
             return shown, any(len(known[id_]) > query.limit_per_id for id_ in ids)
 
         def walked(start: str) -> Walk:
+            if arrays is not None and arrays.has((start,)):
+                bounds = Bounds(depth, cap, math.inf if most_around is None else most_around, arrays.has)
+                if (walk := arrays.adjacency.walk(start, bounds, query, self._clock())) is not None:
+                    return walk
             found = partial(self._ring, arrays, start, query)
             return breadth_first(start, depth=depth, cap=cap, neighbours=around, ring=found, most_around=most_around)
 

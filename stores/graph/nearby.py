@@ -83,6 +83,10 @@ class Arrays:
     adjacency: "Adjacency"
     changed: set[str]
 
+    def has(self, entity_ids: Iterable[str]) -> bool:
+        """Tell whether the edges of all these are here as they are now."""
+        return all(each in self.adjacency and each not in self.changed for each in entity_ids)
+
     def divide(self, entity_ids: Iterable[str]) -> tuple[list[str], list[str]]:
         """Return those whose edges are here as they are now, and the others."""
         here: list[str] = []

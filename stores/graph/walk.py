@@ -62,6 +62,18 @@ class Front(NamedTuple):
     """Edges that it may look at."""
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far a walk goes."""
+
+    depth: int
+    cap: int
+    most_around: float
+    """Entities whose edges are followed."""
+    follows: Callable[[Iterable[str]], bool]
+    """Whether the edges of all these are here as they are now."""
+
+
 Ring = Callable[[Front], tuple[Sequence[Edge], int] | None]
 """All edges of a front that lead on, and how many it has; None where entities are to be asked for theirs."""
 

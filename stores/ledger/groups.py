@@ -34,6 +34,13 @@ class Standing(NamedTuple):
     """What depends on the caller: never known beforehand."""
 
 
+class Kind(NamedTuple):
+    """What most records share with many others: who may read them, and what filters compare."""
+
+    visibility: str
+    facets: Facets
+
+
 Place = Literal["updated_us", "created_us"]
 
 

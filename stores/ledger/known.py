@@ -7,7 +7,7 @@ from sys import intern
 from threading import Lock
 from typing import NamedTuple
 
-from stores.ledger.groups import Facets, Group, Order, Standing, first_of, first_of_groups
+from stores.ledger.groups import Facets, Group, Kind, Order, Standing, first_of, first_of_groups
 from stores.ledger.relations import SUPERSEDES
 from stores.ledger.rows import Brief
 from stores.records import Change, Position
@@ -57,11 +57,12 @@ Label = tuple[str, str]
 class _Known:
     position: Position
     rows: dict[str, Standing] = field(default_factory=dict)
-    facets: dict[Facets, Facets] = field(default_factory=dict)
-    """Each once: most records share theirs with many."""
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    """The kind of each of the rows; those that are equal are one object, which a thousand looks find in the cache."""
+    shared: dict[Kind, Kind] = field(default_factory=dict)
     retirable: frozenset[str] | None = None
-    groups: dict[tuple[str, Facets], Group] | None = None
-    """All rows by visibility and facets, where those of all records are known but for the changed ones."""
+    groups: dict[Kind, Group] | None = None
+    """All rows by their kind, where those of all records are known but for the changed ones."""
     briefs: OrderedDict[str, Brief] = field(default_factory=OrderedDict)
     labelled: OrderedDict[Label, "_Labelled"] = field(default_factory=OrderedDict)
     changed: set[str] | None = None
@@ -74,13 +75,13 @@ class _Known:
     def put(self, row: Standing) -> None:
         """Remember a row."""
         self.drop(row.id)
+        kind = Kind(row.visibility, row.facets)
+        kind = self.kinds[row.id] = self.shared.setdefault(kind, kind)
         kept = self.rows[row.id] = row._replace(
-            entity_type=intern(row.entity_type),
-            visibility=intern(row.visibility),
-            facets=self.facets.setdefault(row.facets, row.facets),
+            entity_type=intern(row.entity_type), visibility=kind.visibility, facets=kind.facets
         )
         if self.groups is not None:
-            self.groups.setdefault((kept.visibility, kept.facets), Group()).put(kept)
+            self.groups.setdefault(kind, Group()).put(kept)
 
     def change(self, record_id: str) -> None:
         """Forget what has changed."""
@@ -95,12 +96,13 @@ class _Known:
 
     def drop(self, record_id: str) -> None:
         """Forget a row."""
-        row = self.rows.pop(record_id, None)
-        if row is not None and self.groups is not None:
-            group = self.groups[row.visibility, row.facets]
-            group.drop(row.id)
+        self.rows.pop(record_id, None)
+        kind = self.kinds.pop(record_id, None)
+        if kind is not None and self.groups is not None:
+            group = self.groups[kind]
+            group.drop(record_id)
             if not group.rows:
-                del self.groups[row.visibility, row.facets]
+                del self.groups[kind]
 
 
 @dataclass(slots=True, eq=False)
@@ -241,6 +243,14 @@ class KnownRows:
             rows = known.rows
             return {record_id: rows[record_id] for record_id in ids if record_id in rows}
 
+    def kinds(self, organization_id: str, position: Position, ids: Iterable[str]) -> list[Kind | None]:
+        """The kinds of records, in the order of their ids; None where that is not known."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            if known is None or not known.reaches(position):
+                return [None for _ in ids]
+            return list(map(known.kinds.get, ids))
+
     def keep(self, organization_id: str, position: Position, rows: Mapping[str, Standing]) -> None:
         """Remember rows that were read at a position or after it."""
         with self._lock:
@@ -249,7 +259,8 @@ class KnownRows:
                 return
             if len(known.rows) + len(rows) > MOST_RECORDS:
                 known.rows.clear()
-                known.facets.clear()
+                known.kinds.clear()
+                known.shared.clear()
                 known.groups = known.changed = None
             for row in rows.values():
                 known.put(row)

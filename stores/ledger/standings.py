@@ -13,7 +13,7 @@ from stores.ledger.encoding import dump_json, key_of, to_micros
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.groups import Facets, Order, Standing
+from stores.ledger.groups import Facets, Kind, Order, Standing
 from stores.ledger.known import MOST_RECORDS, Found, KnownRows, Label, Wanted
 from stores.ledger.listed import as_json, as_list, listed
 from stores.ledger.relations import holds, present
@@ -194,6 +194,17 @@ class StandingReads(EntityReads, FeedReads):
             rows |= read
         return rows
 
+    def _kinds_at(self, organization_id: str, position: Position, ids: Sequence[str]) -> dict[str, Kind]:
+        known = self._known.kinds(organization_id, position, ids)
+        kinds = {each: kind for each, kind in zip(ids, known, strict=True) if kind is not None}
+        if len(kinds) < len(ids):
+            rows = self._rows(organization_id, position, [each for each in ids if each not in kinds])
+            shared: dict[Kind, Kind] = {kind: kind for kind in {id(kind): kind for kind in kinds.values()}.values()}
+            for row in rows.values():
+                kind = Kind(row.visibility, row.facets)
+                kinds[row.id] = shared.setdefault(kind, kind)
+        return kinds
+
     def _read(self, organization_id: str, ids: Sequence[str]) -> dict[str, Standing]:
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
         found = self._packed(_standings(self._database.writer.dialect.name), values)
@@ -304,26 +315,26 @@ class Look:
 
         The work is in proportion to the ids.
         """
-        verdicts: dict[int, bool] = {}
+        kinds = self._kinds(entity_ids)
+        # Few different ones, each one object.
+        apart = {id(kind): kind for kind in kinds.values()}
         passes, visible = test_of(query), query.visibility
-        kept: dict[str, str | None] = {}
-        for row in self.rows(entity_ids).values():
-            if row.visibility in visible:
-                # Most records share their facets with many, and have the same ones in memory.
-                which = id(row.facets)
-                if (verdict := verdicts.get(which)) is None:
-                    verdict = verdicts[which] = passes(row.facets)
-                if verdict:
-                    kept[row.id] = row.facets.epic_id
+        passing = {each for each, kind in apart.items() if kind.visibility in visible and passes(kind.facets)}
+        found = {each for each, kind in kinds.items() if id(kind) in passing}
         if query.epic is not None or query.no_epic:
-            epics = self.rows(each for each in kept.values() if each).values()
-            there = {each.id for each in epics if each.facets.type == "epic" and each.visibility in visible}
-            kept = {each: epic for each, epic in kept.items() if (epic in there) != query.no_epic}
-        found = set(kept)
+            named = {each: epic for each in found if (epic := kinds[each].facets.epic_id)}
+            epics = self._kinds(named.values())
+            there = {each for each, kind in epics.items() if kind.facets.type == "epic" and kind.visibility in visible}
+            found = {each for each in found if (named.get(each) in there) != query.no_epic}
         for kind, words in (("tag", query.tags), ("language", query.languages)):
             if words and found:
                 found = self._reads._with_label(self._organization_id, found, kind, words)
         return found
+
+    def _kinds(self, entity_ids: Iterable[str]) -> dict[str, Kind]:
+        if self._position is None:
+            return {}
+        return self._reads._kinds_at(self._organization_id, self._position, list(dict.fromkeys(entity_ids)))
 
     def briefs(self, entity_ids: Iterable[str]) -> dict[str, Brief]:
         """Return those of the entities that exist, by id, without their long texts."""
