@@ -14,7 +14,7 @@ from stores.records import Entity, JsonObject
 from tools.app import App
 
 Shown = TypeVar("Shown", Entity, Brief)
-KEYS = ("epic_id", "parent_task_id", "task_id", "depends_on")
+KEYS = frozenset({"epic_id", "parent_task_id", "task_id", "depends_on"})
 """Of a project the records that belong to it name the id: by it, what remains of one that is gone is still found."""
 
 
@@ -26,7 +26,7 @@ def without_hidden(
     An id of what was deleted stays, as one that never named anything does. Blocks.
     """
     found = list(entities)
-    named = {each for entity in found for each in _named(entity)}
+    named = {each for entity in found if not entity.metadata.keys().isdisjoint(KEYS) for each in _named(entity)}
     hidden = _hidden(app, caller, named, as_of) if named else set[str]()
     return [_without(entity, hidden) for entity in found] if hidden else found
 

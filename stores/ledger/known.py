@@ -207,19 +207,20 @@ class KnownRows:
             if known is None or known.groups is None or known.changed or not known.reaches(position):
                 return None
             groups = known.groups
-            seen = [(facets, group) for (key, facets), group in groups.items() if key in wanted.visibility]
+            seen = [(kind, group) for kind, group in groups.items() if kind.visibility in wanted.visibility]
             if wanted.has_epic is not None:
-                epics = {each for facets, group in seen if facets.type == "epic" for each in group.rows}
-                seen = [pair for pair in seen if (pair[0].epic_id in epics) == wanted.has_epic]
-            chosen = [(facets, group) for facets, group in seen if wanted.passes(facets)]
+                epics = {each for kind, group in seen if kind.facets.type == "epic" for each in group.rows}
+                seen = [pair for pair in seen if (pair[0].facets.epic_id in epics) == wanted.has_epic]
+            chosen = [(kind, group) for kind, group in seen if wanted.passes(kind.facets)]
             if wanted.among is None:
                 total = sum(len(group.rows) for _, group in chosen)
                 few = total <= SORTED
                 return Found(total, first_of_groups((group for _, group in chosen), wanted.order) if few else None)
-            passing = {id(facets) for facets, _ in chosen}
-            rows = [known.rows[each] for each in wanted.among if each in known.rows]
-        kept = [row for row in rows if id(row.facets) in passing and row.visibility in wanted.visibility]
-        return Found(len(kept), first_of(kept, wanted.order))
+            passing = {id(kind) for kind, _ in chosen}
+            kinds = map(known.kinds.get, wanted.among)
+            ids = [each for each, kind in zip(wanted.among, kinds, strict=True) if id(kind) in passing]
+            rows = list(map(known.rows.__getitem__, ids))
+        return Found(len(rows), first_of(rows, wanted.order))
 
     def retirable(self, organization_id: str, position: Position) -> frozenset[str] | None:
         """The ids of all that some supersession is about, whatever its dates and whoever sees it; None: not known."""
