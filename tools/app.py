@@ -43,8 +43,11 @@ KEPT_LENGTH = 32
 ANALYTICS_FILE = "analytics.duckdb"
 REFLECTIONS = 2
 """Notes that are read by rules at once."""
-RETRIEVALS = 2 + (os.cpu_count() or 2)
-"""Questions that are answered at once: more of them would only take the interpreter from each other."""
+RETRIEVALS = min(max(os.cpu_count() or 2, 2), 4)
+"""Questions that are answered at once: more of them only take the interpreter from each other, and from what writes.
+
+With fifty agents on two cores, four at once made a recall wait twice as long, and a write forty times as long, as two.
+"""
 BESIDE = 4
 """Threads that do what a search does beside its own."""
 
