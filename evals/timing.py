@@ -1,6 +1,7 @@
 """Times and what they amount to."""
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -39,3 +40,18 @@ def timed_ms(action: Callable[[Item], object], items: Iterable[Item]) -> list[fl
         action(item)
         times.append((time.perf_counter() - start) * 1000)
     return times
+
+
+def pace_ms() -> float:
+    """Return how long the interpreter takes for a fixed loop just now, in milliseconds; the median of five.
+
+    On a machine that is shared this differs by a factor of two from one minute to the next, whoever is measured.
+    """
+    return statistics.median(timed_ms(_loop, range(5)))
+
+
+def _loop(_: object) -> int:
+    total = 0
+    for number in range(200_000):
+        total += number
+    return total

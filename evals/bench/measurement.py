@@ -7,7 +7,7 @@ from typing import TypeVar
 from evals.bench.figures import Figure
 from evals.bench.process import processor_ms
 from evals.bench.texts import Record
-from evals.timing import Spread, spread, timed_ms
+from evals.timing import Spread, pace_ms, spread, timed_ms
 
 Item = TypeVar("Item")
 
@@ -30,10 +30,14 @@ class Measurement:
         return count // 5 if self.quick else count
 
     def calls(self, action: Callable[[Item], object], items: Sequence[Item]) -> tuple[Spread, str]:
-        """Time each call; add what the server's processors did for one on average, background work included."""
-        before = processor_ms(self.pid)
+        """Time each call; add what the server's processors did for one on average, background work included.
+
+        The machine's pace is that of a fixed loop, before and after.
+        """
+        before, pace = processor_ms(self.pid), pace_ms()
         times = spread(timed_ms(action, items))
-        after = processor_ms(self.pid)
+        pace, after = (pace + pace_ms()) / 2, processor_ms(self.pid)
+        note = f"fixed loop {pace:.1f} ms"
         if before is None or after is None:
-            return times, ""
-        return times, f"server's processor time {(after - before) / len(items):.1f} ms each"
+            return times, note
+        return times, f"server's processor time {(after - before) / len(items):.1f} ms each; {note}"
