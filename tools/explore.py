@@ -108,8 +108,8 @@ class Explored(Result):
     actual_total: int
     capped: bool = Field(
         False,
-        description=f"Whether the walk stopped at a bound, such as {WALK_LIMIT} records that pass the filters in each "
-        "direction that it follows: then there may be more than actual_total.",
+        description=f"Whether the walk stopped at a bound, such as {WALK_LIMIT} records that pass the filters, of "
+        "dependencies in each direction: then there may be more than actual_total.",
     )
 
 
@@ -256,12 +256,15 @@ def _queries(call: Call, request: ExploreRequest, depth: int) -> dict[Dependency
 
 
 def _most(request: ExploreRequest, depth: int) -> int:
-    """How many a walk may reach: more where filters drop some on the way. A single step past them is the ledger's."""
+    """How many a walk may reach: more where filters drop some on the way. A single step past them is the ledger's.
+
+    Of a single step it is the facts: several may lead to one neighbour.
+    """
     filters = (
         *(request.language, request.category, request.epic, request.no_epic, request.complexity, request.feature),
         *(request.status, request.priority, request.tags, request.types, _projects(request)),
     )
-    return WIDE * WALK_LIMIT if depth > 1 and any(filters) else WALK_LIMIT
+    return WIDE * WALK_LIMIT if depth == 1 or any(filters) else WALK_LIMIT
 
 
 def _walks(

@@ -141,6 +141,29 @@ async def test_what_filters_drop_takes_no_place_in_a_walk(
     assert (full["total"], full["actual_total"], full["capped"]) == (5, 20, True)
 
 
+@pytest.mark.parametrize("learnt", [False, True])
+async def test_a_hub_whose_neighbours_are_linked_twice_shows_each_of_them(
+    owner: Person, monkeypatch: pytest.MonkeyPatch, learnt: bool
+) -> None:
+    monkeypatch.setattr("tools.explore.WALK_LIMIT", 12)
+    (hub,) = await made(owner, "hub")
+    leaves = await made(owner, *(f"leaf {number}" for number in range(12)))
+    await link(owner, *((hub, "ABOUT", leaf) for leaf in leaves), *((leaf, "REQUIRES", hub) for leaf in leaves))
+    if learnt:
+        with owner.app.indexer.indexes(owner.organization_id) as indexes:
+            assert indexes.graph is not None
+            assert indexes.graph.learn()
+    pages = [
+        await owner.call("explore", mode="related", entity_id=hub, limit=5, offset=offset) for offset in (0, 5, 10)
+    ]
+    assert {each["id"] for page in pages for each in page["entities"]} == set(leaves)
+    assert [(page["actual_total"], page["capped"]) for page in pages] == [(12, False)] * 3
+    (more,) = await made(owner, "one more")
+    await link(owner, (hub, "ABOUT", more))
+    page = await owner.call("explore", mode="related", entity_id=hub)
+    assert (page["actual_total"], page["capped"]) == (12, True)
+
+
 async def test_dependencies_past_a_hub_are_filtered_in_the_direction_that_they_have(
     owner: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
