@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from cli.release_notes.analysis.breaking import drops_support, is_declared, is_harmless, names_in, sounds_breaking
+from cli.release_notes.analysis.breaking import drops_support, is_harmless, names_in, sounds_breaking
+from cli.release_notes.analysis.declared import is_declared
 from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.message import Message
 from cli.release_notes.analysis.paths import area, is_published, role
