@@ -9,7 +9,8 @@ _UNTICKED = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[[ \t]*\][^\n]*$", re.M)
 _ASKS = (":", "?", "(", "=", "|", "-", "\n", "*", "_")
 _ENDS = ("", ".", ":", "!", "?", ")", "-", "*", "#", ">", "`", "x", "X", "]", ",", ";")
 _MENTION = (
-    r"(?:breaking[ -](?:api[ -])?changes?\b|(?:not backwards?[ -]compatible|backwards?[ -]incompatib\w+)(?:[ -]changes?\b)?"
+    r"(?:breaking[ -](?:api[ -])?changes?\b"
+    r"|(?:not backwards?[ -]compatible|backwards?[ -]incompatib\w+)(?:[ -]changes?\b)?"
     r"|incompatible (?:with (?:previous|earlier|older|existing)|change))"
 )
 _DEGREE = r"(?:(?:an?|the|technically|slight\w*|small|minor|major|one|two|three|several)\s+)*"
