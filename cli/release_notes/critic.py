@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from cli.release_notes.document.inline import code_words
-from cli.release_notes.document.model import Block, Document, Statement
+from cli.release_notes.document.model import Block, Document, Statement, Table
 from cli.release_notes.document.plain import one_line, plain
 from cli.release_notes.facts import Change, Commit, ReleaseFacts
 
@@ -134,7 +134,7 @@ def verified(document: Document, evidence: Evidence) -> tuple[Document, list[Fin
 def _borne_out(blocks: Iterable[Block], evidence: Evidence, findings: list[Finding]) -> Iterator[Block]:
     for block in blocks:
         if not isinstance(block, Statement):
-            yield block
+            yield _table(block, evidence) if isinstance(block, Table) else block
             continue
         known = evidence.known(block.commits)
         if not known:
@@ -150,6 +150,15 @@ def _borne_out(blocks: Iterable[Block], evidence: Evidence, findings: list[Findi
             findings.append(Finding(block.id, block.text, problem, "replaced"))
             kept = replace(kept, text=evidence.subject(known[0]), details="")
         yield kept
+
+
+def _table(table: Table, evidence: Evidence) -> Table:
+    """A table whose every row rests on commits of the range, where it cites any."""
+    if not table.commits:
+        return table
+    cited = [(row, evidence.known(commits)) for row, commits in zip(table.rows, table.commits, strict=True)]
+    kept = [(row, commits) for row, commits in cited if commits]
+    return replace(table, rows=tuple(row for row, _ in kept), commits=tuple(commits for _, commits in kept))
 
 
 def _words_of(change: Change) -> str:

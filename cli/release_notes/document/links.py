@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from cli.release_notes.document.inline import code, inert
+from cli.release_notes.facts import ReleaseFacts
 
 SHORT = 7
 _PATHS = {
@@ -58,6 +59,12 @@ class Web:
         if not digits.isascii() or not digits.isdigit():
             return inert(number)
         return link(f"#{digits}", f"{self.base}{self.pull_request_path.format(digits)}") if self.base else f"#{digits}"
+
+
+def span_of(facts: ReleaseFacts) -> str:
+    """Cite all commits of a release as Markdown: `1a2b3c4..5d6e7f8`, which Git takes as well."""
+    short = _short_length(facts.commits)
+    return link(code(f"{facts.from_sha[:short]}..{facts.to_sha[:short]}"), facts.compare_url or "")
 
 
 def shortened(ref: str) -> str:

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from markdown_it import MarkdownIt
 
+from cli.release_notes.critic import Evidence, verified
 from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
+from cli.release_notes.document.model import Table
 from cli.release_notes.document.presets import PRESETS, PresetName
 from cli.release_notes.facts import Area, Contributor, DependencyChange, ProjectFile, ReleaseFacts, SurfaceChange
 from cli.release_notes.focus import Focus
@@ -102,9 +104,47 @@ def test_a_long_list_is_cut_and_says_so() -> None:
     many = tuple(change(number, "fix", f"fix number {number}") for number in range(1, 21))
     known = facts(changes=many, commits={each: commit(n, "x") for n in range(1, 21) for each in [sha(n)]})
     fixes = part(notes(known), "Fixes")
-    assert fixes.count("\n- ") + fixes.startswith("- ") == 15
-    assert fixes.endswith("… and 5 more, in the full changelog.")
+    *listed, rest = fixes.splitlines()
+    assert len(listed) == 15
+    assert rest.startswith("- … and 5 more, in the full changelog (")
+    assert all(sha(number) in rest for number in (16, 17, 18))
+    assert rest.endswith(" and 2 more)")
     assert part(notes(known, PresetName.DETAILED), "Fixes").count("Fix number") == 20
+
+
+@pytest.mark.parametrize("preset", PresetName)
+def test_what_is_listed_or_cut_names_commits_and_what_is_counted_the_range(preset: PresetName) -> None:
+    shas = [sha(number) for number in range(1, 300)]
+    kinds = ("feature", "improvement", "fix", "documentation", "internal")
+    known = facts(
+        commits={each: commit(number, "x") for number, each in enumerate(shas, start=1)},
+        changes=tuple(change(number, kinds[number % 5], f"change {number}") for number in range(1, 300)),
+        surface=tuple(SurfaceChange("api", "added", f"m.f{n}()", "m.py", None, (sha(n),)) for n in range(1, 60)),
+        dependencies=tuple(DependencyChange(f"d{n}", "x", "y", "1", "2", False, (sha(n),)) for n in range(1, 60)),
+        areas=tuple(Area(f"area{number}", 1, 1, 1, 1) for number in range(1, 40)),
+        remarks=("Of 2,221 changes of kind api the first 500 are listed.",),
+    )
+    text = notes(known, preset)
+    cited = re.compile(r"/commit/([0-9a-f]{40})")
+    listed = [line for line in text.splitlines() if line.startswith(("- ", "| `d"))]
+    assert len(listed) > 15
+    assert [line for line in listed if not set(cited.findall(line)) & set(shas)] == []
+    span = f"[`{sha(0)[:7]}..{sha(8)[:7]}`]({known.compare_url})"
+    assert f"in 299 commits ({span})" in part(text, "Overview")
+    if preset is PresetName.TECHNICAL:
+        assert text.count("… and 19 more (") == 2
+        assert f"… and 23 more areas; counted over {span}." in text
+        assert f"The diff of {span} has 2,221 changes" in text
+
+
+def test_a_row_of_a_table_without_a_commit_of_the_range_is_none() -> None:
+    foreign = replace(facts().dependencies[0], name="foreign", commits=(sha(99),))
+    known = facts(dependencies=(*facts().dependencies, foreign))
+    document, _ = verified(draft(known, PRESETS[PresetName.TECHNICAL], Focus()), Evidence(known))
+    tables = [each for section in document.sections for each in section.blocks if isinstance(each, Table)]
+    rows = [row[0] for table in tables for row in table.rows]
+    assert "`punch`" in rows
+    assert "`foreign`" not in rows
 
 
 def test_dependencies_that_were_updated_together_are_counted_each() -> None:
