@@ -289,6 +289,8 @@ HOSTS = {
     "https://gitlab.example.org/a/b": "/-/commit/",
     "https://bitbucket.org/a/b": "/commits/",
     "https://codeberg.org/a/b": "/commit/",
+    "https://dev.azure.com/o/p/_git/b": "/commit/",
+    "https://git.sr.ht/~a/b": "/commit/",
 }
 
 
