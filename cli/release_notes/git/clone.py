@@ -42,6 +42,8 @@ _PROBLEMS = (
     ("hostkey", "its host key is not known: connect to it once with `ssh`"),
     ("object format", "it keeps its objects as SHA-256, which is not supported"),
     ("certificate", "its certificate is not trusted"),
+    ("url->host", "its address names no host"),
+    ("malformed hostname", "its address names no host"),
     ("unsupported url protocol", "this kind of address is not supported"),
     ("invalid content-type", "it answers, but not as a Git server does"),
     ("unexpected content-type", "it answers, but not as a Git server does"),
