@@ -14,7 +14,7 @@ from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.model import Table
 from cli.release_notes.document.presets import PRESETS, PresetName
-from cli.release_notes.facts import Area, Contributor, DependencyChange, ProjectFile, ReleaseFacts, SurfaceChange
+from cli.release_notes.facts import Area, Contributor, DependencyChange, ReleaseFacts, SurfaceChange
 from cli.release_notes.focus import Focus
 from tests.cli.release_notes.making import ADA, BOT, CHANGES, change, commit, facts, sha
 from tests.cli.release_notes.test_inline import HOSTILE
@@ -230,57 +230,6 @@ def test_people_are_named_before_bots_and_addresses_nowhere() -> None:
     assert people[2] == "First contributions by Bob: welcome!"
     assert people[4] == "Automated: `dependabot[bot]` (1)."
     assert all(each.email not in notes() for each in (ADA, BOT))
-
-
-INSTALLS = {
-    "published": ("pyproject.toml", '[project]\nname = "looms"\nversion = "1.1.0"', "pip install looms==1.1.0"),
-    "version from the tag": ("pyproject.toml", '[project]\nname = "looms"\ndynamic = ["version"]', "looms==1.1.0"),
-    "another version": (
-        "pyproject.toml", '[project]\nname = "looms"\nversion = "1.2.0.dev0"',
-        "pip install git+https://github.com/lovelace/looms@v1.1.0",
-    ),
-    "private": (
-        "pyproject.toml", '[project]\nname = "looms"\nclassifiers = ["Private :: Do Not Upload"]', "pip install git+",
-    ),
-    "poetry": ("pyproject.toml", '[tool.poetry]\nname = "looms"\nversion = "1.1.0"', "pip install looms==1.1.0"),
-    "npm": ("package.json", '{"name": "@acme/looms", "version": "1.1.0"}', "npm install @acme/looms@1.1.0"),
-    "npm program": ("package.json", '{"name": "looms", "bin": "x.js"}', "npm install --global looms@1.1.0"),
-    "npm private": ("package.json", '{"name": "looms", "private": true}', "git checkout v1.1.0\nnpm install"),
-    "cargo": ("Cargo.toml", '[package]\nname = "looms"\nversion = "1.1.0"', "cargo add looms@1.1.0"),
-    "go": ("go.mod", "module example.org/looms\n\ngo 1.22\n", "go get example.org/looms@v1.1.0"),
-    "docker": ("Dockerfile", "FROM scratch\n", "git checkout v1.1.0\ndocker build --tag looms:1.1.0 ."),
-    "composer": ("composer.json", '{"name": "acme/looms"}', "composer require acme/looms:1.1.0"),
-    "setup.cfg": ("setup.cfg", "[metadata]\nname = looms\nversion = 1.1.0\n", "pip install looms==1.1.0"),
-    "setup.py": ("setup.py", "from setuptools import setup\nsetup(name='looms', version=v())", "looms==1.1.0"),
-    "mix": ("mix.exs", 'app: :looms,\nversion: "1.1.0"', '{:looms, "== 1.1.0"}'),
-    "compose": ("compose.yaml", "services:\n  a: {}\n", "git checkout v1.1.0\ndocker compose up"),
-    "gem": ("looms.gemspec", "s.name = 'looms'\ns.version = '1.1.0'", "gem install looms --version 1.1.0"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("path", "text", "command"), INSTALLS.values(), ids=INSTALLS)
-def test_installing_is_read_off_the_projects_own_files(path: str, text: str, command: str) -> None:
-    assert command in part(notes(project_files=(ProjectFile(path, text),)), "Installation")
-
-
-DAMAGED = {
-    "toml": ("pyproject.toml", "[project"),
-    "json": ("package.json", '{"name": ['),
-    "array": ("package.json", "[1]"),
-    "no name": ("pyproject.toml", "[tool.ruff]\n"),
-    "a name that is a command": ("package.json", '{"name": "x; rm -rf ~"}'),
-    "a name of a fence": ("package.json", '{"name": "x\\n```\\n# Pwned"}'),
-    "odd types": ("pyproject.toml", '[project]\nname = "x"\nclassifiers = 3'),
-    "setup.py of another Python": ("setup.py", "print 'x'\nsetup(name='x')"),
-    "setup.cfg": ("setup.cfg", "name = x"),
-    "in a test": ("tests/data/package.json", '{"name": "x"}'),
-}
-
-
-@pytest.mark.parametrize(("path", "text"), DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_or_hostile_manifest_names_no_way_to_install(path: str, text: str) -> None:
-    section = part(notes(project_files=(ProjectFile(path, text),)), "Installation")
-    assert section == "The project's files name no way to install it."
 
 
 HOSTS = {
