@@ -14,7 +14,7 @@ from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.model import Table
 from cli.release_notes.document.presets import PRESETS, PresetName
-from cli.release_notes.facts import Area, Contributor, DependencyChange, ReleaseFacts, SurfaceChange
+from cli.release_notes.facts import Area, Contributor, DependencyChange, ProjectFile, ReleaseFacts, SurfaceChange
 from cli.release_notes.focus import Focus
 from tests.cli.release_notes.making import ADA, BOT, CHANGES, change, commit, facts, sha
 from tests.cli.release_notes.test_inline import HOSTILE
