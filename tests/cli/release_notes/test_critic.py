@@ -33,6 +33,7 @@ FAILS = {
     "code": ("Call `knit()`", "knit()"),
     "snake case": ("Set max_threads", "max_threads"),
     "a name in German": ("Ein Muster wird jetzt mit der PostgreSQL gewebt", "PostgreSQL"),
+    "something else": ("The whole interface is rewritten", "something else"),
     "a version": ("Needs version 3.12", "3.12"),
 }
 
