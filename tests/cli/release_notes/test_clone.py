@@ -162,7 +162,7 @@ def test_a_server_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: py
             fetch(url, "v1")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_fetch_leaves_nothing_behind(temporary: Path, number: signal.Signals) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/project.git"
