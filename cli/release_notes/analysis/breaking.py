@@ -34,6 +34,7 @@ _THING = re.compile(
     r"|\b(?:deprecated|option|parameter|param|argument|command|method|class|function|endpoint|feature|support|flag|setting"
     r"|api|module|plugin|attribute|property|field|alias|shim|mode|backend|driver|route|env(?:ironment)? var\w*)\b",
 )
+_MEANS = re.compile(r"\s(?:with(?! (?:no|a default)\b)|via|using|through|by means of|when|if)\s", re.I)
 _CODE = re.compile(r"`[^`]+`|\w+\(|\b[A-Za-z]+_\w+\b|\b[A-Z][a-z]+[A-Z]\w*|(?:^|\s)--[a-z]")
 _HARMLESS = re.compile(
     r"\b(?:unused|unneeded|unnecessary|redundant|duplicate[ds]?|dead|obsolete (?:code|comment)|leftover|stale"
@@ -116,6 +117,8 @@ def _refuses_what_worked(message: Message) -> bool:
 
 
 def _takes_away(text: str) -> bool:
+    # What it is done with is still there.
+    text = _MEANS.split(text, maxsplit=1)[0]
     named = _CODE.search(text) if _RENAMES.match(text) else _THING.search(text)
     return bool(named) and not _HARMLESS.search(text) and not sounds_internal(text)
 

@@ -233,7 +233,8 @@ def test_words_that_take_something_away_are_heard(subject: str) -> None:
      "The menu now requires only one click", "Fix crash when the session no longer exists",
      "Warn when a setting is no longer read", "Handle users who no longer have access",
      "Show which plugins are no longer maintained", "Fix a bug where tasks were no longer scheduled",
-     "Tolerate servers that no longer send a date"],
+     "Tolerate servers that no longer send a date", "Delete a project with `tool project delete`",
+     "Remove rows using the `--where` option", "Drop caches when `clear()` is called"],
 )  # fmt: skip
 def test_words_that_only_sound_like_it_are_not(subject: str) -> None:
     assert not sounds_breaking(read(subject))
