@@ -9,8 +9,8 @@ _UNTICKED = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[[ \t]*\][^\n]*$", re.M)
 _ASKS = (":", "?", "(", "=", "|", "-", "\n", "*", "_")
 _ENDS = ("", ".", ":", "!", "?", ")", "-", "*", "#", ">", "`", "x", "X", "]", ",", ";")
 _MENTION = (
-    r"(?:breaking[ -](?:api[ -])?changes?\b"
-    r"|(?:not backwards?[ -]compatible|backwards?[ -]incompatib\w+)(?:[ -]changes?\b)?"
+    r"(?:breaking[\s-](?:api[\s-])?changes?\b"
+    r"|(?:not backwards?[\s-]compatible|backwards?[\s-]incompatib\w+)(?:[\s-]changes?\b)?"
     r"|incompatible (?:with (?:previous|earlier|older|existing)|change))"
 )
 _DEGREE = r"(?:(?:an?|the|technically|slight\w*|small|minor|major|one|two|three|several)\s+)*"
@@ -50,6 +50,14 @@ _SUBJECT = re.compile(
     re.I,
 )
 """How a subject claims it: as a mark at its beginning or end, or in a sentence about the change itself."""
+_BELOW = re.compile(r"(?:[ \t]*\n)+(?:(?!#{1,6} |\*\*[^*\n]+\*\*:?[ \t]*$)[^\n]*\n?)+", re.M)
+"""What is below a heading, up to the next one."""
+_PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*\n?)+")
+_SENTENCES = re.compile(r"(?<=[.!])\s+(?=[A-Z`(])")
+_YES = re.compile(r"^yes\b[\s,.:;!\u2013\u2014-]*", re.I)
+LONGEST_NOTE = 2_000
+_TELLING = 8
+"""Words of a sentence that says more than that something breaks."""
 _STATES = re.compile(rf"\b(?:is|are) {_DEGREE}{_MENTION}\W*$", re.I)
 _ABOUT = re.compile(r"\b(?:what|when(?:ever)?|whether|why|how|if|where|who|that|which)\b", re.I)
 
@@ -58,8 +66,45 @@ def is_declared(message: Message, body: str) -> bool:
     """Say whether the author calls it breaking, in a mark or in words; a box that nobody ticked is no word."""
     if message.marked or _is_claimed_by(message.text):
         return True
-    body = _UNTICKED.sub("", body[:20_000])
-    return any(_claims(body, match) for match in _SAID.finditer(body))
+    return _claim_in(_considered(body)) is not None
+
+
+def note_in(body: str) -> str | None:
+    """Return what a body says breaks: what stands below such a heading or after such a mark, or the sentence of it."""
+    body = _considered(body)
+    claim = _claim_in(body)
+    if claim is None:
+        return None
+    start = body.rfind("\n", 0, claim.start()) + 1
+    if not re.search(r"\w", body[start : claim.start()]):
+        # A heading or a mark: what follows in its line, else what is below it.
+        rest = body[claim.end() :].lstrip(" *_:)]\u2013\u2014-")
+        found = _BELOW.match(rest) if rest.startswith("\n") else _PARAGRAPH.match(rest)
+        note = found[0].strip() if found else ""
+    else:
+        note = _sentence_at(body, claim)
+    note = _YES.sub("", note)[:LONGEST_NOTE]
+    return note if re.search(r"\w", note) and not is_nothing(note) else None
+
+
+def _sentence_at(body: str, claim: re.Match[str]) -> str:
+    """The sentence of a claim; where it says no more than that, the one after it, else the one before."""
+    first = body.rfind("\n\n", 0, claim.start()) + 1
+    end = body.find("\n\n", claim.end())
+    paragraph = " ".join(body[first : end if end > 0 else None].split())
+    sentences = _SENTENCES.split(paragraph)
+    at = next((number for number, each in enumerate(sentences) if claim[0].split()[0] in each), 0)
+    if len(sentences[at].split()) >= _TELLING:
+        return sentences[at]
+    return sentences[at + 1] if at + 1 < len(sentences) else sentences[at - 1] if at else ""
+
+
+def _considered(body: str) -> str:
+    return _UNTICKED.sub("", body[:20_000])
+
+
+def _claim_in(body: str) -> re.Match[str] | None:
+    return next((match for match in _SAID.finditer(body) if _claims(body, match)), None)
 
 
 def _is_claimed_by(subject: str) -> bool:

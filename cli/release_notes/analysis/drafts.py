@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from cli.release_notes.analysis.breaking import drops_support, is_harmless, names_in, sounds_breaking
-from cli.release_notes.analysis.declared import is_declared
+from cli.release_notes.analysis.declared import is_declared, note_in
 from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.message import Message
 from cli.release_notes.analysis.paths import area, is_published, role
@@ -152,6 +152,8 @@ def _judge(made: Draft, bodies: Sequence[str]) -> None:
     aside = bool(made.files) and roles <= {"documentation", "test", "tooling", "example"}
     if message.marked or (not aside and any(is_declared(message, body) for body in bodies[:60])):
         made.breaking = made.declared = True
+        if message.breaking_note is None:
+            made.breaking_note = next(filter(None, map(note_in, bodies[:60])), None)
         return
     if aside or message.is_chore:
         return

@@ -43,7 +43,7 @@ def step_of(text: str, note: str | None) -> str | None:
     if note and says_a_step(note):
         return None
     if (found := _NEW_NAME.match(text)) and not re.search(r" (?:and|or) (?:renam|remov|add)", found["new"], re.I):
-        return f"Use {found['new']} instead of {found['old']}."
+        return f"Use {found['new']} instead of {_named(found['old'])}."
     if found := _OTHER_ERROR.match(text):
         return f"Catch {found['new']} instead of {found['old']}."
     found = _GONE.match(text)

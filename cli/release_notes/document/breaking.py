@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from cli.release_notes.document.lists import TEXT_LIMIT, lead, said
+from cli.release_notes.document.lists import TEXT_LIMIT, besides, lead, said
 from cli.release_notes.document.model import Block, Section, Statement
 from cli.release_notes.document.plain import first_sentence, one_line, plain
 from cli.release_notes.document.presets import Preset
@@ -45,7 +45,7 @@ def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset
 
 
 def _broken(identity: str, change: Change, preset: Preset) -> Statement:
-    note = plain(change.breaking_note or "").strip()
+    note = plain(change.breaking_note or "").strip() or besides(change)
     text = said(change)
     if one_line(note).rstrip(".").casefold() == text.casefold():
         note = ""
@@ -61,7 +61,7 @@ def _steps(changes: Sequence[tuple[str, Change]]) -> Iterator[Statement]:
     broken = [(identity, change) for identity, change in changes if change.breaking or change.migration]
     silent: list[Change] = []
     for identity, change in broken:
-        steps = plain(change.migration or "").strip() or _steps_in(change.breaking_note or "")
+        steps = plain(change.migration or "").strip() or _steps_in(change.breaking_note or change.details)
         if not steps:
             silent.append(change)
             continue

@@ -112,15 +112,17 @@ def statement(identity: str, change: Change, preset: Preset) -> Statement:
 
 def highlight(identity: str, change: Change, preset: Preset) -> Statement:
     """Say one change where it stands out; unless the preset is terse, with a sentence of what else is known of it."""
-    details = "" if preset.terse else _said_besides(change)
+    details = "" if preset.terse else besides(change)
     number = change.pull_request
     return Statement(f"h-{identity}", said(change), change.commits, "", details, number, stands_out=True)
 
 
-def _said_besides(change: Change) -> str:
+def besides(change: Change) -> str:
+    """A sentence of what a change says besides its text; empty where none is fit to stand alone."""
     paragraphs = _told(change).split("\n\n")[0], plain(change.breaking_note or "")
     more = first_sentence(one_line(next(filter(_is_prose, paragraphs), "")))
-    return more if 0 < len(more) <= SAID_LIMIT and bare(more).casefold() != said(change).casefold() else ""
+    is_whole = 0 < len(more) <= SAID_LIMIT and not more.endswith(":")
+    return more if is_whole and bare(more).casefold() != said(change).casefold() else ""
 
 
 def said(change: Change) -> str:

@@ -100,6 +100,21 @@ def test_what_breaks_without_steps_and_what_the_diff_removes_is_named() -> None:
     assert "Run the 1 new database migration: `db/0002.sql`" in guide
 
 
+def test_what_breaks_without_a_note_is_told_by_the_rest_of_its_message() -> None:
+    told = change(
+        2, "removal", "drop the `--shuttle` flag", breaking=True,
+        details="It was read by nobody. Use `--pattern` instead.\n\nThe reasons:\n\n- one",
+    )  # fmt: skip
+    markdown = notes(changes=(told,))
+    assert part(markdown, "Breaking changes").startswith("- **Drop the `--shuttle` flag.** It was read by nobody. (")
+    assert part(markdown, "Migration guide").startswith("- **Drop the `--shuttle` flag.** Use `--pattern` instead. (")
+
+
+def test_a_sentence_that_leads_to_a_list_is_no_highlight() -> None:
+    listing = replace(CHANGES[0], details="What this brings:\n\n- cards\n- bobbins")
+    assert "What this brings" not in part(notes(changes=(listing,)), "Highlights")
+
+
 def test_a_long_list_is_cut_and_says_so() -> None:
     many = tuple(change(number, "fix", f"fix number {number}") for number in range(1, 21))
     known = facts(changes=many, commits={each: commit(n, "x") for n in range(1, 21) for each in [sha(n)]})

@@ -1,7 +1,7 @@
 import pytest
 
 from cli.release_notes.analysis.breaking import drops_support, names_in, sounds_breaking
-from cli.release_notes.analysis.declared import is_declared
+from cli.release_notes.analysis.declared import is_declared, note_in
 from cli.release_notes.analysis.message import Message, read_message
 from cli.release_notes.analysis.trailers import co_authors, split_trailers
 
@@ -164,6 +164,29 @@ def test_co_authors_are_found_wherever_squashing_left_them() -> None:
 )  # fmt: skip
 def test_what_the_author_calls_breaking_is(message: str) -> None:
     assert is_declared(read(message), message.partition("\n\n")[2])
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        ("Faster.\n\nThis is a breaking change, since it now\nreturns a tuple and no list.",
+         "This is a breaking change, since it now returns a tuple and no list."),
+        ("It returns a tuple. This is a breaking change.", "It returns a tuple."),
+        ("Faster. This is a breaking change. Callers must pass `x`.", "Callers must pass `x`."),
+        ("## Breaking changes\n\n- `y` is gone\n- `z` too\n\n## Tests\n\n- many", "- `y` is gone\n- `z` too"),
+        ("**Breaking changes**\n\n`y` is gone.\n\n**Tests**\n\nMany.", "`y` is gone."),
+        ("Breaking change: `y` is gone\nand `z`.\n\nFaster.", "`y` is gone\nand `z`."),
+        ("Breaking changes: yes, `y` is gone", "`y` is gone"),
+        ("- [x] Breaking change\n- [x] Tests", None),
+        ("This is a breaking change.", None),
+        ("Breaking changes: none", None),
+        ("It is a breaking\nchange.", None),
+        ("Faster.", None),
+    ],
+)  # fmt: skip
+def test_what_a_body_says_of_what_breaks_is_its_note(body: str, note: str | None) -> None:
+    assert note_in(body) == note
+    assert is_declared(read("New pool"), body) is not (body == "Faster." or body.endswith("none"))
 
 
 @pytest.mark.parametrize(
