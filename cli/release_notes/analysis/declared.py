@@ -50,6 +50,7 @@ _SUBJECT = re.compile(
     re.I,
 )
 """How a subject claims it: as a mark at its beginning or end, or in a sentence about the change itself."""
+_IS_MARK = re.compile(r"[ \t*_`\])]*(?:[:(\u2013\u2014-]|$)", re.M)
 _BELOW = re.compile(r"(?:[ \t]*\n)+(?:(?!#{1,6} |\*\*[^*\n]+\*\*:?[ \t]*$)[^\n]*\n?)+", re.M)
 """What is below a heading, up to the next one."""
 _PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*\n?)+")
@@ -76,7 +77,7 @@ def note_in(body: str) -> str | None:
     if claim is None:
         return None
     start = body.rfind("\n", 0, claim.start()) + 1
-    if not re.search(r"\w", body[start : claim.start()]):
+    if not re.search(r"\w", body[start : claim.start()]) and _IS_MARK.match(body[claim.end() :]):
         # A heading or a mark: what follows in its line, else what is below it.
         rest = body[claim.end() :].lstrip(" *_:)]\u2013\u2014-")
         found = _BELOW.match(rest) if rest.startswith("\n") else _PARAGRAPH.match(rest)

@@ -10,7 +10,7 @@ _GUIDE = re.compile(
 )
 _SAYS = re.compile(
     r"\b(?:use|replace|instead|rename|call|pass|set|must|need(?:s|ed)? to|ha(?:ve|s) to|should|migrate|switch|upgrade"
-    r"|add|change|import|install|run|see|remove)\b",
+    r"|add|(?<!breaking )change|import|install|run|see|remove)\b",
     re.I,
 )
 """A note with one of these words says itself what to do."""

@@ -103,7 +103,7 @@ def test_what_breaks_without_steps_and_what_the_diff_removes_is_named() -> None:
 def test_what_breaks_without_a_note_is_told_by_the_rest_of_its_message() -> None:
     told = change(
         2, "removal", "drop the `--shuttle` flag", breaking=True,
-        details="It was read by nobody. Use `--pattern` instead.\n\nThe reasons:\n\n- one",
+        details="It was read by nobody. Use `--pattern` instead. Remove what read it.\n\nThe reasons:\n\n- one",
     )  # fmt: skip
     markdown = notes(changes=(told,))
     assert part(markdown, "Breaking changes").startswith("- **Drop the `--shuttle` flag.** It was read by nobody. (")

@@ -181,6 +181,8 @@ def test_what_the_author_calls_breaking_is(message: str) -> None:
         ("This is a breaking change.", None),
         ("Breaking changes: none", None),
         ("It is a breaking\nchange.", None),
+        ("Faster. The guide covers the\nbreaking change for code that relied on lists.",
+         "The guide covers the breaking change for code that relied on lists."),
         ("Faster.", None),
     ],
 )  # fmt: skip
