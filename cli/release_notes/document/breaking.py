@@ -18,7 +18,8 @@ _STEP = re.compile(
 )
 _TOLD_YOU = re.compile(
     r"^(?=.*\b(?:instead|yours?|yourself)\b)(?:please |instead,? |to migrate,? )?"
-    r"(?:add|call|change|import|install|migrate|pass|pin|remove|rename|replace|run|set|switch|upgrade|use|wrap) |\byou (?:must|need to|have to|should)\b",
+    r"(?:add|call|change|import|install|migrate|pass|pin|remove|rename|replace|run|set|switch|upgrade|use|wrap) "
+    r"|\byou (?:must|need to|have to|should)\b",
     re.IGNORECASE,
 )
 """A step in text that says what was done as well: one that speaks to whoever upgrades."""
