@@ -165,9 +165,8 @@ def _borne_out(blocks: Iterable[Block], evidence: Evidence, findings: list[Findi
         if known != block.commits:
             findings.append(Finding(block.id, block.text, "it cites commits outside of the range", "repaired"))
         kept = replace(block, commits=known)
-        problem = (
-            None if block.is_counted else evidence.problem(Claim(block.id, f"{block.text}. {block.details}", known))
-        )
+        said = () if block.is_counted else (block.text, block.details)
+        problem = next(filter(None, (evidence.problem(Claim(block.id, each, known)) for each in said if each)), None)
         if problem is not None:
             findings.append(Finding(block.id, block.text, problem, "replaced"))
             kept = replace(kept, text=evidence.subject(known[0]), details="")

@@ -9,7 +9,7 @@ from cli.release_notes.analysis.declared import is_declared, note_in
 from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.message import Message
 from cli.release_notes.analysis.paths import area, is_published, role
-from cli.release_notes.analysis.steps import guides, pointer, says_a_step, step_of
+from cli.release_notes.analysis.steps import guides, pointer, says_a_step, step_of, told_in
 from cli.release_notes.analysis.wording import kind_of, sounds_internal
 from cli.release_notes.facts import Change, ChangeKind, Person
 
@@ -57,9 +57,9 @@ class Draft:
         if message.migration or not self.breaking:
             return message.migration or read
         note = self.breaking_note or message.breaking_note
-        step = step_of(self.text or message.text, note)
-        if step is None and note and says_a_step(note):
+        if note and says_a_step(note):
             return None
+        step = told_in(message.details) or step_of(self.text or message.text, note)
         return " ".join(filter(None, (step, read))) or None
 
     def change(self, impact: float) -> Change:

@@ -16,13 +16,6 @@ _STEP = re.compile(
     r"|\b(?:must|need to|have to|should) now\b|\binstead\b|\byou (?:must|need to|have to|should)\b",
     re.IGNORECASE,
 )
-_TOLD_YOU = re.compile(
-    r"^(?=.*\b(?:instead|yours?|yourself)\b)(?:please |instead,? |to migrate,? )?"
-    r"(?:add|call|change|import|install|migrate|pass|pin|remove|rename|replace|run|set|switch|upgrade|use|wrap) "
-    r"|\byou (?:must|need to|have to|should)\b",
-    re.IGNORECASE,
-)
-"""A step in text that says what was done as well: one that speaks to whoever upgrades."""
 NAMED = 8
 """Names of what is gone that one statement lists."""
 TERSELY_NAMED = 3
@@ -68,8 +61,7 @@ def _steps(changes: Sequence[tuple[str, Change]]) -> Iterator[Statement]:
     broken = [(identity, change) for identity, change in changes if change.breaking or change.migration]
     silent: list[Change] = []
     for identity, change in broken:
-        note = change.breaking_note
-        steps = plain(change.migration or "").strip() or _steps_in(note or "") or _steps_in(change.details, _TOLD_YOU)
+        steps = plain(change.migration or "").strip() or _steps_in(change.breaking_note or "")
         if not steps:
             silent.append(change)
             continue
@@ -89,10 +81,10 @@ def _steps(changes: Sequence[tuple[str, Change]]) -> Iterator[Statement]:
         )
 
 
-def _steps_in(note: str, steps: re.Pattern[str] = _STEP) -> str:
+def _steps_in(note: str) -> str:
     """The sentences of a note that say what to do."""
     sentences = re.split(r"(?<=[.!])\s+(?=[A-Z`])", one_line(note))
-    return " ".join(each for each in sentences if steps.search(each))[:NOTE_LIMIT]
+    return " ".join(each for each in sentences if _STEP.search(each))[:NOTE_LIMIT]
 
 
 def _renamed(surface: Sequence[SurfaceChange], named: int) -> Iterator[Statement]:

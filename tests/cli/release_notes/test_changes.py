@@ -330,6 +330,10 @@ def test_a_heading_is_no_highlight(built: Built) -> None:
      ("feat!: remove /v1\n\nMigration: call /v2.", "call /v2."),
      ("chore!: drop node 12", "Stop using node 12."),
      ("Removed trogon feature in favor of `tui`", "Use `tui` instead of the trogon feature."),
+     ("feat!: drop the `--x` flag\n\nIt was read by nobody.\nUse `--y` instead. Remove what read it.",
+      "Use `--y` instead."),
+     ("feat!: faster pool\n\nYou must close it yourself now.", "You must close it yourself now."),
+     ("Rename `max_a` to max_b`", None),
      ("feat!: faster pool", None), ("Remove unused imports", None)],
 )  # fmt: skip
 def test_subjects_of_what_breaks_are_steps(built: Built, message: str, step: str | None) -> None:

@@ -59,6 +59,14 @@ def test_a_number_or_name_that_no_cited_commit_has_is_found(text: str, missing: 
     assert missing in problem
 
 
+def test_a_backtick_without_its_other_joins_no_text_to_its_details() -> None:
+    made = draft(facts(), PRESETS[PresetName.DEFAULT], Focus())
+    odd = Statement("x", "Weave patterns` from a card", (sha(1),), details="A pattern is read `from a card")
+    kept, findings = verified(with_blocks(made, section_of(made, "features"), odd), EVIDENCE)
+    assert findings == []
+    assert [*section_of(kept, "features").statements()] == [odd]
+
+
 def test_what_another_commit_says_does_not_count() -> None:
     claim = Claim("x", "Wind bobbins twice as fast", (sha(3),))
     held, found = checked([claim, replace(claim, id="y", text="`--shuttle` is gone")], EVIDENCE)

@@ -102,7 +102,7 @@ def test_what_breaks_without_steps_and_what_the_diff_removes_is_named() -> None:
 
 def test_what_breaks_without_a_note_is_told_by_the_rest_of_its_message() -> None:
     told = change(
-        2, "removal", "drop the `--shuttle` flag", breaking=True,
+        2, "removal", "drop the `--shuttle` flag", breaking=True, migration="Use `--pattern` instead.",
         details="It was read by nobody. Use `--pattern` instead. Remove what read it.\n\nThe reasons:\n\n- one",
     )  # fmt: skip
     markdown = notes(changes=(told,))
