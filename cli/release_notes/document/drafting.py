@@ -28,7 +28,7 @@ def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
         Section("new", "What's new"),
         *lists.sections(lists.share_out(chosen), preset, leaves_out=leaves_out),
         *([technical.surface(facts)] if preset.surface else []),
-        breaking.breaking(chosen, preset),
+        breaking.breaking(facts, chosen, preset),
         breaking.migration(facts, chosen, preset),
         installation(facts, preset),
         _known_issues(facts),

@@ -100,6 +100,13 @@ def test_what_breaks_without_steps_and_what_the_diff_removes_is_named() -> None:
     assert "Run the 1 new database migration: `db/0002.sql`" in guide
 
 
+def test_that_nothing_breaks_is_not_said_where_the_diff_takes_something_away() -> None:
+    kept = tuple(each for each in CHANGES if not each.breaking)
+    assert part(notes(changes=kept, surface=()), "Breaking changes") == "Nothing is known to break."
+    assert part(notes(changes=kept), "Breaking changes").startswith("No commit says that something breaks; what the")
+    assert "1 flag is gone: `--shuttle`" in part(notes(changes=kept), "Migration guide")
+
+
 def test_what_breaks_without_a_note_is_told_by_the_rest_of_its_message() -> None:
     told = change(
         2, "removal", "drop the `--shuttle` flag", breaking=True, migration="Use `--pattern` instead.",

@@ -458,3 +458,22 @@ def test_a_public_name_that_goes_with_the_commit_that_names_it_breaks(tmp_path: 
     built = begun(tmp_path, {"tool/__init__.py": "", "tool/a.py": "def load_all(): ...\ndef load(): ...\n"})
     built.commit("Fold load_all() into load()", {"tool/a.py": "def load(all=False): ...\n"})
     assert [change.breaking for change in built.facts().changes] == [True]
+
+
+@pytest.mark.parametrize(
+    ("after", "message", "breaks"),
+    [
+        ("def weave(card, threads): ...", "`weave()` takes the number of threads", True),
+        ("def weave(card, *, threads): ...", "weave() wants to know the number of threads", True),
+        ("def weave(): ...", "Let `weave()` find its card", True),
+        ("def weave(card, threads=3): ...", "`weave()` takes the number of threads", False),
+        ("def weave(card, *threads): ...", "`weave()` takes threads", False),
+        ("def weave(card, threads): ...", "Tidy up", False),
+    ],
+)
+def test_a_call_that_is_wrong_now_breaks_where_the_message_names_it(
+    tmp_path: Path, after: str, message: str, breaks: bool
+) -> None:
+    built = begun(tmp_path, {"tool/__init__.py": "def weave(card): ...\n"})
+    built.commit(message, {"tool/__init__.py": f"{after}\n"})
+    assert [change.breaking for change in built.facts().changes] == [breaks]
