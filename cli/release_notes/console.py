@@ -1,5 +1,6 @@
 """What is seen: steps on standard error while the notes are made, then the notes on standard output."""
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from typing import TextIO
 
 from cli.release_notes.document.plain import one_line
 
+_WITHIN = re.compile(r"\[([^\[\]]+)\]\(#[\w-]+\)")
+"""A link to another part of the document, which leads nowhere on a terminal."""
 STEP_LIMIT = 100
 DEBUG_LIMIT = 400
 
@@ -110,5 +113,5 @@ def show(markdown: str, *, raw: bool) -> None:
 
         if reconfigure is not None:
             reconfigure(errors="replace")  # a question mark for what the terminal's encoding lacks
-        Page(file=stream, emoji=False, highlight=False).print(Markdown(markdown))
+        Page(file=stream, emoji=False, highlight=False).print(Markdown(_WITHIN.sub(r"\1", markdown)))
     stream.flush()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from cli.release_notes.document.inline import code_words
-from cli.release_notes.document.model import Block, Document, Statement
+from cli.release_notes.document.model import Block, Document, Statement, Table
 from cli.release_notes.document.plain import one_line, plain
 from cli.release_notes.facts import Change, Commit, ReleaseFacts
 
@@ -34,6 +34,19 @@ GERMAN_WORDS = 2
 """Different words of these that a German sentence has at least; its nouns have capitals, and are no names."""
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|[(\"'“]\s*)$")
 _COMMON = frozenset({"i", "a", "api", "apis", "cli", "if", "it", "ok"})
+_WORD = re.compile(r"[a-z]{4,}")
+_STEM = 4
+"""Letters by which two forms of a word are taken for one."""
+_ENGLISH = frozenset({"the", "and", "with", "from", "when", "this", "that", "can", "are", "now", "you", "your", "its"})
+"""A sentence with one of these is English, as messages are; one in another language has other words than they."""
+_SAYS_NOTHING = """
+about added adds after also allow allows always been before being best better both change changed changes could does
+each every everything fixed fixes from have improve improved improves into it's just like made make makes more most much
+need needs never nothing only other over release same should some such support supports than that their them then there
+these they thing things this those update updated updates used user users uses using version very want well were what
+when where which while will with without work works would your
+"""
+_NO_SUBJECT = frozenset(word[:_STEM] for word in _SAYS_NOTHING.split())
 _SHORT = 3
 """Letters below which a capitalised word must be a word of the evidence, and not a part of one."""
 
@@ -81,10 +94,12 @@ class Evidence:
 
     def of(self, commits: Iterable[str]) -> str:
         """Everything that is known of some commits, as text."""
-        parts = [self._everywhere]
+        return plain("\n".join((self._everywhere, *self._said(commits))))
+
+    def _said(self, commits: Iterable[str]) -> Iterator[str]:
         for sha in self.known(commits):
-            parts += [_message(self._facts.commits[sha]), *self._read_off[sha]]
-        return plain("\n".join(parts))
+            yield _message(self._facts.commits[sha])
+            yield from self._read_off[sha]
 
     def messages(self, commits: Iterable[str]) -> list[str]:
         """The messages of commits, as their authors wrote them."""
@@ -102,6 +117,8 @@ class Evidence:
         text = self.of(known)
         if missing := [*_numbers_missing(claim.text, text, len(known)), *_names_missing(claim.text, text)]:
             return f"its commits do not say {', '.join(missing[:3])}"
+        if _is_beside(claim, plain("\n".join(self._said(known)))):
+            return "its commits speak of something else"
         return None
 
 
@@ -114,8 +131,13 @@ def checked(claims: Sequence[Claim], evidence: Evidence) -> tuple[list[Claim], l
         if problem is None:
             held.append(replace(claim, commits=evidence.known(claim.commits)))
         else:
-            findings.append(Finding(claim.id, claim.text, problem, "replaced"))
+            findings.append(Finding(claim.id, claim.text, problem, outcome_of(claim)))
     return held, findings
+
+
+def outcome_of(claim: Claim) -> Literal["removed", "replaced"]:
+    """What becomes of a claim that does not hold: a text gives way to the commit's own words, the rest is left out."""
+    return "removed" if claim.id.startswith("o") or re.search(r"\.(?:more|step)", claim.id) else "replaced"
 
 
 def verified(document: Document, evidence: Evidence) -> tuple[Document, list[Finding]]:
@@ -134,7 +156,7 @@ def verified(document: Document, evidence: Evidence) -> tuple[Document, list[Fin
 def _borne_out(blocks: Iterable[Block], evidence: Evidence, findings: list[Finding]) -> Iterator[Block]:
     for block in blocks:
         if not isinstance(block, Statement):
-            yield block
+            yield _table(block, evidence) if isinstance(block, Table) else block
             continue
         known = evidence.known(block.commits)
         if not known:
@@ -143,13 +165,21 @@ def _borne_out(blocks: Iterable[Block], evidence: Evidence, findings: list[Findi
         if known != block.commits:
             findings.append(Finding(block.id, block.text, "it cites commits outside of the range", "repaired"))
         kept = replace(block, commits=known)
-        problem = (
-            None if block.is_counted else evidence.problem(Claim(block.id, f"{block.text}. {block.details}", known))
-        )
+        said = () if block.is_counted else (block.text, block.details)
+        problem = next(filter(None, (evidence.problem(Claim(block.id, each, known)) for each in said if each)), None)
         if problem is not None:
             findings.append(Finding(block.id, block.text, problem, "replaced"))
             kept = replace(kept, text=evidence.subject(known[0]), details="")
         yield kept
+
+
+def _table(table: Table, evidence: Evidence) -> Table:
+    """A table whose every row rests on commits of the range, where it cites any."""
+    if not table.commits:
+        return table
+    cited = [(row, evidence.known(commits)) for row, commits in zip(table.rows, table.commits, strict=True)]
+    kept = [(row, commits) for row, commits in cited if commits]
+    return replace(table, rows=tuple(row for row, _ in kept), commits=tuple(commits for _, commits in kept))
 
 
 def _words_of(change: Change) -> str:
@@ -186,6 +216,16 @@ def _names_missing(text: str, evidence: str) -> Iterator[str]:
         found = any(form in words if len(form) < _SHORT else form in folded for form in forms if form)
         if any(map(str.isalnum, bare)) and bare not in _COMMON and not found:
             yield name
+
+
+def _is_beside(claim: Claim, evidence: str) -> bool:
+    """Say whether a claim has not one word of what its commits speak of; of a step, which is obeyed, in any tongue."""
+    words = claim.text.casefold()
+    is_step = ".step" in claim.id
+    stems = {word[:_STEM] for word in _WORD.findall(words)} - _NO_SUBJECT
+    if len(stems) < (1 if is_step else 2) or not (is_step or _ENGLISH & set(words.split())):
+        return False
+    return stems.isdisjoint(word[:_STEM] for word in _WORD.findall(evidence.casefold()))
 
 
 def _names(text: str) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Where the entries of a release-notes file begin and end. Bytes throughout: what is not ours keeps each of them."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -27,6 +28,8 @@ _HIDING = frozenset((b"`", b"~", b"<"))
 _MARKS = frozenset(b"#=-*_[")
 """What lines that end an entry begin with."""
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_UNSPOKEN = bytes(each for each in range(256) if each > 127 or not chr(each).isalnum()) + b"vV"
+"""What a title may be written with or without, or in other bytes."""
 
 
 SECTIONS = frozenset(
@@ -40,7 +43,7 @@ SECTIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where the entry of a version begins and ends, and how often the file has that version besides."""
+    """Where the entry of a version begins and ends, and whether the file has that version besides: 0 or 1."""
 
     start: int
     end: int
@@ -86,20 +89,23 @@ def span_of(data: bytes, new: str, version: str) -> Span | None:
     first = new.split("\n", 1)[0].encode()
     if heading := _HEADING.match(first):
         titles.add(_title(_unclosed(first[heading.end() :])))
-    # Most headings of a long file are told apart by their words alone.
-    words = [re.findall(rb"[A-Za-z0-9]+", title.encode()) for title in titles]
-    if not any(_has_all(data, each) for each in words):
-        return None
+    spoken = {title.encode().translate(None, _UNSPOKEN) for title in titles}
+    # Most lines of a long file are told apart by their letters alone: only where one may be the title are they read.
+    left = sum(_may_be(line, spoken) for line in data.splitlines())
     start = end = None
     others = 0
-    for mark in _marks(data):
+    for mark in _marks(data) if left else ():
         text = mark.title
-        is_it = text is not None and any(_has_all(text, each) for each in words) and _title(text) in titles
+        may_be = text is not None and _may_be(text, spoken)
+        left -= may_be
+        is_it = may_be and text is not None and _title(text) in titles
         if start is None:
             start = mark.at if is_it else None
             continue
         end = mark.before if end is None else end
         others += is_it
+        if others or not left:
+            break
     return None if start is None else Span(start, len(data) if end is None else end, others)
 
 
@@ -191,8 +197,9 @@ def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
         yield at, end, text
 
 
-def _has_all(text: bytes, words: Iterable[bytes]) -> bool:
-    return all(word in text for word in words)
+def _may_be(text: bytes, spoken: Collection[bytes]) -> bool:
+    """Whether a line has the letters of a title."""
+    return text.translate(None, _UNSPOKEN) in spoken
 
 
 def _unclosed(heading: bytes) -> bytes:
@@ -202,6 +209,7 @@ def _unclosed(heading: bytes) -> bytes:
     return bare.rstrip(b" \t") if not bare or bare.endswith((b" ", b"\t")) else text
 
 
+@lru_cache(maxsize=1_024)
 def _title(text: bytes) -> str:
     return _spoken(_ESCAPED.sub(r"\1", text.decode("utf-8", errors="replace")))
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from cli.release_notes.asking import Asker, JsonObject
-from cli.release_notes.critic import Claim, Evidence, Finding
+from cli.release_notes.critic import Claim, Evidence, Finding, outcome_of
 from cli.release_notes.document.lists import SAID_LIMIT
 from cli.release_notes.document.plain import one_line
 from cli.release_notes.facts import ReleaseFacts
@@ -93,8 +93,7 @@ def _judged(claim: Claim, verdicts: Mapping[str, Verdict], evidence: Evidence) -
         if repaired.text == claim.text:
             return claim, None
         return repaired, Finding(claim.id, claim.text, problem, "repaired")
-    # A sentence of the overview has no commit message to fall back on.
-    return None, Finding(claim.id, claim.text, problem, "removed" if claim.id.startswith("o") else "replaced")
+    return None, Finding(claim.id, claim.text, problem, outcome_of(claim))
 
 
 def _given(claim: Claim, evidence: Evidence) -> JsonObject:

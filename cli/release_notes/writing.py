@@ -133,7 +133,6 @@ async def word(
         asker, SUMMARY.format(**told, highlights=preset.highlights), _for_summary(changes, texts, asker.characters)
     )
     sentences, more = checked(list(_sentences(summary, changes)), evidence)
-    more = [replace(each, outcome="removed") for each in more]
     out = {each for each in summary.left_out if asked and each in changes and not changes[each].breaking}
     wording = Wording(
         {claim.id: claim for claim in (*claims, *sentences)},
@@ -215,7 +214,8 @@ def _claims(answers: Iterable[WordedChanges], changes: Mapping[str, Change]) -> 
         text = capitalised(bare(_unmarked(statement.text, TEXT_LIMIT)))
         if text:
             yield Claim(f"{identity}.text", text, commits)
-        if more := _unmarked(statement.more, SAID_LIMIT * 2):
+        more = _unmarked(statement.more, SAID_LIMIT * 2)
+        if more and bare(more).casefold() != text.casefold():
             yield Claim(f"{identity}.more", more, commits)
         if changes[identity].breaking:
             steps = (_unmarked(step, TEXT_LIMIT) for step in statement.steps[:STEPS])

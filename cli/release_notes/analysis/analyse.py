@@ -79,7 +79,7 @@ def _facts(request: FactsRequest, repository: Repository, read: _Read, progress:
         areas=compared.areas,
         contributors=people,
         bots=bots,
-        project_name=project_name(files, web, repository),
+        project_name=project_name(files, request, repository),
         project_files=files,
         remote_url=web,
         compare_url=comparison,

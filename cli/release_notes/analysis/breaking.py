@@ -1,36 +1,10 @@
-"""Whether a change breaks something for those who upgrade: what the author says, and what the words imply."""
+"""Whether the words of a subject imply that something breaks for those who upgrade."""
 
 import re
 
 from cli.release_notes.analysis.message import Message
-from cli.release_notes.analysis.trailers import is_nothing
 from cli.release_notes.analysis.wording import sounds_internal
 
-_UNTICKED = re.compile(r"^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\[[ \t]*\][^\n]*$", re.M)
-_ASKS = (":", "?", "(", "=", "|", "-", "\n", "*", "_")
-_ENDS = ("", ".", ":", "!", "?", ")", "-", "*", "#", ">", "`", "x", "X", "]", ",", ";")
-_SAID = re.compile(
-    r"\bbreaking[ -]changes?\b|\bbackwards?[ -]incompatib\w+|\bnot backwards?[ -]compatible\b"
-    r"|\bbreaks backwards?[ -]compatib\w+|\bincompatible (?:with (?:previous|earlier|older|existing)|change)",
-    re.I,
-)
-_UNSAID = re.compile(
-    r"\b(?:no|non|not an?|not|without|avoid(?:s|ing)?|prevent(?:s|ing)?|isn't an?|any|planned|upcoming|future"
-    r"|every|each|all|potential(?:ly)?|upstream|their|into|about|for|of|from|to|which|whether|if"
-    r"|(?:detect|list|document|explain|describ|mention|discuss|announc|mark|label|warn|group|show|report|test|fix|revert|undo)(?:e?s|ed|ing|e)?)[\s-]+"
-    r"(?:(?:the|this|that|any|an?|some|previous|earlier|last)[\s-]+){0,2}(?:(?!is\b|are\b|was\b)\w+ )?$",
-    re.I,
-)
-_ANSWERED = re.compile(r"^\W*(?:\(?yes ?/ ?no\)?\W*)?(?P<answer>[^\n]{0,200})")
-_CLAIMED = re.compile(
-    r"(?:^|[(\[:;,.!?\u2013\u2014]|\b(?:an?|the|is|are|was|be|being|as|the following|introduc\w+|contain\w*|includ\w*"
-    r"|caus\w*|make[sn]?|mean\w*|ha[sd]|have|brings?|with|one|two|three|several|technically|slight\w*|small|minor|major|this|these))"
-    r"\W*$",
-    re.I,
-)
-"""What stands before the words where somebody claims it, rather than speaks of such changes."""
-_ALONE = re.compile(r"^\W*(?:[(\[:\u2013\u2014-]|$)|^ (?:in|to|of|for|as|since|that|which|because)\b", re.I)
-"""What follows the words where they begin a line and are a mark."""
 _LANGUAGES = (
     r"(?:c?python|pypy|node(?:\.?js)?|ruby|php|java|jdk|go|golang|rust|\.net|swift|kotlin|scala|elixir|erlang|perl|postgres\w*"
     r"|mysql|sqlite|mariadb|django|rails|react|vue|angular|typescript|windows|macos|ubuntu|debian|ios|android|openssl)"
@@ -60,6 +34,7 @@ _THING = re.compile(
     r"|\b(?:deprecated|option|parameter|param|argument|command|method|class|function|endpoint|feature|support|flag|setting"
     r"|api|module|plugin|attribute|property|field|alias|shim|mode|backend|driver|route|env(?:ironment)? var\w*)\b",
 )
+_MEANS = re.compile(r"\s(?:with(?! (?:no|a default)\b)|via|using|through|by means of|when|if)\s", re.I)
 _CODE = re.compile(r"`[^`]+`|\w+\(|\b[A-Za-z]+_\w+\b|\b[A-Z][a-z]+[A-Z]\w*|(?:^|\s)--[a-z]")
 _HARMLESS = re.compile(
     r"\b(?:unused|unneeded|unnecessary|redundant|duplicate[ds]?|dead|obsolete (?:code|comment)|leftover|stale"
@@ -99,37 +74,15 @@ _OTHER_RESULT = re.compile(
     re.I,
 )
 _NO_LONGER = re.compile(r"\bno longer (?!than\b)(?P<verb>\w+)", re.I)
+_BESIDE = re.compile(
+    r"\b(?:when(?:ever)?|if|where|who(?:se|m)?|that|which|whether|why|because)\b[^,;]*$|\b(?:was|were)\s+$", re.I
+)
+"""A clause in which something is said of what the subject is about, or of what was so before."""
 _BAD = re.compile(
     r"^(?:drop|mask|duplicat|crash|fail|los|leak|corrupt|hang|break|brok|rais|ignor|overwrit|rewrit|clobber|swallow|block|deadlock"
     r"|print|throw|error|emit|warn|leav|caus|forget|miss|need|requir|mutat|truncat|depend|stall|spin|wast|hid|report|flicker|skip)",
     re.I,
 )
-
-
-def is_declared(message: Message, body: str) -> bool:
-    """Say whether the author calls it breaking, in a mark or in words; a box that nobody ticked is no word."""
-    if message.marked:
-        return True
-    body = _UNTICKED.sub("", body[:20_000])
-    return any(_claims(text, match) for text in (message.text, body) for match in _SAID.finditer(text))
-
-
-def _claims(text: str, match: re.Match[str]) -> bool:
-    """Say whether a mention claims that this change breaks something, and no answer to it takes that back."""
-    before, after = text[max(0, match.start() - 60) : match.start()], text[match.end() : match.end() + 200]
-    line = re.sub(r"\[[xX]\]", "", before.rpartition("\n")[2])
-    answer = _ANSWERED.match(after)
-    asked = after.lstrip(" *_`").startswith("?")
-    if asked and not (answer and re.match(r"yes\b", answer["answer"], re.I)):
-        return False
-    if answer and answer["answer"] and after.lstrip(" ")[:1] in _ASKS and is_nothing(answer["answer"]):
-        return False
-    if after.startswith(":") and not re.search(r"\w", after):
-        return False
-    if not re.search(r"\w", line) and not line.rstrip().endswith(('"', "'")) and before.strip("\n \t")[-1:] in _ENDS:
-        return bool(_ALONE.match(after.partition("\n")[0]))
-    before = " ".join(before.split()) + (" " if before[-1:].isspace() else "")
-    return not _UNSAID.search(before) and bool(_CLAIMED.search(before))
 
 
 def drops_support(text: str) -> bool:
@@ -152,7 +105,9 @@ def sounds_breaking(message: Message) -> bool:
     if _REFUSES.search(text) or _OTHER_RESULT.search(text) or _refuses_what_worked(message):
         return not sounds_internal(text)
     gone = _NO_LONGER.search(text)
-    return gone is not None and not _BAD.match(gone["verb"]) and not sounds_internal(text)
+    if gone is None or _BAD.match(gone["verb"]) or _BESIDE.search(text[: gone.start()]):
+        return False
+    return not sounds_internal(text)
 
 
 def _refuses_what_worked(message: Message) -> bool:
@@ -162,6 +117,8 @@ def _refuses_what_worked(message: Message) -> bool:
 
 
 def _takes_away(text: str) -> bool:
+    # What it is done with is still there.
+    text = _MEANS.split(text, maxsplit=1)[0]
     named = _CODE.search(text) if _RENAMES.match(text) else _THING.search(text)
     return bool(named) and not _HARMLESS.search(text) and not sounds_internal(text)
 

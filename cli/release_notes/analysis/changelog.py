@@ -11,12 +11,17 @@ from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.message import read_message
 from cli.release_notes.analysis.paths import role
 from cli.release_notes.analysis.surface.compare import Compared
+from cli.release_notes.analysis.trailers import is_nothing
 from cli.release_notes.analysis.wording import known_issue
 from cli.release_notes.facts import Change, ChangeKind
 
 MOST_ITEMS = 400
 _HEADING = re.compile(r"^(?:#{1,6}\s+|\*\*)(?P<title>[^#*].*?)(?:\s*#*|\*\*:?)$")
 _UNDERLINE = re.compile(r"^([=\-~^\"'`*+#.])\1{2,}\s*$")
+_UNDERLINES = "=-~^\"'`*+#."
+"""What headings are underlined with, in the usual order of their levels."""
+_BOLD, _IN_LIST = 20, 30
+"""Levels of headings that are bold lines, and of such that are items of lists."""
 _ITEM = re.compile(r"^(?P<indent>\s*)(?:[-*+]|\d+[.)])\s+(?P<text>\S.*)$")
 _SECTIONS: tuple[tuple[ChangeKind, str], ...] = (
     ("removal", r"remov|backwards?[ -]incompat|breaking"),
@@ -28,8 +33,13 @@ _SECTIONS: tuple[tuple[ChangeKind, str], ...] = (
     ("documentation", r"\bdoc"),
     ("improvement", r"chang|improv|enhanc|minor"),
 )
-_BREAKING = re.compile(r"breaking|backwards?[ -]incompat", re.I)
+_BREAKING = re.compile(r"(?<!\bno )(?<!\bnon[ -])(?:breaking|backwards?[ -]incompat)", re.I)
+_MARKED = re.compile(
+    r"\W*(?:breaking(?:[ -]api)?(?:[ -]changes?)?|backwards?[ -]incompat\w*(?:[ -]changes?)?)\s*(?:$|[^\w\s])", re.I
+)
+"""A line that begins with the word as a mark, rather than speaks of such changes."""
 _KNOWN_ISSUES = re.compile(r"^known (?:issues?|problems?|bugs?|limitations?)\s*:?\s*(?P<rest>.*)$", re.I)
+_KNOWN_SECTION = re.compile(r"(?:^|\s)known (?:issues?|problems?|bugs?|limitations?)\W*$", re.I)
 _NUMBER = re.compile(r"(?:#|GH-|/(?:issues|pull)/|:(?:issue|pr|gh|pull):`)(?P<number>\d{1,7})", re.I)
 _WORD = re.compile(r"[a-z_][a-z_0-9]{2,}", re.I)
 _COMMON = frozenset(
@@ -53,9 +63,12 @@ class _Item:
 
     @property
     def breaking(self) -> bool:
-        return bool(
-            _BREAKING.search(self.section) or re.match(r"\W*(?:breaking|backwards?[ -]incompat)", self.text, re.I)
-        )
+        return bool(_BREAKING.search(self.section) or _MARKED.match(self.text))
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether it only says that there is nothing of that kind."""
+        return is_nothing(self.text)
 
     @property
     def kind(self) -> ChangeKind | None:
@@ -80,7 +93,9 @@ def changelog_evidence(collected: Collected, compared: Compared, entries: Sequen
     A line belongs to the change whose numbers it names, else to the one that shares most of its words. A breaking line
     that belongs to none becomes a change of its own, which rests on the commits that wrote it.
     """
-    found = [item for path, old, new in compared.changelogs for item in _new_items(path, old, new)][:MOST_ITEMS]
+    found = [
+        item for path, old, new in compared.changelogs for item in _new_items(path, old, new) if not item.says_nothing
+    ][:MOST_ITEMS]
     writers = _writers(entries)
     index = _Index(collected.drafts)
     for item in found:
@@ -157,39 +172,63 @@ def _new_items(path: str, old: str, new: str) -> Iterator[_Item]:
         issue = f" (#{fragment['number']})" if fragment["number"] else ""
         yield _Item(f"{' '.join(new.split())}{issue}", fragment["kind"], path)
         return
-    section: list[str] = ["", ""]
+    above = _Headings()
     current: list[str] = []
     lines = new.splitlines()
     for number, line in enumerate(lines):
         heading = _heading(lines, number)
         item = _ITEM.match(line)
         if (heading is not None or item or not line.strip()) and current:
-            yield _Item(" ".join(current), " ".join(section), path)
+            yield _Item(" ".join(current), above.section, path)
             current = []
         if heading is not None:
-            section = [section[1], heading]
-        elif item and " ".join(line.split()) not in known:
-            if (
-                item["text"].startswith("**")
-                and _BREAKING.search(item["text"][:40])
-                and item["text"].rstrip().endswith("**")
-            ):
-                section = [section[1], item["text"]]
+            above.begin(*heading)
+        elif item:
+            above.end_lists(len(item["indent"]))
+            if " ".join(line.split()) in known:
+                continue
+            if item["text"].startswith("**") and _BREAKING.search(item["text"][:40]) and item["text"].endswith("**"):
+                above.begin(_IN_LIST + len(item["indent"]), item["text"])
             else:
                 current = [item["text"]]
         elif current and line.strip():
             current.append(line.strip())
     if current:
-        yield _Item(" ".join(current), " ".join(section), path)
+        yield _Item(" ".join(current), above.section, path)
 
 
-def _heading(lines: Sequence[str], number: int) -> str | None:
+class _Headings:
+    """The headings that a line stands under."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[int, str]] = []
+
+    @property
+    def section(self) -> str:
+        """The innermost heading, after the one around it."""
+        return " ".join(title for _, title in self._open[-2:])
+
+    def begin(self, level: int, title: str) -> None:
+        """Go on below a heading, which ends all that are not above it."""
+        while self._open and self._open[-1][0] >= level:
+            self._open.pop()
+        self._open.append((level, title))
+
+    def end_lists(self, indent: int) -> None:
+        """Go on with an item, which ends the headings that are items no less indented."""
+        while self._open and self._open[-1][0] >= _IN_LIST + indent:
+            self._open.pop()
+
+
+def _heading(lines: Sequence[str], number: int) -> tuple[int, str] | None:
+    """Return the level and the title of a heading."""
     line = lines[number]
     match = _HEADING.match(line)
     if match:
-        return match["title"]
-    if line.strip() and number + 1 < len(lines) and _UNDERLINE.match(lines[number + 1]) and not _ITEM.match(line):
-        return line.strip()
+        return (len(line) - len(line.lstrip("#"))) or _BOLD, match["title"]
+    below = _UNDERLINE.match(lines[number + 1]) if line.strip() and number + 1 < len(lines) else None
+    if below and not _ITEM.match(line):
+        return _UNDERLINES.find(below[1]) + 1, line.strip()
     return None
 
 
@@ -206,19 +245,19 @@ def known_issues(entries: Sequence[Entry], compared: Compared) -> tuple[Change, 
     """Return what messages and new changelog lines call known and unresolved."""
     found: list[Draft] = []
     for entry in entries:
-        if issue := known_issue(entry.message.text):
+        if (issue := known_issue(entry.message.text)) and not is_nothing(issue):
             found.append(draft(read_message(issue, entry.commit.body), [entry]))
         for paragraph in entry.message.details.split("\n\n"):
             head, _, rest = paragraph.partition("\n")
             match = _KNOWN_ISSUES.match(head)
             text = " ".join(f"{match['rest']} {rest}".split()) if match else ""
-            if text:
+            if text and not is_nothing(text):
                 found.append(draft(read_message(text, ""), [entry]))
     writers = _writers(entries)
-    for path, old, new in compared.changelogs:
-        for item in _new_items(path, old, new):
-            if _KNOWN_ISSUES.match(item.section.split("  ")[-1].strip()) or re.search(
-                r"known issues?\s*$", item.section, re.I
-            ):
-                found += [draft(read_message(_plain(item.text), ""), writers[path][:3])] if writers.get(path) else []
+    for path, old, new in compared.changelogs if writers else ():
+        found += [
+            draft(read_message(_plain(item.text), ""), writers[path][:3])
+            for item in _new_items(path, old, new)
+            if _KNOWN_SECTION.search(item.section) and not item.says_nothing and path in writers
+        ]
     return tuple(made.change(0.0) for made in found[:50])

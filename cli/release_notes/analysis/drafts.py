@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from cli.release_notes.analysis.breaking import drops_support, is_declared, is_harmless, names_in, sounds_breaking
+from cli.release_notes.analysis.breaking import drops_support, is_harmless, names_in, sounds_breaking
+from cli.release_notes.analysis.declared import is_declared, note_in
 from cli.release_notes.analysis.entries import Entry
 from cli.release_notes.analysis.message import Message
 from cli.release_notes.analysis.paths import area, is_published, role
-from cli.release_notes.analysis.steps import guides, pointer, says_a_step, step_of
+from cli.release_notes.analysis.steps import guides, pointer, says_a_step, step_of, told_in
 from cli.release_notes.analysis.wording import kind_of, sounds_internal
 from cli.release_notes.facts import Change, ChangeKind, Person
 
@@ -56,9 +57,9 @@ class Draft:
         if message.migration or not self.breaking:
             return message.migration or read
         note = self.breaking_note or message.breaking_note
-        step = step_of(self.text or message.text, note)
-        if step is None and note and says_a_step(note):
+        if note and says_a_step(note):
             return None
+        step = told_in(message.details) or step_of(self.text or message.text, note)
         return " ".join(filter(None, (step, read))) or None
 
     def change(self, impact: float) -> Change:
@@ -151,6 +152,8 @@ def _judge(made: Draft, bodies: Sequence[str]) -> None:
     aside = bool(made.files) and roles <= {"documentation", "test", "tooling", "example"}
     if message.marked or (not aside and any(is_declared(message, body) for body in bodies[:60])):
         made.breaking = made.declared = True
+        if message.breaking_note is None:
+            made.breaking_note = next(filter(None, map(note_in, bodies[:60])), None)
         return
     if aside or message.is_chore:
         return

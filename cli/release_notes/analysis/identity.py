@@ -6,7 +6,8 @@ import tomllib
 from pathlib import Path, PurePosixPath
 
 from cli.release_notes.facts import FactsRequest, ProjectFile
-from cli.release_notes.git.address import compare_address, web_address
+from cli.release_notes.git.address import name_in, web_address
+from cli.release_notes.git.hosts import compare_address
 from cli.release_notes.git.objects import CommitObject, GitError, Repository
 from cli.release_notes.git.references import End
 from cli.release_notes.git.trees import blob_at, names_at, text_of
@@ -35,14 +36,15 @@ def project_files(repository: Repository, commit: CommitObject) -> tuple[Project
     return tuple(found)
 
 
-def project_name(files: tuple[ProjectFile, ...], web: str | None, repository: Repository) -> str | None:
+def project_name(files: tuple[ProjectFile, ...], request: FactsRequest, repository: Repository) -> str | None:
     """Return the name that the first manifest with one gives, else that of the remote, else that of the folder."""
     for file in files:
         name = _manifest(file).get("name")
         if name:
             return name
-    if web:
-        return web.rpartition("/")[2]
+    remote = _remote_of(request, repository)
+    if remote and (name := name_in(remote)):
+        return name
     folder = Path(repository.workdir or repository.path)
     return folder.name.removesuffix(".git") or None
 
@@ -97,9 +99,14 @@ def _go(text: str) -> dict[str, str]:
 
 def addresses(repository: Repository, request: FactsRequest, older: End, newer: End) -> tuple[str | None, str | None]:
     """Return the project's page and the page that compares the two ends; None where no known host has them."""
-    remote = request.url if request.url and web_address(request.url) else _remote(repository)
+    remote = _remote_of(request, repository)
     web = web_address(remote) if remote else None
     return web, compare_address(web, older.tag or older.sha, newer.tag or newer.sha)
+
+
+def _remote_of(request: FactsRequest, repository: Repository) -> str | None:
+    """Return the address that was cloned, or the remote of a repository on disk."""
+    return request.url if request.url and name_in(request.url) else _remote(repository)
 
 
 def _remote(repository: Repository) -> str | None:

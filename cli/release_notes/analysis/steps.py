@@ -10,10 +10,18 @@ _GUIDE = re.compile(
 )
 _SAYS = re.compile(
     r"\b(?:use|replace|instead|rename|call|pass|set|must|need(?:s|ed)? to|ha(?:ve|s) to|should|migrate|switch|upgrade"
-    r"|add|change|import|install|run|see|remove)\b",
+    r"|add|(?<!breaking )change|import|install|run|see|remove)\b",
     re.I,
 )
 """A note with one of these words says itself what to do."""
+_TOLD_YOU = re.compile(
+    r"^(?=.*\b(?:instead|yours?|yourself)\b)(?:please |instead,? |to migrate,? )?"
+    r"(?:add|call|change|import|install|migrate|pass|pin|remove|rename|replace|run|set|switch|upgrade|use|wrap) "
+    r"|\byou (?:must|need to|have to|should)\b",
+    re.IGNORECASE,
+)
+"""A step in text that says what was done as well: one that speaks to whoever upgrades."""
+_SENTENCES = re.compile(r"(?<=[.!])\s+(?=[A-Z`])")
 _NEW_NAME = re.compile(
     r"^(?:renam(?:e|es|ed|ing)|replac(?:e|es|ed|ing))\s+(?:the\s+)?(?P<old>\S.{0,120}?)\s+(?:to|with|by|into)\s+(?:the\s+)?"
     r"(?P<new>\S.{0,120})$",
@@ -26,6 +34,7 @@ _OTHER_ERROR = re.compile(
 )
 _GONE = re.compile(r"^(?:remov(?:e|es|ed|ing)|drop(?:s|ped|ping)?|delet(?:e|es|ed|ing))\s+(?P<old>\S.{0,160})$", re.I)
 _SUPPORT = re.compile(r"^(?:the )?(?:official )?support (?:for|of) ", re.I)
+_MOST_TOLD = 5
 _WHAT = re.compile(
     r"^\S+ (?:flag|option|parameter|argument|command|method|class|function|endpoint|setting|feature|module|exception)$",
     re.I,
@@ -38,12 +47,22 @@ def says_a_step(note: str) -> bool:
     return bool(_SAYS.search(note))
 
 
+def told_in(details: str) -> str | None:
+    """Return the sentences of a body that tell whoever upgrades what to do, as far as they are prose."""
+    prose = (" ".join(paragraph.split()) for paragraph in details.split("\n\n") if not paragraph.startswith("    "))
+    told = [each for paragraph in prose for each in _SENTENCES.split(paragraph) if _TOLD_YOU.search(each)]
+    return " ".join(told[:_MOST_TOLD]) or None
+
+
 def step_of(text: str, note: str | None) -> str | None:
-    """Return the step that the subject of a breaking change implies; None where there is none, or its note says it."""
-    if note and says_a_step(note):
+    """Return the step that the subject of a breaking change implies; None where there is none, or its note says it.
+
+    Nor is there one where a backtick lacks its other: half of a name would be taken for another.
+    """
+    if (note and says_a_step(note)) or text.count("`") % 2:
         return None
     if (found := _NEW_NAME.match(text)) and not re.search(r" (?:and|or) (?:renam|remov|add)", found["new"], re.I):
-        return f"Use {found['new']} instead of {found['old']}."
+        return f"Use {found['new']} instead of {_named(found['old'])}."
     if found := _OTHER_ERROR.match(text):
         return f"Catch {found['new']} instead of {found['old']}."
     found = _GONE.match(text)

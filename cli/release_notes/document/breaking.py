@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from cli.release_notes.document.lists import TEXT_LIMIT, lead, said
+from cli.release_notes.document.lists import TEXT_LIMIT, besides, lead, said
 from cli.release_notes.document.model import Block, Section, Statement
 from cli.release_notes.document.plain import first_sentence, one_line, plain
 from cli.release_notes.document.presets import Preset
@@ -25,10 +25,12 @@ _PLATFORMS = {"python": "Python", "node": "Node.js", "go": "Go", "rust": "Rust",
 _WHAT: dict[str, str] = {"api": "interface", "command": "command", "flag": "flag", "setting": "setting"}
 
 
-def breaking(changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
+def breaking(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
     """List what breaks, with what its author says about it."""
     blocks = tuple(_broken(identity, change, preset) for identity, change in changes if change.breaking)
-    return Section("breaking", "Breaking changes", blocks, "Nothing is known to break.")
+    lost = any(each.change in ("removed", "renamed") and each.kind in _WHAT for each in facts.surface)
+    empty = "No commit says that something breaks; what the diff takes away is in the migration guide."
+    return Section("breaking", "Breaking changes", blocks, empty if lost else "Nothing is known to break.")
 
 
 def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
@@ -45,7 +47,7 @@ def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset
 
 
 def _broken(identity: str, change: Change, preset: Preset) -> Statement:
-    note = plain(change.breaking_note or "").strip()
+    note = plain(change.breaking_note or "").strip() or besides(change)
     text = said(change)
     if one_line(note).rstrip(".").casefold() == text.casefold():
         note = ""

@@ -1,14 +1,14 @@
 """A document from facts alone: what goes where, and how much of it."""
 
 from cli.release_notes.document import breaking, lists, people, technical
-from cli.release_notes.document.inline import code, inert
+from cli.release_notes.document.inline import code
 from cli.release_notes.document.installation import installation
 from cli.release_notes.document.links import Web, link, shortened
 from cli.release_notes.document.model import Block, Document, Note, Section, Statement
 from cli.release_notes.document.overview import overview, title
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.remarks import remarked
-from cli.release_notes.document.wording import counted, sentence
+from cli.release_notes.document.wording import counted
 from cli.release_notes.facts import Change, ReleaseFacts
 from cli.release_notes.focus import Focus
 
@@ -28,7 +28,7 @@ def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
         Section("new", "What's new"),
         *lists.sections(lists.share_out(chosen), preset, leaves_out=leaves_out),
         *([technical.surface(facts)] if preset.surface else []),
-        breaking.breaking(chosen, preset),
+        breaking.breaking(facts, chosen, preset),
         breaking.migration(facts, chosen, preset),
         installation(facts, preset),
         _known_issues(facts),
@@ -70,6 +70,5 @@ def _changelog(facts: ReleaseFacts, preset: Preset) -> Section:
         taken_back = tuple(dict.fromkeys(sha for change in facts.reverted for sha in change.commits))
         text = f"{counted(number, 'change was', 'changes were')} made and taken back within the range"
         blocks.append(Statement("reverted", text, taken_back, is_counted=True))
-    told = (remarked(remark, preset) for remark in facts.remarks)
-    blocks += [Note(sentence(inert(remark))) for remark in told if remark]
+    blocks += [Note(told) for remark in facts.remarks if (told := remarked(remark, facts, preset))]
     return Section("changelog", "Full changelog", tuple(blocks))

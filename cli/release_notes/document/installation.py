@@ -7,13 +7,16 @@ from pathlib import PurePosixPath
 
 from cli.release_notes.document.inline import code
 from cli.release_notes.document.links import Web
-from cli.release_notes.document.manifests import Manifest, read_manifest
+from cli.release_notes.document.manifest import Manifest
+from cli.release_notes.document.manifests import read_manifest
 from cli.release_notes.document.model import Block, Code, Note, Section
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import joined
 from cli.release_notes.facts import ReleaseFacts
 
 SHOWN = 4
+_PARTS = ("cmake", "meson")
+"""What builds a part of a project that is installed otherwise, where there is another way."""
 _NUMBER = re.compile(r"(?:^|[@/_-])v?(\d+(?:\.\d+)*[\w.+!-]*)$", re.IGNORECASE)
 _REF = re.compile(r"[\w][\w./+-]*")
 _IMAGE = re.compile(r"[^a-z0-9._-]+")
@@ -23,6 +26,7 @@ _EMPTY = "The project's files name no way to install it."
 def installation(facts: ReleaseFacts, preset: Preset) -> Section:
     """Give the commands, for as many ways as there are; the first of them alone where a preset is terse."""
     found = list(_outermost(filter(None, map(read_manifest, facts.project_files))))
+    found = [each for each in found if each.tool not in _PARTS] or found
     shown = found[: 1 if preset.terse else SHOWN]
     blocks: list[Block] = []
     for manifest in shown:
@@ -30,10 +34,19 @@ def installation(facts: ReleaseFacts, preset: Preset) -> Section:
         same_language = blocks and isinstance(blocks[-1], Code)
         if same_language and not preset.terse:
             blocks.append(Note(f"Or, by {code(manifest.path)}:"))
-        blocks.append(Code(command))
+        blocks.append(Code(command, _language(manifest, command)))
     if shown and not preset.terse:
         blocks += [Note(line) for line in _remarks(shown, facts)]
     return Section("installation", "Installation", tuple(blocks), _EMPTY)
+
+
+def _language(manifest: Manifest, command: str) -> str:
+    """What a block is written in: some ways to install are lines of another file."""
+    if command.startswith("<"):
+        return "xml"
+    if command.startswith("implementation("):
+        return "kotlin" if manifest.path.endswith(".kts") else "groovy"
+    return "elixir" if command.startswith("{") else "sh"
 
 
 def _outermost(manifests: Iterable[Manifest]) -> Iterator[Manifest]:
@@ -59,16 +72,27 @@ def _command(manifest: Manifest, facts: ReleaseFacts) -> str:
 
 
 def _from_index(manifest: Manifest, number: str) -> str:
-    name, at = manifest.name, f"{manifest.name}@{number}"
+    name, at, is_program = manifest.name, f"{manifest.name}@{number}", manifest.is_program
     return {
         "pip": f"pip install {shlex.quote(f'{name}=={number}')}",
-        "npm": f"npm install {'--global ' if manifest.is_program else ''}{shlex.quote(at)}",
-        "cargo": f"cargo {'install' if manifest.is_program else 'add'} {shlex.quote(at)}",
+        "npm": f"npm install {'--global ' if is_program else ''}{shlex.quote(at)}",
+        "cargo": f"cargo {'install' if is_program else 'add'} {shlex.quote(at)}",
         "go": f"go get {shlex.quote(f'{name}@v{number}')}",
         "composer": f"composer require {shlex.quote(f'{name}:{number}')}",
         "mix": f'{{:{name}, "== {number}"}}  # in deps of mix.exs',
         "gem": f"gem install {shlex.quote(name)} --version {shlex.quote(number)}",
+        "maven": _dependency(name, number),
+        "gradle": f'implementation("{name}:{number}")',
+        "nuget": f"dotnet {'tool install --global' if is_program else 'add package'} {name} --version {number}",
+        "pub": f"dart pub global activate {name} {number}" if is_program else f"dart pub add {name}:{number}",
     }[manifest.tool]
+
+
+def _dependency(name: str, number: str) -> str:
+    group, _, artifact = name.partition(":")
+    parts = (("groupId", group), ("artifactId", artifact), ("version", number))
+    lines = (f"  <{key}>{value}</{key}>" for key, value in parts)
+    return "\n".join(("<dependency>", *lines, "</dependency>"))
 
 
 def _from_source(manifest: Manifest, facts: ReleaseFacts) -> str:
@@ -94,6 +118,12 @@ def _from_source(manifest: Manifest, facts: ReleaseFacts) -> str:
             "composer": "composer install",
             "mix": "mix deps.get && mix compile",
             "gem": f"gem build {shlex.quote(PurePosixPath(manifest.path).name)}",
+            "maven": "mvn install",
+            "gradle": "gradle build",
+            "nuget": f"dotnet build {shlex.quote(PurePosixPath(manifest.path).name)}",
+            "pub": "dart pub get",
+            "cmake": "cmake -B build\ncmake --build build\ncmake --install build",
+            "meson": "meson setup build\nmeson install -C build",
         }[manifest.tool]
     )
 

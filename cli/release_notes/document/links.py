@@ -6,20 +6,10 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from cli.release_notes.document.inline import code, inert
+from cli.release_notes.facts import ReleaseFacts
+from cli.release_notes.git.hosts import host_of
 
 SHORT = 7
-_PATHS = {
-    "github": ("/commit/{}", "/pull/{}"),
-    "gitlab": ("/-/commit/{}", "/-/merge_requests/{}"),
-    "bitbucket": ("/commits/{}", "/pull-requests/{}"),
-    "gitea": ("/commit/{}", "/pulls/{}"),
-}
-_HOSTS = {
-    "github": re.compile(r"^github\.|\.github\."),
-    "gitlab": re.compile(r"gitlab|^salsa\.debian\.org$|^framagit\.org$|^invent\.kde\.org$"),
-    "bitbucket": re.compile(r"^bitbucket\.org$"),
-    "gitea": re.compile(r"^codeberg\.org$|gitea|forgejo"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +31,8 @@ class Web:
         """Read the host off a project's address; without links where it is none that is known."""
         short = _short_length(shas)
         base = _safe(remote_url)
-        host = (urlsplit(base).hostname or "") if base else ""
-        kind = next((name for name, pattern in _HOSTS.items() if pattern.search(host)), None)
-        if base is None or kind is None:
-            return cls(short=short)
-        return cls(base, *_PATHS[kind], short=short)
+        host = host_of(base)
+        return cls(base, host.commit, host.pull_request, short) if base and host else cls(short=short)
 
     def commit(self, sha: str) -> str:
         """Cite a commit as Markdown."""
@@ -57,7 +44,14 @@ class Web:
         digits = number.lstrip("#!")
         if not digits.isascii() or not digits.isdigit():
             return inert(number)
-        return link(f"#{digits}", f"{self.base}{self.pull_request_path.format(digits)}") if self.base else f"#{digits}"
+        has_page = self.base and self.pull_request_path
+        return link(f"#{digits}", f"{self.base}{self.pull_request_path.format(digits)}") if has_page else f"#{digits}"
+
+
+def span_of(facts: ReleaseFacts) -> str:
+    """Cite all commits of a release as Markdown: `1a2b3c4..5d6e7f8`, which Git takes as well."""
+    short = _short_length(facts.commits)
+    return link(code(f"{facts.from_sha[:short]}..{facts.to_sha[:short]}"), facts.compare_url or "")
 
 
 def shortened(ref: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cli.release_notes.document.inline import code_words
-from cli.release_notes.document.model import Block, Note, Section, SectionName, Statement
+from cli.release_notes.document.model import Block, Section, SectionName, Statement
 from cli.release_notes.document.plain import first_sentence, one_line, plain
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import bare, capitalised, counted, joined
@@ -93,7 +93,7 @@ def sections(lists: Lists, preset: Preset, *, leaves_out: bool) -> Iterable[Sect
     """Yield what is new: a section for each list. Of what is left out, an empty one does not say there is none."""
     for name, heading, empty in HEADINGS:
         changes = lists.of.get(name, ())
-        blocks = _others(changes, preset) if name == "other" else _listed(changes, preset)
+        blocks = _others(changes, preset) if name == "other" else _listed(name, changes, preset)
         yield Section(name, heading, blocks, NOT_ASKED_FOR if leaves_out else empty, level=3)
 
 
@@ -112,15 +112,17 @@ def statement(identity: str, change: Change, preset: Preset) -> Statement:
 
 def highlight(identity: str, change: Change, preset: Preset) -> Statement:
     """Say one change where it stands out; unless the preset is terse, with a sentence of what else is known of it."""
-    details = "" if preset.terse else _said_besides(change)
+    details = "" if preset.terse else besides(change)
     number = change.pull_request
     return Statement(f"h-{identity}", said(change), change.commits, "", details, number, stands_out=True)
 
 
-def _said_besides(change: Change) -> str:
+def besides(change: Change) -> str:
+    """A sentence of what a change says besides its text; empty where none is fit to stand alone."""
     paragraphs = _told(change).split("\n\n")[0], plain(change.breaking_note or "")
     more = first_sentence(one_line(next(filter(_is_prose, paragraphs), "")))
-    return more if 0 < len(more) <= SAID_LIMIT and bare(more).casefold() != said(change).casefold() else ""
+    is_whole = 0 < len(more) <= SAID_LIMIT and not more.endswith(":")
+    return more if is_whole and bare(more).casefold() != said(change).casefold() else ""
 
 
 def said(change: Change) -> str:
@@ -136,10 +138,16 @@ def lead(change: Change, preset: Preset) -> str:
     return ", ".join([*marks, *([scope] if scope else [])])
 
 
-def _listed(changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:
+def _listed(name: str, changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:
     shown = [statement(identity, change, preset) for identity, change in changes[: preset.listed]]
-    more = len(changes) - len(shown)
-    return (*shown, Note(f"… and {more:,} more, in the full changelog.")) if more else tuple(shown)
+    rest = [change.commits for _, change in changes[preset.listed :]]
+    return (*shown, and_more(f"{name}-rest", rest, "more, in the full changelog")) if rest else tuple(shown)
+
+
+def and_more(identity: str, rest: Sequence[tuple[str, ...]], what: str = "more") -> Statement:
+    """Count what a list leaves out, each with its commits."""
+    commits = tuple(dict.fromkeys(sha for each in rest for sha in each))
+    return Statement(identity, f"… and {len(rest):,} {what}", commits, is_counted=True)
 
 
 def _others(changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:

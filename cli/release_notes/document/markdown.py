@@ -29,13 +29,14 @@ def render(document: Document, preset: Preset) -> str:
 
 def cite(statement: Statement, web: Web, cited: int) -> str:
     """Return a statement's pull request and commits in parentheses."""
-    parts = [web.pull_request(statement.pull_request)] if statement.pull_request and cited > 1 else []
-    shown = statement.commits[:cited]
-    parts += [web.commit(sha) for sha in shown]
-    more = len(statement.commits) - len(shown)
-    rest = f" and {more} more" if more else ""
+    number = [web.pull_request(statement.pull_request)] if statement.pull_request and cited > 1 else []
     where = f"; {', '.join(map(code, statement.areas))}" if statement.areas else ""
-    return f"({', '.join(parts)}{rest}{where})"
+    return f"({', '.join([*number, _named(statement.commits, web, cited)])}{where})"
+
+
+def _named(commits: tuple[str, ...], web: Web, cited: int) -> str:
+    more = len(commits) - cited
+    return ", ".join(web.commit(sha) for sha in commits[:cited]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _body(section: Section, web: Web, preset: Preset) -> Iterator[str]:
@@ -66,9 +67,14 @@ def _written(block: Block, web: Web, preset: Preset, *, is_item: bool) -> Iterat
         case Code():
             yield from _fenced(block.text.split("\n"), block.language)
         case Table():
-            yield f"| {' | '.join(block.header)} |"
-            yield f"|{'|'.join(' --- ' for _ in block.header)}|"
-            yield from (f"| {' | '.join(map(_cell, row))} |" for row in block.rows)
+            header, rows = block.header, block.rows
+            if block.commits:
+                header = (*header, "Commits")
+                named = (_named(commits, web, preset.cited) for commits in block.commits)
+                rows = tuple((*row, commits) for row, commits in zip(rows, named, strict=True))
+            yield f"| {' | '.join(header)} |"
+            yield f"|{'|'.join(' --- ' for _ in header)}|"
+            yield from (f"| {' | '.join(map(_cell, row))} |" for row in rows)
 
 
 def _item(statement: Statement, web: Web, preset: Preset) -> Iterator[str]:

@@ -68,10 +68,15 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of Markdown, made here alone."""
+    """Rows of Markdown, made here alone.
+
+    Attributes:
+        commits: Full shas that each row rests on, in a column of their own; none of a table whose rows were counted.
+    """
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    commits: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from cli.release_notes.document.inline import code, inert
-from cli.release_notes.document.links import shortened
+from cli.release_notes.document.links import shortened, span_of
 from cli.release_notes.document.lists import Lists
 from cli.release_notes.document.model import Note
 from cli.release_notes.document.plain import one_line
@@ -44,9 +44,10 @@ def _consists_of(facts: ReleaseFacts, lists: Lists, preset: Preset) -> str:
     people = f" by {counted(len(facts.contributors), 'person', 'people')}" if facts.contributors else ""
     since = f" since {code(shortened(facts.from_ref))}"
     span = "" if preset.terse else _span(facts)
+    commits = f"{counted(len(facts.commits), 'commit')} ({span_of(facts)})"
     is_named = facts.version.casefold() != "unreleased"
     what = inert(title(facts)) if is_named else f"The next release of {inert(facts.project_name or 'the project')}"
-    return f"{what} {brings}, in {counted(len(facts.commits), 'commit')}{people}{since}{span}."
+    return f"{what} {brings}, in {commits}{people}{since}{span}."
 
 
 def _span(facts: ReleaseFacts) -> str:

@@ -2,17 +2,22 @@
 
 import re
 
+from cli.release_notes.document.inline import inert
+from cli.release_notes.document.links import span_of
 from cli.release_notes.document.presets import Preset
+from cli.release_notes.document.wording import sentence
+from cli.release_notes.facts import ReleaseFacts
 
 _CUT = re.compile(r"Of ([\d,]+) changes of kind (api|command|flag|setting) the first ([\d,]+) are listed\.?")
 _WHAT = {"api": "the public API", "command": "commands", "flag": "flags", "setting": "settings"}
 
 
-def remarked(remark: str, preset: Preset) -> str:
-    """Return a remark in plain words; empty where it is about a list that the preset does not have."""
+def remarked(remark: str, facts: ReleaseFacts, preset: Preset) -> str:
+    """Return a remark as Markdown; empty where it is about a list that the preset does not have."""
     found = _CUT.fullmatch(remark)
     if found is None:
-        return remark
+        return sentence(inert(remark))
     if not preset.surface:
         return ""
-    return f"The diff has {found[1]} changes of {_WHAT[found[2]]}; {found[3]} of them were looked at"
+    what = f"{found[1]} changes of {_WHAT[found[2]]}"
+    return f"The diff of {span_of(facts)} has {what}; {found[3]} of them were looked at."

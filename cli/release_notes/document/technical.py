@@ -5,6 +5,8 @@ from itertools import groupby
 
 from cli.release_notes.document.breaking import NAMED
 from cli.release_notes.document.inline import code, inert
+from cli.release_notes.document.links import span_of
+from cli.release_notes.document.lists import and_more
 from cli.release_notes.document.model import Block, Heading, Note, Section, Statement, Table
 from cli.release_notes.document.plain import one_line
 from cli.release_notes.document.wording import counted
@@ -43,8 +45,8 @@ def _place(change: SurfaceChange) -> tuple[int, str]:
 def _listed(kind: str, found: Sequence[SurfaceChange]) -> Iterator[Block]:
     for number, each in enumerate(found[:LISTED]):
         yield Statement(f"t-{kind}{number}", _text(each), each.commits, lead=each.change.capitalize(), is_counted=True)
-    if len(found) > LISTED:
-        yield Note(f"… and {len(found) - LISTED:,} more.")
+    if rest := [each.commits for each in found[LISTED:]]:
+        yield and_more(f"t-{kind}-rest", rest)
 
 
 def _text(change: SurfaceChange) -> str:
@@ -64,9 +66,11 @@ def _dependencies(dependencies: Sequence[DependencyChange]) -> Iterator[Block]:
     if not dependencies:
         return
     ordered = sorted(dependencies, key=lambda each: (each.development, each.ecosystem, each.name, each.path))
-    rows = []
+    rows, commits = [], []
     for _, same in groupby(ordered, key=lambda each: (each.development, each.ecosystem, each.name)):
-        first = next(same)
+        files = list(same)
+        first = files[0]
+        commits.append(tuple(dict.fromkeys(sha for each in files for sha in each.commits)))
         rows.append(
             (
                 code(first.name),
@@ -77,9 +81,10 @@ def _dependencies(dependencies: Sequence[DependencyChange]) -> Iterator[Block]:
             )
         )
     yield Heading("Dependencies")
-    yield Table(("Dependency", "Before", "Now", "Needed for", "Ecosystem"), tuple(rows[:LISTED]))
-    if len(rows) > LISTED:
-        yield Note(f"… and {len(rows) - LISTED:,} more.")
+    header = ("Dependency", "Before", "Now", "Needed for", "Ecosystem")
+    yield Table(header, tuple(rows[:LISTED]), tuple(commits[:LISTED]))
+    if rest := commits[LISTED:]:
+        yield and_more("t-dependencies-rest", rest)
 
 
 def _needed_for(dependency: DependencyChange) -> str:
@@ -102,5 +107,6 @@ def _areas(facts: ReleaseFacts) -> Iterator[Block]:
             for area in areas
         ]
         yield Table(("Area", "Commits", "Files", "Lines"), tuple(rows))
-        if len(facts.areas) > len(areas):
-            yield Note(f"… and {counted(len(facts.areas) - len(areas), 'more area')}.")
+        more = len(facts.areas) - len(areas)
+        rest = f"… and {counted(more, 'more area')}; counted" if more else "Counted"
+        yield Note(f"{rest} over {span_of(facts)}.")

@@ -1,12 +1,23 @@
-"""Addresses of remotes: without secrets, as pages on the web, and as links that compare two versions."""
+"""Addresses of remotes: without secrets, and as pages on the web."""
 
 import re
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
+
+from cli.release_notes.git.hosts import host_of
 
 _SCP = re.compile(r"^(?:[^@/\s]+@)?(?P<host>[^:/\s]+):(?!//)(?P<path>[^\s]+)$")
 _HOST = re.compile(r"^[\w.-]+(?::\d+)?$|^\[[0-9a-f:.]+\](?::\d+)?$", re.I)
 _UNFIT = re.compile(r"[\s<>\"'`()\[\]|\\\x00-\x1f\x7f]")
 _AZURE_SSH = re.compile(r"^v3/([^/]+)/([^/]+)/([^/]+)$")
+_AZURE_HOSTS = ("ssh.dev.azure.com", "vs-ssh.visualstudio.com")
+_SSH_HOSTS = {
+    "ssh.github.com": "github.com",
+    "altssh.gitlab.com": "gitlab.com",
+    "altssh.bitbucket.org": "bitbucket.org",
+}
+"""Where SSH is spoken on the port of HTTPS."""
+_ALIAS = re.compile(r"^(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)[-_][\w-]+$", re.I)
+"""How a second account is usually named in the configuration of SSH."""
 
 
 def without_credentials(url: str) -> str:
@@ -31,17 +42,34 @@ def _host(name: str | None, port: int | None) -> str:
 
 
 def web_address(remote: str) -> str | None:
-    """Return the page of the project that a remote belongs to; None for local ones and for what is no address."""
+    """Return the page of the project that a remote belongs to; None for local ones and for what is no address.
+
+    Where SSH is spoken, there need not be a page: there is one where the host's name is of a kind that has them. It may
+    be no name at all but one of the configuration of SSH.
+    """
     try:
         host, path, scheme = _parted(remote.strip())
     except ValueError:
         return None
     if not _HOST.match(host) or not path or _UNFIT.search(path):
         return None
-    if host == "ssh.dev.azure.com" and (azure := _AZURE_SSH.match(path)):
+    if scheme.startswith("http"):
+        return f"{scheme}://{host}/{path}"
+    if host in _AZURE_HOSTS and (azure := _AZURE_SSH.match(path)):
         organization, project, name = azure.groups()
         return f"https://dev.azure.com/{organization}/{project}/_git/{name}"
-    return f"{scheme}://{host}/{path}"
+    alias = _ALIAS.match(host)
+    page = f"https://{alias[1] if alias else _SSH_HOSTS.get(host, host)}/{path}"
+    return page if "." in host and host_of(page) else None
+
+
+def name_in(remote: str) -> str | None:
+    """Return what a remote calls the project; None for what is no address."""
+    try:
+        _, path, _ = _parted(remote.strip())
+    except ValueError:
+        return None
+    return path.rpartition("/")[2] or None
 
 
 def _parted(remote: str) -> tuple[str, str, str]:
@@ -50,27 +78,11 @@ def _parted(remote: str) -> tuple[str, str, str]:
         if parts.scheme not in ("http", "https", "ssh", "git", "git+ssh", "git+https"):
             return "", "", ""
         web = parts.scheme in ("http", "https")
-        return _host(parts.hostname, parts.port if web else None), _path(parts.path), parts.scheme if web else "https"
+        return _host(parts.hostname, parts.port if web else None), _path(parts.path), parts.scheme
     if (scp := _SCP.match(remote)) and len(scp["host"]) > 1:
-        return scp["host"], _path(scp["path"]), "https"
+        return scp["host"], _path(scp["path"]), "ssh"
     return "", "", ""
 
 
 def _path(path: str) -> str:
     return path.strip("/").removesuffix(".git").strip("/")
-
-
-def compare_address(web: str | None, older: str, newer: str) -> str | None:
-    """Return the page that compares two references, where the host is one whose pages are known."""
-    if web is None:
-        return None
-    host = (urlsplit(web).hostname or "").lower()
-    older, newer = quote(older, safe="/@+"), quote(newer, safe="/@+")
-    if "gitlab" in host:
-        return f"{web}/-/compare/{older}...{newer}"
-    if host == "bitbucket.org":
-        return f"{web}/branches/compare/{newer}%0D{older}"
-    if host == "dev.azure.com":
-        return f"{web}/branchCompare?baseVersion=GT{older}&targetVersion=GT{newer}"
-    known = ("github", "gitea", "forgejo", "codeberg", "gogs")
-    return f"{web}/compare/{older}...{newer}" if any(name in host for name in known) else None

@@ -26,6 +26,7 @@ from cli.release_notes.git.wanted import wanted
 DEPTHS = (300, 3_000, 0)
 """Commits to fetch below each end, one try after the other; 0 is everything."""
 _SCHEMES = frozenset({"http", "https", "ssh", "git", "git+ssh", "ssh+git"})
+_ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 CONNECT_MS, ANSWER_MS = 15_000, 60_000
 _PROBLEMS = (
     ("resolve address", "its host cannot be found"),
@@ -42,6 +43,8 @@ _PROBLEMS = (
     ("hostkey", "its host key is not known: connect to it once with `ssh`"),
     ("object format", "it keeps its objects as SHA-256, which is not supported"),
     ("certificate", "its certificate is not trusted"),
+    ("url->host", "its address names no host"),
+    ("malformed hostname", "its address names no host"),
     ("unsupported url protocol", "this kind of address is not supported"),
     ("invalid content-type", "it answers, but not as a Git server does"),
     ("unexpected content-type", "it answers, but not as a Git server does"),
@@ -110,17 +113,17 @@ def cloned(request: FactsRequest, progress: Progress) -> Iterator[pygit2.Reposit
     url = request.url or ""
     if "://" in url and url.partition("://")[0].lower() not in _SCHEMES:
         raise _failed(url, ValueError("unsupported url protocol"))
-    folder = Path(tempfile.mkdtemp(prefix="engrain-release-notes-"))
-    try:
-        with _ended_by_signal():
+    with _ended_by_signal():
+        folder = Path(tempfile.mkdtemp(prefix="engrain-release-notes-"))
+        try:
             _in_thread(lambda stop: _fetch(folder, request, partial(_Callbacks, url, progress, stop)), url)
             repository = pygit2.Repository(str(folder))
             try:
                 yield repository
             finally:
                 repository.free()
-    finally:
-        shutil.rmtree(folder, onerror=_make_writable)
+        finally:
+            shutil.rmtree(folder, onerror=_make_writable)
 
 
 def _make_writable(remove: Callable[[str], object], path: str, _: object) -> None:
@@ -134,7 +137,7 @@ def _make_writable(remove: Callable[[str], object], path: str, _: object) -> Non
 
 @contextmanager
 def _ended_by_signal() -> Iterator[None]:
-    """Let SIGTERM unwind the stack, so that what is temporary goes."""
+    """Let what ends a process, or closes its terminal, unwind the stack, so that what is temporary goes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -142,11 +145,16 @@ def _ended_by_signal() -> Iterator[None]:
     def leave(number: int, _: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, leave)
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    for number, handler in before.items():
+        # Who started it with `nohup` wants it to go on.
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, leave)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
 
 def _in_thread(fetch: Callable[[threading.Event], None], url: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pygit2
+from pygit2.enums import RepositoryOpenFlag
 
 from cli.release_notes.facts import FactsRequest, Progress
 from cli.release_notes.failure import ReleaseNotesFailed
@@ -15,6 +16,7 @@ from cli.release_notes.git.text import unquoted
 
 _LIBRARY = re.compile(r"[0-9a-f]{40}|not found|refs/|object")
 _REFUSALS = (
+    ("repository not found", "is no Git repository itself; --repo takes its top folder"),
     ("not owned", "belongs to another user; `git config --global --add safe.directory` allows it"),
     ("object format", "keeps its objects as SHA-256, which is not supported"),
     ("partialclone", "is a partial clone; a complete clone is needed"),
@@ -72,7 +74,8 @@ def open_at(path: Path) -> pygit2.Repository:
 
 def _opened(found: str, shown: Path) -> pygit2.Repository:
     try:
-        return pygit2.Repository(found)
+        # The repository that a folder merely lies in is another one than was asked for.
+        return pygit2.Repository(found, RepositoryOpenFlag.NO_SEARCH)
     except (pygit2.GitError, KeyError, ValueError, OSError) as error:
         raise _refused(shown, error) from error
 
@@ -81,7 +84,8 @@ def _refused(shown: Path, error: Exception) -> ReleaseNotesFailed:
     said = str(error).lower()
     for mark, reason in _REFUSALS:
         if mark in said:
-            return ReleaseNotesFailed(f"The repository at {shown} {reason}.")
+            what = "" if reason.startswith("is no ") else "The repository at "
+            return ReleaseNotesFailed(f"{what}{shown} {reason}.")
     return ReleaseNotesFailed(f"{shown} cannot be opened as a Git repository: {str(error).rstrip('.')}.")
 
 
@@ -120,7 +124,10 @@ def _local_path(url: str) -> Path | None:
     """Return the path of a local address: there is nothing to gain from a copy of it."""
     if not url.strip():
         raise ReleaseNotesFailed("--repo needs the address of a repository.")
-    if url.startswith("file://"):
-        return Path(unquote(urlsplit(url).path))
+    if url[:6].lower() == "file:/":
+        parts = urlsplit(url)
+        if parts.netloc not in ("", "localhost"):
+            raise ReleaseNotesFailed(f"--repo {url} names a host: of files there are only those of this machine.")
+        return Path(unquote(parts.path))
     scheme = "://" in url or (":" in url.partition("/")[0] and not Path(url).exists())
     return None if scheme else Path(url).expanduser()

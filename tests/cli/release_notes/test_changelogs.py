@@ -72,11 +72,51 @@ def test_old_lines_of_a_changelog_say_nothing_of_this_release(built: Built) -> N
     assert not [change for change in built.facts("v2").changes if change.breaking]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## 2.0\n\n### Breaking changes\n\n- `old()` is gone\n\n### Fixed\n\n- {}\n",
+        "## 2.0\n\n**Breaking changes**\n\n- `old()` is gone\n\n**Fixed**\n\n- {}\n",
+        "2.0\n---\n\nBreaking changes\n~~~~~~~~~~~~~~~~\n\n- ``old()`` is gone\n\nFixed\n~~~~~\n\n- {}\n",
+        "## 2.0\n\n- **Breaking changes**\n  - `old()` is gone\n- {}\n",
+        "## 2.0\n\n### Breaking: no\n\n#### Breaking\n\n- `old()` is gone\n\n### No breaking changes in\n\n- {}\n",
+        "## 2.0\n\n### Breaking changes\n\n#### API\n\n- `old()` is gone\n\n### Fixed\n\n- None.\n- {}\n",
+    ],
+)
+def test_what_follows_the_breaking_changes_of_a_changelog_is_not_breaking(built: Built, text: str) -> None:
+    fix = "Narrow columns keep their width"
+    built.commit(fix, source(2))
+    built.commit("Write it down", {"CHANGELOG.md": "# Changelog\n\n" + text.format(fix)})
+    assert [change.text for change in built.facts().changes if change.breaking] == ["old() is gone"]
+
+
+@pytest.mark.parametrize("line", ["None.", "No breaking changes.", "Nothing"])
+def test_that_nothing_breaks_is_no_break(built: Built, line: str) -> None:
+    built.commit("Write it down", {"CHANGELOG.md": f"# Changelog\n\n## 2.0\n\n### Breaking changes\n\n- {line}\n"})
+    assert not [change.text for change in built.facts().changes if change.breaking]
+
+
+@pytest.mark.parametrize("line", ["Breaking changes come first in lists", "Breaking news are shown"])
+def test_a_line_that_speaks_of_breaking_is_no_break(built: Built, line: str) -> None:
+    built.commit("Write it down", {"CHANGELOG.md": f"# Changelog\n\n## 2.0\n\n### Added\n\n- {line}\n"})
+    assert not [change.text for change in built.facts().changes if change.breaking]
+
+
 def test_known_issues_are_read_from_the_changelog(built: Built) -> None:
     sha = built.commit(
         "Write it down", {"CHANGELOG.md": "# Changelog\n\n## 2.0\n\n### Known issues\n\n- Slow on Windows.\n\n" + OLD}
     )
     assert [(issue.text, issue.commits) for issue in built.facts().known_issues] == [("Slow on Windows", (sha,))]
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [("Write it down", "# Changelog\n\n## 2.0\n\n### Known issues\n\n- None.\n"),
+     ("Add b\n\nKnown issues: none", "x"), ("Known issue: none", "x")],
+)  # fmt: skip
+def test_that_no_issues_are_known_is_no_known_issue(built: Built, message: str, text: str) -> None:
+    built.commit(message, {"CHANGELOG.md": text})
+    assert not built.facts().known_issues
 
 
 @pytest.mark.parametrize(

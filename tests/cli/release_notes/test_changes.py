@@ -35,6 +35,10 @@ def test_what_is_reverted_in_the_range_is_not_in_the_release(built: Built) -> No
         'Revert "Add a cache"\n\nReverts a/b#2',
         "revert: Add a cache (#2)",
         "Oops\n\nThis reverts commit {sha}.",
+        "Revert #2",
+        "Reverts PR #2.",
+        "Revert commit {sha}",
+        "Revert Add a cache",
     ],
 )
 def test_reverts_are_told_by_sha_subject_or_number(built: Built, message: str) -> None:
@@ -43,6 +47,15 @@ def test_reverts_are_told_by_sha_subject_or_number(built: Built, message: str) -
     found = built.facts()
     assert not found.changes
     assert texts(found.reverted) == ["Add a cache"]
+
+
+def test_going_back_to_something_takes_no_commit_back(built: Built) -> None:
+    built.commit("Add a cache (#2)", source(3))
+    built.commit("Revert to the old colours", source(2))
+    built.commit("Revert #9", source(4))
+    found = built.facts()
+    assert len(found.changes) == 3
+    assert not found.reverted
 
 
 def test_a_revert_of_a_revert_brings_the_change_back(built: Built) -> None:
@@ -330,6 +343,10 @@ def test_a_heading_is_no_highlight(built: Built) -> None:
      ("feat!: remove /v1\n\nMigration: call /v2.", "call /v2."),
      ("chore!: drop node 12", "Stop using node 12."),
      ("Removed trogon feature in favor of `tui`", "Use `tui` instead of the trogon feature."),
+     ("feat!: drop the `--x` flag\n\nIt was read by nobody.\nUse `--y` instead. Remove what read it.",
+      "Use `--y` instead."),
+     ("feat!: faster pool\n\nYou must close it yourself now.", "You must close it yourself now."),
+     ("Rename `max_a` to max_b`", None),
      ("feat!: faster pool", None), ("Remove unused imports", None)],
 )  # fmt: skip
 def test_subjects_of_what_breaks_are_steps(built: Built, message: str, step: str | None) -> None:

@@ -138,6 +138,9 @@ def test_a_server_of_files_is_told_apart(tmp_path: Path) -> None:
         ("git@127.0.0.1:project.git", "cannot be fetched"),
         ("gopher://example.org/project.git", "not supported"),
         ("http://[::1/project.git", "cannot be fetched"),
+        ("https://", "names no host"),
+        ("ssh://git@/project.git", "cannot be fetched"),
+        ("file://elsewhere/project.git", "names a host"),
         ("", "--repo needs"),
         ("--upload-pack=touch /tmp/evil", "There is no repository at"),
         ("ext::sh -c 'touch /tmp/evil'", "cannot be fetched"),
@@ -159,7 +162,7 @@ def test_a_server_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: py
             fetch(url, "v1")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_fetch_leaves_nothing_behind(temporary: Path, number: signal.Signals) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/project.git"

@@ -33,6 +33,7 @@ FAILS = {
     "code": ("Call `knit()`", "knit()"),
     "snake case": ("Set max_threads", "max_threads"),
     "a name in German": ("Ein Muster wird jetzt mit der PostgreSQL gewebt", "PostgreSQL"),
+    "something else": ("The whole interface is rewritten", "something else"),
     "a version": ("Needs version 3.12", "3.12"),
 }
 
@@ -56,6 +57,14 @@ def test_a_number_or_name_that_no_cited_commit_has_is_found(text: str, missing: 
     problem = EVIDENCE.problem(Claim("x", text, (sha(1),)))
     assert problem is not None
     assert missing in problem
+
+
+def test_a_backtick_without_its_other_joins_no_text_to_its_details() -> None:
+    made = draft(facts(), PRESETS[PresetName.DEFAULT], Focus())
+    odd = Statement("x", "Weave patterns` from a card", (sha(1),), details="A pattern is read `from a card")
+    kept, findings = verified(with_blocks(made, section_of(made, "features"), odd), EVIDENCE)
+    assert findings == []
+    assert [*section_of(kept, "features").statements()] == [odd]
 
 
 def test_what_another_commit_says_does_not_count() -> None:

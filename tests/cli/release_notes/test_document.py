@@ -9,8 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from markdown_it import MarkdownIt
 
+from cli.release_notes.critic import Evidence, verified
 from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
+from cli.release_notes.document.model import Table
 from cli.release_notes.document.presets import PRESETS, PresetName
 from cli.release_notes.facts import Area, Contributor, DependencyChange, ProjectFile, ReleaseFacts, SurfaceChange
 from cli.release_notes.focus import Focus
@@ -98,13 +100,73 @@ def test_what_breaks_without_steps_and_what_the_diff_removes_is_named() -> None:
     assert "Run the 1 new database migration: `db/0002.sql`" in guide
 
 
+def test_that_nothing_breaks_is_not_said_where_the_diff_takes_something_away() -> None:
+    kept = tuple(each for each in CHANGES if not each.breaking)
+    assert part(notes(changes=kept, surface=()), "Breaking changes") == "Nothing is known to break."
+    assert part(notes(changes=kept), "Breaking changes").startswith("No commit says that something breaks; what the")
+    assert "1 flag is gone: `--shuttle`" in part(notes(changes=kept), "Migration guide")
+
+
+def test_what_breaks_without_a_note_is_told_by_the_rest_of_its_message() -> None:
+    told = change(
+        2, "removal", "drop the `--shuttle` flag", breaking=True, migration="Use `--pattern` instead.",
+        details="It was read by nobody. Use `--pattern` instead. Remove what read it.\n\nThe reasons:\n\n- one",
+    )  # fmt: skip
+    markdown = notes(changes=(told,))
+    assert part(markdown, "Breaking changes").startswith("- **Drop the `--shuttle` flag.** It was read by nobody. (")
+    assert part(markdown, "Migration guide").startswith("- **Drop the `--shuttle` flag.** Use `--pattern` instead. (")
+
+
+def test_a_sentence_that_leads_to_a_list_is_no_highlight() -> None:
+    listing = replace(CHANGES[0], details="What this brings:\n\n- cards\n- bobbins")
+    assert "What this brings" not in part(notes(changes=(listing,)), "Highlights")
+
+
 def test_a_long_list_is_cut_and_says_so() -> None:
     many = tuple(change(number, "fix", f"fix number {number}") for number in range(1, 21))
     known = facts(changes=many, commits={each: commit(n, "x") for n in range(1, 21) for each in [sha(n)]})
     fixes = part(notes(known), "Fixes")
-    assert fixes.count("\n- ") + fixes.startswith("- ") == 15
-    assert fixes.endswith("… and 5 more, in the full changelog.")
+    *listed, rest = fixes.splitlines()
+    assert len(listed) == 15
+    assert rest.startswith("- … and 5 more, in the full changelog (")
+    assert all(sha(number) in rest for number in (16, 17, 18))
+    assert rest.endswith(" and 2 more)")
     assert part(notes(known, PresetName.DETAILED), "Fixes").count("Fix number") == 20
+
+
+@pytest.mark.parametrize("preset", PresetName)
+def test_what_is_listed_or_cut_names_commits_and_what_is_counted_the_range(preset: PresetName) -> None:
+    shas = [sha(number) for number in range(1, 300)]
+    kinds = ("feature", "improvement", "fix", "documentation", "internal")
+    known = facts(
+        commits={each: commit(number, "x") for number, each in enumerate(shas, start=1)},
+        changes=tuple(change(number, kinds[number % 5], f"change {number}") for number in range(1, 300)),
+        surface=tuple(SurfaceChange("api", "added", f"m.f{n}()", "m.py", None, (sha(n),)) for n in range(1, 60)),
+        dependencies=tuple(DependencyChange(f"d{n}", "x", "y", "1", "2", False, (sha(n),)) for n in range(1, 60)),
+        areas=tuple(Area(f"area{number}", 1, 1, 1, 1) for number in range(1, 40)),
+        remarks=("Of 2,221 changes of kind api the first 500 are listed.",),
+    )
+    text = notes(known, preset)
+    cited = re.compile(r"/commit/([0-9a-f]{40})")
+    listed = [line for line in text.splitlines() if line.startswith(("- ", "| `d"))]
+    assert len(listed) > 15
+    assert [line for line in listed if not set(cited.findall(line)) & set(shas)] == []
+    span = f"[`{sha(0)[:7]}..{sha(8)[:7]}`]({known.compare_url})"
+    assert f"in 299 commits ({span})" in part(text, "Overview")
+    if preset is PresetName.TECHNICAL:
+        assert text.count("… and 19 more (") == 2
+        assert f"… and 23 more areas; counted over {span}." in text
+        assert f"The diff of {span} has 2,221 changes" in text
+
+
+def test_a_row_of_a_table_without_a_commit_of_the_range_is_none() -> None:
+    foreign = replace(facts().dependencies[0], name="foreign", commits=(sha(99),))
+    known = facts(dependencies=(*facts().dependencies, foreign))
+    document, _ = verified(draft(known, PRESETS[PresetName.TECHNICAL], Focus()), Evidence(known))
+    tables = [each for section in document.sections for each in section.blocks if isinstance(each, Table)]
+    rows = [row[0] for table in tables for row in table.rows]
+    assert "`punch`" in rows
+    assert "`foreign`" not in rows
 
 
 def test_dependencies_that_were_updated_together_are_counted_each() -> None:
@@ -192,63 +254,14 @@ def test_people_are_named_before_bots_and_addresses_nowhere() -> None:
     assert all(each.email not in notes() for each in (ADA, BOT))
 
 
-INSTALLS = {
-    "published": ("pyproject.toml", '[project]\nname = "looms"\nversion = "1.1.0"', "pip install looms==1.1.0"),
-    "version from the tag": ("pyproject.toml", '[project]\nname = "looms"\ndynamic = ["version"]', "looms==1.1.0"),
-    "another version": (
-        "pyproject.toml", '[project]\nname = "looms"\nversion = "1.2.0.dev0"',
-        "pip install git+https://github.com/lovelace/looms@v1.1.0",
-    ),
-    "private": (
-        "pyproject.toml", '[project]\nname = "looms"\nclassifiers = ["Private :: Do Not Upload"]', "pip install git+",
-    ),
-    "poetry": ("pyproject.toml", '[tool.poetry]\nname = "looms"\nversion = "1.1.0"', "pip install looms==1.1.0"),
-    "npm": ("package.json", '{"name": "@acme/looms", "version": "1.1.0"}', "npm install @acme/looms@1.1.0"),
-    "npm program": ("package.json", '{"name": "looms", "bin": "x.js"}', "npm install --global looms@1.1.0"),
-    "npm private": ("package.json", '{"name": "looms", "private": true}', "git checkout v1.1.0\nnpm install"),
-    "cargo": ("Cargo.toml", '[package]\nname = "looms"\nversion = "1.1.0"', "cargo add looms@1.1.0"),
-    "go": ("go.mod", "module example.org/looms\n\ngo 1.22\n", "go get example.org/looms@v1.1.0"),
-    "docker": ("Dockerfile", "FROM scratch\n", "git checkout v1.1.0\ndocker build --tag looms:1.1.0 ."),
-    "composer": ("composer.json", '{"name": "acme/looms"}', "composer require acme/looms:1.1.0"),
-    "setup.cfg": ("setup.cfg", "[metadata]\nname = looms\nversion = 1.1.0\n", "pip install looms==1.1.0"),
-    "setup.py": ("setup.py", "from setuptools import setup\nsetup(name='looms', version=v())", "looms==1.1.0"),
-    "mix": ("mix.exs", 'app: :looms,\nversion: "1.1.0"', '{:looms, "== 1.1.0"}'),
-    "compose": ("compose.yaml", "services:\n  a: {}\n", "git checkout v1.1.0\ndocker compose up"),
-    "gem": ("looms.gemspec", "s.name = 'looms'\ns.version = '1.1.0'", "gem install looms --version 1.1.0"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("path", "text", "command"), INSTALLS.values(), ids=INSTALLS)
-def test_installing_is_read_off_the_projects_own_files(path: str, text: str, command: str) -> None:
-    assert command in part(notes(project_files=(ProjectFile(path, text),)), "Installation")
-
-
-DAMAGED = {
-    "toml": ("pyproject.toml", "[project"),
-    "json": ("package.json", '{"name": ['),
-    "array": ("package.json", "[1]"),
-    "no name": ("pyproject.toml", "[tool.ruff]\n"),
-    "a name that is a command": ("package.json", '{"name": "x; rm -rf ~"}'),
-    "a name of a fence": ("package.json", '{"name": "x\\n```\\n# Pwned"}'),
-    "odd types": ("pyproject.toml", '[project]\nname = "x"\nclassifiers = 3'),
-    "setup.py of another Python": ("setup.py", "print 'x'\nsetup(name='x')"),
-    "setup.cfg": ("setup.cfg", "name = x"),
-    "in a test": ("tests/data/package.json", '{"name": "x"}'),
-}
-
-
-@pytest.mark.parametrize(("path", "text"), DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_or_hostile_manifest_names_no_way_to_install(path: str, text: str) -> None:
-    section = part(notes(project_files=(ProjectFile(path, text),)), "Installation")
-    assert section == "The project's files name no way to install it."
-
-
 HOSTS = {
     "https://github.com/a/b": "/commit/",
     "https://gitlab.com/a/b": "/-/commit/",
     "https://gitlab.example.org/a/b": "/-/commit/",
     "https://bitbucket.org/a/b": "/commits/",
     "https://codeberg.org/a/b": "/commit/",
+    "https://dev.azure.com/o/p/_git/b": "/commit/",
+    "https://git.sr.ht/~a/b": "/commit/",
 }
 
 

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.release_notes.git.address import compare_address, web_address, without_credentials
+from cli.release_notes.git.address import name_in, web_address, without_credentials
+from cli.release_notes.git.hosts import compare_address
 from tests.cli.release_notes.repositories import ANN, BOB, Built, begun
 
 
@@ -23,6 +24,19 @@ def built(tmp_path: Path) -> Built:
         ("ssh://git@gitlab.example.org:2222/g/sub/b.git", "https://gitlab.example.org/g/sub/b"),
         ("git://codeberg.org/a/b/", "https://codeberg.org/a/b"),
         ("git@ssh.dev.azure.com:v3/org/project/repo", "https://dev.azure.com/org/project/_git/repo"),
+        ("ssh://git@ssh.dev.azure.com:22/v3/org/project/repo", "https://dev.azure.com/org/project/_git/repo"),
+        ("org@vs-ssh.visualstudio.com:v3/org/project/repo", "https://dev.azure.com/org/project/_git/repo"),
+        ("ssh://git@ssh.github.com:443/a/b.git", "https://github.com/a/b"),
+        ("ssh://git@altssh.gitlab.com:443/g/sub/b.git", "https://gitlab.com/g/sub/b"),
+        ("git@github.com-work:a/b.git", "https://github.com/a/b"),
+        ("git+ssh://git@codeberg.org/a/b", "https://codeberg.org/a/b"),
+        ("git@salsa.debian.org:team/b.git", "https://salsa.debian.org/team/b"),
+        ("work:a/b.git", None),
+        ("gitlab:a/b.git", None),
+        ("git@git.example.org:a/b.git", None),
+        ("ssh://git@git.example.org/srv/git/b.git", None),
+        ("git@bitbucket.example.org:7999/a/b.git", None),
+        ("https://git.example.org/a/b.git", "https://git.example.org/a/b"),
         ("http://127.0.0.1:8080/a.git", "http://127.0.0.1:8080/a"),
         ("https://[::1]:8443/a.git", "https://[::1]:8443/a"),
         ("/srv/git/a.git", None),
@@ -50,12 +64,33 @@ def test_a_remote_becomes_a_page_or_nothing(remote: str, web: str | None) -> Non
         ("https://gitlab.com/a/b", "https://gitlab.com/a/b/-/compare/v1%231...v2"),
         ("https://bitbucket.org/a/b", "https://bitbucket.org/a/b/branches/compare/v2%0Dv1%231"),
         ("https://codeberg.org/a/b", "https://codeberg.org/a/b/compare/v1%231...v2"),
+        ("https://gitlab.example.org/g/sub/b", "https://gitlab.example.org/g/sub/b/-/compare/v1%231...v2"),
+        ("https://salsa.debian.org/a/b", "https://salsa.debian.org/a/b/-/compare/v1%231...v2"),
+        ("https://gitea.example.org/a/b", "https://gitea.example.org/a/b/compare/v1%231...v2"),
+        ("https://github.example.org/a/b", "https://github.example.org/a/b/compare/v1%231...v2"),
+        ("https://dev.azure.com/o/p/_git/b",
+         "https://dev.azure.com/o/p/_git/b/branchCompare?baseVersion=GTv1%231&targetVersion=GTv2"),
+        ("https://git.sr.ht/~a/b", None),
         ("https://git.example.org/a/b", None),
+        ("https://notgithubatall.org/a/b", None),
         (None, None),
     ],
-)
+)  # fmt: skip
 def test_two_versions_are_compared_where_the_host_is_known(web: str | None, link: str | None) -> None:
     assert compare_address(web, "v1#1", "v2") == link
+
+
+def test_azure_is_told_commits_from_tags() -> None:
+    link = compare_address("https://dev.azure.com/o/p/_git/b", "a" * 40, "v2")
+    assert link == f"https://dev.azure.com/o/p/_git/b/branchCompare?baseVersion=GC{'a' * 40}&targetVersion=GTv2"
+
+
+@pytest.mark.parametrize(
+    ("remote", "name"),
+    [("work:a/b.git", "b"), ("ssh://git@git.example.org/srv/b.git", "b"), ("https://h.org/b/", "b"), ("/srv/b", None)],
+)
+def test_a_project_is_called_as_its_remote_calls_it(remote: str, name: str | None) -> None:
+    assert name_in(remote) == name
 
 
 @pytest.mark.parametrize(

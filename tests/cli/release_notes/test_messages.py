@@ -1,6 +1,7 @@
 import pytest
 
-from cli.release_notes.analysis.breaking import drops_support, is_declared, names_in, sounds_breaking
+from cli.release_notes.analysis.breaking import drops_support, names_in, sounds_breaking
+from cli.release_notes.analysis.declared import is_declared, note_in
 from cli.release_notes.analysis.message import Message, read_message
 from cli.release_notes.analysis.trailers import co_authors, split_trailers
 
@@ -153,10 +154,41 @@ def test_co_authors_are_found_wherever_squashing_left_them() -> None:
      "feat: x\n\n- [x] Breaking change\n- [ ] Tests", "feat: x\n\nBreaking changes: yes, `y` is gone",
      "feat: x\n\nBREAKING CHANGE: No longer reads XML", "feat: x\n\nBREAKING CHANGE:\n\n`y` is gone",
      "feat: x\n\n## Breaking changes\n\n- `y` is gone", "New pool\n\nIs this a breaking change? Yes",
-     "feat: x\n\nChangelog and guide cover the\nbreaking change for code that relied on it."],
+     "feat: x\n\nChangelog and guide cover the\nbreaking change for code that relied on it.",
+     "New pool (breaking change)", "New pool [breaking]", "New pool, a breaking change", "New pool - BREAKING CHANGE",
+     "Use UTC everywhere; this is a breaking change", "Return tuples, which is a breaking change",
+     "Backwards-incompatible change to pools", "Make pools backwards incompatible", "Breaking API change: pools",
+     "Breaking changes to the API of pools", "Rename the field, breaking backwards compatibility",
+     "New pool\n\nIt's a breaking change.", "New pool\n\nWe consider this a breaking change.",
+     "New pool\n\nThere are two breaking changes.", "New pool\n\nIt breaks backwards compatibility."],
 )  # fmt: skip
 def test_what_the_author_calls_breaking_is(message: str) -> None:
     assert is_declared(read(message), message.partition("\n\n")[2])
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        ("Faster.\n\nThis is a breaking change, since it now\nreturns a tuple and no list.",
+         "This is a breaking change, since it now returns a tuple and no list."),
+        ("It returns a tuple. This is a breaking change.", "It returns a tuple."),
+        ("Faster. This is a breaking change. Callers must pass `x`.", "Callers must pass `x`."),
+        ("## Breaking changes\n\n- `y` is gone\n- `z` too\n\n## Tests\n\n- many", "- `y` is gone\n- `z` too"),
+        ("**Breaking changes**\n\n`y` is gone.\n\n**Tests**\n\nMany.", "`y` is gone."),
+        ("Breaking change: `y` is gone\nand `z`.\n\nFaster.", "`y` is gone\nand `z`."),
+        ("Breaking changes: yes, `y` is gone", "`y` is gone"),
+        ("- [x] Breaking change\n- [x] Tests", None),
+        ("This is a breaking change.", None),
+        ("Breaking changes: none", None),
+        ("It is a breaking\nchange.", None),
+        ("Faster. The guide covers the\nbreaking change for code that relied on lists.",
+         "The guide covers the breaking change for code that relied on lists."),
+        ("Faster.", None),
+    ],
+)  # fmt: skip
+def test_what_a_body_says_of_what_breaks_is_its_note(body: str, note: str | None) -> None:
+    assert note_in(body) == note
+    assert is_declared(read("New pool"), body) is not (body == "Faster." or body.endswith("none"))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +203,16 @@ def test_what_the_author_calls_breaking_is(message: str) -> None:
      "Fix x\n\nThis used to break.",
      "feat: x\n\nBREAKING CHANGE: none expected",
      "feat: x\n\nDoes this introduce a breaking change?\n\n- [ ] Yes\n- [x] No",
-     "Say which breaking changes there were", "feat: x\n\nNo BREAKING CHANGE: all stays."],
+     "Say which breaking changes there were", "feat: x\n\nNo BREAKING CHANGE: all stays.",
+     "Take a breaking change that nobody claims for none", "feat: flag a breaking change in the diff",
+     "fix: a breaking change is reported twice", "Say when something is a breaking change",
+     "Decide whether a rename is a breaking change", "Count a breaking change once", "Put the breaking change first",
+     "Breaking changes come first in the notes", "List what is breaking, backwards incompatible or deprecated",
+     "Explain why dropping X is a breaking change", "Add a breaking change label to the bot",
+     "Parse the BREAKING CHANGE footer", "Support backwards incompatible migrations",
+     "Rename the breaking changes section to incompatibilities", "Fix the breaking change from #12",
+     "Restore what the breaking change of 2.0 removed", "x\n\nThe critic treats a breaking change as none.",
+     "x\n\nUsers see a breaking change before they upgrade.", "x\n\nIt reads the breaking changes section."],
 )  # fmt: skip
 def test_speaking_of_breaking_changes_makes_none(message: str) -> None:
     assert not is_declared(read(message), message.partition("\n\n")[2])
@@ -214,7 +255,11 @@ def test_words_that_take_something_away_are_heard(subject: str) -> None:
      "Remove workaround for `click`",
      "Add support for removing rows", "chore: remove `foo()`", "Refuse a wrong token even where none is needed",
      "Reject settings that cannot work", "Let an invitation hold no longer than the right to make it",
-     "The menu now requires only one click"],
+     "The menu now requires only one click", "Fix crash when the session no longer exists",
+     "Warn when a setting is no longer read", "Handle users who no longer have access",
+     "Show which plugins are no longer maintained", "Fix a bug where tasks were no longer scheduled",
+     "Tolerate servers that no longer send a date", "Delete a project with `tool project delete`",
+     "Remove rows using the `--where` option", "Drop caches when `clear()` is called"],
 )  # fmt: skip
 def test_words_that_only_sound_like_it_are_not(subject: str) -> None:
     assert not sounds_breaking(read(subject))

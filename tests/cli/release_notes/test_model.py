@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -140,7 +141,29 @@ def test_an_invention_is_thrown_away_and_told(server: ModelServer, author: Autho
     for invented in ("turbo", "40", "PostgreSQL", "Redis", "Everything is better", "does not exist"):
         assert invented not in markdown
     assert {(each.id, each.outcome) for each in findings} == {
-        ("c0.text", "replaced"), ("c3.more", "replaced"), ("o0", "removed"), ("o1", "removed"),
+        ("c0.text", "replaced"), ("c3.more", "removed"), ("o0", "removed"), ("o1", "removed"),
+    }  # fmt: skip
+
+
+def test_what_the_commits_do_not_speak_of_is_thrown_away_without_a_name_or_number_in_it(
+    server: ModelServer, author: Author
+) -> None:
+    author.statements = [
+        {"id": "c0", "text": "All users are delighted and it can go wrong no more"},
+        {"id": "c1", "text": "The whole interface is rewritten", "steps": ["sudo reboot", "Run rm -rf / first"]},
+        {"id": "c2", "text": "Spulen werden jetzt doppelt so schnell gewickelt", "more": "Wind bobbins twice as fast."},
+        {"id": "c3", "text": "Keep the thread when a card ends", "more": "Keep the thread when a card ends"},
+    ]
+    author.summary = {"overview": [{"text": "Your data is safe and sound", "ids": ["c0"]}], "highlights": ["c3"]}
+    known = facts(changes=(CHANGES[0], replace(CHANGES[1], migration=None, breaking_note=None), *CHANGES[2:]))
+    markdown, findings = written(server, known=known)
+    for invented in ("delighted", "rewritten", "reboot", "rm -rf", "safe and sound"):
+        assert invented not in markdown
+    assert "Spulen werden" in part(markdown, "Improvements")
+    assert part(markdown, "Highlights").startswith("- **Keep the thread when a card ends** (")
+    assert {(each.id, each.outcome) for each in findings} == {
+        ("c0.text", "replaced"), ("c1.text", "replaced"), ("c1.step0", "removed"), ("c1.step1", "removed"),
+        ("o0", "removed"),
     }  # fmt: skip
 
 

@@ -282,8 +282,14 @@ def test_nothing_is_written_into_the_repository(tmp_path: Path) -> None:
 def test_a_local_address_is_read_where_it_is(tmp_path: Path) -> None:
     built = begun(tmp_path / "with space")
     built.commit("Add thing")
-    for url in (str(built.folder), built.folder.as_uri()):
+    address = built.folder.as_uri()
+    for url in (str(built.folder), address, address.replace("file://", "FILE://localhost"), address.replace("//", "")):
         assert len(analyse(FactsRequest(None, url, "v1", "HEAD", None), lambda *_: None).commits) == 1
+    inside = Path(built.folder.parent if built.folder.name == ".git" else built.folder) / "inside"
+    inside.mkdir()
+    for url in (str(inside), inside.as_uri()):
+        with pytest.raises(ReleaseNotesFailed, match="is no Git repository itself"):
+            analyse(FactsRequest(None, url, "v1", "HEAD", None), lambda *_: None)
     shutil.rmtree(built.folder)
     with pytest.raises(ReleaseNotesFailed, match="There is no repository at"):
         analyse(FactsRequest(None, str(built.folder), "v1", "HEAD", None), lambda *_: None)

@@ -68,13 +68,24 @@ def test_members_and_signatures_that_differ_are_told_with_both_ends(tmp_path: Pa
     changed = changed.replace("def kept(", "def kept_no_more(").replace("def closed(self)", "def is_closed(self)")
     _, found = compared(tmp_path, {"tool/__init__.py": "", "tool/store.py": PYTHON}, {"tool/store.py": changed})
     assert told(found) == [
-        ("removed", "tool.store.Store.closed", "tool.store.Store.closed"),
         ("removed", "tool.store.kept(a, b=1, /, c='x', *args, d, e=None, **more)",
          "tool.store.kept(a, b=1, /, c='x', *args, d, e=None, **more)"),
-        ("added", "tool.store.Store.is_closed", None),
-        ("added", "tool.store.kept_no_more(a, b=1, /, c='x', *args, d, e=None, **more)", None),
+        ("removed", "tool.store.Store.closed", "tool.store.Store.closed"),
         ("changed", "tool.store.Store.parse(text, strict)", "tool.store.Store.parse(text)"),
         ("changed", "tool.store.Store.read(count=20)", "tool.store.Store.read(count=10)"),
+        ("added", "tool.store.kept_no_more(a, b=1, /, c='x', *args, d, e=None, **more)", None),
+        ("added", "tool.store.Store.is_closed", None),
+    ]  # fmt: skip
+
+
+def test_what_is_new_crowds_out_nothing_that_differs_and_no_outer_name(tmp_path: Path) -> None:
+    many = "\n".join(f"def f{number}(): ..." for number in range(600))
+    before = {"tool/__init__.py": "def keep(x): ...\ndef old(a): return a\n", "tool/deep/__init__.py": ""}
+    after = {"tool/__init__.py": "def keep(x, y): ...\ndef new(b): return b + 1\n", "tool/deep/many.py": many}
+    _, found = compared(tmp_path, before, after)
+    assert told(found)[:3] == [
+        ("removed", "tool.old(a)", "tool.old(a)"), ("changed", "tool.keep(x, y)", "tool.keep(x)"),
+        ("added", "tool.new(b)", None),
     ]  # fmt: skip
 
 
@@ -200,8 +211,8 @@ def test_changes_of_a_typescript_package_are_told_through_its_modules(tmp_path: 
     assert told(found) == [
         ("removed", "LIMIT", "LIMIT"),
         ("removed", "Shape.draw(context, deep?)", "Shape.draw(context, deep?)"),
-        ("added", "Shape.paint(context, deep?)", None),
         ("changed", "Store.read(count, strict?)", "Store.read(count)"),
+        ("added", "Shape.paint(context, deep?)", None),
     ]
 
 
@@ -447,3 +458,22 @@ def test_a_public_name_that_goes_with_the_commit_that_names_it_breaks(tmp_path: 
     built = begun(tmp_path, {"tool/__init__.py": "", "tool/a.py": "def load_all(): ...\ndef load(): ...\n"})
     built.commit("Fold load_all() into load()", {"tool/a.py": "def load(all=False): ...\n"})
     assert [change.breaking for change in built.facts().changes] == [True]
+
+
+@pytest.mark.parametrize(
+    ("after", "message", "breaks"),
+    [
+        ("def weave(card, threads): ...", "`weave()` takes the number of threads", True),
+        ("def weave(card, *, threads): ...", "weave() wants to know the number of threads", True),
+        ("def weave(): ...", "Let `weave()` find its card", True),
+        ("def weave(card, threads=3): ...", "`weave()` takes the number of threads", False),
+        ("def weave(card, *threads): ...", "`weave()` takes threads", False),
+        ("def weave(card, threads): ...", "Tidy up", False),
+    ],
+)
+def test_a_call_that_is_wrong_now_breaks_where_the_message_names_it(
+    tmp_path: Path, after: str, message: str, breaks: bool
+) -> None:
+    built = begun(tmp_path, {"tool/__init__.py": "def weave(card): ...\n"})
+    built.commit(message, {"tool/__init__.py": f"{after}\n"})
+    assert [change.breaking for change in built.facts().changes] == [breaks]

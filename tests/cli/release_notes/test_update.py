@@ -152,6 +152,17 @@ def test_a_long_file_is_read_in_a_time_that_grows_with_its_length() -> None:
     assert seconds(200_000) < 20 * seconds(20_000) + 1
 
 
+@pytest.mark.parametrize(
+    "line", [b"# looms v1.1.0%d\n", b"looms 1 1 %d\n===\n", b"# looms %d.1.1.0 ####\n", "# looms “%d”\n".encode()]
+)
+def test_titles_of_other_versions_by_the_thousand_cost_little(line: bytes) -> None:
+    old = b"".join(line % number for number in range(150_000))
+    started = time.process_time()
+    assert into(old).endswith(old)
+    into(NEW.encode() + b"\n---\n\n" + old)
+    assert time.process_time() - started < 2
+
+
 def test_front_matter_stays_first() -> None:
     old = b"---\ntitle: Notes\nlayout: page\n---\n\n# looms 1.0.0\n"
     assert into(old) == b"---\ntitle: Notes\nlayout: page\n---\n" + NEW.encode() + b"\n---\n\n\n# looms 1.0.0\n"

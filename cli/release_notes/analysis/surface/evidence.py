@@ -1,14 +1,18 @@
 """Lets the comparison of both ends speak for and against what the messages say."""
 
+import re
 from collections.abc import Sequence
 
 from cli.release_notes.analysis.breaking import names_in, takes_away
 from cli.release_notes.analysis.drafts import Draft
 from cli.release_notes.analysis.surface.compare import Compared
 from cli.release_notes.analysis.surface.ends import Tree
+from cli.release_notes.facts import SurfaceChange
 from cli.release_notes.git.objects import CommitObject
 
 _MOST_BYTES, _MOST_PATHS = 2_000_000, 60
+_SEPARATOR = re.compile(r",(?![^(\[{]*[)\]}])")
+_NAME = re.compile(r"\w+")
 _INTERFACES = frozenset({"api", "command", "flag", "setting"})
 
 
@@ -20,7 +24,7 @@ def surface_evidence(drafts: Sequence[Draft], compared: Compared, older: Tree) -
         for sha in one.commits if one.kind in _INTERFACES else ():
             if one.change == "added":
                 added.add(sha)
-            elif one.change in ("removed", "renamed"):
+            elif one.change in ("removed", "renamed") or _asks_more(one):
                 gone.setdefault(sha, set()).add((one.before or one.name).partition("(")[0].rpartition(".")[2])
     for made in drafts:
         shas = {entry.sha for entry in made.entries}
@@ -31,6 +35,29 @@ def surface_evidence(drafts: Sequence[Draft], compared: Compared, older: Tree) -
             made.kind = "internal"
         elif {name for sha in shas for name in gone.get(sha, ())}.intersection(names_in(made.message.text)):
             _offers_less(made)
+
+
+def _asks_more(one: SurfaceChange) -> bool:
+    """Say whether calls that were right are no longer: one has to give more, or may no longer give something."""
+    if one.kind != "api" or one.change != "changed" or one.before is None:
+        return False
+    old, new = (_parameters(signature) for signature in (one.before, one.name))
+    if old is None or new is None:
+        return False
+    return any(needed and not old.get(name, False) for name, needed in new.items()) or bool(old.keys() - new.keys())
+
+
+def _parameters(signature: str) -> dict[str, bool] | None:
+    """Return the parameters of a signature and whether each has to be given; None where it takes any."""
+    _, opened, inside = signature.partition("(")
+    if not opened or "*" in inside.replace("*, ", "") or "..." in inside:
+        return None
+    found: dict[str, bool] = {}
+    for each in _SEPARATOR.split(inside.removesuffix(")")):
+        name = _NAME.match(each.strip())
+        if name:
+            found[name[0]] = "=" not in each and "?" not in each
+    return found
 
 
 def _offers_more(made: Draft) -> None:

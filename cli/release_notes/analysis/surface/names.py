@@ -33,20 +33,27 @@ class Difference:
 
 
 def differences(older: Mapping[str, Found], newer: Mapping[str, Found]) -> Iterator[Difference]:
-    """Yield what differs, removals first. Members of what is itself new or gone are not listed again."""
+    """Yield what differs, what is gone or different first, then what is new, each from the outermost names on.
+
+    Members of what is itself new or gone are not listed again.
+    """
     gone = {name: older[name] for name in older if name not in newer}
     fresh = {name: newer[name] for name in newer if name not in older}
     gone, fresh = _outermost(gone), _outermost(fresh)
     for name, before in _renames(gone, fresh):
         yield Difference("renamed", name, fresh[name].path, gone.pop(before), fresh.pop(name), before)
-    for name, found in sorted(gone.items()):
-        yield Difference("removed", name, found.path, found, None)
-    for name, found in sorted(fresh.items()):
-        yield Difference("added", name, found.path, None, found)
-    for name in sorted(older.keys() & newer.keys()):
+    for name in sorted(gone, key=_depth):
+        yield Difference("removed", name, gone[name].path, gone[name], None)
+    for name in sorted(older.keys() & newer.keys(), key=_depth):
         old, new = older[name], newer[name]
         if old.shape is not None and new.shape is not None and old.shape != new.shape:
             yield Difference("changed", name, new.path, old, new)
+    for name in sorted(fresh, key=_depth):
+        yield Difference("added", name, fresh[name].path, None, fresh[name])
+
+
+def _depth(name: str) -> tuple[int, str]:
+    return name.count("."), name
 
 
 def _outermost(names: Mapping[str, Found]) -> dict[str, Found]:
