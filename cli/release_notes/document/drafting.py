@@ -32,7 +32,7 @@ def draft(facts: ReleaseFacts, preset: Preset, focus: Focus) -> Document:
         breaking.migration(facts, chosen, preset),
         installation(facts, preset),
         _known_issues(facts),
-        people.contributors(facts.contributors, facts.bots, preset),
+        people.contributors(facts, preset),
         _changelog(facts, preset),
     ]
     web = Web.of(facts.remote_url, facts.commits)

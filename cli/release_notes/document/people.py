@@ -3,21 +3,22 @@
 from collections.abc import Sequence
 
 from cli.release_notes.document.inline import inert
+from cli.release_notes.document.links import span_of
 from cli.release_notes.document.model import Note, Section
 from cli.release_notes.document.plain import one_line
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import counted, joined
-from cli.release_notes.facts import Contributor
+from cli.release_notes.facts import Contributor, ReleaseFacts
 
 NAME_LIMIT = 80
 
 
-def contributors(people: Sequence[Contributor], bots: Sequence[Contributor], preset: Preset) -> Section:
+def contributors(facts: ReleaseFacts, preset: Preset) -> Section:
     """Name everybody who wrote a commit of the range, those with most commits first."""
-    notes = []
+    people, bots, notes = facts.contributors, facts.bots, list[Note]()
     if people:
         names = [_name(each) if preset.terse else _with_count(each, is_first=not n) for n, each in enumerate(people)]
-        notes.append(Note(f"Thanks to {_some(names, preset.people)}."))
+        notes.append(Note(f"Thanks to {_some(names, preset.people)}, for {span_of(facts)}."))
     new = [_name(each) for each in people if each.is_new]
     if new and len(new) < len(people) and not preset.terse:
         notes.append(Note(f"First contributions by {_some(new, preset.people)}: welcome!"))

@@ -195,7 +195,7 @@ def test_a_crowd_is_named_in_part() -> None:
     for preset in PresetName:
         people = part(notes(contributors=crowd, preset=preset), "Contributors")
         named = PRESETS[preset].people
-        assert people.splitlines()[0].endswith(f" and {300 - named} more.")
+        assert f" and {300 - named} more, for [`" in people.splitlines()[0]
         if preset is not PresetName.CONCISE:
             assert f" and {200 - named} more: welcome!" in people
         assert people.count("Ada") <= 2 * named
@@ -248,7 +248,7 @@ def test_long_details_end_with_a_paragraph() -> None:
 
 def test_people_are_named_before_bots_and_addresses_nowhere() -> None:
     people = part(notes(), "Contributors").splitlines()
-    assert people[0] == "Thanks to Ada Lovelace (5 commits) and Bob (2)."
+    assert people[0].startswith("Thanks to Ada Lovelace (5 commits) and Bob (2), for [`")
     assert people[2] == "First contributions by Bob: welcome!"
     assert people[4] == "Automated: `dependabot[bot]` (1)."
     assert all(each.email not in notes() for each in (ADA, BOT))
