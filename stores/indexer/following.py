@@ -193,6 +193,9 @@ class FollowingLane(Lane, Generic[T]):
             return
         with closing_on_error(track.handle.index):
             objection = self._around.feed.objection(track.position)
+            if track.position.sequence == 0:
+                # Another engine, or an older schema, left a folder in which there is nothing for this one.
+                self._whole_from = self._around.feed.head().sequence
         with self._lock:
             self._serving, self._follows = track, objection is None
         self._asked = objection
