@@ -19,11 +19,15 @@ class Client:
 
     def __init__(self, address: str, token: str = "") -> None:
         parts = urlsplit(address)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._address = address
-        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+        self._prefix = parts.path.rstrip("/")
+        self._connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
         self._used_at = 0.0
         self._headers = {"Content-Type": "application/json"}
         self.token = ""
+        self.took_ms = 0.0
+        """From sending the last request to having its whole answer."""
         if token:
             self.present(token)
 
@@ -58,12 +62,14 @@ class Client:
     def _send(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
         if time.monotonic() - self._used_at > IDLE_S:
             self._connection.close()
+        start = time.perf_counter()
         try:
-            self._connection.request(method, path, body, self._headers)
+            self._connection.request(method, self._prefix + path, body, self._headers)
             response = self._connection.getresponse()
             content = response.read()
         except (OSError, http.client.HTTPException) as error:
             raise EngrainError(f"{method} {path} got no answer: {error or type(error).__name__}.") from error
+        self.took_ms = (time.perf_counter() - start) * 1000
         self._used_at = time.monotonic()
         if not 200 <= response.status < 300:
             raise EngrainError(f"{method} {path} answered {response.status}: {content[:300].decode(errors='replace')}")
