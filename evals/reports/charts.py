@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, isnan, log10
+from math import ceil, floor, isnan, log10
 
 WIDTH = 760
-_LABEL, _RIGHT, _ROW = 210, 120, 26
+_LABEL, _RIGHT, _ROW = 210, 150, 26
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ def scatter(points: Sequence[Point], *, limit: float | None, measure: str, title
     """Draw quality against the median time; the run of the report is full, earlier ones are rings."""
     left, right, height = 56, 150, 280
     top = _round_up(max(max(point.x for point in points), (limit or 0.0)) * 1.1)
-    low = max(0.0, min(point.y for point in points) - 0.08)
-    high = min(1.0, max(point.y for point in points) + 0.08)
+    levels = _levels([point.y for point in points])
+    low, high = levels[0], levels[-1]
     span, bottom, rise = WIDTH - left - right, height - 34, height - 34 - 16
 
     def x(value: float) -> float:
@@ -121,7 +121,6 @@ def scatter(points: Sequence[Point], *, limit: float | None, measure: str, title
     def y(value: float) -> float:
         return bottom - rise * (value - low) / max(high - low, 1e-9)
 
-    levels = [low + (high - low) * tick / 4 for tick in range(5)]
     parts = [_line(left, y(level), WIDTH - right, y(level), "grid") for level in levels]
     parts += [_text(left - 8, y(level) + 4, f"{level:.2f}", "tick", "end") for level in levels]
     parts += [_text(x(top * tick / 4), bottom + 16, _ms(top * tick / 4), "tick", "middle") for tick in range(5)]
@@ -157,7 +156,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
 
 
 def _limit(x: float, limit: float, bottom: float) -> list[str]:
-    return [_line(x, 12, x, bottom, "mark"), _text(x + 5, 21, f"limit {limit:g}", "tick", "start")]
+    return [_line(x, 12, x, bottom, "mark"), _text(x + 5, 21, f"limit {limit:g} ms", "tick", "start")]
 
 
 def _text(x: float, y: float, words: str, kind: str, anchor: str) -> str:
@@ -173,6 +172,15 @@ def _round_up(value: float) -> float:
     """The next of 1, 2, 4, 6, 8, 10 times a power of ten: its quarters are short numbers."""
     power = 10.0 ** int(log10(max(value, 1e-3)) - (1 if value < 1 else 0))
     return next(step * power for step in (1, 2, 4, 6, 8, 10, 20) if step * power >= value)
+
+
+def _levels(values: Sequence[float]) -> list[float]:
+    """Round shares from below the least to above the greatest value, at most eight of them."""
+    for step in (0.02, 0.05, 0.1, 0.2):
+        first, last = floor((min(values) - 0.01) / step), ceil((max(values) + 0.01) / step)
+        if last - first < 8:
+            break
+    return [round(step * number, 2) for number in range(max(0, first), min(round(1 / step), last) + 1)]
 
 
 def _ms(value: float) -> str:

@@ -108,6 +108,8 @@ def write_cases(path: Path, cases: Iterable[Case]) -> None:
     with path.open("w", encoding="utf-8") as file:
         for case in cases:
             row = {name: value for name, value in case.plain().items() if name not in ("question", "best", "missed")}
+            if case.took_ms is not None:
+                row["took_ms"] = round(case.took_ms, 2)
             file.write(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
 
 
