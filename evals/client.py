@@ -24,7 +24,7 @@ class Client:
         self._prefix = parts.path.rstrip("/")
         self._connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
         self._used_at = 0.0
-        self._headers = {"Content-Type": "application/json"}
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         self.token = ""
         self.took_ms = 0.0
         """From sending the last request to having its whole answer."""
@@ -55,6 +55,16 @@ class Client:
         """Write or ask; the body may be encoded beforehand."""
         return self._send("POST", path, body if isinstance(body, bytes) else encoded(body))
 
+    def tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool over MCP and return its structured answer."""
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        answer = self.post("/mcp", call)
+        result: dict[str, Any] = answer.get("result", {})
+        if result.get("isError") or "structuredContent" not in result:
+            raise EngrainError(f"The tool {name} answered: {str(result or answer)[:300]}")
+        structured: dict[str, Any] = result["structuredContent"]
+        return structured
+
     def pending(self) -> int:
         """How many changes some index has not applied yet, over all organizations."""
         return max(int(index["pending"]) for index in self.get("/api/health/ready")["indexes"])
@@ -73,6 +83,8 @@ class Client:
         self._used_at = time.monotonic()
         if not 200 <= response.status < 300:
             raise EngrainError(f"{method} {path} answered {response.status}: {content[:300].decode(errors='replace')}")
+        if response.headers.get_content_type() == "text/event-stream":
+            content = content[content.rfind(b"data:") + len(b"data:") :]
         answer: dict[str, Any] = json.loads(content)
         return answer
 

@@ -54,6 +54,12 @@ def searched(options: Mapping[str, Any] = _NOTHING) -> Asker:
     return ask
 
 
+def _mcp(client: Client, place: Place, collection: Collection, query: str) -> Answer:
+    """The tool `search`, as agents call it; there is none for recall."""
+    answer = client.tool("search", {"query": query, "limit": LIMIT, **_among(collection, place)})
+    return _answer(answer["results"], "content", client.took_ms)
+
+
 def _naive(client: Client, place: Place, collection: Collection, query: str) -> Answer:
     """The evidence of a context pack; the pack is made as well, so that the time is not that of a search."""
     types = ["raw_memory"] if collection.door == "recall" else [collection.entity_type]
@@ -102,6 +108,7 @@ _PLAIN = searched()
 _ALL: tuple[Arm, ...] = (
     Arm("fast", "as any client gets it", {"recall": _recall, "search": _PLAIN}),
     Arm("search", "raw memories through search instead of recall", {"recall": _PLAIN}),
+    Arm("mcp", "the tool search, over MCP", {"recall": _mcp, "search": _mcp}),
     Arm("naive", "words and meaning joined by ranks alone", {"recall": _naive, "search": _naive}),
     Arm("dense", "the order of the lane for meaning alone", {"recall": _lane("vector"), "search": _lane("vector")}),
     Arm(
