@@ -26,7 +26,7 @@ def show_runs(folder: Path | None, say: Say) -> int:
     records = Archive(runs).records() if runs.is_dir() else []
     rows = [
         [
-            record.id, record.suite, f"{record.finished_at:%Y-%m-%d %H:%M}" if record.finished_at else "interrupted",
+            record.id, record.suite, f"{record.finished_at:%Y-%m-%d %H:%M}" if record.finished_at else "unfinished",
             record.commit, ", ".join(record.data), ", ".join(record.command.get("arms", ())),
             str(record.command.get("limit") or "all"), str(record.command.get("name", "")),
         ]

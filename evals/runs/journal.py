@@ -1,10 +1,11 @@
 """Answers as they come, on disk: an interrupted run goes on where it was."""
 
+import fcntl
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TextIO
 
 from evals.results import Case, Part
 from evals.runs.record import RunRecord
@@ -21,21 +22,23 @@ class Journal:
     def __init__(self, folder: Path, record: RunRecord) -> None:
         self.folder = folder
         self.record = record
+        self._file = _locked(folder / CASES, record.id)
         for name in (CASES, PARTS):
             _mend(folder / name)
         self.cases = {case.key: case for case in map(Case.of, _rows(folder / CASES))}
         self.parts = {(row["set"], row["arm"]): Part(**row) for row in _rows(folder / PARTS)}
-        self._file = (folder / CASES).open("a", encoding="utf-8")
 
     @classmethod
     def begin(cls, runs: Path, record: RunRecord, *, afresh: bool = False) -> Self:
         """Begin a run, or go on with the one of the same command that was interrupted.
 
         Raises:
-            EngrainError: The interrupted one was measured otherwise; the message names what differs and the ways out.
+            EngrainError: The interrupted one was measured otherwise, or is being measured by another process; the
+                message names what differs and the ways out.
         """
         for folder, earlier in _interrupted(runs, record):
             if afresh:
+                cls(folder, earlier).close()
                 shutil.rmtree(folder)
                 continue
             if differs := earlier.differences(record):
@@ -152,6 +155,18 @@ def _free(runs: Path, name: str) -> Path:
 
 def _plain(part: Part) -> dict[str, Any]:
     return {name: getattr(part, name) for name in Part.__dataclass_fields__}
+
+
+def _locked(path: Path, run_id: str) -> TextIO:
+    file = path.open("a", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise EngrainError(
+            f"Another process measures {run_id} now. Wait for it, or add --name for another run."
+        ) from None
+    return file
 
 
 def _mend(path: Path) -> None:

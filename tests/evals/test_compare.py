@@ -142,6 +142,9 @@ def test_a_line_that_was_torn_by_a_kill_is_dropped_and_the_others_stay(tmp_path:
     file = journal.folder / "cases.jsonl"
     file.write_bytes(file.read_bytes() + b'{"set": "talks", "ar')
     again = Journal.begin(tmp_path, new_record("retrieval", {"name": "torn"}, {}, {}))
+    for afresh in (False, True):
+        with pytest.raises(EngrainError, match="Another process measures"):
+            Journal.begin(tmp_path, record, afresh=afresh)
     assert list(again.cases.values()) == list(GOOD.cases[:2])
     again.add(GOOD.cases[2])
     again.close()
