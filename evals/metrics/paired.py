@@ -11,6 +11,7 @@ from evals.metrics.interval import SEED, Interval, bootstrap
 EXACT_UP_TO = 12
 """Clusters of which all signs are tried; of more, as many as `DRAWS` drawn ones."""
 DRAWS = 10_000
+SIGNIFICANT = 0.05
 Sums = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
@@ -27,12 +28,17 @@ class Difference:
     @property
     def is_lower(self) -> bool:
         """Whether the second run is worse beyond noise."""
-        return self.interval.high < 0
+        return self.interval.high < 0 and self._is_no_chance
 
     @property
     def is_higher(self) -> bool:
         """Whether the second run is better beyond noise."""
-        return self.interval.low > 0
+        return self.interval.low > 0 and self._is_no_chance
+
+    @property
+    def _is_no_chance(self) -> bool:
+        """Whether p agrees, where it can: with five clusters or fewer it is never small, and the interval decides."""
+        return self.p < SIGNIFICANT or 2 / 2**self.clusters >= SIGNIFICANT
 
 
 def compared(before: Sequence[float], after: Sequence[float], clusters: Sequence[str]) -> Difference:

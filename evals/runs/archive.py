@@ -14,7 +14,7 @@ from stores.errors import EngrainError
 
 DATABASE = "runs.duckdb"
 CASES, PARTS, RUN = "cases.parquet", "parts.parquet", "run.parquet"
-DETAILS, DOCUMENT = "details.md", "suite.document"
+DETAILS, DOCUMENT = "details.md", "details.json"
 _LOCK_TRIES = 50
 _LOCK_WAIT_S = 0.2
 

@@ -12,8 +12,8 @@ from evals.runs.record import RunRecord
 from stores.errors import EngrainError
 
 RECORD, CASES, PARTS = "run.json", "cases.jsonl", "parts.jsonl"
-SERVERS = "servers"
-"""The data folders of servers that a run starts; they go when it is finished."""
+SERVERS, NOTES = "servers", "notes"
+"""The data folders of servers that a run starts, and what has been stored there. Both go when it is finished."""
 
 
 class Journal:
@@ -72,7 +72,7 @@ class Journal:
         self.cases = {key: case for key, case in self.cases.items() if case.set != name}
         self.parts = {key: part for key, part in self.parts.items() if part.set != name}
         for pattern in (f"places-{name}.json", f"loading-{name}.json", f"wall-{name}-*.json"):
-            for path in self.folder.glob(pattern):
+            for path in (self.folder / NOTES).glob(pattern):
                 path.unlink()
 
     def server_folder(self, name: str) -> Path:
@@ -81,13 +81,14 @@ class Journal:
 
     def note(self, name: str) -> Mapping[str, Any]:
         """Read back what was kept under a name; empty where nothing was."""
-        path = self.folder / f"{name}.json"
+        path = self.folder / NOTES / f"{name}.json"
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         return found
 
     def keep(self, name: str, value: Mapping[str, Any]) -> None:
         """Keep an object under a name, whole or not at all."""
-        path = self.folder / f"{name}.json"
+        path = self.folder / NOTES / f"{name}.json"
+        path.parent.mkdir(exist_ok=True)
         draft = path.with_suffix(".draft")
         draft.write_text(json.dumps(value), encoding="utf-8")
         draft.replace(path)
@@ -102,7 +103,7 @@ class Journal:
         for path in self.folder.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)
-            elif path.name != RECORD and path.suffix in (".jsonl", ".json", ".draft"):
+            elif path.name in (CASES, PARTS):
                 path.unlink()
 
 

@@ -119,6 +119,10 @@ def test_a_clear_difference_is_seen_and_a_cluster_counts_once() -> None:
     assert alone.is_lower
     assert alone.p < 0.001
     assert compared(after, before, [str(n) for n in range(60)]).is_higher
+    # Three of seven questions got worse: of eight signs of those three, two are as far from 0.
+    few = compared([1.0] * 7, [0.0] * 3 + [1.0] * 4, [str(n) for n in range(7)])
+    assert few.p == 0.25
+    assert not few.is_lower
     # The same answers in three conversations, one of which got worse: that may be chance.
     together = compared(before, after, ["a"] * 20 + ["b"] * 20 + ["c"] * 20)
     assert not together.is_lower
