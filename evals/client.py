@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from stores.errors import EngrainError
 
 TIMEOUT_S = 120.0
+_DATA = b"data:"
 IDLE_S = 2.0
 """After so long a pause a new connection is made, before the server closes the old one."""
 
@@ -84,8 +85,11 @@ class Client:
         if not 200 <= response.status < 300:
             raise EngrainError(f"{method} {path} answered {response.status}: {content[:300].decode(errors='replace')}")
         if response.headers.get_content_type() == "text/event-stream":
-            content = content[content.rfind(b"data:") + len(b"data:") :]
-        answer: dict[str, Any] = json.loads(content)
+            content = b"".join(line[len(_DATA) :] for line in content.splitlines() if line.startswith(_DATA))
+        try:
+            answer: dict[str, Any] = json.loads(content)
+        except ValueError as error:
+            raise EngrainError(f"{method} {path} answered with something that is no JSON: {content[:300]!r}") from error
         return answer
 
 

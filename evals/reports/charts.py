@@ -33,8 +33,9 @@ def intervals(bars: Sequence[Bar], *, marks: Sequence[tuple[float, str]], title:
     bottom = height - 26
     parts = [_line(x(tick / 5), 22, x(tick / 5), bottom, "grid") for tick in range(6)]
     parts += [_text(x(tick / 5), bottom + 16, f"{tick / 5:.1f}", "tick", "middle") for tick in range(6)]
-    for value, word in marks:
-        parts += [_line(x(value), 22, x(value), bottom, "mark"), _text(x(value), 14, word, "tick", "middle")]
+    for number, (value, word) in enumerate(marks):
+        anchor = "end" if number == 0 and len(marks) > 1 else "start"
+        parts += [_line(x(value), 22, x(value), bottom, "mark"), _text(x(value), 14, word, "tick", anchor)]
     for row, bar in enumerate(bars):
         y = 22 + _ROW * (row + 0.5)
         strong = " strong" if bar.is_headline else ""
