@@ -72,6 +72,8 @@ class Collection:
     aim: Aim
     entity_type: str = "note"
     """What a text becomes behind the door `search`."""
+    is_sample: bool = False
+    """Whether it is too small to be held against what the whole has to reach."""
 
     def sample(self, limit: int, seed: int = 0) -> "Collection":
         """Keep some questions, drawn by the seed, and of the haystacks only those that they need.
@@ -90,7 +92,7 @@ class Collection:
             others = [(t.haystack, t.id) for t in texts if (t.haystack, t.id) not in judged]
             kept = judged | set(draw.sample(others, min(len(others), DISTRACTORS_EACH * limit)))
             texts = tuple(text for text in texts if (text.haystack, text.id) in kept)
-        return replace(self, questions=questions, texts=texts)
+        return replace(self, questions=questions, texts=texts, is_sample=True)
 
     def _drawn(self, draw: random.Random, limit: int) -> list[Question]:
         by_haystack: dict[str, list[Question]] = {}

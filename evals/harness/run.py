@@ -124,13 +124,13 @@ def _ask(journal: Journal, options: Options, collection: Collection, arms: Seque
                 unit=collection.unit,
                 texts=len(collection.texts),
                 measure=collection.aim.measure,
-                floor=collection.aim.floor,
-                goal=collection.aim.goal,
-                p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 else None,
+                floor=None if collection.is_sample else collection.aim.floor,
+                goal=None if collection.is_sample else collection.aim.goal,
+                p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 and not collection.is_sample else None,
                 loading_s=loading_s,
                 asking_s=journal.note(f"wall-{collection.name}-{arm.name}").get("seconds"),
                 resident_mb=resident_mb,
                 peak_mb=peak_mb,
-                note=arm.summary,
+                note=f"{arm.summary}{', on a sample' if collection.is_sample else ''}",
             )
         )

@@ -77,7 +77,7 @@ def distribution(times: Sequence[Times], *, limit: float | None, title: str) -> 
     parts = [_line(left, y(tick / 4), WIDTH - right, y(tick / 4), "grid") for tick in range(5)]
     parts += [_text(left - 8, y(tick / 4) + 4, f"{tick * 25} %", "tick", "end") for tick in range(5)]
     parts += [_text(x(top * tick / 4), bottom + 16, _ms(top * tick / 4), "tick", "middle") for tick in range(5)]
-    parts.append(_text(WIDTH - right + 12, bottom + 16, "ms per query", "tick", "start"))
+    parts.append(_text(WIDTH - right + 22, bottom + 16, "ms per query", "tick", "start"))
     if limit is not None:
         parts += _limit(x(limit), limit, bottom)
     for row, each in enumerate(times):
@@ -126,7 +126,7 @@ def scatter(points: Sequence[Point], *, limit: float | None, measure: str, title
     parts += [_text(left - 8, y(level) + 4, f"{level:.2f}", "tick", "end") for level in levels]
     parts += [_text(x(top * tick / 4), bottom + 16, _ms(top * tick / 4), "tick", "middle") for tick in range(5)]
     parts += [
-        _text(WIDTH - right + 12, bottom + 16, "ms, p50", "tick", "start"), _text(left, 10, measure, "tick", "start"),
+        _text(WIDTH - right + 22, bottom + 16, "ms, p50", "tick", "start"), _text(WIDTH - right + 12, 10, measure, "tick", "start"),
     ]  # fmt: skip
     if limit is not None:
         parts += _limit(x(limit), limit, bottom)
@@ -157,7 +157,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
 
 
 def _limit(x: float, limit: float, bottom: float) -> list[str]:
-    return [_line(x, 12, x, bottom, "mark"), _text(x + 5, 21, f"limit {limit:g} ms", "tick", "start")]
+    return [_line(x, 12, x, bottom, "mark"), _text(x + 4, 10, f"limit {limit:g} ms", "tick", "start")]
 
 
 def _text(x: float, y: float, words: str, kind: str, anchor: str) -> str:

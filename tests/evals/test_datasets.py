@@ -118,6 +118,8 @@ def test_a_sample_of_documents_keeps_what_is_judged_and_is_the_same_each_time() 
     kept = {(text.haystack, text.id) for text in found.texts}
     assert all((question.haystack, text_id) in kept for question in found.questions for text_id in question.grades)
     assert len(found.texts) == 21
+    assert found.is_sample
+    assert not whole.is_sample
 
 
 def test_a_sample_of_memories_keeps_few_haystacks_and_those_whole() -> None:
