@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from evals.metrics import Difference, compared
 from evals.reports.figures import HEADLINE, clusters_of, summaries
-from evals.reports.tables import Table
+from evals.reports.tables import Table, signed
 from evals.results import Case
 from evals.runs import Stored
 from stores.errors import EngrainError
@@ -137,5 +137,5 @@ def _row(line: Line) -> list[str]:
     return [
         line.set, arms[0] if arms[0] == arms[1] else f"{arms[0]} / {arms[1]}", line.category, line.measure, str(line.n),
         str(line.difference.clusters), f"{line.before:.3f}", f"{line.after:.3f}",
-        f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]", f"{line.difference.p:.3f}", line.verdict,
+        signed(interval), f"{line.difference.p:.3f}", line.verdict,
     ]  # fmt: skip

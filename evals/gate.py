@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from evals.comparison import Comparison, compare
 from evals.reports.figures import summaries
+from evals.reports.tables import signed
 from evals.runs import Stored
 
 
@@ -34,8 +35,7 @@ def judge(baseline: Stored, run: Stored, *, most_p50_ms: float | None = None) ->
     comparison = compare(baseline, run)
     failures = [
         f"{line.set}, {line.arms[1]}: {line.measure} fell from {line.before:.3f} to {line.after:.3f}"
-        f" ({line.difference.interval.mean:+.3f} [{line.difference.interval.low:+.3f},"
-        f" {line.difference.interval.high:+.3f}], n = {line.n})."
+        f" ({signed(line.difference.interval)}, n = {line.n})."
         for line in comparison.lines
         if line.is_headline and line.difference.is_lower
     ]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evals.client import Client
-from evals.datasets import Collection, Question
+from evals.datasets import Aim, Collection, Question
 from evals.harness.arms import Arm, searched
 from evals.harness.asking import Asking
 from evals.harness.loading import load
@@ -23,6 +23,7 @@ from evals.metrics.interval import RESAMPLES, SEED
 from evals.options import Options
 from evals.prepared import Prepared
 from evals.reports.figures import clusters_of
+from evals.reports.tables import signed
 from evals.results import Case, Outcome, Part
 from evals.runs import Journal
 from evals.timing import Spread, spread
@@ -71,9 +72,9 @@ def prepare(options: Options) -> Prepared:
 
 
 def as_notes(collection: Collection) -> Collection:
-    """Make entities of all texts, which the whole organization may read and cite."""
+    """Make entities of all texts, which the whole organization may read and cite; what moves is their order."""
     texts = (replace(text, name=text.name or text.content[:_NAME].strip() or "untitled") for text in collection.texts)
-    return replace(collection, door="search", entity_type="note", texts=tuple(texts))
+    return replace(collection, door="search", entity_type="note", texts=tuple(texts), aim=Aim("nDCG@10"))
 
 
 def split(questions: Sequence[Question]) -> dict[str, list[Question]]:
@@ -235,7 +236,7 @@ def _effect_row(collection: Collection, half: str, arm: str, pairs: Sequence[tup
     reordered = sum(tuple(one.found) != tuple(other.found) for one, other in pairs)
     return (
         f"| {collection.name} | {half} | {len(pairs)} | {arm} | {measure} | {sum(before) / len(before):.3f} |"
-        f" {difference.mean:+.4f} [{difference.low:+.4f}, {difference.high:+.4f}] | {better} / {worse} / {reordered} |"
+        f" {signed(difference)} | {better} / {worse} / {reordered} |"
     )
 
 

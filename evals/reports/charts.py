@@ -126,7 +126,8 @@ def scatter(points: Sequence[Point], *, limit: float | None, measure: str, title
     parts += [_text(left - 8, y(level) + 4, f"{level:.2f}", "tick", "end") for level in levels]
     parts += [_text(x(top * tick / 4), bottom + 16, _ms(top * tick / 4), "tick", "middle") for tick in range(5)]
     parts += [
-        _text(WIDTH - right + 22, bottom + 16, "ms, p50", "tick", "start"), _text(WIDTH - right + 12, 10, measure, "tick", "start"),
+        _text(WIDTH - right + 22, bottom + 16, "ms, p50", "tick", "start"),
+        _text(WIDTH - right + 12, 10, measure, "tick", "start"),
     ]  # fmt: skip
     if limit is not None:
         parts += _limit(x(limit), limit, bottom)

@@ -29,6 +29,13 @@ def shown(interval: Interval) -> str:
     return f"{_digits(interval.mean)} [{_digits(interval.low)}, {_digits(interval.high)}]"
 
 
+def signed(interval: Interval) -> str:
+    """Show a mean difference with its interval."""
+    if math.isnan(interval.low):
+        return f"{interval.mean:+.3f} [{NONE}]"
+    return f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
+
+
 def _digits(value: float) -> str:
     return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 1 else f"{value:.2f}"
 
