@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from evals.harness import prepare as prepare_retrieval
@@ -23,23 +23,14 @@ NOTHING_TO_MEASURE, INTERRUPTED = 2, 130
 """Exit codes: the data is not there or the command cannot be carried out; stopped by Ctrl-C."""
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """One kind of evaluation. A new one is an entry in `SUITES` and a command in `cli/evaluation.py`."""
-
-    name: str
-    summary: str
-    prepare: Callable[[Options], Prepared]
-
-
-_ALL = (
-    Suite("retrieval", "What searches and recalls find, over REST.", prepare_retrieval),
-    Suite("packs", "What is in context packs that must be there, and what must not.", prepare_packs),
-    Suite("reflection", "What reflection finds in notes.", prepare_reflection),
-    Suite("release-notes", "What release notes find in the histories of real projects.", prepare_release_notes),
-    Suite("usage", "What citing what answered some questions does to others, and what reads pay.", prepare_usage),
-)
-SUITES: Mapping[str, Suite] = {suite.name: suite for suite in _ALL}
+SUITES: Mapping[str, Callable[[Options], Prepared]] = {
+    "retrieval": prepare_retrieval,
+    "packs": prepare_packs,
+    "reflection": prepare_reflection,
+    "release-notes": prepare_release_notes,
+    "usage": prepare_usage,
+}
+"""By name, what reads and checks everything before it begins. Each has its command in `cli/evaluation.py`."""
 
 
 def run_suite(name: str, options: Options, say: Callable[[str], None]) -> int:
@@ -61,9 +52,9 @@ def measure(name: str, options: Options, say: Callable[[str], None]) -> Stored |
     Raises:
         EngrainError: It cannot be measured; what was answered until then is kept for the same command.
     """
-    suite, runs = SUITES[name], options.runs or default_runs()
-    prepared = suite.prepare(options)
-    record = new_record(suite.name, prepared.command, prepared.settings, prepared.data)
+    runs = options.runs or default_runs()
+    prepared = SUITES[name](options)
+    record = new_record(name, prepared.command, prepared.settings, prepared.data)
     journal = Journal.begin(runs, record, afresh=options.afresh)
     if journal.is_resumed:
         say(f"Going on with {journal.record.id}, which has {len(journal.cases)} answers.")

@@ -37,13 +37,14 @@ class Journal:
                 message names what differs and the ways out.
         """
         for folder, earlier in _interrupted(runs, record):
-            if afresh:
-                cls(folder, earlier).close()
-                shutil.rmtree(folder)
-                continue
-            if differs := earlier.differences(record):
+            journal, differs = cls(folder, earlier), earlier.differences(record)
+            if not afresh and not differs:
+                return journal
+            journal.close()
+            if not afresh and journal.is_resumed:
                 raise EngrainError(_refusal(folder, earlier, differs))
-            return cls(folder, earlier)
+            # It is to go, or has no answer that would be lost.
+            shutil.rmtree(folder)
         folder = _free(runs, record.id)
         folder.mkdir(parents=True)
         record = RunRecord.of({**record.plain(), "id": folder.name})

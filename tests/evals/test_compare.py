@@ -123,6 +123,14 @@ def test_runs_are_read_back_as_they_were_by_any_of_their_names(tmp_path: Path) -
             archive.read(name)
 
 
+def test_an_unfinished_run_without_answers_makes_way_for_another_configuration(tmp_path: Path) -> None:
+    first = Journal.begin(tmp_path, new_record("retrieval", {"name": "a"}, {"concurrency": 1}, {}))
+    first.close()
+    second = Journal.begin(tmp_path, new_record("retrieval", {"name": "a"}, {"concurrency": 2}, {}))
+    assert [record.settings for record in Archive(tmp_path).records()] == [{"concurrency": 2}]
+    second.close()
+
+
 def test_a_baseline_holds_the_cases_without_their_texts(tmp_path: Path) -> None:
     file = tmp_path / "baseline.jsonl"
     write_cases(file, GOOD.cases)
