@@ -4,6 +4,7 @@ import http.client
 import json
 import time
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -82,6 +83,11 @@ class Client:
             raise EngrainError(f"{method} {path} got no answer: {error or type(error).__name__}.") from error
         self.took_ms = (time.perf_counter() - start) * 1000
         self._used_at = time.monotonic()
+        wait = response.getheader("Retry-After", "")
+        if response.status == HTTPStatus.TOO_MANY_REQUESTS and wait.isascii() and wait.isdigit():
+            # A server elsewhere limits how often one signs in, and says how long to wait.
+            time.sleep(int(wait) + 1)
+            return self._send(method, path, body)
         if not 200 <= response.status < 300:
             raise EngrainError(f"{method} {path} answered {response.status}: {content[:300].decode(errors='replace')}")
         if response.headers.get_content_type() == "text/event-stream":
