@@ -7,7 +7,7 @@ FOLDER ?=
 DATA ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check serve bench eval model docs clean
+.PHONY: help install demo test check serve bench eval gate model docs clean
 
 help: ## Say what there is.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,8 +47,16 @@ serve: $(VENV)/.run ## Serve on loopback from the default data folder.
 bench: $(VENV)/.run ## Measure speed; prints a table.
 	$(BIN)/engrain bench
 
-eval: $(VENV)/.run ## Measure retrieval on labelled data. DATA=… names the folder.
+$(VENV)/.eval: $(VENV)/.run
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[eval]'
+	@touch $@
+
+eval: $(VENV)/.eval ## Measure retrieval on labelled data. DATA=… names the folder.
 	$(BIN)/engrain eval $(if $(DATA),--data "$(DATA)")
+
+gate: $(VENV)/.eval ## Measure retrieval on the set in this repository; fail where it fell beyond noise.
+	$(BIN)/engrain eval --set evals/sets/workshop.jsonl --name gate --afresh
+	$(BIN)/engrain eval gate evals/sets/workshop-baseline.jsonl
 
 docs: $(VENV)/.dev ## Write the generated reference anew.
 	$(BIN)/engrain reference --write docs/reference

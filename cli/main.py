@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli.evaluation import group as evaluation
 from cli.release_notes.document.presets import PresetName
 
 app = typer.Typer(
@@ -29,16 +30,6 @@ class IndexName(StrEnum):
     GRAPH = "graph"
     VECTORS = "vectors"
     ANALYTICS = "analytics"
-
-
-class Suite(StrEnum):
-    """What `engrain eval` measures."""
-
-    RETRIEVAL = "retrieval"
-    REFLECTION = "reflection"
-    PACKS = "packs"
-    USAGE = "usage"
-    RELEASE_NOTES = "release-notes"
 
 
 def _provider(name: str | None) -> str | None:
@@ -223,47 +214,7 @@ def bench(
     raise typer.Exit(run_bench(Options(entities, quick=quick, json_file=json), typer.echo))
 
 
-@app.command(name="eval")
-def evaluate(
-    suite: Annotated[
-        Suite,
-        typer.Argument(help="What to measure; reflection and packs bring their data and take --json and --markdown."),
-    ] = Suite.RETRIEVAL,
-    data: Annotated[Path | None, typer.Option(help="Folder that holds the labelled sets, one subfolder each.")] = None,
-    sets: Annotated[str | None, typer.Option("--set", help="Only these, comma-separated.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Questions of each set, drawn by a fixed seed.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Also write the table into this file.")] = None,
-) -> None:
-    """Measure retrieval, reflection, context packs, release notes, or what citations do, on labelled data.
-
-    Exit code 2 where there is none.
-    """
-    if suite is Suite.REFLECTION:
-        from evals.reflection import Options as Files  # noqa: PLC0415 - as below
-        from evals.reflection import run_reflection_eval  # noqa: PLC0415 - as below
-
-        raise typer.Exit(run_reflection_eval(Files(json, markdown), typer.echo))
-    if suite is Suite.PACKS:
-        from evals.packs import Options as Wanted  # noqa: PLC0415 - as below
-        from evals.packs import run_pack_eval  # noqa: PLC0415 - as below
-
-        raise typer.Exit(run_pack_eval(Wanted(json, markdown), typer.echo))
-    if suite is Suite.RELEASE_NOTES:
-        from cli.release_notes.changes import changes_between  # noqa: PLC0415 - as below
-        from evals.release_notes import Options as Logs  # noqa: PLC0415 - as below
-        from evals.release_notes import run_release_notes_eval  # noqa: PLC0415 - as below
-
-        raise typer.Exit(run_release_notes_eval(Logs(data, json, markdown), changes_between, typer.echo))
-    from evals.evaluate import Options, run_eval  # noqa: PLC0415 - engines load only when they are used
-
-    names = tuple(name.strip() for name in (sets or "").split(",") if name.strip())
-    options = Options(data, names, limit, json, markdown)
-    if suite is Suite.USAGE:
-        from evals.usage import run_usage_eval  # noqa: PLC0415 - as above
-
-        raise typer.Exit(run_usage_eval(options, typer.echo))
-    raise typer.Exit(run_eval(options, typer.echo))
+app.add_typer(evaluation)
 
 
 @app.command(hidden=True)

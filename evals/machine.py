@@ -1,10 +1,16 @@
-"""Facts about the machine, without which a time says nothing."""
+"""Facts without which a figure says nothing: the machine, the versions, the code and the model."""
 
+import hashlib
 import os
 import platform
-from importlib.metadata import version
+import subprocess
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 ENGINES = ("lancedb", "tantivy", "ladybug", "kuzu", "onnxruntime", "sqlalchemy", "uvicorn", "starlette", "pydantic")
+_ROOT = Path(__file__).parents[1]
+_GIT_TIMEOUT_S = 10
 
 
 def facts() -> dict[str, object]:
@@ -17,3 +23,45 @@ def facts() -> dict[str, object]:
         "engrain": version("engrain"),
         **{name: version(name) for name in ENGINES},
     }
+
+
+def library_versions(names: Iterable[str]) -> dict[str, str]:
+    """Return the versions of those that are installed."""
+    found = {}
+    for name in names:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def commit() -> str:
+    """Name the commit of this checkout, with `+` and a hash of what differs from it; empty for an installed package."""
+    sha = _git("rev-parse", "--short=12", "HEAD")
+    if not sha:
+        return ""
+    changed = _git("diff", "HEAD", "--", "*.py", "*.toml", "*.onnx")
+    return f"{sha}+{hashlib.sha256(changed.encode()).hexdigest()[:8]}" if changed else sha
+
+
+def _git(*arguments: str) -> str:
+    if not (_ROOT / ".git").exists():
+        return ""
+    try:
+        done = subprocess.run(  # noqa: S603 - our own arguments
+            ["git", "-C", str(_ROOT), *arguments],  # noqa: S607 - whichever git the user has
+            capture_output=True, text=True, errors="replace", check=True, timeout=_GIT_TIMEOUT_S,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+def model_digest() -> str:
+    """Return a hash of the model files that are in this package."""
+    sha = hashlib.sha256()
+    for path in sorted((_ROOT / "stores" / "models").iterdir()):
+        sha.update(path.name.encode())
+        sha.update(path.read_bytes())
+    return sha.hexdigest()[:16]

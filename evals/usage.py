@@ -1,63 +1,47 @@
 """`engrain eval usage`: what citing what answered some questions does to others, and what reads pay for all of it."""
 
-import dataclasses
 import random
-import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-import anyio
 import numpy as np
 
-from auth.principal import Principal
-from evals.datasets import Collection, Question
-from evals.evaluate import NOTHING_TO_MEASURE, Options, folders, read
-from evals.metrics import METRICS, Interval, bootstrap
+from evals.client import Client
+from evals.datasets import Aim, Collection, Question
+from evals.harness.arms import Arm, searched
+from evals.harness.asking import Asking
+from evals.harness.loading import load
+from evals.harness.places import PASSWORD, Place
+from evals.harness.run import read_collections
+from evals.harness.server import served
+from evals.metrics import Interval, compared, require_library
 from evals.metrics.interval import RESAMPLES, SEED
-from evals.quality import Answered, Haystack, ask, load
-from evals.report import deliver
+from evals.options import Options
+from evals.prepared import Prepared
+from evals.reports.figures import clusters_of
+from evals.reports.tables import signed
+from evals.results import Case, Outcome, Part
+from evals.runs import Journal
 from evals.timing import Spread, spread
 from stores.errors import EngrainError
-from tools.app import App, open_app
-from tools.citations import cited
-from tools.logs import LogRing
-from tools.operation import Call
-from tools.search import SearchRequest, search
-from tools.settings import Settings
-from tools.threads import in_thread
 
 CROWD = 8
 """Users who cite in the strongest case, each in a session of its own per question."""
-AGENT_READS = 10
-"""Hits that whoever cites has read."""
 TIMED = 200
 """Questions at most for which times are compared."""
 ROUNDS = 5
-_PASSWORD = "throw-away-account"  # noqa: S105 - it guards a folder that is deleted within minutes
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What the signal did to one half of the questions."""
-
-    half: str
-    citing_users: int
-    questions: int
-    differences: Mapping[str, Interval]
-    """By metric: with the signal less without it, paired by question."""
-    without: Mapping[str, float]
-    better: int
-    worse: int
-    reordered: int
-    """Questions whose ten best hits are others, or in another order."""
+BEFORE, ARMS = "nobody cites", {"1 cites": 1, f"{CROWD} cite": CROWD}
+_QUIET = {"boost_recent": False, "record_exposure": False}
+_NAME = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a search pays for the signal and for being recorded, in milliseconds."""
+    """What a search pays for the signal and for being recorded, in milliseconds over REST."""
 
     plain: Spread
     whole: Spread
@@ -67,50 +51,30 @@ class Cost:
     """The part in which the answer is queued, as the search itself measures it."""
 
 
-@dataclass(frozen=True, slots=True)
-class UsageResult:
-    """One collection."""
+def prepare(options: Options) -> Prepared:
+    """Read the collections; every text becomes a note. An interrupted run asks the set it was at anew.
 
-    name: str
-    texts: int
-    cited: int
-    """Distinct texts that were cited."""
-    effects: Sequence[Effect]
-    cost: Cost
-
-
-def run_usage_eval(options: Options, say: Callable[[str], None]) -> int:
-    """Measure each collection and report. Returns the exit code: 0, or 2 with a sentence when there is no data."""
-    try:
-        results = []
-        for name, folder in folders(options).items():
-            say(f"{name}: loading, asking, citing and asking again …")
-            results.append(anyio.run(measure_usage, read(name, folder, options.limit)))
-    except EngrainError as error:
-        say(error.message)
-        return NOTHING_TO_MEASURE
-    document = {"limit": options.limit, "collections": [dataclasses.asdict(result) for result in results]}
-    deliver(markdown(results), document, say=say, json_file=options.json_file, markdown_file=options.markdown_file)
-    return 0
+    Raises:
+        EngrainError: There is no data, or it is to be asked of a server elsewhere, whose settings are as they are.
+    """
+    require_library()
+    if options.url:
+        raise EngrainError(
+            "Citations are measured with and without the signal: leave --url out to have servers started."
+        )
+    collections = [as_notes(collection) for collection in read_collections(options)]
+    return Prepared(
+        command={"sets": [each.name for each in collections], "limit": options.limit, "name": options.name},
+        settings={"server": dict(options.server)},
+        data={each.name: each.digest() for each in collections},
+        measure=lambda journal: _measure(journal, options, collections),
+    )
 
 
-async def measure_usage(collection: Collection) -> UsageResult:
-    """Cite what answers one half of the questions, first as one user, then as a crowd; ask both halves each time."""
-    with tempfile.TemporaryDirectory(prefix="engrain-eval-") as folder:
-        settings = Settings(data_dir=Path(folder), log_level="error")
-        async with open_app(settings, logs=LogRing()) as app:
-            haystacks = await load(app, collection.texts)
-            halves = split(collection.questions)
-            off = dataclasses.replace(app, settings=settings.model_copy(update={"usage_signal": False}))
-            before = {half: await ask(off, haystacks, questions) for half, questions in halves.items()}
-            crowds = {name: await _crowd(app, haystack) for name, haystack in haystacks.items()}
-            effects, texts = [], set[tuple[str, str]]()
-            for size, members in ((1, slice(0, 1)), (CROWD, slice(1, CROWD))):
-                texts |= await _cite(app, haystacks, before["cited"], {n: c[members] for n, c in crowds.items()})
-                for half, questions in halves.items():
-                    effects.append(_effect(half, size, before[half], await ask(app, haystacks, questions)))
-            cost = await _compare_times(off, app, haystacks, collection.questions)
-    return UsageResult(collection.name, len(collection.texts), len(texts), effects, cost)
+def as_notes(collection: Collection) -> Collection:
+    """Make entities of all texts, which the whole organization may read and cite; what moves is their order."""
+    texts = (replace(text, name=text.name or text.content[:_NAME].strip() or "untitled") for text in collection.texts)
+    return replace(collection, door="search", entity_type="note", texts=tuple(texts), aim=Aim("nDCG@10"))
 
 
 def split(questions: Sequence[Question]) -> dict[str, list[Question]]:
@@ -121,75 +85,117 @@ def split(questions: Sequence[Question]) -> dict[str, list[Question]]:
     return {"cited": drawn[:middle], "held out": drawn[middle:]}
 
 
-async def _crowd(app: App, haystack: Haystack) -> list[Principal]:
-    """Who loaded the texts, and further members of that organization."""
-    organization_id = haystack.caller.organization_id
+def _measure(journal: Journal, options: Options, collections: Sequence[Collection]) -> Outcome:
+    details, costs = [], {}
+    for collection in collections:
+        halves = {q.id: half for half, questions in split(collection.questions).items() for q in questions}
+        by_half = tuple(replace(question, category=halves[question.id]) for question in collection.questions)
+        cost = _one(journal, options, replace(collection, questions=by_half))
+        costs[collection.name] = cost
+        details.append(_cost_lines(collection.name, cost))
+    effects = _effects(journal, collections)
+    text = "\n\n".join([*effects, *details])
+    return Outcome(list(journal.cases.values()), list(journal.parts.values()), text, {"costs": _plain(costs)})
 
-    def join(number: int) -> Principal:
-        signed = app.accounts.sign_up(f"{organization_id}-{number}@localhost.test", _PASSWORD, "Eval")
-        user, session = signed.identity.user, signed.identity.session
-        app.ledger.add_membership(user.id, organization_id, "member")
-        switched = app.accounts.switch(session.id if session else "", organization_id)
-        return app.accounts.authenticate(switched.access_token)
 
-    return [haystack.caller, *[await in_thread(join, number) for number in range(1, CROWD)]]
+def _one(journal: Journal, options: Options, collection: Collection) -> Cost:
+    """Ask, cite as one user, ask, cite as a crowd, ask; then compare times with a server that knows of none of it."""
+    folder = journal.server_folder(collection.name)
+    shutil.rmtree(folder, ignore_errors=True)
+    journal.forget(collection.name)
+    with served(folder, options.server, None) as target:
+        places, loading_s = load(journal, target.address, "", collection)
+
+        def ask(arm: str) -> None:
+            wanted = Arm(arm, "", {"search": searched(_QUIET)})
+            Asking(target.address, "", collection, wanted, places, 1).ask_all(journal)
+            aim = collection.aim
+            seconds = journal.note(f"wall-{collection.name}-{arm}").get("seconds")
+            journal.close_part(
+                Part(collection.name, arm, collection.unit, len(collection.texts), aim.measure, loading_s=loading_s,
+                     asking_s=seconds, note="every text is a note")
+            )  # fmt: skip
+
+        ask(BEFORE)
+        answers = [journal.cases[collection.name, BEFORE, question.id] for question in collection.questions]
+        useful = {case.id: [text for text in case.found if text in case.wanted] for case in answers
+                  if case.category == "cited"}  # fmt: skip
+        with Client(target.address) as client:
+            crowds = {name: _crowd(client, place) for name, place in places.items()}
+            cited = 0
+            for arm, size in ARMS.items():
+                _cite(client, collection, places, {name: crowd[cited:size] for name, crowd in crowds.items()}, useful)
+                cited = size
+                ask(arm)
+    return _compare_times(folder, options, collection, places)
 
 
-async def _cite(
-    app: App, haystacks: Mapping[str, Haystack], answers: Sequence[Answered], crowds: Mapping[str, Sequence[Principal]]
-) -> set[tuple[str, str]]:
-    """Let everybody in the crowds cite what each answer found and is relevant; return which texts that were."""
-    texts = set()
-    for answer in answers:
-        haystack = haystacks[answer.question.haystack]
-        useful = [text for text in answer.ranking[:AGENT_READS] if answer.question.grades.get(text)]
-        entities = {text: entity for entity, text in haystack.texts.items()}
-        if not useful:
+def _crowd(client: Client, place: Place) -> list[str]:
+    """Tokens of whoever stored the texts, and of further members of that organization."""
+    tokens = [place.token(client, "")]
+    client.present(tokens[0])
+    slug = client.get("/api/auth/me")["organization"]["slug"]
+    for number in range(1, CROWD):
+        account = {"email": f"{number}-{place.email}", "password": PASSWORD, "name": "Eval"}
+        signed = client.post("/api/auth/local/signup", account)
+        client.present(tokens[0])
+        client.post(f"/api/orgs/{slug}/members", {"user_id": signed["user"]["id"], "role": "member"})
+        client.present(signed["access_token"])
+        tokens.append(client.post(f"/api/orgs/{slug}/switch", {})["access_token"])
+    return tokens
+
+
+def _cite(
+    client: Client,
+    collection: Collection,
+    places: Mapping[str, Place],
+    crowds: Mapping[str, Sequence[str]],
+    useful: Mapping[str, Sequence[str]],
+) -> None:
+    """Let everybody in the crowds cite what each question of the cited half found and is relevant."""
+    for question in collection.questions:
+        texts = useful.get(question.id, ())
+        if not texts:
             continue
-        texts |= {(answer.question.haystack, text) for text in useful}
-        for caller in crowds[answer.question.haystack]:
-            act = partial(cited, surface="search", session_key=answer.question.id)
-            await in_thread(act, app, Call(caller), [entities[text] for text in useful])
-    return texts
+        records = {text: record for record, text in places[question.haystack].texts.items()}
+        body = {"cited_ids": [records[text] for text in texts], "surface": "search", "session_key": _key(question.id)}
+        for token in crowds[question.haystack]:
+            client.present(token)
+            client.post("/api/memory/cite", body)
 
 
-def _effect(half: str, citing_users: int, before: Sequence[Answered], after: Sequence[Answered]) -> Effect:
-    pairs = list(zip(before, after, strict=True))
-    groups = [old.question.group or old.question.id for old, _ in pairs]
-    figures = {
-        name: [
-            (metric(old.ranking, old.question.grades), metric(new.ranking, new.question.grades)) for old, new in pairs
-        ]
-        for name, metric in METRICS.items()
-    }
-    first = next(iter(figures.values()))
-    return Effect(
-        half=half,
-        citing_users=citing_users,
-        questions=len(pairs),
-        differences={name: bootstrap([b - a for a, b in both], groups) for name, both in figures.items()},
-        without={name: sum(a for a, _ in both) / max(1, len(both)) for name, both in figures.items()},
-        better=sum(b > a for a, b in first),
-        worse=sum(b < a for a, b in first),
-        reordered=sum(old.ranking != new.ranking for old, new in pairs),
-    )
+def _key(question_id: str) -> str:
+    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in question_id)[:200]
 
 
-async def _compare_times(off: App, app: App, haystacks: Mapping[str, Haystack], questions: Sequence[Question]) -> Cost:
-    """Ask with and without, one after the other in an order that is drawn each time: both meet the same load."""
+def _compare_times(folder: Path, options: Options, collection: Collection, places: Mapping[str, Place]) -> Cost:
+    """Ask a server with the signal, recording, and one without on a copy of the same data, in an order drawn anew."""
     draw = random.Random(1)  # noqa: S311 - as above
-    asked = draw.sample(questions, min(TIMED, len(questions)))
+    asked = draw.sample(collection.questions, min(TIMED, len(collection.questions)))
+    copy = folder.with_name(folder.name + "-without")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("*.lock", "*.sock"))
     times: dict[bool, list[float]] = {False: [], True: []}
     recording: list[float] = []
-    for _ in range(ROUNDS):
-        for question in asked:
-            for recorded in draw.sample((False, True), 2):
-                request = SearchRequest(query=question.text, include_raw_memory=False, record_exposure=recorded)
-                start = time.perf_counter()
-                page = await search(app if recorded else off, Call(haystacks[question.haystack].caller), request)
-                times[recorded].append((time.perf_counter() - start) * 1000)
-                if recorded:
-                    recording.append(page.filters["stage_timings_ms"]["exposure"])
+    with ExitStack() as stack:
+        on = stack.enter_context(served(folder, options.server, None))
+        off = stack.enter_context(served(copy, {**options.server, "ENGRAIN_USAGE_SIGNAL": "false"}, None))
+        clients = {recorded: stack.enter_context(Client(one.address)) for recorded, one in ((True, on), (False, off))}
+        tokens = {
+            (recorded, name): place.token(clients[recorded], "") for recorded in clients
+            for name, place in places.items()
+        }  # fmt: skip
+        for measured in (False, *[True] * ROUNDS):
+            for question in asked if measured else asked[:1]:
+                for recorded in draw.sample((False, True), 2):
+                    client = clients[recorded]
+                    client.present(tokens[recorded, question.haystack])
+                    body = {"query": question.text, "include_raw_memory": False, "record_exposure": recorded}
+                    answer = client.post("/api/search", body)
+                    if measured:
+                        times[recorded].append(client.took_ms)
+                    if measured and recorded:
+                        recording.append(answer["filters"]["stage_timings_ms"]["exposure"])
     differences = [whole - plain for plain, whole in zip(times[False], times[True], strict=True)]
     return Cost(spread(times[False]), spread(times[True]), median(differences), spread(recording))
 
@@ -201,32 +207,47 @@ def median(values: Sequence[float]) -> Interval:
     return Interval(float(np.median(values)), float(low), float(high), len(values))
 
 
-def markdown(results: Sequence[UsageResult]) -> str:
-    """Lay results out as two tables; intervals are 95 %, bootstrapped over questions or groups of them."""
-    names = list(METRICS)
-    lines = [
-        f"| data set | texts (cited) | questions | n | cited by | {' | '.join(names)} | better / worse / reordered |",
-        "|---|---|---|---|---|" + "---|" * (len(names) + 1),
-    ]
-    for result in results:
-        for effect in result.effects:
-            cells = (
-                f"{effect.without[name]:.3f} {each.mean:+.4f} [{each.low:+.4f}, {each.high:+.4f}]"
-                for name, each in effect.differences.items()
-            )
-            lines.append(
-                f"| {result.name} | {result.texts} ({result.cited}) | {effect.half} | {effect.questions} |"
-                f" {effect.citing_users} | {' | '.join(cells)} |"
-                f" {effect.better} / {effect.worse} / {effect.reordered} |"
-            )
-    lines += ["", "| data set | searches | plain ms p50 / p95 | recorded, with signal | difference | recording |"]
-    lines.append("|---|---|---|---|---|---|")
-    for result in results:
-        cost = result.cost
-        lines.append(
-            f"| {result.name} | {cost.plain.n} | {cost.plain.p50:.2f} / {cost.plain.p95:.2f} |"
-            f" {cost.whole.p50:.2f} / {cost.whole.p95:.2f} |"
-            f" {cost.difference.mean:+.3f} [{cost.difference.low:+.3f}, {cost.difference.high:+.3f}] |"
-            f" {cost.recording.p50:.3f} / {cost.recording.p95:.3f} |"
-        )
-    return "\n".join(lines) + "\n"
+def _effects(journal: Journal, collections: Sequence[Collection]) -> list[str]:
+    """One table: what became of each half, against nobody citing."""
+    rows = []
+    for collection in collections:
+        for half in ("cited", "held out"):
+            before = [case for case in _of(journal, collection.name, BEFORE) if case.category == half]
+            for arm in ARMS:
+                if before:
+                    after = {case.id: case for case in _of(journal, collection.name, arm)}
+                    rows.append(_effect_row(collection, half, arm, [(case, after[case.id]) for case in before]))
+    head = "| set | questions | n | who | measure | nobody cites | difference [95 %] | better / worse / reordered |"
+    return ["\n".join([head, "|" + "---|" * 8, *rows])]
+
+
+def _of(journal: Journal, name: str, arm: str) -> Iterable[Case]:
+    return (case for case in journal.cases.values() if (case.set, case.arm) == (name, arm))
+
+
+def _effect_row(collection: Collection, half: str, arm: str, pairs: Sequence[tuple[Case, Case]]) -> str:
+    measure = collection.aim.measure
+    before, after = ([case.values[measure] for case in side] for side in zip(*pairs, strict=True))
+    difference = compared(before, after, clusters_of([case for case, _ in pairs])).interval
+    better, worse = (
+        sum(b > a for a, b in zip(before, after, strict=True)),
+        sum(b < a for a, b in zip(before, after, strict=True)),
+    )
+    reordered = sum(tuple(one.found) != tuple(other.found) for one, other in pairs)
+    return (
+        f"| {collection.name} | {half} | {len(pairs)} | {arm} | {measure} | {sum(before) / len(before):.3f} |"
+        f" {signed(difference)} | {better} / {worse} / {reordered} |"
+    )
+
+
+def _cost_lines(name: str, cost: Cost) -> str:
+    return (
+        f"{name}: a search takes {cost.plain.p50:.2f} ms (p50), {cost.plain.p95:.2f} (p95) without the signal and"
+        f" unrecorded, {cost.whole.p50:.2f} / {cost.whole.p95:.2f} with both, n = {cost.plain.n} each; median"
+        f" difference {cost.difference.mean:+.3f} ms [{cost.difference.low:+.3f}, {cost.difference.high:+.3f}],"
+        f" of which recording {cost.recording.p50:.3f} / {cost.recording.p95:.3f}."
+    )
+
+
+def _plain(costs: Mapping[str, Cost]) -> dict[str, Any]:
+    return {name: asdict(cost) for name, cost in costs.items()}

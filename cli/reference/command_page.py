@@ -7,6 +7,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
+from typer import Typer
 from typer.models import ArgumentInfo, ParameterInfo
 
 from cli.main import app
@@ -24,10 +25,21 @@ Command = Callable[..., object]
 
 
 def commands() -> dict[str, Command]:
-    """The visible commands by name."""
+    """The visible commands by name, those of a group after the group itself."""
+    found = _commands(app)
+    for group in app.registered_groups:
+        if group.typer_instance is not None and (info := group.typer_instance.registered_callback) is not None:
+            name = str(group.typer_instance.info.name)
+            if info.callback is not None:
+                found[name] = info.callback
+            found |= {f"{name} {each}": command for each, command in _commands(group.typer_instance).items()}
+    return found
+
+
+def _commands(typer: Typer) -> dict[str, Command]:
     return {
         info.name or info.callback.__name__.replace("_", "-"): info.callback
-        for info in app.registered_commands
+        for info in typer.registered_commands
         if info.callback is not None and not info.hidden
     }
 

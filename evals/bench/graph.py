@@ -12,11 +12,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from evals.bench.client import Client, encoded
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import Measurement
 from evals.bench.stages import bench_server
 from evals.bench.texts import Record, records
+from evals.client import Client, encoded
 from evals.timing import Spread, spread, timed_ms
 from stores.errors import EngrainError
 from stores.graph import GraphIndex, NeighbourQuery, Room

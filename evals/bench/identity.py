@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from auth.passwords import WORKERS, Passwords
-from evals.bench.client import Client, encoded
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import Measurement
+from evals.client import Client, encoded
 from evals.timing import Spread, spread, timed_ms
 
 PATH = "/api/auth/providers"

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from evals.bench.figures import Figure
-from evals.bench.process import processor_ms
 from evals.bench.texts import Record
+from evals.process import processor_ms
 from evals.timing import Spread, pace_ms, spread, timed_ms
 
 Item = TypeVar("Item")

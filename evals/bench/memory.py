@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evals.bench.client import Client, encoded
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import Measurement
 from evals.bench.stages import bench_server, until_level
 from evals.bench.texts import Record, questions, records
+from evals.client import Client, encoded
 from evals.timing import spread, timed_ms
 from stores.errors import EngrainError
 from tools.launch import ServerProcess

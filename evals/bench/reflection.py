@@ -1,8 +1,8 @@
 """Reflection over HTTP, beside what reading the notes alone takes."""
 
-from evals.bench.client import Client, encoded
 from evals.bench.figures import Figure, Target
 from evals.bench.measurement import Measurement
+from evals.client import Client, encoded
 from evals.reflection.labels import SPLITS, read_notes
 from evals.timing import spread, timed_ms
 from tools.reflection import extract

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from itertools import cycle, pairwise
 from pathlib import Path
 
-from evals.bench.client import Client, encoded
 from evals.bench.figures import Figure, Target
 from evals.bench.identity import measure_identity
 from evals.bench.measurement import Measurement
-from evals.bench.process import resident_mb
 from evals.bench.reflection import measure_reflection
 from evals.bench.texts import Record, questions, records
+from evals.client import Client, encoded
+from evals.process import resident_mb
 from evals.timing import spread, timed_ms
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
 from stores.errors import EngrainError

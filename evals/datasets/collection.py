@@ -1,26 +1,36 @@
 """What a labelled collection is, whatever form its files have."""
 
 import gzip
+import hashlib
 import json
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+Door = Literal["recall", "search"]
+"""`recall` captures raw memories and recalls them; `search` creates entities in bulk and searches."""
 DISTRACTORS_EACH = 20
-"""Texts without a judgement that a sample keeps per question."""
+"""Texts without a judgement that a sample of documents keeps per question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One thing that can be found: it becomes one entity."""
+    """One thing that can be found: it becomes one raw memory or one entity."""
 
     id: str
+    """Known to the judgements alone; no server ever sees it."""
     haystack: str
-    """Texts of different haystacks are never searched together: each is an organization of its own."""
-    name: str
+    """Texts of different haystacks are never searched together."""
     content: str
+    name: str = ""
+    thread_id: str | None = None
+    """A capture hint: what was said in one conversation."""
+    ordinal: int | None = None
+    """A capture hint: the place in the thread."""
+    captured_at: str | None = None
+    """ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,35 +42,77 @@ class Question:
     text: str
     grades: Mapping[str, int]
     """Ids of texts to how relevant they are; what is absent is irrelevant."""
-    among: frozenset[str] | None = None
-    """Only these texts compete; None for all of the haystack."""
-    group: str = ""
-    """Questions of one group are not independent of each other; empty when it stands alone."""
-    kind: str = ""
+    cluster: str = ""
+    """Questions of one cluster are not independent of each other; empty when it stands alone."""
+    category: str = ""
     """A part of the collection that is reported separately, too."""
+    apart: bool = False
+    """Whether it is left out of the headline figures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """The measure that a collection is judged by, what has to be reached, and what we want."""
+
+    measure: str
+    floor: float | None = None
+    goal: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Texts, questions and judgements."""
+    """Texts in the order in which they came about, questions and judgements."""
 
     name: str
     unit: str
-    """What a text is: a turn, a session, an abstract, a function."""
+    """What a text is: a turn, a session, a document."""
+    door: Door
     texts: tuple[Text, ...]
     questions: tuple[Question, ...]
+    aim: Aim
+    entity_type: str = "note"
+    """What a text becomes behind the door `search`."""
+    is_sample: bool = False
+    """Whether it is too small to be held against what the whole has to reach."""
 
     def sample(self, limit: int, seed: int = 0) -> "Collection":
-        """Keep some questions, every text that is judged for them, and distractors drawn by the seed."""
+        """Keep some questions, drawn by the seed, and of the haystacks only those that they need.
+
+        Of memories whole haystacks are kept, few of them: one after the other gives its questions. Of documents, what
+        is judged for the questions, and distractors; figures on fewer distractors are higher than on all.
+        """
         if limit >= len(self.questions):
             return self
         draw = random.Random(seed)  # noqa: S311 - a sample that anyone can repeat
-        questions = tuple(draw.sample(self.questions, limit))
-        judged = {(question.haystack, text_id) for question in questions for text_id in question.grades}
+        questions = tuple(self._drawn(draw, limit))
         haystacks = {question.haystack for question in questions}
-        others = [t for t in self.texts if t.haystack in haystacks and (t.haystack, t.id) not in judged]
-        kept = judged | {(t.haystack, t.id) for t in draw.sample(others, min(len(others), DISTRACTORS_EACH * limit))}
-        return replace(self, questions=questions, texts=tuple(t for t in self.texts if (t.haystack, t.id) in kept))
+        texts = tuple(text for text in self.texts if text.haystack in haystacks)
+        if self.door == "search":
+            judged = {(question.haystack, text_id) for question in questions for text_id in question.grades}
+            others = [(t.haystack, t.id) for t in texts if (t.haystack, t.id) not in judged]
+            kept = judged | set(draw.sample(others, min(len(others), DISTRACTORS_EACH * limit)))
+            texts = tuple(text for text in texts if (text.haystack, text.id) in kept)
+        return replace(self, questions=questions, texts=texts, is_sample=True)
+
+    def _drawn(self, draw: random.Random, limit: int) -> list[Question]:
+        by_haystack: dict[str, list[Question]] = {}
+        for question in self.questions:
+            by_haystack.setdefault(question.haystack, []).append(question)
+        found: list[Question] = []
+        for name in draw.sample(sorted(by_haystack), len(by_haystack)):
+            there = by_haystack[name]
+            found += draw.sample(there, min(len(there), limit - len(found)))
+        return found
+
+    def digest(self) -> str:
+        """Return a hash of everything that is loaded, asked and judged."""
+        sha = hashlib.sha256()
+        for each in (self.name, self.unit, self.door, self.entity_type, *self.texts):
+            sha.update(repr(each).encode("utf-8", "surrogatepass"))
+        for question in self.questions:
+            plain = replace(question, grades=dict(sorted(question.grades.items())))
+            sha.update(repr(plain).encode("utf-8", "surrogatepass"))
+        return sha.hexdigest()
 
 
 def json_lines(path: Path) -> Iterator[Any]:

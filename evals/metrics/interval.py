@@ -1,5 +1,6 @@
 """How sure a mean is: a bootstrap over the units that were drawn independently."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ _TAILS = (2.5, 97.5)
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and its 95 % percentile interval."""
+    """A mean and its 95 % percentile interval, which is not a number where nothing independent was repeated."""
 
     mean: float
     low: float
@@ -31,6 +32,8 @@ def bootstrap(values: Sequence[float], groups: Sequence[str] | None = None) -> I
     names = groups if groups is not None else [str(number) for number in range(len(values))]
     _, group_of = np.unique(np.asarray(names), return_inverse=True)
     sums, sizes = np.bincount(group_of, weights=np.asarray(values, float)), np.bincount(group_of)
+    if len(sums) == 1:
+        return Interval(float(np.mean(values)), math.nan, math.nan, len(values))
     drawn = np.random.default_rng(SEED).integers(0, len(sums), (RESAMPLES, len(sums)))
     means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
     low, high = np.percentile(means, _TAILS)

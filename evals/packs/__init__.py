@@ -1,17 +1,16 @@
 """`engrain eval packs`: goals with what must be in their context pack and what must not, and how well that is met."""
 
 from evals.packs.labels import Goal, Kept, read_goals, read_records
-from evals.packs.run import Options, run_pack_eval
+from evals.packs.run import prepare
 from evals.packs.scoring import Packed, PackScore, score_packs
 
 __all__ = [
     "Goal",
     "Kept",
-    "Options",
     "PackScore",
     "Packed",
+    "prepare",
     "read_goals",
     "read_records",
-    "run_pack_eval",
     "score_packs",
 ]

@@ -1,9 +1,13 @@
-"""Loads the records day by day into a throw-away data folder, asks for every goal's pack, and lays the figures out."""
+"""Loads the records day by day into a throw-away data folder, asks for every goal's pack, and lays the figures out.
+
+It runs inside the application, as no server can be told which day it is, and the records are of many days.
+"""
 
 import dataclasses
+import hashlib
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,9 +16,12 @@ import anyio
 import anyio.to_thread
 
 from auth.principal import Principal
+from evals.options import Options
 from evals.packs.labels import Goal, Kept, Person, read_goals, read_records
 from evals.packs.scoring import Packed, PackScore, score_packs
-from evals.report import deliver
+from evals.prepared import Prepared
+from evals.results import CHARACTERS_PER_TOKEN, Case, Outcome, Part
+from evals.runs import Journal
 from evals.timing import Spread, spread
 from stores.errors import EngrainError
 from stores.records import JsonObject
@@ -34,14 +41,6 @@ _BEGINNING_DAYS = 500
 _PASSWORD = "throw-away-account"  # noqa: S105 - it guards a folder that is deleted within minutes
 _LOADING_LIMIT_S = 300.0
 MODES: tuple[Mode, ...] = ("fast", "naive")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Where to write the figures besides the screen."""
-
-    json_file: Path | None = None
-    markdown_file: Path | None = None
 
 
 @dataclass(slots=True)
@@ -65,13 +64,41 @@ class World:
     """By key, those of the projects by their names."""
 
 
-def run_pack_eval(options: Options, say: Callable[[str], None]) -> int:
-    """Measure and report. Returns the exit code, which is 0. Takes about a minute."""
+def prepare(options: Options) -> Prepared:
+    """Read the records and the goals. Measuring takes about a minute, and begins anew after an interruption."""
+    goals, records = read_goals(), read_records()
+    sha = hashlib.sha256(repr([(goal.id, goal.goal, sorted(goal.must)) for goal in goals] + list(records)).encode())
+    return Prepared({"name": options.name}, {}, {"packs": sha.hexdigest()}, _measure)
+
+
+def _measure(_: Journal) -> Outcome:
     packs = anyio.run(measure_packs)
-    document: dict[str, object] = {mode: _plain(found) for mode, found in packs.items()}
-    report = markdown(packs)
-    deliver(report, document, say=say, json_file=options.json_file, markdown_file=options.markdown_file)
-    return 0
+    texts = {record.key: record.name for record in read_records()}
+    cases = [_case(pack, mode, texts) for mode, found in packs.items() for pack in found]
+    parts = [Part("packs", mode, "record", len(texts), "recall") for mode in packs]
+    return Outcome(cases, parts, markdown(packs), {mode: _plain(found) for mode, found in packs.items()})
+
+
+def _case(pack: Packed, mode: Mode, texts: Mapping[str, str]) -> Case:
+    return Case(
+        set="packs",
+        arm=mode,
+        unit="record",
+        id=pack.goal.id,
+        values={
+            "recall": pack.recall,
+            "nothing wrong": float(not pack.wrong),
+            "nothing off topic": float(not pack.off_topic),
+        },
+        category=pack.goal.split,
+        question=pack.goal.goal,
+        wanted=dict.fromkeys(sorted(pack.goal.must), 1),
+        found=pack.keys,
+        took_ms=pack.took_ms,
+        tokens=pack.characters // CHARACTERS_PER_TOKEN,
+        best=[texts.get(key, key) for key in pack.keys[:3]],
+        missed=[texts.get(key, key) for key in pack.missed],
+    )
 
 
 async def measure_packs() -> dict[Mode, list[Packed]]:

@@ -1,32 +1,34 @@
 """Measures both splits and lays the figures out as tables."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 
-from evals.reflection.labels import SPLITS, read_notes, read_pairs
+from evals.options import Options
+from evals.prepared import Prepared
+from evals.reflection.labels import SPLITS, Note, Pair, read_notes, read_pairs
 from evals.reflection.scoring import BANDS, Band, NotesResult, Score, score_notes, score_pairs
-from evals.report import deliver
+from evals.results import Case, Outcome, Part
+from evals.runs import Journal
 from evals.timing import Spread, spread, timed_ms
 from tools.reflection import KINDS, extract
 
 TIMED_LENGTH = 20_000
 """Characters of the text that is timed: the notes of the set one after the other."""
 _RUNS = 15
+_BEGINNING = 160
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Where to write the figures besides the screen."""
+def prepare(options: Options) -> Prepared:
+    """Read the notes and the pairs. Measuring takes seconds."""
+    everything = [*(note for split in SPLITS for note in read_notes(split)), *read_pairs()]
+    digest = hashlib.sha256(repr(everything).encode()).hexdigest()
+    return Prepared({"name": options.name}, {}, {"reflection": digest}, _measure)
 
-    json_file: Path | None = None
-    markdown_file: Path | None = None
 
-
-def run_reflection_eval(options: Options, say: Callable[[str], None]) -> int:
-    """Measure and report. Returns the exit code, which is 0."""
-    results: dict[str, NotesResult] = {split: score_notes(read_notes(split), extract) for split in SPLITS}
+def _measure(_: Journal) -> Outcome:
+    notes = {split: read_notes(split) for split in SPLITS}
+    results: dict[str, NotesResult] = {split: score_notes(found, extract) for split, found in notes.items()}
     pairs: dict[str, Mapping[str, Score]] = {
         split: score_pairs([pair for pair in read_pairs() if pair.split == split]) for split in SPLITS
     }
@@ -36,9 +38,29 @@ def run_reflection_eval(options: Options, say: Callable[[str], None]) -> int:
         "pairs": {split: {asks: _figures(s) for asks, s in scores.items()} for split, scores in pairs.items()},
         "extract_20000_characters_ms": dataclasses.asdict(took_ms),
     }
-    report = markdown(results, pairs, took_ms)
-    deliver(report, document, say=say, json_file=options.json_file, markdown_file=options.markdown_file)
-    return 0
+    cases = [*(_note_case(note) for found in notes.values() for note in found), *_pair_cases(read_pairs())]
+    parts = [
+        Part("reflection-notes", "rules", "finding", sum(map(len, notes.values())), "F1"),
+        Part("reflection-pairs", "rules", "pair", len(read_pairs()), "right"),
+    ]
+    return Outcome(cases, parts, markdown(results, pairs, took_ms), document)
+
+
+def _note_case(note: Note) -> Case:
+    score = score_notes([note], extract).overall
+    values = {"F1": score.f1, "precision": score.precision, "recall": score.recall}
+    question = note.notes[:_BEGINNING]
+    return Case("reflection-notes", "rules", "finding", note.id, values, category=note.split, question=question)
+
+
+def _pair_cases(pairs: Sequence[Pair]) -> Iterator[Case]:
+    for number, pair in enumerate(pairs):
+        score = score_pairs([pair])[pair.asks]
+        right = float(score.wrong == score.missed == 0)
+        yield Case(
+            "reflection-pairs", "rules", "pair", f"{pair.asks}-{number}", {"right": right},
+            category=f"{pair.split} {pair.asks}", question=f"{pair.old} / {pair.new}"[: 2 * _BEGINNING],
+        )  # fmt: skip
 
 
 def _timed() -> Spread:

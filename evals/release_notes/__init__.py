@@ -1,5 +1,5 @@
 """`engrain eval release-notes`: logs of real projects, replayed; what is found in them against labels made by hand."""
 
-from evals.release_notes.run import Options, run_release_notes_eval
+from evals.release_notes.run import prepare
 
-__all__ = ["Options", "run_release_notes_eval"]
+__all__ = ["prepare"]

@@ -1,18 +1,20 @@
 """Replays each log, lets it be analysed, and lays the figures out."""
 
 import dataclasses
+import hashlib
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from evals.evaluate import NOTHING_TO_MEASURE, default_data
+from evals.options import Options, default_data
+from evals.prepared import Prepared
 from evals.reflection.scoring import Score
-from evals.release_notes.labels import read_labels
+from evals.release_notes.labels import LABELS, Project, read_labels
 from evals.release_notes.replay import BEGINNING, END, replay
 from evals.release_notes.scoring import WITHIN, Found, Result, score
-from evals.report import deliver
+from evals.results import Case, Outcome, Part
+from stores.errors import EngrainError
 
 Analyse = Callable[[Path, str, str], Sequence[Found]]
 """Folder, older and newer reference to changes, best first. The command line hands it in."""
@@ -20,25 +22,28 @@ RECALL, PRECISION, FEATURES = 0.9, 0.8, 0.8
 """What has to be reached: recall and precision of what is breaking, recall of features."""
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """Where the logs are, and where to write the figures besides the screen."""
+def prepare(options: Options) -> Prepared:
+    """Find the logs. Measuring takes about a minute.
 
-    data: Path | None = None
-    json_file: Path | None = None
-    markdown_file: Path | None = None
-
-
-def run_release_notes_eval(options: Options, analyse: Analyse, say: Callable[[str], None]) -> int:
-    """Measure and report. Returns the exit code: 0, or 2 with a sentence when the logs are not there."""
+    Raises:
+        EngrainError: They are not there.
+    """
     data = options.data or default_data()
     folder = data / "corpora" if data is not None and (data / "corpora").is_dir() else data
     projects = read_labels()
     logs = {project.name: folder / f"gitlog_{project.name}.jsonl.gz" for project in projects} if folder else {}
     missing = [log.name for log in logs.values() if not log.is_file()]
     if missing or not logs:
-        say(f"There are no logs to replay: {', '.join(missing) or 'no folder was named'}. Give --data PATH.")
-        return NOTHING_TO_MEASURE
+        what = ", ".join(missing) or "no folder was named"
+        raise EngrainError(f"There are no logs to replay: {what}. Give --data PATH.")
+    digests = {name: hashlib.sha256(log.read_bytes()).hexdigest() for name, log in logs.items()}
+    digests["labels"] = hashlib.sha256(LABELS.read_bytes()).hexdigest()
+    return Prepared({"name": options.name}, {}, digests, lambda _: _measure(projects, logs, options.analyse))
+
+
+def _measure(projects: Sequence[Project], logs: Mapping[str, Path], analyse: Analyse | None) -> Outcome:
+    if analyse is None:
+        raise EngrainError("Nothing was handed in that finds changes.")
     start = time.perf_counter()
     results = []
     with tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
@@ -50,9 +55,17 @@ def run_release_notes_eval(options: Options, analyse: Analyse, say: Callable[[st
         "within": WITHIN,
         "projects": [_plain(result) for result in results],
     }
-    report = markdown(results)
-    deliver(report, document, say=say, json_file=options.json_file, markdown_file=options.markdown_file)
-    return 0
+    parts = [Part(f"notes {result.project}", "rules", "change", result.commits, "right") for result in results]
+    return Outcome([case for result in results for case in _cases(result)], parts, markdown(results), document)
+
+
+def _cases(result: Result) -> Iterator[Case]:
+    for each in result.judged:
+        right = {"right": float(each.right)}
+        yield Case(
+            f"notes {result.project}", "rules", "change", f"{each.what} {each.id}", right, category=each.what,
+            question=each.text,
+        )  # fmt: skip
 
 
 def _plain(result: Result) -> dict[str, object]:

@@ -1,8 +1,9 @@
 """Compares what was found in a replay with the labels of its project."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from evals.reflection.scoring import Score
 from evals.release_notes.labels import Label, Project
@@ -51,6 +52,17 @@ class Result:
     debatable: int
     features: Score
     surprises: tuple[str, ...]
+    judged: tuple["Judged", ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One label, or one change that was called breaking, and whether it is right."""
+
+    id: str
+    what: Literal["breaking label", "called breaking", "feature label"]
+    right: bool
+    text: str
 
 
 def score(project: Project, changes: Sequence[Found], originals: Mapping[str, str]) -> Result:
@@ -79,7 +91,18 @@ def score(project: Project, changes: Sequence[Found], originals: Mapping[str, st
         debatable=len(unlabelled) - len(wrong),
         features=Score(len(early), 0, len(project.of("feature")) - len(early)),
         surprises=tuple(surprises),
-    )
+        judged=(
+            *(Judged(label.commits[0], "breaking label", label in met, label.word) for label in wanted),
+            *(Judged(_id(change), "called breaking", change not in wrong, change.text) for _, change in called
+              if change in wrong or _meets({originals.get(sha, "") for sha in change.commits}, wanted)),
+            *(Judged(each.commits[0], "feature label", each in early, each.word) for each in project.of("feature")),
+        ),
+    )  # fmt: skip
+
+
+def _id(change: Found) -> str:
+    """The same in every replay, as the shas of the copies are not."""
+    return hashlib.sha256(change.text.encode()).hexdigest()[:12]
 
 
 def _meets(shas: set[str], labels: Sequence[Label]) -> bool:

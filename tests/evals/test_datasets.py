@@ -1,19 +1,13 @@
 """Readers of labelled collections, on files of the same form with our own texts."""
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evals.datasets import READERS, Collection, Question, Text
-
-
-def write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
-    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-    data = text.encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+from evals.datasets import READERS, Aim, Collection, Question, Text
+from tests.evals.sets import write_lines
 
 
 def write_beir(folder: Path, texts: list[dict[str, Any]]) -> None:
@@ -22,64 +16,119 @@ def write_beir(folder: Path, texts: list[dict[str, Any]]) -> None:
     (folder / "qrels-dev.tsv").write_text("query-id\tcorpus-id\tscore\nq1\t1\t1\nq1\t2\t0\n")
 
 
+def read(name: str, folder: Path) -> Collection:
+    return READERS[name][1](folder)
+
+
 def test_scifact_has_titles_and_judged_questions_only(tmp_path: Path) -> None:
     write_beir(tmp_path, [{"_id": "1", "title": "Cells", "text": "A\u2028B"}, {"_id": "2", "title": "", "text": "C"}])
-    found = READERS["scifact"](tmp_path)
-    assert found.texts == (Text("1", "", "Cells", "A\u2028B"), Text("2", "", "untitled", "C"))
+    found = read("scifact", tmp_path)
+    assert found.texts == (Text("1", "", "A\u2028B", "Cells"), Text("2", "", "C", "untitled"))
     assert found.questions == (Question("q1", "", "one?", {"1": 1}),)
+    assert (found.unit, found.door, found.entity_type, found.aim.measure) == (
+        "document",
+        "search",
+        "document",
+        "nDCG@10",
+    )
 
 
-def test_cosqa_names_each_text_after_its_function(tmp_path: Path) -> None:
+def test_cosqa_names_each_pattern_after_its_function(tmp_path: Path) -> None:
     write_beir(tmp_path, [{"_id": "1", "text": "def get_it(x):\n    return x"}, {"_id": "2", "text": "x = 1\ny = 2"}])
-    assert [text.name for text in READERS["cosqa"](tmp_path).texts] == ["get_it", "x = 1"]
+    found = read("cosqa", tmp_path)
+    assert [text.name for text in found.texts] == ["get_it", "x = 1"]
+    assert found.entity_type == "pattern"
 
 
-def test_locomo_has_a_haystack_and_a_group_for_each_conversation(tmp_path: Path) -> None:
+def test_locomo_has_a_haystack_and_a_cluster_for_each_conversation_and_a_thread_for_each_sitting(
+    tmp_path: Path,
+) -> None:
+    turn = {"speaker": "Ada", "dia_id": "D1:1", "text": "Hello", "blip_caption": "a cat"}
     conversation = {
         "speaker_a": "Ada",
-        "session_1_date_time": "1 May 2023",
-        "session_1": [{"speaker": "Ada", "dia_id": "D1:1", "text": "Hello", "blip_caption": "a cat"}],
+        "session_2_date_time": "11:05 am on 2 June, 2023",
+        "session_2": [{**turn, "dia_id": "D2:1", "text": "Again"}, {"speaker": "Bo", "dia_id": "D2:2", "text": "Yes"}],
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_1": [turn],
     }
     (tmp_path / "locomo10-dev.json").write_text(json.dumps([{"sample_id": "conv-1", "conversation": conversation}]))
     line = {
         "qid": "q", "conv": "conv-1", "category": 4, "category_name": "single-hop", "question": "Who?",
         "evidence": ["D1:1", "D9:9"], "scorable": True,
     }  # fmt: skip
-    others = [{**line, "category": 5}, {**line, "scorable": False}, {**line, "evidence": ["D9:9"]}]
-    write_lines(tmp_path / "qa-dev.jsonl.gz", [line, *others])
-    found = READERS["locomo"](tmp_path)
-    assert found.texts == (Text("D1:1", "conv-1", "Ada, 1 May 2023", "Hello [shares a cat]"),)
-    assert found.questions == (Question("q", "conv-1", "Who?", {"D1:1": 1}, group="conv-1", kind="single-hop"),)
-
-
-def test_longmemeval_leaves_abstention_out_and_lets_the_listed_sessions_compete(tmp_path: Path) -> None:
-    write_lines(tmp_path / "sessions-dev.jsonl.gz", [{"session_id": "s1", "user_turns": ["Hello", "Bye"]}])
-    line = {
-        "question_id": "q", "question_type": "temporal", "question": "When?", "answer_session_ids": ["s1"],
-        "haystack_session_ids": ["s1", "s2"], "abstention": False,
-    }  # fmt: skip
-    write_lines(tmp_path / "questions-dev.jsonl.gz", [line, {**line, "abstention": True}])
-    found = READERS["longmemeval"](tmp_path)
-    assert found.texts[0].content == "Hello\nBye"
-    assert found.questions == (Question("q", "", "When?", {"s1": 1}, among=frozenset({"s1", "s2"}), kind="temporal"),)
+    adversarial = {**line, "qid": "q5", "category": 5, "category_name": "adversarial"}
+    others = [{**line, "scorable": False}, {**line, "evidence": ["D9:9"]}]
+    write_lines(tmp_path / "qa-dev.jsonl.gz", [line, adversarial, *others])
+    found = read("locomo", tmp_path)
+    said = "[1:56 pm on 8 May, 2023] Ada: Hello [shares a cat]"
+    assert found.texts[0] == Text(
+        "D1:1", "conv-1", said, "", "conversation-0", 0, "2023-05-08T13:56:00+00:00"
+    )  # fmt: skip
+    assert [(text.thread_id, text.ordinal) for text in found.texts[1:]] == [
+        ("conversation-1", 0),
+        ("conversation-1", 1),
+    ]
+    assert found.questions == (
+        Question("q", "conv-1", "Who?", {"D1:1": 1}, "conv-1", "4 single-hop"),
+        Question("q5", "conv-1", "Who?", {"D1:1": 1}, "conv-1", "5 adversarial", apart=True),
+    )
 
 
 @pytest.fixture
-def collection() -> Collection:
+def longmemeval(tmp_path: Path) -> Path:
+    """Two questions over two sessions, and one that asks for an abstention."""
+    sessions = [{"session_id": "s1", "user_turns": ["Hello", "Bye"]}, {"session_id": "s2", "user_turns": ["Yes"]}]
+    write_lines(tmp_path / "sessions-dev.jsonl.gz", sessions)
+    line = {
+        "question_id": "q", "question_type": "temporal", "question": "When?", "answer_session_ids": ["s1"],
+        "haystack_session_ids": ["s2", "s1"], "abstention": False,
+    }  # fmt: skip
+    other = {**line, "question_id": "a", "question_type": "single-session-assistant", "haystack_session_ids": ["s1"]}
+    write_lines(tmp_path / "questions-dev.jsonl.gz", [line, other, {**line, "abstention": True}])
+    return tmp_path
+
+
+def test_longmemeval_gives_each_question_its_haystack_and_leaves_abstention_out(longmemeval: Path) -> None:
+    found = read("longmemeval", longmemeval)
+    assert [(text.haystack, text.id) for text in found.texts] == [("q", "s2"), ("q", "s1"), ("a", "s1")]
+    assert found.texts[1].content == "Hello\nBye"
+    assert [(question.id, question.apart) for question in found.questions] == [("q", False), ("a", True)]
+    assert found.aim == Aim("recall@5", 0.92, 0.96)
+
+
+def test_longmemeval_pooled_has_one_haystack(longmemeval: Path) -> None:
+    found = read("longmemeval-pooled", longmemeval)
+    assert [(text.haystack, text.id) for text in found.texts] == [("", "s1"), ("", "s2")]
+    assert {question.haystack for question in found.questions} == {""}
+    assert found.aim == Aim("recall@10", 0.85, 0.90)
+
+
+def collection(door: str) -> Collection:
     """A hundred texts and ten questions, in two haystacks that use the same ids."""
-    texts = tuple(Text(str(n), haystack, "name", f"text {n}") for haystack in "ab" for n in range(50))
+    texts = tuple(Text(str(n), haystack, f"text {n}", "name") for haystack in "ab" for n in range(50))
     questions = tuple(Question(f"{h}{n}", h, "?", {str(n): 1}) for h in "ab" for n in range(5))
-    return Collection("sample", "text", texts, questions)
+    return Collection("sample", "document", door, texts, questions, Aim("recall@10"))  # type: ignore[arg-type]
 
 
-def test_a_sample_keeps_what_is_judged_and_is_the_same_each_time(collection: Collection) -> None:
-    found = collection.sample(3)
-    assert len(found.questions) == 3
-    assert found == collection.sample(3)
+def test_a_sample_of_documents_keeps_what_is_judged_and_is_the_same_each_time() -> None:
+    whole = collection("search")
+    found = whole.sample(1)
+    assert found == whole.sample(1)
+    assert found.digest() == whole.sample(1).digest() != whole.digest()
     kept = {(text.haystack, text.id) for text in found.texts}
     assert all((question.haystack, text_id) in kept for question in found.questions for text_id in question.grades)
-    assert len(found.texts) < len(collection.texts)
+    assert len(found.texts) == 21
+    assert found.is_sample
+    assert not whole.is_sample
 
 
-def test_a_sample_of_everything_is_the_collection(collection: Collection) -> None:
-    assert collection.sample(10) is collection
+def test_a_sample_of_memories_keeps_few_haystacks_and_those_whole() -> None:
+    found = collection("recall").sample(4)
+    assert len(found.questions) == 4
+    assert len({question.haystack for question in found.questions}) == 1
+    assert len(found.texts) == 50
+
+
+def test_a_sample_of_everything_is_the_collection() -> None:
+    whole = collection("recall")
+    assert whole.sample(10) is whole

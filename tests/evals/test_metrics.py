@@ -1,4 +1,4 @@
-"""Metrics against values worked out by hand."""
+"""Measures, intervals and differences against values worked out by hand."""
 
 import math
 
@@ -6,53 +6,64 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.metrics import METRICS, bootstrap, ndcg, recall, reciprocal_rank
+from evals.metrics import MEASURES, bootstrap, compared, measured
 
-RANKING = ["a", "b", "c", "d"]
+RANKING = ("a", "b", "c", "d")
+
+
+def of(ranking: tuple[str, ...], grades: dict[str, int]) -> dict[str, float]:
+    return measured({"q": ranking}, {"q": grades})["q"]
 
 
 def test_ndcg_is_1_for_the_best_order_and_discounts_by_the_logarithm_of_the_rank() -> None:
-    assert ndcg(RANKING, {"a": 1}, k=10) == 1
-    assert ndcg(RANKING, {"b": 1}, k=10) == pytest.approx(1 / math.log2(3))
+    assert of(RANKING, {"a": 1})["nDCG@10"] == pytest.approx(1)
+    assert of(RANKING, {"b": 1})["nDCG@10"] == pytest.approx(1 / math.log2(3))
     # Found at ranks 1 and 3 of two: (1 + 1/2) / (1 + 1/log2 3).
-    assert ndcg(RANKING, {"a": 1, "c": 1}, k=10) == pytest.approx(1.5 / (1 + 1 / math.log2(3)))
+    assert of(RANKING, {"a": 1, "c": 1})["nDCG@10"] == pytest.approx(1.5 / (1 + 1 / math.log2(3)))
 
 
 def test_ndcg_weighs_grades() -> None:
     # Grades 1 then 3: (1 + 3/log2 3) against the best order (3 + 1/log2 3).
-    found = ndcg(["a", "b"], {"a": 1, "b": 3}, k=10)
+    found = of(("a", "b"), {"a": 1, "b": 3})["nDCG@10"]
     assert found == pytest.approx((1 + 3 / math.log2(3)) / (3 + 1 / math.log2(3)))
 
 
-def test_ndcg_looks_at_the_first_k_only_in_the_ranking_and_in_the_best_order() -> None:
-    assert ndcg(RANKING, {"d": 1}, k=3) == 0
-    assert ndcg(["a"], {"a": 1, "b": 1, "c": 1}, k=1) == 1
-
-
-def test_recall_is_the_share_of_what_is_relevant() -> None:
-    assert recall(RANKING, {"a": 1, "z": 1}, k=10) == 0.5
-    assert recall(RANKING, {"a": 1, "d": 1}, k=2) == 0.5
-    assert recall(RANKING, {"b": 2, "c": 0}, k=2) == 1
+def test_recall_is_the_share_of_the_evidence_and_hits_are_about_any_and_all_of_it() -> None:
+    ranking = tuple("abcdefghij")
+    found = of(ranking, {"b": 1, "f": 1, "j": 1, "z": 1})
+    assert (found["recall@5"], found["recall@10"]) == (0.25, 0.75)
+    assert (found["any-hit@5"], found["all-hit@5"], found["all-hit@10"]) == (1, 0, 0)
+    assert of(ranking, {"f": 1})["any-hit@5"] == 0
+    assert of(ranking, {"f": 2, "a": 1})["all-hit@10"] == 1
 
 
 def test_reciprocal_rank_counts_the_first_relevant_one() -> None:
-    assert reciprocal_rank(RANKING, {"c": 1, "d": 1}, k=10) == pytest.approx(1 / 3)
-    assert reciprocal_rank(RANKING, {"d": 1}, k=3) == 0
+    assert of(RANKING, {"c": 1, "d": 1})["MRR@10"] == pytest.approx(1 / 3)
+    assert of(tuple("abcdefghijk"), {"k": 1})["MRR@10"] == 0
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_nothing_relevant_or_nothing_found_is_0(name: str) -> None:
-    assert METRICS[name](RANKING, {}) == 0
-    assert METRICS[name]([], {"a": 1}) == 0
+def test_the_order_of_the_ranking_counts_and_not_that_of_the_ids() -> None:
+    assert of(("z", "a"), {"z": 1})["MRR@10"] == 1
+    assert of(("a", "a", "b"), {"b": 1})["MRR@10"] == 0.5
+
+
+def test_cases_are_measured_apart_from_each_other() -> None:
+    found = measured({"one": ("a",), "two": ("b",)}, {"one": {"a": 1}, "two": {"a": 1}, "three": {"a": 1}})
+    assert [found[case]["recall@10"] for case in ("one", "two", "three")] == [1, 0, 0]
 
 
 @given(
-    st.lists(st.sampled_from("abcdefghijklmnop"), unique=True),
-    st.dictionaries(st.sampled_from("abcdefghijklmnop"), st.integers(0, 3)),
-    st.sampled_from(sorted(METRICS)),
+    st.lists(st.sampled_from("abcdefghijklmnop"), unique=True, max_size=10),
+    st.dictionaries(st.sampled_from("abcdefghijklmnop"), st.integers(1, 3), min_size=1),
 )
-def test_every_metric_lies_between_0_and_1(ranking: list[str], grades: dict[str, int], name: str) -> None:
-    assert 0 <= METRICS[name](ranking, grades) <= 1 + 1e-12
+def test_every_measure_lies_between_0_and_1_and_they_agree(ranking: list[str], grades: dict[str, int]) -> None:
+    found = of(tuple(ranking), grades)
+    assert set(found) == set(MEASURES)
+    assert all(0 <= value <= 1 + 1e-9 for value in found.values())
+    shared = len(grades.keys() & set(ranking))
+    assert found["recall@10"] == pytest.approx(shared / len(grades))
+    assert found["any-hit@10"] == float(shared > 0)
+    assert found["all-hit@10"] == float(shared == len(grades))
 
 
 def test_the_interval_of_equal_values_is_that_value() -> None:
@@ -78,5 +89,41 @@ def test_values_that_hang_together_widen_the_interval() -> None:
     assert together.high - together.low > 3 * (alone.high - alone.low)
 
 
+def test_one_cluster_alone_has_a_mean_and_no_interval() -> None:
+    found = bootstrap([0.0, 1.0], ["one", "one"])
+    assert found.mean == 0.5
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+
+
 def test_no_values_have_an_empty_interval() -> None:
     assert bootstrap([]).n == 0
+
+
+def test_a_randomization_over_few_clusters_tries_every_sign() -> None:
+    # Three clusters, each better by 1: of eight signs two give a sum of 3, so p is 2/8.
+    found = compared([0, 0, 0], [1, 1, 1], ["a", "b", "c"])
+    assert (found.interval.mean, found.p, found.clusters) == (1, 0.25, 3)
+    # Differences 2, 1, -1 sum to 2; of eight signs, |sum| is 4 twice, 2 four times, and 0 twice.
+    assert compared([0, 0, 1], [2, 1, 0], ["a", "b", "c"]).p == 0.75
+
+
+def test_what_is_the_same_differs_by_nothing() -> None:
+    found = compared([0.5] * 20, [0.5] * 20, [str(n) for n in range(20)])
+    assert (found.interval.mean, found.p, found.is_lower, found.is_higher) == (0, 1, False, False)
+
+
+def test_a_clear_difference_is_seen_and_a_cluster_counts_once() -> None:
+    before, after = [1.0] * 60, [0.0] * 20 + [1.0] * 40
+    alone = compared(before, after, [str(n) for n in range(60)])
+    assert alone.is_lower
+    assert alone.p < 0.001
+    assert compared(after, before, [str(n) for n in range(60)]).is_higher
+    # Three of seven questions got worse: of eight signs of those three, two are as far from 0.
+    few = compared([1.0] * 7, [0.0] * 3 + [1.0] * 4, [str(n) for n in range(7)])
+    assert few.p == 0.25
+    assert not few.is_lower
+    # The same answers in three conversations, one of which got worse: that may be chance.
+    together = compared(before, after, ["a"] * 20 + ["b"] * 20 + ["c"] * 20)
+    assert not together.is_lower
+    assert together.p == 1

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from evals.reflection import Label, Note, Options, Pair, read_notes, read_pairs, run_reflection_eval, score_notes
+from evals.options import Options
+from evals.reflection import Label, Note, Pair, read_notes, read_pairs, score_notes
 from evals.reflection.labels import SPLITS
 from evals.reflection.scoring import overlap, score_pairs
+from evals.runs import Archive
+from evals.suites import run_suite
 from tools.reflection import KINDS, Finding, extract
 
 FLOOR = {"dev": 0.82, "test": 0.68}
@@ -97,13 +100,17 @@ def test_a_damaged_label_is_refused_with_the_name_of_its_note(
         read_notes("dev", tmp_path)
 
 
-def test_the_report_shows_every_kind_and_is_written_where_asked(tmp_path: Path) -> None:
+def test_the_report_shows_every_kind_and_the_run_is_kept_note_by_note(tmp_path: Path) -> None:
     said: list[str] = []
     table, report = tmp_path / "table.md", tmp_path / "report.json"
-    assert run_reflection_eval(Options(report, table), said.append) == 0
-    assert said == [table.read_text()]
-    assert all(f"| {kind} |" in said[0] for kind in KINDS)
-    document = json.loads(report.read_text())
+    options = Options(runs=tmp_path / "runs", json_file=report, markdown_file=table)
+    assert run_suite("reflection", options, said.append) == 0
+    assert all(f"| {kind} |" in table.read_text() for kind in KINDS)
+    document = json.loads(report.read_text())["suite"]
     assert set(document["notes"]) == set(SPLITS)
     assert document["notes"]["dev"]["overall"]["f1"] >= FLOOR["dev"]
     assert document["extract_20000_characters_ms"]["n"] > 0
+    stored = Archive(tmp_path / "runs").read("latest")
+    kept = [case for case in stored.cases if case.set == "reflection-notes"]
+    assert len(kept) == sum(len(read_notes(split)) for split in SPLITS)
+    assert {case.category for case in kept} == set(SPLITS)

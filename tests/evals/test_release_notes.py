@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 from cli.main import app
 from evals.bench.history import BEGINNING, END, long_history
 from evals.bench.release_notes import write_notes
-from evals.evaluate import default_data
-from evals.release_notes import Options, run_release_notes_eval
+from evals.options import Options, default_data
 from evals.release_notes.labels import Label, Project, read_labels
 from evals.release_notes.replay import replay
 from evals.release_notes.scoring import score
+from evals.suites import run_suite
 from stores.errors import EngrainError
 
 LABELS = 3
@@ -88,6 +88,10 @@ def test_what_is_found_is_counted_against_the_labels() -> None:
     found = score(Project("a+b", "dev", labels), changes, {str(number): str(number) * 8 for number in range(10)})
     assert (found.breaking.right, found.breaking.wrong, found.breaking.missed, found.debatable) == (1, 1, 1, 1)
     assert (found.features.right, found.features.missed, found.told) == (1, 1, 1)
+    assert [(each.what, each.right) for each in found.judged] == [
+        ("breaking label", True), ("breaking label", False), ("called breaking", True), ("called breaking", False),
+        ("feature label", True), ("feature label", False),
+    ]  # fmt: skip
     assert found.surprises == (
         "not breaking: wrong", "breaking, and missed: 33333333 missed", "feature at place none: 66666666 aside",
     )  # fmt: skip
@@ -95,7 +99,7 @@ def test_what_is_found_is_counted_against_the_labels() -> None:
 
 def test_without_logs_it_says_so(tmp_path: Path) -> None:
     said: list[str] = []
-    assert run_release_notes_eval(Options(tmp_path), lambda *_: (), said.append) == 2
+    assert run_suite("release-notes", Options(tmp_path, runs=tmp_path), said.append) == 2
     assert "Give --data PATH" in said[0]
 
 
@@ -103,9 +107,9 @@ def test_without_logs_it_says_so(tmp_path: Path) -> None:
 @pytest.mark.skipif(default_data() is None, reason="the logs are not beside this checkout")
 def test_what_was_reached_is_kept(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
-    done = CliRunner().invoke(app, ["eval", "release-notes", "--json", str(report)])
+    done = CliRunner().invoke(app, ["eval", "release-notes", "--json", str(report), "--runs", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    projects: Sequence[dict[str, float]] = json.loads(report.read_text())["projects"]
+    projects: Sequence[dict[str, float]] = json.loads(report.read_text())["suite"]["projects"]
     right = sum(one["breaking"]["right"] for one in projects)  # type: ignore[index]
     wrong = sum(one["breaking"]["wrong"] for one in projects)  # type: ignore[index]
     missed = sum(one["breaking"]["missed"] for one in projects)  # type: ignore[index]

@@ -3,26 +3,30 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from evals.datasets import Question
-from evals.evaluate import NOTHING_TO_MEASURE, Options
-from evals.usage import run_usage_eval, split
-from tests.evals.test_evaluate import write_set
+from evals.options import Options
+from evals.runs import Archive
+from evals.suites import NOTHING_TO_MEASURE, run_suite
+from evals.usage import ARMS, BEFORE, split
+from tests.evals.sets import write_scifact
 
 
+@pytest.mark.slow
 def test_a_small_set_is_cited_asked_again_and_reported(tmp_path: Path) -> None:
-    write_set(tmp_path / "data" / "scifact")
+    write_scifact(tmp_path / "data" / "scifact")
     said: list[str] = []
     report = tmp_path / "report.json"
-    assert run_usage_eval(Options(tmp_path / "data", json_file=report), said.append) == 0
-    collection = json.loads(report.read_text())["collections"][0]
-    assert (collection["name"], collection["texts"], collection["cited"]) == ("scifact", 4, 1)
-    halves = [(each["half"], each["citing_users"], each["questions"]) for each in collection["effects"]]
-    assert halves == [("cited", 1, 1), ("held out", 1, 1), ("cited", 8, 1), ("held out", 8, 1)]
-    assert all(each["without"]["nDCG@10"] == 1.0 for each in collection["effects"])
-    assert all(each["differences"]["nDCG@10"]["mean"] == 0.0 for each in collection["effects"])
-    cost = collection["cost"]
+    options = Options(tmp_path / "data", ["scifact"], runs=tmp_path / "runs", json_file=report)
+    assert run_suite("usage", options, said.append) == 0, said
+    stored = Archive(tmp_path / "runs").read("latest")
+    asked = sorted((case.arm, case.category) for case in stored.cases)
+    assert asked == sorted((arm, half) for arm in (BEFORE, *ARMS) for half in ("cited", "held out"))
+    assert all(case.values["nDCG@10"] == 1.0 for case in stored.cases)
+    cost = json.loads(report.read_text())["suite"]["costs"]["scifact"]
     assert cost["plain"]["n"] == cost["whole"]["n"] == cost["recording"]["n"] == cost["difference"]["n"] == 10
-    assert "| scifact | 4 (1) | held out | 1 | 8 |" in said[-1]
+    assert any("| scifact | held out | 1 | 8 cite | nDCG@10 | 1.000 |" in line for line in said)
 
 
 def test_halves_are_drawn_and_share_no_question() -> None:
@@ -35,5 +39,5 @@ def test_halves_are_drawn_and_share_no_question() -> None:
 
 def test_absent_data_is_a_sentence(tmp_path: Path) -> None:
     said: list[str] = []
-    assert run_usage_eval(Options(tmp_path / "nowhere"), said.append) == NOTHING_TO_MEASURE
+    assert run_suite("usage", Options(tmp_path / "nowhere", runs=tmp_path), said.append) == NOTHING_TO_MEASURE
     assert len(said) == 1

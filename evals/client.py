@@ -4,12 +4,14 @@ import http.client
 import json
 import time
 from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 from stores.errors import EngrainError
 
 TIMEOUT_S = 120.0
+_DATA = b"data:"
 IDLE_S = 2.0
 """After so long a pause a new connection is made, before the server closes the old one."""
 
@@ -19,11 +21,15 @@ class Client:
 
     def __init__(self, address: str, token: str = "") -> None:
         parts = urlsplit(address)
+        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._address = address
-        self._connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
+        self._prefix = parts.path.rstrip("/")
+        self._connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
         self._used_at = 0.0
-        self._headers = {"Content-Type": "application/json"}
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         self.token = ""
+        self.took_ms = 0.0
+        """From sending the last request to having its whole answer."""
         if token:
             self.present(token)
 
@@ -51,6 +57,16 @@ class Client:
         """Write or ask; the body may be encoded beforehand."""
         return self._send("POST", path, body if isinstance(body, bytes) else encoded(body))
 
+    def tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Call a tool over MCP and return its structured answer."""
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        answer = self.post("/mcp", call)
+        result: dict[str, Any] = answer.get("result", {})
+        if result.get("isError") or "structuredContent" not in result:
+            raise EngrainError(f"The tool {name} answered: {str(result or answer)[:300]}")
+        structured: dict[str, Any] = result["structuredContent"]
+        return structured
+
     def pending(self) -> int:
         """How many changes some index has not applied yet, over all organizations."""
         return max(int(index["pending"]) for index in self.get("/api/health/ready")["indexes"])
@@ -58,16 +74,28 @@ class Client:
     def _send(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
         if time.monotonic() - self._used_at > IDLE_S:
             self._connection.close()
+        start = time.perf_counter()
         try:
-            self._connection.request(method, path, body, self._headers)
+            self._connection.request(method, self._prefix + path, body, self._headers)
             response = self._connection.getresponse()
             content = response.read()
         except (OSError, http.client.HTTPException) as error:
             raise EngrainError(f"{method} {path} got no answer: {error or type(error).__name__}.") from error
+        self.took_ms = (time.perf_counter() - start) * 1000
         self._used_at = time.monotonic()
+        wait = response.getheader("Retry-After", "")
+        if response.status == HTTPStatus.TOO_MANY_REQUESTS and wait.isascii() and wait.isdigit():
+            # A server elsewhere limits how often one signs in, and says how long to wait.
+            time.sleep(int(wait) + 1)
+            return self._send(method, path, body)
         if not 200 <= response.status < 300:
             raise EngrainError(f"{method} {path} answered {response.status}: {content[:300].decode(errors='replace')}")
-        answer: dict[str, Any] = json.loads(content)
+        if response.headers.get_content_type() == "text/event-stream":
+            content = b"".join(line[len(_DATA) :] for line in content.splitlines() if line.startswith(_DATA))
+        try:
+            answer: dict[str, Any] = json.loads(content)
+        except ValueError as error:
+            raise EngrainError(f"{method} {path} answered with something that is no JSON: {content[:300]!r}") from error
         return answer
 
 

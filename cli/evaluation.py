@@ -1,0 +1,255 @@
+"""`engrain eval …`: measures, keeps what was measured, and compares it."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+if TYPE_CHECKING:
+    from evals.options import Options
+
+DEFAULT = "retrieval"
+
+
+class _Group(TyperGroup):
+    """Measures retrieval where no command is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401, RUF100 - typer brings its own click
+        """Put the command in front of options, and where nothing is said."""
+        if not args or (args[0].startswith("-") and args[0] != "--help"):
+            args = [DEFAULT, *args]
+        parsed: list[str] = super().parse_args(ctx, args)
+        return parsed
+
+
+group = typer.Typer(cls=_Group, name="eval", add_completion=False, pretty_exceptions_enable=False)
+
+DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of the public sets, one subfolder each.")]
+SetOption = Annotated[
+    str | None,
+    typer.Option("--set", help="Only these, comma-separated: public ones by name, your own files by path."),
+]
+LimitOption = Annotated[int | None, typer.Option(min=1, help="Questions of each set, drawn by a fixed seed.")]
+ServerOption = Annotated[
+    list[str] | None, typer.Option("--setting", help="NAME=VALUE: a setting of the server that is started.")
+]
+RunsOption = Annotated[Path | None, typer.Option("--runs", help="Folder of the stored runs; the user's by default.")]
+NameOption = Annotated[str, typer.Option("--name", help="Tells this run from others of the same command.")]
+AfreshOption = Annotated[
+    bool, typer.Option("--afresh", help="Throw away what an interrupted run of the same command has.")
+]
+JsonOption = Annotated[Path | None, typer.Option("--json", help="Also write the figures into this file.")]
+MarkdownOption = Annotated[Path | None, typer.Option("--markdown", help="Also write the report as Markdown.")]
+HtmlOption = Annotated[Path | None, typer.Option("--html", help="Also write the report as one HTML page.")]
+RunArgument = Annotated[str, typer.Argument(help="Id of a run or its beginning, `latest`, `latest~1`, or a baseline.")]
+
+
+@group.callback()
+def evaluate() -> None:
+    """Measure what the product finds on labelled data, keep every run, and compare runs.
+
+    Without a command it measures retrieval. Exit code 2 where there is nothing to measure, 130 when interrupted.
+    """
+
+
+@group.command()
+def retrieval(  # noqa: PLR0913 - the options of a command
+    data: DataOption = None,
+    sets: SetOption = None,
+    arms: Annotated[str, typer.Option("--arm", help="Ways of asking, comma-separated; `all` for every one.")] = "fast",
+    limit: LimitOption = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=64, help="Questions that are asked at once.")] = 1,
+    url: Annotated[
+        str | None,
+        typer.Option("--url", help="Ask this server instead of one that is started; ENGRAIN_TOKEN may hold a key."),
+    ] = None,
+    setting: ServerOption = None,
+    runs: RunsOption = None,
+    name: NameOption = "",
+    afresh: AfreshOption = False,
+    json: JsonOption = None,
+    markdown: MarkdownOption = None,
+    html: HtmlOption = None,
+) -> None:
+    """Measure what searches and recalls find, over REST, against a server that is started for it.
+
+    An interrupted run goes on with the same command.
+    """
+    from evals.harness.arms import ARMS  # noqa: PLC0415 - engines load only when they are used
+    from evals.options import Options  # noqa: PLC0415 - as above
+
+    names = [arm for arm in ARMS if not url or not ARMS[arm].environ] if arms == "all" else _words(arms)
+    key = os.environ.get("ENGRAIN_TOKEN", "").strip() if url else ""
+    options = Options(
+        data, _words(sets), names, limit, concurrency, url, key, _settings(setting), runs, name, afresh, json, markdown,
+        html,
+    )  # fmt: skip
+    _run("retrieval", options)
+
+
+@group.command()
+def usage(  # noqa: PLR0913 - as above
+    data: DataOption = None,
+    sets: SetOption = None,
+    limit: LimitOption = None,
+    setting: ServerOption = None,
+    runs: RunsOption = None,
+    name: NameOption = "",
+    afresh: AfreshOption = False,
+    json: JsonOption = None,
+    markdown: MarkdownOption = None,
+    html: HtmlOption = None,
+) -> None:
+    """Measure what citing what answered some questions does to others, and what reads pay for it."""
+    from evals.options import Options  # noqa: PLC0415 - as above
+
+    options = Options(
+        data, _words(sets), limit=limit, server=_settings(setting), runs=runs, name=name, afresh=afresh, json_file=json,
+        markdown_file=markdown, html_file=html,
+    )  # fmt: skip
+    _run("usage", options)
+
+
+@group.command()
+def packs(
+    runs: RunsOption = None,
+    name: NameOption = "",
+    json: JsonOption = None,
+    markdown: MarkdownOption = None,
+    html: HtmlOption = None,
+) -> None:
+    """Measure what is in context packs that must be there and what must not, on goals that come with the package."""
+    from evals.options import Options  # noqa: PLC0415 - as above
+
+    _run("packs", Options(runs=runs, name=name, json_file=json, markdown_file=markdown, html_file=html))
+
+
+@group.command()
+def reflection(
+    runs: RunsOption = None,
+    name: NameOption = "",
+    json: JsonOption = None,
+    markdown: MarkdownOption = None,
+    html: HtmlOption = None,
+) -> None:
+    """Measure what reflection finds in notes that come with the package."""
+    from evals.options import Options  # noqa: PLC0415 - as above
+
+    _run("reflection", Options(runs=runs, name=name, json_file=json, markdown_file=markdown, html_file=html))
+
+
+@group.command(name="release-notes")
+def release_notes(
+    data: DataOption = None,
+    runs: RunsOption = None,
+    name: NameOption = "",
+    json: JsonOption = None,
+    markdown: MarkdownOption = None,
+    html: HtmlOption = None,
+) -> None:
+    """Measure what release notes find in the logs of public projects, which are replayed."""
+    from cli.release_notes.changes import changes_between  # noqa: PLC0415 - as above
+    from evals.options import Options  # noqa: PLC0415 - as above
+
+    options = Options(
+        data, runs=runs, name=name, json_file=json, markdown_file=markdown, html_file=html, analyse=changes_between
+    )
+    _run("release-notes", options)
+
+
+@group.command(name="runs")
+def list_runs(runs: RunsOption = None) -> None:
+    """List the stored runs, the latest first."""
+    from evals.commands import show_runs  # noqa: PLC0415 - as above
+
+    raise typer.Exit(show_runs(runs, typer.echo))
+
+
+@group.command()
+def report(
+    run: RunArgument = "latest",
+    runs: RunsOption = None,
+    json: JsonOption = None,
+    markdown: MarkdownOption = None,
+    html: HtmlOption = None,
+) -> None:
+    """Show a stored run again, or write it as Markdown, HTML or JSON."""
+    from evals.commands import show_report  # noqa: PLC0415 - as above
+    from evals.options import Options  # noqa: PLC0415 - as above
+
+    options = Options(runs=runs, json_file=json, markdown_file=markdown, html_file=html)
+    raise typer.Exit(show_report(run, options, typer.echo))
+
+
+@group.command()
+def compare(
+    before: RunArgument,
+    after: RunArgument = "latest",
+    arms: Annotated[
+        str | None, typer.Option("--arms", help="BEFORE,AFTER: one arm of the first run with one of the second.")
+    ] = None,
+    runs: RunsOption = None,
+    markdown: MarkdownOption = None,
+) -> None:
+    """Compare two runs question by question, with intervals and significance."""
+    from evals.commands import show_comparison  # noqa: PLC0415 - as above
+
+    pair = _words(arms)
+    if arms is not None and len(pair) != 2:
+        raise typer.BadParameter("it takes two names: BEFORE,AFTER", param_hint="--arms")
+    wanted = (pair[0], pair[1]) if pair else None
+    raise typer.Exit(show_comparison((before, after), wanted, runs, markdown, typer.echo))
+
+
+@group.command()
+def gate(
+    baseline: RunArgument,
+    run: RunArgument = "latest",
+    max_p50: Annotated[
+        float | None, typer.Option("--max-p50", min=0, help="Also fail where the median takes more milliseconds.")
+    ] = None,
+    runs: RunsOption = None,
+) -> None:
+    """Fail with exit code 1 where a run is worse than a baseline beyond noise."""
+    from evals.commands import judge_run  # noqa: PLC0415 - as above
+
+    raise typer.Exit(judge_run(baseline, run, max_p50, runs, typer.echo))
+
+
+@group.command()
+def baseline(
+    run: RunArgument,
+    file: Annotated[Path, typer.Argument(help="Where to write it; it ends in .jsonl.")],
+    runs: RunsOption = None,
+) -> None:
+    """Write the figures of a run, question by question and without texts, as a file that a repository can hold."""
+    from evals.commands import write_baseline  # noqa: PLC0415 - as above
+
+    raise typer.Exit(write_baseline(run, file, runs, typer.echo))
+
+
+@group.command()
+def validate(files: Annotated[list[Path], typer.Argument(help="Files of our own form (docs/evaluation.md).")]) -> None:
+    """Check labelled sets of our own form: each problem is named with file, line and field. Exit code 1 for some."""
+    from evals.commands import check_files  # noqa: PLC0415 - as above
+
+    raise typer.Exit(check_files(files, typer.echo))
+
+
+def _run(suite: str, options: "Options") -> None:
+    from evals.suites import run_suite  # noqa: PLC0415 - as above
+
+    raise typer.Exit(run_suite(suite, options, typer.echo))
+
+
+def _words(text: str | None) -> list[str]:
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+
+def _settings(given: list[str] | None) -> dict[str, str]:
+    pairs = [text.partition("=") for text in given or ()]
+    if wrong := [name for name, sign, _ in pairs if not sign or not name.startswith("ENGRAIN_")]:
+        raise typer.BadParameter(f"{wrong[0]!r} is not ENGRAIN_NAME=VALUE", param_hint="--setting")
+    return {name: value for name, _, value in pairs}

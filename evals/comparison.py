@@ -1,0 +1,141 @@
+"""Two runs beside each other: differences on the same cases, with intervals and how likely chance alone gives them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evals.metrics import Difference, compared
+from evals.reports.figures import HEADLINE, clusters_of, summaries
+from evals.reports.tables import Table, signed
+from evals.results import Case
+from evals.runs import Stored
+from stores.errors import EngrainError
+
+Pairs = Sequence[tuple[Case, Case]]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One measure of one set, over the cases that both runs have."""
+
+    set: str
+    arms: tuple[str, str]
+    category: str
+    measure: str
+    n: int
+    before: float
+    after: float
+    difference: Difference
+    is_headline: bool
+    """Whether it is the measure that the set is judged by, over everything that is not apart."""
+
+    @property
+    def verdict(self) -> str:
+        """What can be said of it."""
+        return "worse" if self.difference.is_lower else "better" if self.difference.is_higher else "no difference seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All measures of all sets that two runs share."""
+
+    before: str
+    after: str
+    lines: Sequence[Line]
+    remarks: Sequence[str]
+    """What was left out, and what may explain a difference besides the product."""
+
+
+def compare(before: Stored, after: Stored, arms: tuple[str, str] | None = None) -> Comparison:
+    """Pair the cases of two runs by set, arm and id; with `arms`, one arm of the first with one of the second.
+
+    Raises:
+        EngrainError: They have no case in common.
+    """
+    judged = {(each.part.set, each.part.arm): each.part.measure for each in [*summaries(before), *summaries(after)]}
+    groups, remarks = _paired(before, after, arms)
+    if not groups:
+        raise EngrainError(f"{before.name} and {after.name} have no case in common: other sets, arms or data.")
+    lines = [
+        line for (name, arm), pairs in groups.items() for line in _lines(name, arm, pairs, judged[name, arm[1]])
+    ]  # fmt: skip
+    return Comparison(before.name, after.name, lines, [*remarks, *_changes(before, after)])
+
+
+def _paired(
+    before: Stored, after: Stored, arms: tuple[str, str] | None
+) -> tuple[dict[tuple[str, tuple[str, str]], Pairs], list[str]]:
+    first = {case.key: case for case in before.cases}
+    groups: dict[tuple[str, tuple[str, str]], list[tuple[Case, Case]]] = {}
+    alone = 0
+    for case in after.cases:
+        if arms is not None and case.arm != arms[1]:
+            continue
+        arm = (arms[0] if arms else case.arm, case.arm)
+        other = first.get((case.set, arm[0], case.id))
+        if other is None:
+            alone += 1
+        else:
+            groups.setdefault((case.set, arm), []).append((other, case))
+    remarks = [f"{alone} cases of {after.name} are not in {before.name} and were left out."] if alone else []
+    if changed := sum(dict(a.wanted) != dict(b.wanted) for pairs in groups.values() for a, b in pairs):
+        remarks.append(f"{changed} cases are judged otherwise in the two runs.")
+    return dict(groups), remarks
+
+
+def _lines(name: str, arms: tuple[str, str], pairs: Pairs, judged_by: str) -> list[Line]:
+    groups: dict[str, list[tuple[Case, Case]]] = {HEADLINE: [pair for pair in pairs if not pair[1].apart]}
+    for pair in pairs:
+        if pair[1].category:
+            groups.setdefault(pair[1].category, []).append(pair)
+    lines = []
+    for category, group in groups.items():
+        for measure in dict.fromkeys(measure for _, case in group for measure in case.values):
+            both = [pair for pair in group if measure in pair[0].values and measure in pair[1].values]
+            if not both or (category != HEADLINE and measure != judged_by):
+                continue
+            old, new = ([case.values[measure] for case in side] for side in zip(*both, strict=True))
+            difference = compared(old, new, clusters_of([case for _, case in both]))
+            is_headline = category == HEADLINE and measure == judged_by
+            mean = (sum(old) / len(old), sum(new) / len(new))
+            lines.append(Line(name, arms, category, measure, len(both), *mean, difference, is_headline))
+    return sorted(lines, key=lambda line: (not line.is_headline, line.category != HEADLINE, line.category))
+
+
+def _changes(before: Stored, after: Stored) -> list[str]:
+    """What else is not the same."""
+    if before.record is None or after.record is None:
+        return []
+    differs = before.record.differences(after.record)
+    shown = {name: pair for name, pair in differs.items() if name not in ("commit", "version")}
+    if before.record.machine.get("system") != after.record.machine.get("system"):
+        shown["machine"] = (before.record.machine, after.record.machine)
+    return [f"{name} is not the same: {_short(old)} before, {_short(new)} after." for name, (old, new) in shown.items()]
+
+
+def _short(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {str(each)[:16]}" for name, each in value.items())
+    return str(value)
+
+
+def as_table(comparison: Comparison) -> Table:
+    """Lay a comparison out."""
+    columns = (
+        "set", "arm", "category", "measure", "n", "clusters", "before", "after", "difference [95 %]", "p", "verdict",
+    )  # fmt: skip
+    rows = [_row(line) for line in comparison.lines]
+    remarks = " ".join(comparison.remarks)
+    note = (
+        "Paired by question; intervals by a bootstrap over clusters, p by randomization over clusters, two-sided. With"
+        f" k clusters p cannot be below 2 / 2^k. {remarks}"
+    )
+    return Table(f"{comparison.before} before, {comparison.after} after", columns, rows, note.strip())
+
+
+def _row(line: Line) -> list[str]:
+    interval, arms = line.difference.interval, line.arms
+    return [
+        line.set, arms[0] if arms[0] == arms[1] else f"{arms[0]} / {arms[1]}", line.category, line.measure, str(line.n),
+        str(line.difference.clusters), f"{line.before:.3f}", f"{line.after:.3f}",
+        signed(interval), f"{line.difference.p:.3f}", line.verdict,
+    ]  # fmt: skip

@@ -1,0 +1,221 @@
+"""Our own form of a labelled set: one file of JSON Lines, checked line by line (docs/evaluation.md)."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, field_validator
+
+from evals.datasets.collection import Aim, Collection, Question, Text
+from stores.errors import EngrainError
+from tools.entity_models import CONTENT_LIMIT, NAME_LIMIT
+from tools.entity_types import EntityType
+from tools.memory_models import RAW_CONTENT_LIMIT
+
+Measure = Literal[
+    "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10"
+]  # fmt: skip
+Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
+Words = Annotated[str, StringConstraints(max_length=500)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Grade = Annotated[int, Field(ge=1)]
+SHOWN = 20
+"""Problems that a refusal names; a file that has more is not what its writer thinks it is."""
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class SetLine(_Line):
+    """The first line: what the set is."""
+
+    kind: Literal["set"]
+    name: Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,49}$")]
+    unit: Literal["turn", "session", "document"]
+    door: Literal["recall", "search"]
+    entity_type: EntityType = "note"
+    measure: Measure = "recall@10"
+    floor: Share | None = None
+    goal: Share | None = None
+
+
+class TextLine(_Line):
+    """Something that can be found."""
+
+    kind: Literal["text"]
+    id: Id
+    content: Annotated[str, StringConstraints(min_length=1, max_length=RAW_CONTENT_LIMIT)]
+    name: Annotated[str, StringConstraints(max_length=NAME_LIMIT)] = ""
+    haystack: Words = ""
+    thread_id: Id | None = None
+    ordinal: Annotated[int, Field(ge=0)] | None = None
+    captured_at: str | None = None
+
+    @field_validator("captured_at")
+    @classmethod
+    def _is_a_moment(cls, text: str | None) -> str | None:
+        if text is not None:
+            datetime.fromisoformat(text)
+        return text
+
+
+class QuestionLine(_Line):
+    """A question with the texts that answer it: a list of ids, or ids with grades above 0."""
+
+    kind: Literal["question"]
+    id: Id
+    text: Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
+    answers: Annotated[list[Id], Field(min_length=1)] | Annotated[dict[Id, Grade], Field(min_length=1)]
+    haystack: Words = ""
+    category: Words = ""
+    cluster: Words = ""
+    apart: bool = False
+
+
+_LINE: TypeAdapter[SetLine | TextLine | QuestionLine] = TypeAdapter(
+    Annotated[SetLine | TextLine | QuestionLine, Field(discriminator="kind")]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong, and where."""
+
+    file: Path
+    line: int
+    """From 1; 0 for the file as a whole."""
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        where = f"{self.file}, line {self.line}" if self.line else str(self.file)
+        return f"{where}{f', field {self.field}' if self.field else ''}: {self.message}"
+
+
+@dataclass(slots=True)
+class Checked:
+    """What a file holds, and what is wrong with it."""
+
+    file: Path
+    head: SetLine | None = None
+    texts: dict[tuple[str, str], TextLine] = field(default_factory=dict)
+    questions: dict[str, QuestionLine] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def wrong(self, line: int, name: str, message: str) -> None:
+        """Note a problem."""
+        self.problems.append(Problem(self.file, line, name, message))
+
+
+def check_file(path: Path) -> Checked:
+    """Read a file and find everything that is wrong with it; nothing is raised for what stands in it."""
+    found = Checked(path)
+    answers: list[tuple[int, QuestionLine]] = []
+    places: dict[tuple[str, str, int], int] = {}
+    for number, line in _lines(found):
+        if isinstance(line, SetLine):
+            _head(found, number, line)
+        elif found.head is None:
+            found.wrong(number, "kind", "the first line has to be of kind set")
+            return found
+        elif isinstance(line, TextLine):
+            _text(found, number, line, places)
+        else:
+            if line.id in found.questions:
+                found.wrong(number, "id", f"there is a question {line.id!r} already")
+            found.questions[line.id] = line
+            answers.append((number, line))
+    for number, question in answers:
+        for text_id in question.answers:
+            if (question.haystack, text_id) not in found.texts:
+                where = f" in the haystack {question.haystack!r}" if question.haystack else ""
+                found.wrong(number, "answers", f"there is no text {text_id!r}{where}")
+    if not found.problems and not (found.texts and found.questions):
+        found.wrong(0, "", "it needs at least one text and one question")
+    return found
+
+
+def read_own(path: Path) -> Collection:
+    """Read a file of our own form.
+
+    Raises:
+        EngrainError: It has problems; the message names the first of them with line and field.
+    """
+    found = check_file(path)
+    head = found.head
+    if found.problems or head is None:
+        shown = "; ".join(str(problem) for problem in found.problems[:3])
+        raise EngrainError(f"{len(found.problems)} problems: {shown}. See `engrain eval validate`.")
+    return Collection(
+        name=head.name,
+        unit=head.unit,
+        door=head.door,
+        texts=tuple(_as_text(line) for line in found.texts.values()),
+        questions=tuple(_as_question(line) for line in found.questions.values()),
+        aim=Aim(head.measure, head.floor, head.goal),
+        entity_type=head.entity_type,
+    )
+
+
+def _lines(found: Checked) -> Iterator[tuple[int, SetLine | TextLine | QuestionLine]]:
+    number = 0
+    try:
+        for number, raw in enumerate(_raw(found.file), start=1):
+            try:
+                yield number, _LINE.validate_python(json.loads(raw))
+            except ValidationError as error:
+                for each in error.errors(include_url=False):
+                    found.wrong(number, _field(each["loc"]), each["msg"])
+            except (ValueError, RecursionError) as error:
+                found.wrong(number, "", f"it is no JSON: {error}")
+    except (OSError, EOFError, zlib.error) as error:
+        found.wrong(0, "", f"it cannot be read after line {number}: {error}")
+
+
+def _raw(path: Path) -> Iterable[bytes]:
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        yield from file
+
+
+def _field(location: tuple[Any, ...]) -> str:
+    """The field as its writer knows it, between the kind of the line and the branch of a union."""
+    return str(location[1]) if len(location) > 1 else "kind"
+
+
+def _head(found: Checked, number: int, line: SetLine) -> None:
+    if found.head is not None or number > 1:
+        found.wrong(number, "kind", "a line of kind set is the first, and there is one of them")
+    else:
+        found.head = line
+
+
+def _text(found: Checked, number: int, line: TextLine, places: dict[tuple[str, str, int], int]) -> None:
+    key = (line.haystack, line.id)
+    if key in found.texts:
+        found.wrong(number, "id", f"there is a text {line.id!r} already")
+    found.texts[key] = line
+    if line.thread_id is not None and line.ordinal is not None:
+        first = places.setdefault((line.haystack, line.thread_id, line.ordinal), number)
+        if first != number:
+            found.wrong(number, "ordinal", f"line {first} has this place in the thread")
+    if found.head is not None and found.head.door == "search":
+        if not line.name.strip():
+            found.wrong(number, "name", "what is searched for needs a name")
+        if len(line.content) > CONTENT_LIMIT:
+            found.wrong(number, "content", f"an entity holds {CONTENT_LIMIT} characters")
+
+
+def _as_text(line: TextLine) -> Text:
+    return Text(line.id, line.haystack, line.content, line.name, line.thread_id, line.ordinal, line.captured_at)
+
+
+def _as_question(line: QuestionLine) -> Question:
+    grades = line.answers if isinstance(line.answers, dict) else dict.fromkeys(line.answers, 1)
+    return Question(line.id, line.haystack, line.text, grades, line.cluster, line.category, line.apart)

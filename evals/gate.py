@@ -1,0 +1,53 @@
+"""Whether a run is worse than a baseline beyond noise: what continuous integration asks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evals.comparison import Comparison, compare
+from evals.reports.figures import summaries
+from evals.reports.tables import signed
+from evals.runs import Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether the gate is open, and why not."""
+
+    comparison: Comparison
+    failures: Sequence[str]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is worse beyond noise."""
+        return not self.failures
+
+
+def judge(baseline: Stored, run: Stored, *, most_p50_ms: float | None = None) -> Verdict:
+    """Hold the judged measure of every set and arm of a baseline against a run.
+
+    It fails where the 95 % interval of the paired difference lies below zero, where a case of the baseline was not
+    measured, and with `most_p50_ms` where an arm is slower at the median. Other measures do not decide: with more
+    tests, chance alone would fail more runs.
+
+    Raises:
+        EngrainError: They have no case in common.
+    """
+    comparison = compare(baseline, run)
+    failures = [
+        f"{line.set}, {line.arms[1]}: {line.measure} fell from {line.before:.3f} to {line.after:.3f}"
+        f" ({signed(line.difference.interval)}, n = {line.n})."
+        for line in comparison.lines
+        if line.is_headline and line.difference.is_lower
+    ]
+    measured = {case.key for case in run.cases}
+    if missing := [case.key for case in baseline.cases if case.key not in measured]:
+        shown = ", ".join(" ".join(key) for key in missing[:3])
+        failures.append(f"{len(missing)} cases of the baseline were not measured: {shown} …")
+    if most_p50_ms is not None:
+        failures += [
+            f"{each.part.set}, {each.part.arm}: p50 is {each.latency.p50:.1f} ms, above {most_p50_ms:g} ms"
+            f" (n = {each.latency.n})."
+            for each in summaries(run)
+            if each.latency is not None and each.latency.p50 > most_p50_ms
+        ]
+    return Verdict(comparison, failures)

@@ -1,0 +1,145 @@
+"""The arms: the ways of asking that are compared, each by options that any client or operator has."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from evals.client import Client
+from evals.datasets.collection import Collection, Door
+from evals.harness.places import Place
+from stores.errors import EngrainError
+
+LIMIT = 10
+"""Results asked for: what agents get unless they say otherwise."""
+_PAGE = 50
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back."""
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    took_ms: float | None
+
+
+Asker = Callable[[Client, Place, Collection, str], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way of asking."""
+
+    name: str
+    summary: str
+    doors: Mapping[Door, Asker]
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the server that it needs; it cannot be asked of a server that is given by its address."""
+
+
+def _recall(client: Client, place: Place, _: Collection, query: str) -> Answer:
+    answer = client.post("/api/memory/raw/recall", {"query": query, "limit": LIMIT, **place.scope})
+    return _answer(answer["memories"], "raw_content", client.took_ms)
+
+
+def searched(options: Mapping[str, Any] = _NOTHING) -> Asker:
+    """Ask through search, with these options beside the query."""
+
+    def ask(client: Client, place: Place, collection: Collection, query: str) -> Answer:
+        body = {"query": query, "limit": LIMIT, **_among(collection, place), **options}
+        return _answer(client.post("/api/search", body)["results"], "content", client.took_ms)
+
+    return ask
+
+
+def _mcp(client: Client, place: Place, collection: Collection, query: str) -> Answer:
+    """The tool `search`, as agents call it; there is none for recall."""
+    answer = client.tool("search", {"query": query, "limit": LIMIT, **_among(collection, place)})
+    return _answer(answer["results"], "content", client.took_ms)
+
+
+def _naive(client: Client, place: Place, collection: Collection, query: str) -> Answer:
+    """The evidence of a context pack; the pack is made as well, so that the time is not that of a search."""
+    types = ["raw_memory"] if collection.door == "recall" else [collection.entity_type]
+    evidence = {"types": types, "limit": LIMIT, "retrieval_mode": "naive"}
+    answer = client.post("/api/context/pack", {"goal": query, "limit": 1, "evidence": evidence, **place.filter})
+    return _answer(answer["evidence"]["results"], "content", None)
+
+
+def _lane(name: str) -> Asker:
+    """The order of one lane, as diagnostics tell it of each candidate; pages are read until its first ten are known."""
+
+    def ask(client: Client, place: Place, collection: Collection, query: str) -> Answer:
+        texts: dict[int, tuple[str, str]] = {}
+        offset, more = 0, True
+        while more and not set(range(1, LIMIT + 1)) <= texts.keys():
+            page = client.post(
+                "/api/search",
+                {
+                    "query": query, "limit": _PAGE, "offset": offset, "include_retrieval_diagnostics": True,
+                    "boost_recent": False, "record_exposure": False,
+                    **_among(collection, place),
+                },
+            )  # fmt: skip
+            details = page["filters"]["graph_retrieval"]["source_details"]
+            for hit in page["results"]:
+                rank = details.get(hit["id"], {}).get("ranks", {}).get(name)
+                if rank is not None:
+                    texts[rank] = (hit["id"], hit["content"])
+            offset, more = offset + _PAGE, page["has_more"]
+        best = [texts[rank] for rank in sorted(texts)[:LIMIT]]
+        return Answer(tuple(one for one, _ in best), tuple(text for _, text in best), None)
+
+    return ask
+
+
+def _among(collection: Collection, place: Place) -> dict[str, Any]:
+    """What keeps a search to the raw memories of a place, or to its entities."""
+    return {"types": ["raw_memory"], **place.scope} if collection.door == "recall" else place.filter
+
+
+def _answer(hits: Sequence[Mapping[str, Any]], text: str, took_ms: float | None) -> Answer:
+    return Answer(tuple(hit["id"] for hit in hits), tuple(hit[text] for hit in hits), took_ms)
+
+
+_PLAIN = searched()
+_ALL: tuple[Arm, ...] = (
+    Arm("fast", "as any client gets it", {"recall": _recall, "search": _PLAIN}),
+    Arm("search", "raw memories through search instead of recall", {"recall": _PLAIN}),
+    Arm("mcp", "the tool search, over MCP", {"recall": _mcp, "search": _mcp}),
+    Arm("naive", "words and meaning joined by ranks alone", {"recall": _naive, "search": _naive}),
+    Arm("dense", "the order of the lane for meaning alone", {"recall": _lane("vector"), "search": _lane("vector")}),
+    Arm(
+        "without-graph", "use_enhanced=false; raw memories through search",
+        dict.fromkeys(("recall", "search"), searched({"use_enhanced": False})),
+    ),
+    Arm(
+        "without-recency", "boost_recent=false; raw memories through search",
+        dict.fromkeys(("recall", "search"), searched({"boost_recent": False})),
+    ),
+    Arm(
+        "lexical", "words alone: a server without a model for meaning", {"recall": _recall, "search": _PLAIN},
+        {"ENGRAIN_EMBEDDING_PROVIDER": "none"},
+    ),
+)  # fmt: skip
+ARMS: Mapping[str, Arm] = {arm.name: arm for arm in _ALL}
+
+
+def chosen(names: Sequence[str], *, url: str | None) -> list[Arm]:
+    """Return the arms of these names, those with the server's own settings first.
+
+    Raises:
+        EngrainError: There is no such arm, or a server elsewhere would have to be started otherwise for it.
+    """
+    if unknown := [name for name in names if name not in ARMS]:
+        raise EngrainError(f"There is no arm {', '.join(unknown)}; there are {', '.join(ARMS)}.")
+    arms = [ARMS[name] for name in dict.fromkeys(names)]
+    if url and (fixed := [arm for arm in arms if arm.environ]):
+        raise EngrainError(
+            f"The arm {fixed[0].name} needs a server that is started with "
+            f"{', '.join(f'{name}={value}' for name, value in fixed[0].environ.items())}; the one at {url} is as it is."
+            " Leave the arm out, or leave --url out to have a server started."
+        )
+    return sorted(arms, key=lambda arm: bool(arm.environ))

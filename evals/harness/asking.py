@@ -1,0 +1,118 @@
+"""Asks the questions of a collection by one arm, and keeps every answer as it comes."""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from multiprocessing.pool import ThreadPool
+
+from evals.client import Client
+from evals.datasets.collection import Collection, Question
+from evals.harness.arms import Answer, Arm
+from evals.harness.places import Place
+from evals.metrics import measured
+from evals.progress import progress
+from evals.results import CHARACTERS_PER_TOKEN, Case
+from evals.runs import Journal
+
+WARM_AT_ONCE = 16
+"""Haystacks that are warmed up before the questions about them; a server keeps some organizations open."""
+_WARM_UP = "hello"
+_SHOWN, _BEGINNING = 3, 160
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """One collection through one arm."""
+
+    address: str
+    key: str
+    collection: Collection
+    arm: Arm
+    places: Mapping[str, Place]
+    concurrency: int
+
+    def ask_all(self, journal: Journal) -> None:
+        """Ask what the journal has no answer to."""
+        asked = [question for question in self.collection.questions if self._key(question) not in journal.cases]
+        total, note = len(self.collection.questions), f"wall-{self.collection.name}-{self.arm.name}"
+        before = float(journal.note(note).get("seconds", 0.0))
+        texts = {(text.haystack, text.id): text.content for text in self.collection.texts}
+        wall_s = 0.0
+        with progress(f"{self.collection.name}: asking, {self.arm.name}", total, total - len(asked)) as advance:
+            for questions in _batches(asked):
+                with Client(self.address) as client:
+                    tokens = self._warmed(client, questions)
+                start = time.perf_counter()
+                try:
+                    for question, answer in self._answers(questions, tokens):
+                        journal.add(self._case(question, answer, texts))
+                        advance(1)
+                finally:
+                    wall_s += time.perf_counter() - start
+                    journal.keep(note, {"seconds": before + wall_s})
+
+    def _key(self, question: Question) -> tuple[str, str, str]:
+        return self.collection.name, self.arm.name, question.id
+
+    def _warmed(self, client: Client, questions: Sequence[Question]) -> dict[str, str]:
+        """Sign in at each haystack, and let it be asked once before times count."""
+        tokens = {}
+        for name in dict.fromkeys(question.haystack for question in questions):
+            place = self.places[name]
+            tokens[name] = place.token(client, self.key)
+            client.present(tokens[name])
+            self.arm.doors[self.collection.door](client, place, self.collection, _WARM_UP)
+        return tokens
+
+    def _answers(self, questions: Sequence[Question], tokens: Mapping[str, str]) -> Iterator[tuple[Question, Answer]]:
+        """Answers as they come: in order on one connection, or as each of several is ready."""
+        local, ask_by = threading.local(), self.arm.doors[self.collection.door]
+
+        with ExitStack() as clients:
+
+            def ask(question: Question) -> tuple[Question, Answer]:
+                client: Client | None = getattr(local, "client", None)
+                if client is None:
+                    client = local.client = clients.enter_context(Client(self.address))
+                client.present(tokens[question.haystack])
+                return question, ask_by(client, self.places[question.haystack], self.collection, question.text)
+
+            if self.concurrency == 1:
+                yield from map(ask, questions)
+                return
+            with ThreadPool(self.concurrency) as pool:
+                yield from pool.imap_unordered(ask, questions)
+
+    def _case(self, question: Question, answer: Answer, texts: Mapping[tuple[str, str], str]) -> Case:
+        known = self.places[question.haystack].texts
+        found = tuple(known.get(record_id, record_id) for record_id in answer.ids)
+        missed = [one for one in question.grades if one not in found]
+        return Case(
+            set=self.collection.name,
+            arm=self.arm.name,
+            unit=self.collection.unit,
+            id=question.id,
+            values=measured({"q": found}, {"q": question.grades})["q"],
+            cluster=question.cluster,
+            category=question.category,
+            apart=question.apart,
+            question=question.text,
+            wanted=question.grades,
+            found=found,
+            took_ms=answer.took_ms,
+            tokens=round(sum(map(len, answer.texts)) / CHARACTERS_PER_TOKEN),
+            best=[text[:_BEGINNING] for text in answer.texts[:_SHOWN]],
+            missed=[texts.get((question.haystack, one), "")[:_BEGINNING] for one in missed[:_SHOWN]],
+        )
+
+
+def _batches(questions: Sequence[Question]) -> Iterator[list[Question]]:
+    """Questions by haystack, those of a few haystacks at a time."""
+    by_haystack: dict[str, list[Question]] = {}
+    for question in questions:
+        by_haystack.setdefault(question.haystack, []).append(question)
+    groups = list(by_haystack.values())
+    for first in range(0, len(groups), WARM_AT_ONCE):
+        yield [question for group in groups[first : first + WARM_AT_ONCE] for question in group]

@@ -1,0 +1,86 @@
+"""Stores the texts of a collection through the public surface, in their own order, and waits until all can be found."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from multiprocessing.pool import ThreadPool
+
+from evals.client import Client
+from evals.datasets.collection import Collection, Text
+from evals.harness.places import Place, opened
+from evals.progress import Advance, progress
+from evals.runs import Journal
+from stores.errors import EngrainError
+from tools.create import BULK_LIMIT
+
+LOADERS = 2
+"""Haystacks that are stored at once; the texts of one are stored one after the other."""
+_INDEXING_LIMIT_S = 7200.0
+_POLL_S = 0.25
+
+
+def load(journal: Journal, address: str, key: str, collection: Collection) -> tuple[dict[str, Place], float]:
+    """Store what is not stored yet; return where each haystack lies, and the seconds that all of it took."""
+    start, before = time.perf_counter(), journal.note(f"loading-{collection.name}").get("seconds", 0.0)
+    by_haystack: dict[str, list[Text]] = {}
+    for text in collection.texts:
+        by_haystack.setdefault(text.haystack, []).append(text)
+    note = f"places-{collection.name}"
+    places = {name: Place.of(plain) for name, plain in journal.note(note).items()}
+    missing = [(name, texts) for name, texts in by_haystack.items() if name not in places]
+    stored = sum(len(by_haystack[name]) for name in places)
+    with progress(f"{collection.name}: storing texts", len(collection.texts), stored) as advance:
+
+        def store(item: tuple[str, Sequence[Text]]) -> tuple[str, Place]:
+            with Client(address) as client:
+                return item[0], _stored(client, opened(client, key), collection, item[1], advance)
+
+        with ThreadPool(LOADERS) as pool:
+            for name, place in pool.imap_unordered(store, missing):
+                places[name] = place
+                journal.keep(note, {name: each.plain() for name, each in places.items()})
+    with Client(address) as client:
+        _until_whole(client, collection.name)
+    took_s = before + time.perf_counter() - start if missing else before
+    journal.keep(f"loading-{collection.name}", {"seconds": took_s})
+    return places, took_s
+
+
+def _stored(client: Client, place: Place, collection: Collection, texts: Sequence[Text], advance: Advance) -> Place:
+    ids: dict[str, str] = {}
+    if collection.door == "recall":
+        for text in texts:
+            ids[client.post("/api/memory/raw", _memory(place, text))["id"]] = text.id
+            advance(1)
+    else:
+        for first in range(0, len(texts), BULK_LIMIT):
+            batch = texts[first : first + BULK_LIMIT]
+            made = client.post("/api/entities/bulk", {"entities": [_entity(place, collection, text) for text in batch]})
+            ids |= {entity["id"]: text.id for entity, text in zip(made["entities"], batch, strict=True)}
+            advance(len(batch))
+    return replace(place, texts=ids)
+
+
+def _memory(place: Place, text: Text) -> Mapping[str, object]:
+    """A raw memory with the capture hints that any client may send, and nothing of the data set's own."""
+    hints = {"thread_id": text.thread_id, "ordinal": text.ordinal, "captured_at": text.captured_at}
+    metadata = {name: value for name, value in hints.items() if value is not None}
+    return {"raw_content": text.content, "title": text.name, "metadata": metadata, **place.scope}
+
+
+def _entity(place: Place, collection: Collection, text: Text) -> Mapping[str, object]:
+    fields = {"name": text.name, "content": text.content, "entity_type": collection.entity_type}
+    return {**fields, "metadata": place.metadata}
+
+
+def _until_whole(client: Client, name: str) -> None:
+    behind = client.pending()
+    with progress(f"{name}: indexing", behind) as advance:
+        deadline = time.monotonic() + _INDEXING_LIMIT_S
+        while behind:
+            if time.monotonic() > deadline:
+                raise EngrainError(f"The indexes are {behind} changes behind after {_INDEXING_LIMIT_S:.0f} s.")
+            time.sleep(_POLL_S)
+            left = client.pending()
+            advance(max(0, behind - left))
+            behind = min(behind, left) if left else 0

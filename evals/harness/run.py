@@ -1,0 +1,136 @@
+"""The retrieval suite: labelled collections, through the arms that were chosen, against a server."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from evals.datasets import READERS, Collection, read_own
+from evals.harness.arms import Arm, chosen
+from evals.harness.asking import Asking
+from evals.harness.loading import load
+from evals.harness.server import Target, served
+from evals.metrics import require_library
+from evals.options import Options, default_data
+from evals.prepared import Prepared
+from evals.results import Outcome, Part
+from evals.runs import Journal
+from stores.errors import EngrainError
+
+P50_LIMIT_MS = 30.0
+"""What a query may take, at the median, over REST on two cores."""
+
+
+def prepare(options: Options) -> Prepared:
+    """Read the collections and choose the arms; nothing is started yet.
+
+    Raises:
+        EngrainError: There is no such set or arm, or a set is damaged.
+    """
+    require_library()
+    arms = chosen(options.arms, url=options.url)
+    collections = read_collections(options)
+    names = [collection.name for collection in collections]
+    return Prepared(
+        command={"sets": names, "arms": [arm.name for arm in arms], "limit": options.limit, "url": options.url,
+                 "name": options.name},
+        settings={"concurrency": options.concurrency, "server": dict(options.server)},
+        data={collection.name: collection.digest() for collection in collections},
+        measure=lambda journal: _measure(journal, options, collections, arms),
+    )  # fmt: skip
+
+
+def read_collections(options: Options) -> list[Collection]:
+    """Read the sets that are wanted, or a sample of each.
+
+    Raises:
+        EngrainError: There is none, one that was named is missing, or one is damaged.
+    """
+    found = [read_own(Path(name)) if _is_file(name) else _public(name, options) for name in _names(options)]
+    names = [collection.name for collection in found]
+    if len(set(names)) < len(names):
+        raise EngrainError(f"Two of the sets have one name: {', '.join(names)}.")
+    return [each if options.limit is None else each.sample(options.limit) for each in found]
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith((".jsonl", ".jsonl.gz"))
+
+
+def _names(options: Options) -> Sequence[str]:
+    unknown = [name for name in options.sets if name not in READERS and not _is_file(name)]
+    if unknown:
+        raise EngrainError(
+            f"There is no data set {', '.join(unknown)}; there are {', '.join(READERS)}, and files of JSON Lines"
+            " (docs/evaluation.md) by their path."
+        )
+    if options.sets:
+        return list(dict.fromkeys(options.sets))
+    data = _data(options)
+    found = [name for name, (folder, _) in READERS.items() if (data / folder).is_dir()]
+    if not found:
+        raise EngrainError(f"{data} holds no folder {' or '.join(sorted({folder for folder, _ in READERS.values()}))}.")
+    return found
+
+
+def _data(options: Options) -> Path:
+    data = options.data or default_data()
+    if data is None or not data.is_dir():
+        where = f"{data} is no folder" if data else "no folder was named"
+        folders = ", ".join(dict.fromkeys(folder for folder, _ in READERS.values()))
+        raise EngrainError(
+            f"There is no labelled data: {where}. Give --data PATH with one of the subfolders {folders}, or --set with"
+            " a file of your own."
+        )
+    return data
+
+
+def _public(name: str, options: Options) -> Collection:
+    folder, reader = READERS[name]
+    path = _data(options) / folder
+    if not path.is_dir():
+        raise EngrainError(f"{path.parent} holds no folder {folder}.")
+    try:
+        return reader(path)
+    except (OSError, KeyError, ValueError) as error:
+        raise EngrainError(f"{path} cannot be read as {name}: {type(error).__name__} {error}.") from error
+
+
+def _measure(journal: Journal, options: Options, collections: Sequence[Collection], arms: Sequence[Arm]) -> Outcome:
+    for collection in collections:
+        for environ, group in groupby(_asked_of(collection, arms), key=lambda arm: arm.environ):
+            wanted = [arm for arm in group if (collection.name, arm.name) not in journal.parts]
+            if not wanted:
+                continue
+            folder = journal.server_folder(collection.name)
+            with served(folder, {**options.server, **environ}, options.url) as target:
+                _ask(journal, options, collection, wanted, target)
+    parts = [journal.parts[key] for key in journal.parts]
+    return Outcome(list(journal.cases.values()), parts, document={"concurrency": options.concurrency})
+
+
+def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
+    return (arm for arm in arms if collection.door in arm.doors)
+
+
+def _ask(journal: Journal, options: Options, collection: Collection, arms: Sequence[Arm], target: Target) -> None:
+    places, loading_s = load(journal, target.address, options.key, collection)
+    for arm in arms:
+        Asking(target.address, options.key, collection, arm, places, options.concurrency).ask_all(journal)
+        resident_mb, peak_mb = target.memory_mb()
+        journal.close_part(
+            Part(
+                set=collection.name,
+                arm=arm.name,
+                unit=collection.unit,
+                texts=len(collection.texts),
+                measure=collection.aim.measure,
+                floor=None if collection.is_sample else collection.aim.floor,
+                goal=None if collection.is_sample else collection.aim.goal,
+                p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 and not collection.is_sample else None,
+                loading_s=loading_s,
+                asking_s=journal.note(f"wall-{collection.name}-{arm.name}").get("seconds"),
+                resident_mb=resident_mb,
+                peak_mb=peak_mb,
+                note=f"{arm.summary}{', on a sample' if collection.is_sample else ''}",
+            )
+        )

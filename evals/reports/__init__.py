@@ -1,0 +1,1 @@
+"""What a run has to say: in a terminal, in Markdown, and as one HTML page."""

@@ -1,0 +1,65 @@
+"""A report in Markdown, and as tables in a terminal."""
+
+import sys
+from collections.abc import Sequence
+
+from evals.reports.figures import summaries
+from evals.reports.tables import Table, costs, judged, measures, run_facts, worst
+from evals.runs import Stored
+
+WORST = 10
+
+
+def markdown(stored: Stored) -> str:
+    """Lay a run out as Markdown."""
+    found = summaries(stored)
+    tables = [judged(found), *measures(found), costs(found), worst(found, WORST)]
+    if stored.record is not None:
+        tables.append(run_facts(stored.record))
+    parts = [f"# Evaluation {stored.name}", *(as_markdown(table) for table in tables if table.rows)]
+    if stored.details:
+        parts.insert(-1, stored.details.strip())
+    return "\n\n".join(parts) + "\n"
+
+
+def as_markdown(table: Table) -> str:
+    """Lay one table out."""
+    lines = [f"| {' | '.join(map(_escaped, row))} |" for row in (table.columns, *table.rows)]
+    lines.insert(1, "|" + "---|" * len(table.columns))
+    head = [f"## {table.title}", ""] if table.title else []
+    return "\n".join([*head, *lines, *(["", table.note] if table.note else [])])
+
+
+def _escaped(cell: str) -> str:
+    return " ".join(cell.replace("|", "\\|").split())
+
+
+def in_terminal(stored: Stored) -> str:
+    """Draw the figures of a run as wide as the terminal, or 160 columns where there is none."""
+    found = summaries(stored)
+    return draw([judged(found), *measures(found, narrow=True), costs(found)])
+
+
+def draw(tables: Sequence[Table]) -> str:
+    """Draw tables one below the other."""
+    from rich.console import Console  # noqa: PLC0415 - loads slowly
+    from rich.table import Table as Drawn  # noqa: PLC0415 - as above
+
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    with console.capture() as captured:
+        for table in tables:
+            if not table.rows:
+                continue
+            drawn = Drawn(title=table.title, caption=table.note, title_justify="left", caption_justify="left")
+            for column in table.columns:
+                drawn.add_column(column)
+            for row in table.rows:
+                drawn.add_row(*[_styled(cell) for cell in row])
+            console.print(drawn)
+    return captured.get()
+
+
+def _styled(cell: str) -> str:
+    colour = {"goal": "green", "passed": "green", "MISSED": "red"}.get(cell)
+    plain = cell.replace("[", "\\[")
+    return f"[{colour}]{plain}[/]" if colour else plain

@@ -1,0 +1,188 @@
+"""Finished runs: a folder of Parquet files each, and all of them together in one DuckDB file for whoever asks SQL."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from evals.results import Case, Outcome, Part
+from evals.runs.journal import RECORD, Journal, read_cases
+from evals.runs.record import RunRecord
+from stores.errors import EngrainError
+
+DATABASE = "runs.duckdb"
+CASES, PARTS, RUN = "cases.parquet", "parts.parquet", "run.parquet"
+DETAILS, DOCUMENT = "details.md", "details.json"
+_LOCK_TRIES = 50
+_LOCK_WAIT_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A run as it was kept."""
+
+    name: str
+    record: RunRecord | None
+    """Absent for a bare list of cases."""
+    cases: Sequence[Case]
+    parts: Sequence[Part]
+    details: str = ""
+    document: Mapping[str, object] = field(default_factory=dict)
+
+
+class Archive:
+    """The runs in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def finish(self, journal: Journal, outcome: Outcome) -> Stored:
+        """Write a run's files, add it to the database, and remove what only the unfinished run needed."""
+        record = journal.record.finished()
+        _write_parquet(journal.folder / CASES, [case.plain() for case in outcome.cases], _CASE_COLUMNS)
+        _write_parquet(journal.folder / PARTS, [_plain(part) for part in outcome.parts], _PART_COLUMNS)
+        _write_parquet(journal.folder / RUN, [_run_row(record)], _RUN_COLUMNS)
+        (journal.folder / DETAILS).write_text(outcome.details, encoding="utf-8")
+        (journal.folder / DOCUMENT).write_text(json.dumps(outcome.document), encoding="utf-8")
+        self._add_to_database(journal.folder, record.id)
+        (journal.folder / RECORD).write_text(json.dumps(record.plain(), indent=2), encoding="utf-8")
+        journal.clear()
+        return _read(journal.folder)
+
+    def records(self) -> list[RunRecord]:
+        """Return all runs, the latest first; the unfinished ones have no end."""
+        found = (json.loads(path.read_text(encoding="utf-8")) for path in self.folder.glob(f"*/{RECORD}"))
+        return sorted(map(RunRecord.of, found), key=lambda record: record.started_at, reverse=True)
+
+    def read(self, name: str) -> Stored:
+        """Read a run by its id, the beginning of one, `latest`, `latest~1`, or the path of a file of cases.
+
+        Raises:
+            EngrainError: There is no such finished run, or several that begin so.
+        """
+        path = Path(name)
+        if path.is_file():
+            return Stored(path.name, None, read_cases(path), ())
+        if path.is_dir() and (path / RECORD).is_file():
+            return _read(path)
+        finished = [record.id for record in self.records() if record.finished_at is not None]
+        return _read(self.folder / _chosen(name, finished, self.folder))
+
+    def points(self) -> list[dict[str, Any]]:
+        """Return every set and arm of every stored run with the mean of its measure and its median time, by SQL."""
+        with _connected(self.folder / DATABASE) as database:
+            answer = database.execute(_POINTS)
+            names = [column[0] for column in answer.description]
+            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+
+    def _add_to_database(self, folder: Path, run_id: str) -> None:
+        with _connected(self.folder / DATABASE) as database:
+            for table, name in (("runs", RUN), ("parts", PARTS), ("cases", CASES)):
+                source = str(folder / name).replace("'", "''")
+                # The name of the table is ours, and DuckDB takes no parameter for a path here.
+                read = f"SELECT '{run_id}' AS run_id, * FROM read_parquet('{source}')"  # noqa: S608 - as above
+                database.execute(f"CREATE TABLE IF NOT EXISTS {table} AS {read} LIMIT 0")
+                database.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])  # noqa: S608 - as above
+                database.execute(f"INSERT INTO {table} BY NAME {read}")
+
+
+_POINTS = """
+    SELECT c.run_id, c.set, c.arm, p.measure, count(*) FILTER (NOT c.apart) AS n,
+           avg(c.values[p.measure]) FILTER (NOT c.apart) AS mean,
+           median(c.took_ms) AS p50_ms
+    FROM cases c JOIN parts p USING (run_id, set, arm)
+    GROUP BY ALL HAVING p50_ms IS NOT NULL ORDER BY c.run_id
+"""
+
+
+def _connected(path: Path) -> Any:  # noqa: ANN401, RUF100 - a connection of DuckDB
+    """Open the database; another process that writes to it has it for a moment."""
+    import duckdb  # noqa: PLC0415 - commands that store nothing need no engine
+
+    for attempt in range(_LOCK_TRIES):
+        try:
+            return duckdb.connect(str(path))
+        except duckdb.IOException as error:
+            if attempt == _LOCK_TRIES - 1:
+                raise EngrainError(f"{path} is in use by another process: {error}") from error
+            time.sleep(_LOCK_WAIT_S)
+    raise AssertionError
+
+
+def _chosen(name: str, finished: Sequence[str], folder: Path) -> str:
+    word, _, back = name.partition("~")
+    if word == "latest":
+        place = int(back) if back.isdigit() else 0
+        if place < len(finished):
+            return finished[place]
+        raise EngrainError(f"{folder} holds {len(finished)} finished runs, so that there is no {name}.")
+    matching = [run_id for run_id in finished if run_id.startswith(name)]
+    if name in matching or len(matching) == 1:
+        return name if name in matching else matching[0]
+    if matching:
+        raise EngrainError(f"Several runs begin with {name!r}: {', '.join(matching)}.")
+    raise EngrainError(f"There is no finished run {name!r} in {folder}; `engrain eval runs` lists them.")
+
+
+def _read(folder: Path) -> Stored:
+    import pyarrow.parquet as parquet  # noqa: PLC0415 - as above
+
+    record = RunRecord.of(json.loads((folder / RECORD).read_text(encoding="utf-8")))
+    if record.finished_at is None:
+        raise EngrainError(f"The run {record.id} is not finished; the command that began it goes on with it.")
+    cases = [Case.of(_with_maps(row)) for row in parquet.read_table(folder / CASES).to_pylist()]
+    parts = [Part(**row) for row in parquet.read_table(folder / PARTS).to_pylist()]
+    details = (folder / DETAILS).read_text(encoding="utf-8")
+    return Stored(record.id, record, cases, parts, details, json.loads((folder / DOCUMENT).read_text(encoding="utf-8")))
+
+
+def _with_maps(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "values": dict(row["values"]), "wanted": dict(row["wanted"])}
+
+
+def _plain(part: Part) -> dict[str, Any]:
+    return {each.name: getattr(part, each.name) for each in fields(part)}
+
+
+def _run_row(record: RunRecord) -> dict[str, Any]:
+    """A row whose objects are JSON, so that runs of different settings have the same columns; times are UTC."""
+    row = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in record.plain().items()}
+    moments = {"started_at": record.started_at, "finished_at": record.finished_at}
+    return {**row, **{name: at.replace(tzinfo=None) if at else None for name, at in moments.items()}}
+
+
+def _write_parquet(path: Path, rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str]) -> None:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.parquet as parquet  # noqa: PLC0415 - as above
+
+    types = {
+        "text": pa.string(), "number": pa.float64(), "count": pa.int64(), "truth": pa.bool_(),
+        "texts": pa.list_(pa.string()), "numbers": pa.map_(pa.string(), pa.float64()),
+        "counts": pa.map_(pa.string(), pa.int64()), "moment": pa.timestamp("us"),
+    }  # fmt: skip
+    schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
+    plain = [{name: _listed(row[name]) for name in columns} for row in rows]
+    parquet.write_table(pa.Table.from_pylist(plain, schema=schema), path)
+
+
+def _listed(value: Any) -> Any:  # noqa: ANN401, RUF100 - whatever a row holds
+    return list(value.items()) if isinstance(value, Mapping) else value
+
+
+_CASE_COLUMNS = {
+    "set": "text", "arm": "text", "unit": "text", "id": "text", "values": "numbers", "cluster": "text",
+    "category": "text", "apart": "truth", "question": "text", "wanted": "counts", "found": "texts", "took_ms": "number",
+    "tokens": "count", "best": "texts", "missed": "texts",
+}  # fmt: skip
+_PART_COLUMNS = {
+    "set": "text", "arm": "text", "unit": "text", "texts": "count", "measure": "text", "floor": "number",
+    "goal": "number", "p50_limit_ms": "number", "loading_s": "number", "asking_s": "number", "resident_mb": "number",
+    "peak_mb": "number", "note": "text",
+}  # fmt: skip
+_RUN_COLUMNS = {
+    "id": "text", "suite": "text", "started_at": "moment", "finished_at": "moment", "command": "text",
+    "settings": "text", "commit": "text", "version": "text", "model": "text", "data": "text", "machine": "text",
+    "versions": "text",
+}  # fmt: skip

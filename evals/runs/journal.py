@@ -1,0 +1,182 @@
+"""Answers as they come, on disk: an interrupted run goes on where it was."""
+
+import fcntl
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self, TextIO
+
+from evals.results import Case, Part
+from evals.runs.record import RunRecord
+from stores.errors import EngrainError
+
+RECORD, CASES, PARTS = "run.json", "cases.jsonl", "parts.jsonl"
+SERVERS, NOTES = "servers", "notes"
+"""The data folders of servers that a run starts, and what has been stored there. Both go when it is finished."""
+
+
+class Journal:
+    """The folder of one unfinished run. One process writes; every case is handed to the system at once."""
+
+    def __init__(self, folder: Path, record: RunRecord) -> None:
+        self.folder = folder
+        self.record = record
+        self._file = _locked(folder / CASES, record.id)
+        for name in (CASES, PARTS):
+            _mend(folder / name)
+        self.cases = {case.key: case for case in map(Case.of, _rows(folder / CASES))}
+        self.parts = {(row["set"], row["arm"]): Part(**row) for row in _rows(folder / PARTS)}
+
+    @classmethod
+    def begin(cls, runs: Path, record: RunRecord, *, afresh: bool = False) -> Self:
+        """Begin a run, or go on with the one of the same command that was interrupted.
+
+        Raises:
+            EngrainError: The interrupted one was measured otherwise, or is being measured by another process; the
+                message names what differs and the ways out.
+        """
+        for folder, earlier in _interrupted(runs, record):
+            journal, differs = cls(folder, earlier), earlier.differences(record)
+            if not afresh and not differs:
+                return journal
+            journal.close()
+            if not afresh and journal.is_resumed:
+                raise EngrainError(_refusal(folder, earlier, differs))
+            # It is to go, or has no answer that would be lost.
+            shutil.rmtree(folder)
+        folder = _free(runs, record.id)
+        folder.mkdir(parents=True)
+        record = RunRecord.of({**record.plain(), "id": folder.name})
+        (folder / RECORD).write_text(json.dumps(record.plain(), indent=2), encoding="utf-8")
+        return cls(folder, record)
+
+    @property
+    def is_resumed(self) -> bool:
+        """Whether it holds answers of an earlier try."""
+        return bool(self.cases)
+
+    def add(self, case: Case) -> None:
+        """Keep an answer."""
+        self.cases[case.key] = case
+        self._file.write(json.dumps(case.plain(), ensure_ascii=False) + "\n")
+        self._file.flush()
+
+    def close_part(self, part: Part) -> None:
+        """Keep what one set through one arm took; its cases are whole."""
+        self.parts[part.set, part.arm] = part
+        with (self.folder / PARTS).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(_plain(part)) + "\n")
+
+    def forget(self, name: str) -> None:
+        """Let a set be measured anew; what was written of it is overruled by what comes."""
+        self.cases = {key: case for key, case in self.cases.items() if case.set != name}
+        self.parts = {key: part for key, part in self.parts.items() if part.set != name}
+        for pattern in (f"places-{name}.json", f"loading-{name}.json", f"wall-{name}-*.json"):
+            for path in (self.folder / NOTES).glob(pattern):
+                path.unlink()
+
+    def server_folder(self, name: str) -> Path:
+        """Where the server of a set keeps its data until the run is finished."""
+        return self.folder / SERVERS / name
+
+    def note(self, name: str) -> Mapping[str, Any]:
+        """Read back what was kept under a name; empty where nothing was."""
+        path = self.folder / NOTES / f"{name}.json"
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return found
+
+    def keep(self, name: str, value: Mapping[str, Any]) -> None:
+        """Keep an object under a name, whole or not at all."""
+        path = self.folder / NOTES / f"{name}.json"
+        path.parent.mkdir(exist_ok=True)
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps(value), encoding="utf-8")
+        draft.replace(path)
+
+    def close(self) -> None:
+        """Let go of the file; what is in it stays."""
+        self._file.close()
+
+    def clear(self) -> None:
+        """Remove what only an unfinished run needs; its record and what the archive wrote stay."""
+        self.close()
+        for path in self.folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name in (CASES, PARTS):
+                path.unlink()
+
+
+def write_cases(path: Path, cases: Iterable[Case]) -> None:
+    """Write cases as JSON Lines without texts, as a baseline that a repository can hold."""
+    with path.open("w", encoding="utf-8") as file:
+        for case in cases:
+            row = {name: value for name, value in case.plain().items() if name not in ("question", "best", "missed")}
+            if case.took_ms is not None:
+                row["took_ms"] = round(case.took_ms, 2)
+            file.write(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
+
+
+def read_cases(path: Path) -> list[Case]:
+    """Read cases of such a file.
+
+    Raises:
+        EngrainError: It is none.
+    """
+    try:
+        if found := [Case.of(row) for row in _rows(path)]:
+            return found
+    except (OSError, ValueError, TypeError) as error:
+        raise EngrainError(f"{path} holds no cases of a run: {error}.") from error
+    raise EngrainError(f"{path} holds no cases of a run.")
+
+
+def _interrupted(runs: Path, record: RunRecord) -> Iterator[tuple[Path, RunRecord]]:
+    for path in sorted(runs.glob(f"*/{RECORD}"), reverse=True):
+        earlier = RunRecord.of(json.loads(path.read_text(encoding="utf-8")))
+        if earlier.finished_at is None and earlier.command_digest == record.command_digest:
+            yield path.parent, earlier
+
+
+def _refusal(folder: Path, earlier: RunRecord, differs: Mapping[str, tuple[object, object]]) -> str:
+    changes = "; ".join(f"{name} was {before}, is {now}" for name, (before, now) in differs.items())
+    return (
+        f"The interrupted run {earlier.id} was measured otherwise: {changes}. Go back to that to go on with it, add"
+        f" --afresh to throw it away and begin anew, or --name to begin another beside it. It lies in {folder}."
+    )
+
+
+def _free(runs: Path, name: str) -> Path:
+    number, folder = 1, runs / name
+    while folder.exists():
+        number += 1
+        folder = runs / f"{name}-{number}"
+    return folder
+
+
+def _plain(part: Part) -> dict[str, Any]:
+    return {name: getattr(part, name) for name in Part.__dataclass_fields__}
+
+
+def _locked(path: Path, run_id: str) -> TextIO:
+    file = path.open("a", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise EngrainError(
+            f"Another process measures {run_id} now. Wait for it, or add --name for another run."
+        ) from None
+    return file
+
+
+def _mend(path: Path) -> None:
+    """Cut off the last line where a process was killed as it wrote it."""
+    if path.exists() and not (content := path.read_bytes()).endswith(b"\n"):
+        path.write_bytes(content[: content.rfind(b"\n") + 1])
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    if path.exists():
+        yield from (json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line)

@@ -1,0 +1,116 @@
+"""The suites of evaluations, and the one way in which each is run, kept and reported."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from evals.harness import prepare as prepare_retrieval
+from evals.options import Options
+from evals.packs import prepare as prepare_packs
+from evals.prepared import Prepared
+from evals.reflection import prepare as prepare_reflection
+from evals.release_notes import prepare as prepare_release_notes
+from evals.reports.figures import Summary, summaries
+from evals.reports.page import page
+from evals.reports.text import in_terminal, markdown
+from evals.runs import Archive, Journal, Stored, default_runs, new_record
+from evals.usage import prepare as prepare_usage
+from stores.errors import EngrainError
+
+NOTHING_TO_MEASURE, INTERRUPTED = 2, 130
+"""Exit codes: the data is not there or the command cannot be carried out; stopped by Ctrl-C."""
+
+
+SUITES: Mapping[str, Callable[[Options], Prepared]] = {
+    "retrieval": prepare_retrieval,
+    "packs": prepare_packs,
+    "reflection": prepare_reflection,
+    "release-notes": prepare_release_notes,
+    "usage": prepare_usage,
+}
+"""By name, what reads and checks everything before it begins. Each has its command in `cli/evaluation.py`."""
+
+
+def run_suite(name: str, options: Options, say: Callable[[str], None]) -> int:
+    """Measure, keep and report. Returns the exit code: 0; 2 with a sentence where it cannot be done; 130 on Ctrl-C."""
+    try:
+        stored = measure(name, options, say)
+    except EngrainError as error:
+        say(error.message)
+        return NOTHING_TO_MEASURE
+    if stored is None:
+        return INTERRUPTED
+    report(stored, options, say)
+    return 0
+
+
+def measure(name: str, options: Options, say: Callable[[str], None]) -> Stored | None:
+    """Run a suite to its end and keep the run; None where it was interrupted.
+
+    Raises:
+        EngrainError: It cannot be measured; what was answered until then is kept for the same command.
+    """
+    runs = options.runs or default_runs()
+    prepared = SUITES[name](options)
+    record = new_record(name, prepared.command, prepared.settings, prepared.data)
+    journal = Journal.begin(runs, record, afresh=options.afresh)
+    if journal.is_resumed:
+        say(f"Going on with {journal.record.id}, which has {len(journal.cases)} answers.")
+    try:
+        outcome = prepared.measure(journal)
+        return Archive(runs).finish(journal, outcome)
+    except KeyboardInterrupt:
+        say(f"Interrupted with {len(journal.cases)} answers kept. The same command goes on with {journal.record.id}.")
+        return None
+    except EngrainError as error:
+        kept = f" {len(journal.cases)} answers are kept: the same command goes on with {journal.record.id}."
+        raise EngrainError(error.message + kept) from error
+    finally:
+        journal.close()
+
+
+def report(stored: Stored, options: Options, say: Callable[[str], None]) -> None:
+    """Show the figures, and write them where the user wants them."""
+    say(in_terminal(stored))
+    if stored.details:
+        say(stored.details)
+    if options.markdown_file:
+        options.markdown_file.write_text(markdown(stored), encoding="utf-8")
+    if options.html_file:
+        points = Archive(options.runs or default_runs()).points() if stored.record is not None else []
+        options.html_file.write_text(page(stored, points), encoding="utf-8")
+    if options.json_file:
+        options.json_file.write_text(json.dumps(_numbers(document(stored)), indent=2), encoding="utf-8")
+    say(f"Kept as {stored.name}.")
+
+
+def document(stored: Stored) -> dict[str, Any]:
+    """The figures of a run for programs; `suite` holds what the suite itself has to say."""
+    return {
+        "suite": stored.document,
+        "run": stored.record.plain() if stored.record else None,
+        "parts": [_plain(summary) for summary in summaries(stored)],
+    }
+
+
+def _plain(summary: Summary) -> dict[str, Any]:
+    return {
+        **asdict(summary.part),
+        "figures": [asdict(figure) for figure in summary.figures],
+        "latency_ms": asdict(summary.latency) if summary.latency else None,
+        "queries_per_s": summary.queries_per_s,
+        "tokens": summary.tokens,
+        "verdict": summary.verdict,
+        "speed_verdict": summary.speed_verdict,
+    }
+
+
+def _numbers(value: Any) -> Any:  # noqa: ANN401, RUF100 - whatever a document holds
+    """JSON has no word for what is not a number: null."""
+    if isinstance(value, dict):
+        return {name: _numbers(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_numbers(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,0 +1,87 @@
+"""`engrain eval …`: every suite has its command, and what is compared or checked ends with the right code."""
+
+import builtins
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cli.evaluation import group
+from cli.main import app
+from evals.results import Outcome
+from evals.runs import Archive, Journal, Stored, new_record
+from evals.suites import SUITES
+from tests.evals.sets import write_own
+from tests.evals.test_compare import GOOD, N, run
+
+
+def invoke(*words: str) -> Result:
+    return CliRunner().invoke(app, ["eval", *words])
+
+
+def keep(folder: Path, stored: Stored) -> str:
+    journal = Journal.begin(folder, new_record("retrieval", {"name": stored.name}, {}, {"talks": "ab"}))
+    return Archive(folder).finish(journal, Outcome(stored.cases, stored.parts)).name
+
+
+def test_every_suite_has_its_command() -> None:
+    names = {command.name or getattr(command.callback, "__name__", "") for command in group.registered_commands}
+    assert set(SUITES) <= names
+
+
+def test_without_a_command_it_measures_retrieval(tmp_path: Path) -> None:
+    done = invoke("--data", str(tmp_path), "--runs", str(tmp_path / "runs"))
+    assert done.exit_code == 2
+    assert "holds no folder" in done.output
+    assert not (tmp_path / "runs").exists()
+
+
+def test_runs_are_listed_shown_compared_and_gated(tmp_path: Path) -> None:
+    runs = ("--runs", str(tmp_path))
+    assert "no runs" in invoke("runs", *runs).output
+    good, worse = keep(tmp_path, GOOD), keep(tmp_path, run("worse", [0.0] * N))
+    listed = invoke("runs", *runs)
+    assert good in listed.output
+    html = tmp_path / "page.html"
+    shown = invoke("report", good, *runs, "--html", str(html))
+    assert shown.exit_code == 0, shown.output
+    assert f"Evaluation {good}" in html.read_text()
+    table = tmp_path / "table.md"
+    compared = invoke("compare", good, worse, *runs, "--markdown", str(table))
+    assert compared.exit_code == 0, compared.output
+    assert "| -1.000 [-1.000, -1.000] | 0.000 | worse |" in table.read_text()
+    baseline = tmp_path / "baseline.jsonl"
+    assert invoke("baseline", good, str(baseline), *runs).exit_code == 0
+    assert [invoke("gate", str(baseline), name, *runs).exit_code for name in (good, worse)] == [0, 1]
+    assert invoke("gate", str(baseline), good, "--max-p50", "9", *runs).exit_code == 1
+    assert invoke("gate", str(baseline), "nowhere", *runs).exit_code == 2
+    assert invoke("compare", good, worse, "--arms", "fast", *runs).exit_code == 2
+
+
+def test_files_are_validated(tmp_path: Path) -> None:
+    file = write_own(tmp_path)
+    assert invoke("validate", str(file)).exit_code == 0
+    file.write_text("{}\n")
+    done = invoke("validate", str(file))
+    assert done.exit_code == 1
+    assert f"{file}, line 1, field kind: " in done.output
+
+
+def test_a_setting_that_is_none_is_refused() -> None:
+    done = invoke("--setting", "PORT=1")
+    assert done.exit_code == 2
+    assert "ENGRAIN_NAME=VALUE" in done.output
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load = builtins.__import__
+
+    def without(name: str, *rest: object, **named: object) -> object:
+        if name == "ir_measures":
+            raise ImportError(name)
+        return load(name, *rest, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    done = invoke("--set", str(write_own(tmp_path)), "--runs", str(tmp_path))
+    assert done.exit_code == 2
+    assert "engrain[eval]" in done.output

@@ -1,0 +1,161 @@
+"""Two runs beside each other, and the gate, on cases whose right answer is known."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from evals.comparison import as_table, compare
+from evals.gate import judge
+from evals.results import Case, Outcome, Part
+from evals.runs import Archive, Journal, Stored, new_record
+from evals.runs.journal import read_cases, write_cases
+from stores.errors import EngrainError
+
+N = 60
+
+
+def case(number: int, value: float, *, arm: str = "fast", cluster: str = "", took_ms: float = 10.0) -> Case:
+    return Case(
+        "talks", arm, "turn", f"q{number}", {"recall@10": value, "MRR@10": value / 2}, cluster,
+        "odd" if number % 2 else "even", question="?", wanted={"a": 1}, found=("b",), took_ms=took_ms,
+    )  # fmt: skip
+
+
+def run(name: str, values: list[float], **more: object) -> Stored:
+    cases = [case(number, value, **more) for number, value in enumerate(values)]  # type: ignore[arg-type]
+    return Stored(name, None, cases, [Part("talks", "fast", "turn", 9, "recall@10", 0.5, 0.9, 30)])
+
+
+GOOD = run("good", [1.0] * N)
+
+
+def test_the_same_run_differs_by_nothing_and_passes_the_gate() -> None:
+    lines = compare(GOOD, GOOD).lines
+    assert {line.category for line in lines} == {"all", "odd", "even"}
+    assert all(line.difference.interval.mean == 0 and line.verdict == "no difference seen" for line in lines)
+    assert judge(GOOD, GOOD).is_open
+
+
+def test_a_clear_fall_is_seen_and_closes_the_gate() -> None:
+    worse = run("worse", [0.0] * 20 + [1.0] * 40)
+    (headline,) = [line for line in compare(GOOD, worse).lines if line.is_headline]
+    assert (headline.measure, headline.n, headline.verdict) == ("recall@10", N, "worse")
+    assert headline.difference.interval.mean == pytest.approx(-1 / 3)
+    assert headline.difference.p < 0.001
+    verdict = judge(GOOD, worse)
+    assert not verdict.is_open
+    assert verdict.failures[0].startswith("talks, fast: recall@10 fell from 1.000 to 0.667 (-0.333 [")
+    assert judge(worse, GOOD).is_open
+    assert [line.verdict for line in compare(worse, GOOD).lines if line.is_headline] == ["better"]
+
+
+def test_a_fall_within_noise_leaves_the_gate_open() -> None:
+    noisy = run("noisy", [0.0, 0.0, 1.0, 1.0] + [1.0] * (N - 4))
+    before = run("before", [1.0, 1.0, 0.0, 1.0] + [1.0] * (N - 4))
+    (headline,) = [line for line in compare(before, noisy).lines if line.is_headline]
+    assert headline.difference.interval.mean < 0
+    assert judge(before, noisy).is_open
+
+
+def test_questions_of_one_conversation_do_not_close_the_gate_together() -> None:
+    """One of three conversations got worse: with so few of them that may be chance."""
+    cases = [[case(n, 1.0, cluster=str(n // 20)) for n in range(N)], []]
+    cases[1] = [replace(one, values={"recall@10": 0.0}) if one.cluster == "0" else one for one in cases[0]]
+    before, after = (Stored(name, None, found, GOOD.parts) for name, found in zip("ab", cases, strict=True))
+    assert judge(before, after).is_open
+
+
+def test_what_is_apart_does_not_decide() -> None:
+    worse = [replace(one, apart=True, values={"recall@10": 0.0}) for one in GOOD.cases[:30]]
+    mixed = Stored("mixed", None, [*worse, *GOOD.cases[30:]], GOOD.parts)
+    before = Stored("before", None, [replace(one, apart=True) for one in GOOD.cases[:30]] + list(GOOD.cases[30:]), ())
+    assert judge(before, mixed).is_open
+
+
+def test_cases_that_are_missing_and_slow_answers_close_the_gate() -> None:
+    fewer = Stored("fewer", None, GOOD.cases[1:], GOOD.parts)
+    assert "1 cases of the baseline were not measured: talks fast q0" in judge(GOOD, fewer).failures[0]
+    slow = run("slow", [1.0] * N, took_ms=31.0)
+    assert judge(GOOD, slow).is_open
+    assert judge(GOOD, slow, most_p50_ms=30).failures == ["talks, fast: p50 is 31.0 ms, above 30 ms (n = 60)."]
+
+
+def test_two_arms_of_one_run_are_compared() -> None:
+    both = Stored("both", None, [*GOOD.cases, *(case(n, 0.0, arm="naive") for n in range(N))], GOOD.parts)
+    comparison = compare(both, both, ("naive", "fast"))
+    assert {line.arms for line in comparison.lines} == {("naive", "fast")}
+    assert all(line.verdict == "better" for line in comparison.lines)
+    assert "naive / fast" in as_table(comparison).rows[0]
+
+
+def test_what_has_nothing_in_common_is_refused_and_what_is_alone_is_said() -> None:
+    other = Stored("other", None, [replace(one, set="else") for one in GOOD.cases], ())
+    with pytest.raises(EngrainError, match="no case in common"):
+        compare(GOOD, other)
+    more = Stored("more", None, [*GOOD.cases, case(N, 1.0)], GOOD.parts)
+    assert compare(GOOD, more).remarks == ["1 cases of more are not in good and were left out."]
+
+
+def kept(tmp_path: Path, stored: Stored, started: datetime) -> str:
+    record = replace(new_record("retrieval", {"name": stored.name}, {}, {"talks": stored.name}), started_at=started)
+    journal = Journal.begin(tmp_path, replace(record, id=f"{started:%H}-{stored.name}"))
+    return Archive(tmp_path).finish(journal, Outcome(stored.cases, stored.parts, "words", {"more": 1})).name
+
+
+def test_runs_are_read_back_as_they_were_by_any_of_their_names(tmp_path: Path) -> None:
+    first = kept(tmp_path, GOOD, datetime(2026, 5, 1, 10, tzinfo=UTC))
+    second = kept(tmp_path, run("later", [0.5] * N), datetime(2026, 5, 1, 11, tzinfo=UTC))
+    archive = Archive(tmp_path)
+    found = archive.read("latest~1")
+    assert (found.name, list(found.cases), list(found.parts)) == (first, list(GOOD.cases), list(GOOD.parts))
+    assert (found.details, found.document) == ("words", {"more": 1})
+    assert archive.read("latest").name == archive.read("11").name == second
+    assert [record.id for record in archive.records()] == [second, first]
+    points = archive.points()
+    assert [(point["run_id"], point["n"], point["mean"], point["p50_ms"]) for point in points] == [
+        (first, N, 1.0, 10.0), (second, N, 0.5, 10.0),
+    ]  # fmt: skip
+    assert "data is not the same" in " ".join(compare(found, archive.read("latest")).remarks)
+    for name, word in (("nowhere", "no finished run"), ("1", "Several runs"), ("latest~2", "2 finished runs")):
+        with pytest.raises(EngrainError, match=word):
+            archive.read(name)
+
+
+def test_an_unfinished_run_without_answers_makes_way_for_another_configuration(tmp_path: Path) -> None:
+    first = Journal.begin(tmp_path, new_record("retrieval", {"name": "a"}, {"concurrency": 1}, {}))
+    first.close()
+    second = Journal.begin(tmp_path, new_record("retrieval", {"name": "a"}, {"concurrency": 2}, {}))
+    assert [record.settings for record in Archive(tmp_path).records()] == [{"concurrency": 2}]
+    second.close()
+
+
+def test_a_baseline_holds_the_cases_without_their_texts(tmp_path: Path) -> None:
+    file = tmp_path / "baseline.jsonl"
+    write_cases(file, GOOD.cases)
+    assert read_cases(file) == [replace(one, question="") for one in GOOD.cases]
+    assert judge(Archive(tmp_path).read(str(file)), run("worse", [0.0] * N)).failures
+    (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
+    with pytest.raises(EngrainError, match="holds no cases"):
+        read_cases(tmp_path / "other.jsonl")
+
+
+def test_a_line_that_was_torn_by_a_kill_is_dropped_and_the_others_stay(tmp_path: Path) -> None:
+    record = new_record("retrieval", {"name": "torn"}, {}, {})
+    journal = Journal.begin(tmp_path, record)
+    for one in GOOD.cases[:2]:
+        journal.add(one)
+    journal.close()
+    file = journal.folder / "cases.jsonl"
+    file.write_bytes(file.read_bytes() + b'{"set": "talks", "ar')
+    again = Journal.begin(tmp_path, new_record("retrieval", {"name": "torn"}, {}, {}))
+    for afresh in (False, True):
+        with pytest.raises(EngrainError, match="Another process measures"):
+            Journal.begin(tmp_path, record, afresh=afresh)
+    assert list(again.cases.values()) == list(GOOD.cases[:2])
+    again.add(GOOD.cases[2])
+    again.close()
+    third = Journal.begin(tmp_path, record)
+    third.close()
+    assert len(third.cases) == 3

@@ -1,0 +1,175 @@
+"""The harness against a real server: loaded in order, asked by every arm, kept as it comes, and resumed."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from evals.client import Client
+from evals.harness.arms import ARMS, Answer, Arm
+from evals.harness.server import served
+from evals.metrics import MEASURES
+from evals.options import Options
+from evals.runs import Archive, RunRecord
+from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
+from tests.evals.sets import QUESTIONS, write_own, write_scifact
+
+WORDS = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
+"""Without a model a server starts and indexes faster; what is tested here needs none."""
+
+
+@pytest.fixture(autouse=True)
+def _one_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever edits a file while tests run does not change what an interrupted run was measured with."""
+    monkeypatch.setattr("evals.runs.record.commit", lambda: "abc")
+
+
+def options(tmp_path: Path, **changes: object) -> Options:
+    given: dict[str, object] = {"sets": [str(write_own(tmp_path))], "runs": tmp_path / "runs", "server": WORDS}
+    return Options(**{**given, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_memories_and_documents_are_asked_by_every_arm_and_kept(tmp_path: Path) -> None:
+    write_scifact(tmp_path / "data" / "scifact")
+    said: list[str] = []
+    wanted = options(
+        tmp_path, data=tmp_path / "data", sets=["scifact", str(write_own(tmp_path))], arms=list(ARMS), server={},
+        json_file=tmp_path / "r.json", markdown_file=tmp_path / "r.md", html_file=tmp_path / "r.html",
+    )  # fmt: skip
+    assert run_suite("retrieval", wanted, said.append) == 0, said
+    stored = Archive(tmp_path / "runs").read("latest")
+    counted = Counter((case.set, case.arm) for case in stored.cases)
+    # Documents have no arm that asks for raw memories through search: that is how they are asked anyway.
+    assert counted == Counter(
+        {("scifact", arm): len(QUESTIONS) for arm in ARMS if arm != "search"} | {("talks", arm): 5 for arm in ARMS}
+    )
+    for case in stored.cases:
+        assert set(case.values) == set(MEASURES)
+        assert (case.took_ms is None) == (case.arm in ("naive", "dense"))
+        assert case.tokens
+        # Everything that can be found is a text of the set, of its own haystack alone.
+        prefix = case.cluster or ""
+        assert all(found.startswith(prefix) for found in case.found)
+    fast = [case for case in stored.cases if case.arm == "fast"]
+    assert all(case.values["recall@10"] == 1 for case in fast)
+    assert stored.record is not None
+    assert stored.record.finished_at is not None
+    assert set(stored.record.data) == {"scifact", "talks"}
+    document = json.loads((tmp_path / "r.json").read_text())
+    part = next(part for part in document["parts"] if (part["set"], part["arm"]) == ("talks", "fast"))
+    headline = next(each for each in part["figures"] if (each["category"], each["measure"]) == ("all", "recall@10"))
+    assert (headline["interval"]["n"], headline["clusters"], part["verdict"]) == (4, 2, "passed")
+    assert part["latency_ms"]["n"] == 5
+    assert part["resident_mb"] > 50
+    assert "| talks | fast | turn | 4 | 8 | recall@10 |" in (tmp_path / "r.md").read_text()
+    with duckdb.connect(str(tmp_path / "runs" / "runs.duckdb")) as database:
+        assert database.execute("SELECT count(*) FROM cases").fetchall() == [(len(stored.cases),)]
+        asked = database.execute("SELECT suite, commit FROM runs").fetchall()
+        assert asked == [("retrieval", stored.record.commit)]
+    assert not list((tmp_path / "runs").rglob("server*"))
+
+
+def test_an_interrupted_run_goes_on_with_the_same_command_and_asks_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    fast = ARMS["fast"]
+    plain = fast.doors["recall"]
+
+    def ask(client: Client, place: object, collection: object, query: str) -> Answer:
+        if len(asked) == 2:
+            asked.append("interrupted")
+            raise KeyboardInterrupt
+        if query != "hello":
+            asked.append(query)
+        return plain(client, place, collection, query)  # type: ignore[arg-type]
+
+    counting = Arm("fast", fast.summary, {"recall": ask})
+    monkeypatch.setitem(ARMS, "fast", counting)  # type: ignore[misc]
+    said: list[str] = []
+    assert run_suite("retrieval", options(tmp_path), said.append) == INTERRUPTED
+    assert "2 answers kept" in said[-1]
+    assert run_suite("retrieval", options(tmp_path), said.append) == 0, said
+    assert any("Going on" in line for line in said)
+    asked.remove("interrupted")
+    assert len(asked) == 5
+    (record,) = Archive(tmp_path / "runs").records()
+    assert record.finished_at is not None
+    assert len(Archive(tmp_path / "runs").read(record.id).cases) == 5
+
+
+def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunRecord:
+    """Begin a run that is interrupted after its first answer."""
+    answers = iter([Answer((), (), 1.0), Answer((), (), 1.0), Answer((), (), 1.0)])
+
+    def interrupt(*_: object) -> Answer:
+        if (answer := next(answers, None)) is None:
+            raise KeyboardInterrupt
+        return answer
+
+    with monkeypatch.context() as patch:
+        patch.setitem(ARMS, "fast", Arm("fast", "", {"recall": interrupt}))  # type: ignore[misc]
+        assert run_suite("retrieval", options(tmp_path), lambda _: None) == INTERRUPTED
+    return Archive(tmp_path / "runs").records()[0]
+
+
+def test_an_interrupted_run_of_another_configuration_is_refused_with_the_ways_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = interrupted(tmp_path, monkeypatch)
+    said: list[str] = []
+    assert run_suite("retrieval", options(tmp_path, concurrency=2), said.append) == NOTHING_TO_MEASURE
+    assert earlier.id in said[-1]
+    assert "'concurrency': 1" in said[-1]
+    assert "--afresh" in said[-1]
+    assert "--name" in said[-1]
+    assert run_suite("retrieval", options(tmp_path, concurrency=2, name="two"), said.append) == 0
+    assert run_suite("retrieval", options(tmp_path, concurrency=2, afresh=True), said.append) == 0
+    assert earlier.id not in {record.id for record in Archive(tmp_path / "runs").records()}
+
+
+def test_a_server_elsewhere_is_asked_with_a_key_in_a_project_of_its_own(tmp_path: Path) -> None:
+    with served(tmp_path / "elsewhere", WORDS, None) as target, Client(target.address) as client:
+        account = {"email": "ada@localhost.test", "password": "long-enough", "name": "Ada"}
+        client.present(client.post("/api/auth/local/signup", account)["access_token"])
+        key = client.post("/api/auth/api-keys", {"name": "eval", "scopes": ["api:read", "api:write"]})
+        said: list[str] = []
+        wanted = options(tmp_path, url=target.address, key=key["api_key"], server={})
+        assert run_suite("retrieval", wanted, said.append) == 0, said
+        stored = Archive(tmp_path / "runs").read("latest")
+        assert {case.id: case.found for case in stored.cases}["south-printer"] == ("south-3",)
+        assert stored.parts[0].resident_mb is None
+        # Nothing of it is among the caller's own memories.
+        assert client.post("/api/memory/raw/recall", {"query": "printer"})["memories"] == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"sets": ["trec"]}, "no data set trec"),
+        ({"sets": ["locomo"], "data": Path("/nowhere")}, "no folder"),
+        ({"arms": ["slow"]}, "no arm slow"),
+        ({"arms": ["fast", "lexical"], "url": "http://127.0.0.1:1"}, "ENGRAIN_EMBEDDING_PROVIDER=none"),
+        ({"url": "http://127.0.0.1:1"}, "got no answer"),
+    ],
+)
+def test_what_cannot_be_measured_is_a_sentence_and_exit_code_2(
+    tmp_path: Path, changes: dict[str, object], word: str
+) -> None:
+    said: list[str] = []
+    assert run_suite("retrieval", options(tmp_path, **changes), said.append) == NOTHING_TO_MEASURE
+    assert word in said[-1]
+
+
+def test_absent_and_damaged_data_are_a_sentence(tmp_path: Path) -> None:
+    said: list[str] = []
+    for data, names in ((tmp_path / "nowhere", []), (tmp_path, []), (tmp_path, ["locomo"])):
+        assert run_suite("retrieval", Options(data, names, runs=tmp_path), said.append) == NOTHING_TO_MEASURE
+    assert ["no folder" in said[0], "holds no folder" in said[1], "locomo" in said[2]] == [True] * 3
+    write_scifact(tmp_path / "scifact")
+    (tmp_path / "scifact" / "corpus.jsonl.gz").write_bytes(b"not gzip")
+    assert run_suite("retrieval", Options(tmp_path, runs=tmp_path), said.append) == NOTHING_TO_MEASURE
+    assert "cannot be read as scifact" in said[-1]

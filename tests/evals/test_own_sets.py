@@ -1,0 +1,95 @@
+"""Our own form of labelled sets: read whole, or refused with file, line and field."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evals.commands import check_files
+from evals.datasets import Question, Text, check_file, read_own
+from stores.errors import EngrainError
+from tests.evals.sets import own_lines, write_lines, write_own
+
+
+def test_a_set_is_read_with_its_hints_and_grades(tmp_path: Path) -> None:
+    found = read_own(write_own(tmp_path))
+    assert (found.name, found.unit, found.door, found.aim.measure, found.aim.floor) == (
+        "talks", "turn", "recall", "recall@10", 0.5,
+    )  # fmt: skip
+    assert found.texts[1] == Text(
+        "north-1", "north", "I deleted the old backups, so there is room until Friday.", "", "monday", 1,
+        "2026-05-04T09:00:00+00:00",
+    )  # fmt: skip
+    assert found.questions[1] == Question(
+        "north-printer", "north", "Who is the printer?", {"north-3": 2}, "north", "single"
+    )
+    assert [question.id for question in found.questions if question.apart] == ["apart"]
+
+
+def test_a_compressed_set_with_a_line_separator_in_a_text_is_read(tmp_path: Path) -> None:
+    lines = own_lines()
+    lines[1]["content"] = "one\u2028two"
+    assert read_own(write_lines(tmp_path / "talks.jsonl.gz", lines)).texts[0].content == "one\u2028two"
+
+
+def wrong(change: dict[str, Any]) -> dict[str, Any]:
+    return {**own_lines()[1], "id": "new", "ordinal": 9, **change}
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "word"),
+    [
+        (wrong({"content": ""}), "content", "at least 1"),
+        (wrong({"captured_at": "yesterday"}), "captured_at", "Invalid isoformat"),
+        (wrong({"ordinal": -1}), "ordinal", "greater than or equal to 0"),
+        (wrong({"ordinal": "1"}), "ordinal", "integer"),
+        (wrong({"ordinal": 0}), "ordinal", "line 2 has this place"),
+        (wrong({"colour": "red"}), "colour", "not permitted"),
+        (wrong({"id": "north-0"}), "id", "already"),
+        (wrong({"kind": "wish"}), "kind", "wish"),
+        ({"id": "x"}, "kind", "discriminator"),
+        ({"kind": "set", "name": "b", "unit": "turn", "door": "recall"}, "kind", "the first"),
+        ({"kind": "question", "id": "q", "text": "?", "answers": ["nowhere"]}, "answers", "no text 'nowhere'"),
+        ({"kind": "question", "id": "q", "text": "?", "answers": ["north-0"]}, "answers", "no text 'north-0'"),
+        ({"kind": "question", "id": "q", "text": "?", "answers": []}, "answers", "at least 1"),
+        ({"kind": "question", "id": "q", "text": "?", "answers": {"north-0": 0}}, "answers", "greater than or equal"),
+        ({"kind": "question", "id": "q", "text": "", "answers": ["north-0"]}, "text", "at least 1"),
+        ({**own_lines()[-1], "answers": ["north-0"]}, "id", "already"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_problem_is_named_with_its_file_line_and_field(
+    tmp_path: Path, line: dict[str, Any], field: str, word: str
+) -> None:
+    file = write_lines(tmp_path / "talks.jsonl", [*own_lines(), line])
+    problems = [problem for problem in check_file(file).problems if word in problem.message]
+    assert [(problem.file, problem.line, problem.field) for problem in problems][:1] == [(file, 15, field)]
+    said: list[str] = []
+    assert check_files([file], said.append) == 1
+    assert any(one.startswith(f"{file}, line 15, field {field}: ") for one in said)
+    with pytest.raises(EngrainError, match="line 15"):
+        read_own(file)
+
+
+def test_what_is_no_json_or_no_set_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(json.dumps(own_lines()[0]) + "\n{broken\n")
+    assert [(p.line, "no JSON" in p.message) for p in check_file(file).problems] == [(2, True)]
+    file.write_text(json.dumps(own_lines()[1]) + "\n")
+    assert check_file(file).problems[0].message == "the first line has to be of kind set"
+    (tmp_path / "b.jsonl.gz").write_bytes(b"not gzip")
+    assert "cannot be read" in check_file(tmp_path / "b.jsonl.gz").problems[0].message
+    assert "cannot be read" in check_file(tmp_path / "absent.jsonl").problems[0].message
+
+
+def test_what_is_searched_for_needs_a_name(tmp_path: Path) -> None:
+    head, text = {**own_lines()[0], "door": "search"}, own_lines()[1]
+    found = check_file(write_lines(tmp_path / "a.jsonl", [head, text]))
+    assert [(problem.line, problem.field) for problem in found.problems] == [(2, "name")]
+
+
+def test_a_sound_file_is_said_to_be(tmp_path: Path) -> None:
+    said: list[str] = []
+    assert check_files([write_own(tmp_path)], said.append) == 0
+    assert said[0].endswith("talks, 8 texts, 5 questions.")

@@ -1,0 +1,113 @@
+"""Reports: one HTML page that needs nothing from elsewhere, Markdown, and the verdicts in them."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+from evals.reports.charts import Bar, Point, Times, distribution, intervals, scatter
+from evals.reports.figures import summaries
+from evals.reports.page import page
+from evals.reports.text import in_terminal, markdown
+from evals.results import Case, Part
+from evals.runs import Stored, new_record
+
+HOSTILE = '<script>alert("x")</script> & |'
+LOADING = {"src", "href", "srcset", "poster", "data", "action"}
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+def stored() -> Stored:
+    cases = [
+        Case(
+            "talks", arm, "turn", f"q{number}", {"recall@10": float(number % 4 > 0), "MRR@10": 0.5}, str(number % 5),
+            "odd" if number % 2 else "even", number == 9, HOSTILE, {"a": 1}, ("b",), 8.0 + number, 120, (HOSTILE,),
+            ("the right one",),
+        )
+        for arm in ("fast", "naive")
+        for number in range(20)
+    ]  # fmt: skip
+    parts = [Part("talks", arm, "turn", 40, "recall@10", 0.7, 0.9, 30, 2.0, 1.0, 300, 400) for arm in ("fast", "naive")]
+    return Stored("run-1", new_record("retrieval", {"sets": ["talks"], "limit": 20}, {}, {"talks": "ab"}), cases, parts)
+
+
+class Checked(HTMLParser):
+    """Notes what a page would load, and whether its elements are closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads: list[str] = []
+        self.open: list[str] = []
+        self.names: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.loads += [value or "" for name, value in attrs if name in LOADING and not (value or "").startswith("#")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_loads_nothing() -> None:
+    points = [{"run_id": "run-0", "set": "talks", "arm": "fast", "measure": "recall@10", "n": 20, "mean": 0.6,
+               "p50_ms": 22.0}]  # fmt: skip
+    text = page(stored(), points)
+    checked = Checked()
+    checked.feed(text)
+    checked.close()
+    assert checked.open == []
+    assert checked.loads == []
+    assert not checked.names & {"script", "link", "img", "iframe", "object"}
+    assert not re.search(r"url\(|@import|https?://", text)
+    assert "&lt;script&gt;" in text
+    charts = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert len(charts) == 3
+    for chart in charts:
+        ElementTree.fromstring(chart)  # noqa: S314 - our own
+    assert "a sample of at most 20 questions per set" in text
+    assert "prefers-color-scheme: dark" in text
+
+
+def test_markdown_and_terminal_say_unit_n_and_verdicts() -> None:
+    text = markdown(stored())
+    assert "| talks | fast | turn | 19 | 40 | recall@10 | .737 [" in text
+    assert "| .700 / .900 | passed | 17.0 | 30 | passed |" in text
+    assert "| fast | odd | 10 | 5 |" in text
+    assert '<script>alert("x")</script> & \\|' in text
+    assert "MISSED" not in in_terminal(stored())
+
+
+def test_a_summary_has_percentiles_throughput_and_tokens() -> None:
+    first = summaries(stored())[0]
+    assert first.latency is not None
+    # Nearest rank of 8 to 27 ms.
+    assert (first.latency.p50, first.latency.p95, first.latency.p99, first.latency.n) == (17, 26, 27, 20)
+    assert (first.queries_per_s, first.tokens) == (20, 120)
+    assert first.categories == ["all", "even", "odd"]
+
+
+VERDICTS = [(0.7, 0.73, "goal"), (0.7, 0.9, "passed"), (0.8, 0.9, "MISSED")]
+
+
+@pytest.mark.parametrize(("floor", "goal", "verdict"), VERDICTS)
+def test_a_headline_is_held_against_floor_and_goal(floor: float, goal: float, verdict: str) -> None:
+    run = stored()
+    parts = [replace(run.parts[0], floor=floor, goal=goal, p50_limit_ms=12)]
+    first = summaries(replace(run, parts=parts))[0]
+    assert (first.verdict, first.speed_verdict) == (verdict, "MISSED")
+
+
+def test_charts_hold_odd_values() -> None:
+    two = [Point("a", 3.0, 0.0, "w"), Point("b", 900.0, 1.0, "w", 1, is_current=True)]
+    drawn = [
+        intervals([Bar("one", 1.0, float("nan"), float("nan"), "1.00 [-]")], marks=[], title="<&>"),
+        distribution([Times("a", [0.02]), Times("b", [5000.0, 1.0])], limit=None, title="t"),
+        scatter(two, limit=30, measure="m", title="t"),
+    ]  # fmt: skip
+    for chart in drawn:
+        ElementTree.fromstring(chart)  # noqa: S314 - our own
+        assert "nan" not in chart
