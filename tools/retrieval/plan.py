@@ -10,14 +10,16 @@ from tools.retrieval.imported import EVERYTHING, Imported
 Mode = Literal["fast", "naive"]
 """`fast` weighs the evidence of all lanes; `naive` is a control: words and meaning, joined by their ranks alone."""
 
-LANE_DEPTH = 476
+LANE_DEPTH = 416
 """Candidates that the lexical and the dense lane each contribute."""
 DECAY_DAYS = 30.0
 """Days in which the bonus for recency halves."""
 SEEDS = 6
 """Best candidates whose neighbours the graph is asked for."""
 NEIGHBOURS_EACH = 8
-POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH
+BESIDE = 120
+"""Candidates that came in for standing next to better ones in their thread."""
+POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH + BESIDE
 """Ranked candidates that `total` can count and `offset` can reach: what the lanes can contribute at most."""
 
 
@@ -57,6 +59,11 @@ class Plan:
     def is_naive(self) -> bool:
         """Whether ranks alone decide."""
         return self.mode == "naive"
+
+    @property
+    def heeds_threads(self) -> bool:
+        """Whether what was captured next to a candidate counts."""
+        return not self.is_naive and not self.words_alone and self.as_of is None and self.filter.ids is None
 
     @property
     def prefilter(self) -> IndexFilter:

@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from stores.lexical import LexicalResult
 from stores.vectors import DenseHit
-from tools.retrieval.ranking import Candidate
+from tools.retrieval.ranking import LANES, Candidate
 from tools.retrieval.scoring import Scores
 
 Places = NDArray[np.int64]
 ABSENT = 0
 """The rank in a lane that did not find a record."""
-LANES = ("lexical", "vector", "graph")
 NAIVE_LANES = ("lexical", "vector")
 
 
@@ -54,9 +53,10 @@ class Pool:
 
     def measure(self, hits: Iterable[DenseHit]) -> None:
         """Note how near some of the records are that the dense lane did not find."""
-        self._measured = {hit.record_id: hit for hit in hits}
-        known = [place for place, record_id in enumerate(self.ids) if record_id in self._measured]
-        self.cosine[known] = [self._measured[self.ids[place]].score for place in known]
+        found = {hit.record_id: hit for hit in hits}
+        self._measured |= found
+        known = [place for place, record_id in enumerate(self.ids) if record_id in found]
+        self.cosine[known] = [found[self.ids[place]].score for place in known]
 
     def add(self, record_ids: Iterable[str]) -> Places:
         """Take in records of a further lane; return the place of each, new or not."""
@@ -92,7 +92,7 @@ class Pool:
 
     def candidate(self, place: int, score: float) -> Candidate:
         """Everything about one record."""
-        lexical, vector, graph = (int(self.ranks[lane][place]) or None for lane in LANES)
+        lexical, vector, graph, thread = (int(self.ranks[lane][place]) or None for lane in LANES)
         hit = self._dense[vector - 1] if vector is not None else self._measured.get(self.ids[place])
         return Candidate(
             id=self.ids[place],
@@ -103,6 +103,7 @@ class Pool:
             lexical_rank=lexical,
             dense_rank=vector,
             graph_rank=graph,
+            thread_rank=thread,
             fused=float(self.fused[place]),
             usage=float(self.usage[place]) if self.usage is not None else 0.0,
             score=score,
