@@ -21,7 +21,7 @@ BM25_WEIGHT = 0.6
 COVERAGE_WEIGHT = 0.2
 HELD_ONCE = 1 / 2.2
 """The share of its ceiling that BM25 (k1 = 1.2) gives a term which a text of usual length holds once."""
-THREAD_WORDS, THREAD_NEARNESS = 1.25, 0.8
+THREAD_WORDS, THREAD_NEARNESS = 1.4, 0.7
 """In a thread words count for more and nearness for less: alone, a turn of a conversation has little meaning. The most
 that both can come to is the same."""
 WORDS_ALONE = 2.0
