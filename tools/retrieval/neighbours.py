@@ -1,4 +1,4 @@
-"""What stands next to a candidate in its thread: words that it lacks itself, and further candidates."""
+"""What was captured next to a candidate in its thread lends it the words that it lacks itself."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,12 @@ from numpy.typing import NDArray
 
 from stores.lexical import Alongside, HeldTerms, LexicalIndex, LexicalResult, key_of
 from tools.retrieval.checks import Checks
-from tools.retrieval.plan import BESIDE, Plan
+from tools.retrieval.plan import Plan
 from tools.retrieval.pool import Places, Pool
 from tools.retrieval.scoring import HELD_ONCE, Beside, Scores, ranked
 
-DEEP = 100
+DEEP = 200
 """Best candidates whose threads are looked at."""
-LEADING = 60
-"""Best candidates whose next neighbours become candidates, too."""
 RADIUS = 2
 """Places before and after a record that lend it their words."""
 DISCOUNT = 0.7
@@ -34,27 +32,13 @@ class Pairs:
     factors: Values
 
 
-def take_in_next(index: LexicalIndex, pool: Pool) -> list[str]:
-    """Make candidates of what stands right before and after the best ones; return the new ones."""
-    leading = [pool.ids[place] for place in ranked(pool.ids, pool.fused, LEADING)]
-    near = index.around(leading, 1)
-    if not near.keys:
-        return []
-    names = index.named_by(dict.fromkeys(near.keys))
-    known = set(pool.ids)
-    new = [name for key in dict.fromkeys(near.keys) if (name := names.get(key)) is not None and name not in known]
-    new = new[:BESIDE]
-    pool.add(new)
-    return new
-
-
 def beside(index: LexicalIndex, plan: Plan, pool: Pool, checks: Checks, words: LexicalResult) -> Beside | None:
     """Tell what share of the question the neighbours of the best candidates hold of which these hold nothing.
 
     A neighbour that the caller may not read, that the filter leaves out or that is no longer in force lends nothing.
     None where no candidate has a neighbour.
     """
-    places = np.array(ranked(pool.ids, pool.fused, DEEP + BESIDE), np.int64)
+    places = np.array(ranked(pool.ids, pool.fused, DEEP), np.int64)
     ids = [pool.ids[place] for place in places.tolist()]
     near = index.around(ids, RADIUS)
     if not near.keys:
@@ -113,7 +97,7 @@ def _note_held(pool: Pool, places: Places, coverage: Scores, ceiling: float) -> 
 
 
 def _note_lane(pool: Pool, share: Scores) -> None:
-    """Rank the candidates to which neighbours lend words, and behind them those that only came as neighbours."""
-    lent = np.flatnonzero((share > 0) | (sum(pool.ranks.values()) == 0))
-    order = sorted(lent.tolist(), key=lambda place: (-share[place], pool.ids[place]))
+    """Rank the candidates to which neighbours lend words."""
+    lent = np.flatnonzero(share > 0).tolist()
+    order = sorted(lent, key=lambda place: (-share[place], pool.ids[place]))
     pool.ranks["thread"][order] = np.arange(1, len(order) + 1)

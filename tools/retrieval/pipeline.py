@@ -15,7 +15,7 @@ from stores.records import RAW_MEMORY
 from stores.vectors import DenseHit, Vector
 from tools.app import App
 from tools.retrieval.checks import Checks, not_imported, unwanted
-from tools.retrieval.neighbours import beside, take_in_next
+from tools.retrieval.neighbours import beside
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
@@ -54,10 +54,10 @@ def retrieve(app: App, plan: Plan) -> Ranking:
             ranking.terms = words.terms
             pool = Pool(words, near or ())
             if near is not None and past is None and plan.depth < LANE_DEPTH:
-                _measure(indexes, question, pool, pool.unmeasured)
+                _measure(indexes, question, pool)
             pool.fused = _fused(plan, pool, words, dense=near is not None)
         with ranking.timed("thread"):
-            _thread_lane(indexes, plan, pool, words, checks, question if near is not None else None)
+            _thread_lane(indexes, plan, pool, words, checks, dense=near is not None)
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
                 _graph_lane(app, indexes, plan, pool)
@@ -112,10 +112,10 @@ def _dense_lane(
         return indexes.vectors.search(vector, filter=plan.prefilter, limit=plan.depth)
 
 
-def _measure(indexes: OpenIndexes, question: Future[Vector] | None, pool: Pool, record_ids: Sequence[str]) -> None:
+def _measure(indexes: OpenIndexes, question: Future[Vector] | None, pool: Pool) -> None:
     """Tell how near those are that the words alone found: with short lanes, many are not among the nearest."""
-    if indexes.vectors is not None and question is not None and record_ids:
-        pool.measure(indexes.vectors.measure(question.result(), record_ids))
+    if indexes.vectors is not None and question is not None:
+        pool.measure(indexes.vectors.measure(question.result(), pool.unmeasured))
 
 
 def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool) -> Scores:
@@ -125,18 +125,16 @@ def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool) -> Scor
 
 
 def _thread_lane(
-    indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, checks: Checks, question: Future[Vector] | None
+    indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, checks: Checks, *, dense: bool
 ) -> None:
     """Let candidates that stand in threads count with what was captured next to them."""
     index = indexes.lexical
     if index is None or not plan.heeds_threads:
         return
-    _measure(indexes, question, pool, take_in_next(index, pool))
     checks.expect(pool.ids)
     lent = beside(index, plan, pool, checks, words)
     if lent is not None:
-        is_dense = question is not None
-        pool.fused = fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=is_dense, beside=lent)
+        pool.fused = fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense, beside=lent)
 
 
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
@@ -174,7 +172,7 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
     visible = plan.filter.visibility
     checks.ask(pool.ids)
     standings = checks.standings
-    left_out = unwanted(app, plan, [*pool.only_of("graph"), *pool.only_of("thread")]) | checks.outlived
+    left_out = unwanted(app, plan, pool.only_of("graph")) | checks.outlived
     left_out |= not_imported(app, plan, standings)
     kept = []
     for place, record_id in enumerate(pool.ids):

@@ -10,16 +10,14 @@ from tools.retrieval.imported import EVERYTHING, Imported
 Mode = Literal["fast", "naive"]
 """`fast` weighs the evidence of all lanes; `naive` is a control: words and meaning, joined by their ranks alone."""
 
-LANE_DEPTH = 416
+LANE_DEPTH = 476
 """Candidates that the lexical and the dense lane each contribute."""
 DECAY_DAYS = 30.0
 """Days in which the bonus for recency halves."""
 SEEDS = 6
 """Best candidates whose neighbours the graph is asked for."""
 NEIGHBOURS_EACH = 8
-BESIDE = 120
-"""Candidates that came in for standing next to better ones in their thread."""
-POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH + BESIDE
+POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH
 """Ranked candidates that `total` can count and `offset` can reach: what the lanes can contribute at most."""
 
 

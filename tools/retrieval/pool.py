@@ -53,10 +53,9 @@ class Pool:
 
     def measure(self, hits: Iterable[DenseHit]) -> None:
         """Note how near some of the records are that the dense lane did not find."""
-        found = {hit.record_id: hit for hit in hits}
-        self._measured |= found
-        known = [place for place, record_id in enumerate(self.ids) if record_id in found]
-        self.cosine[known] = [found[self.ids[place]].score for place in known]
+        self._measured = {hit.record_id: hit for hit in hits}
+        known = [place for place, record_id in enumerate(self.ids) if record_id in self._measured]
+        self.cosine[known] = [self._measured[self.ids[place]].score for place in known]
 
     def add(self, record_ids: Iterable[str]) -> Places:
         """Take in records of a further lane; return the place of each, new or not."""
