@@ -39,6 +39,7 @@ class RawMemoryFields(Request):
     metadata: JsonObject = Field(
         {},
         description="Structured data. `captured_at` (a date) is when it was said, where that is not now; "
+        "`thread_id` names the thread that it was said in, and `ordinal` (a number) its place there; "
         "`capture_mode` is shown with the capture.",
     )
     provenance: JsonObject = Field({}, description="How it came to be: session, file, message, …")

@@ -2,6 +2,17 @@
 
 from stores.lexical.analysis import analyse, distinct_terms
 from stores.lexical.index import LexicalIndex
-from stores.lexical.results import LexicalHit, LexicalResult
+from stores.lexical.neighbours import Alongside
+from stores.lexical.results import HeldTerms, LexicalHit, LexicalResult
+from stores.lexical.schema import key_of
 
-__all__ = ["LexicalHit", "LexicalIndex", "LexicalResult", "analyse", "distinct_terms"]
+__all__ = [
+    "Alongside",
+    "HeldTerms",
+    "LexicalHit",
+    "LexicalIndex",
+    "LexicalResult",
+    "analyse",
+    "distinct_terms",
+    "key_of",
+]

@@ -9,12 +9,25 @@ from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 from stores.index import IndexBatch
 from stores.lexical import analysis
 from stores.lexical.generations import Generations
-from stores.lexical.queries import Plan, any_of, covering, filters, named, plan, scored
-from stores.lexical.results import LexicalHit, LexicalResult
+from stores.lexical.neighbours import Alongside, Placed, Threads
+from stores.lexical.queries import (
+    MOST_MARKED,
+    Plan,
+    any_of,
+    any_of_numbers,
+    covering,
+    filters,
+    marking,
+    named,
+    plan,
+    scored,
+)
+from stores.lexical.results import HeldTerms, LexicalHit, LexicalResult
 from stores.lexical.schema import (
     FORMAT,
     POSITION_KEY,
     RESERVED,
+    THREADED,
     build_schema,
     key_of,
     open_index,
@@ -24,6 +37,7 @@ from stores.lexical.schema import (
 )
 from stores.lexical.weighing import weigh
 from stores.records import Entity, IndexFilter, Position
+from stores.threads import ThreadPlace, thread_place
 
 _HEAP_BYTES = 30_000_000
 # Equal scores are ordered by id as long as no more records than this share the last place.
@@ -45,6 +59,7 @@ class LexicalIndex:
         self._position: Position | None = None
         self._erasable = 0
         self._names: dict[int, str] = {}
+        self._threads = Threads(self._placed)
         self._searcher: Searcher
         self._adopt(generations.current())
 
@@ -82,6 +97,8 @@ class LexicalIndex:
         self._index.reload()
         self._searcher = self._index.searcher()
         self._position, self._erasable = batch.position, erasable
+        placed = {key_of(record_id): thread_place(entity) for record_id, entity in entities.items()}
+        self._threads.update((dict.fromkeys(map(key_of, gone)) | placed).items())
         for record_id in entities:
             self._remember(key_of(record_id), record_id)
 
@@ -126,6 +143,44 @@ class LexicalIndex:
         question = plan(self._searcher, text)
         hits, named = weigh(question, entities)
         return _result(question, tuple(hits[:limit]), named)
+
+    def around(self, record_ids: Iterable[str], radius: int) -> Alongside:
+        """The records that stand at most so many places away from others in their thread.
+
+        All records of a thread have the same visibility key. What the ledger says of them by now is not looked at.
+        """
+        return self._threads.around(map(key_of, record_ids), radius)
+
+    def held(self, found: LexicalResult, *, filter: IndexFilter) -> HeldTerms:
+        """Say which of a question's terms the records of threads hold, of those that hold the rarest."""
+        question, searcher = found.question, self._searcher
+        terms = question.present[:MOST_MARKED] if question is not None else []
+        if question is None or not terms:
+            return HeldTerms((), {})
+        threaded = Query.term_query(self._schema, RESERVED, THREADED, "basic")
+        query = marking(self._schema, terms, [threaded, *filters(self._schema, filter)])
+        marks = self._held(searcher, query, _COVERED_AT_ONCE)
+        return HeldTerms(
+            tuple(term.idf / question.mass for term in terms), {key: int(score) for key, score in marks.items()}
+        )
+
+    def named_by(self, keys: Iterable[int]) -> dict[int, str]:
+        """The ids of records that the index holds, by their keys."""
+        found: dict[int, str] = {}
+        unknown: list[int] = []
+        for key in keys:
+            name = self._names.get(key)
+            if name is None:
+                unknown.append(key)
+            else:
+                found[key] = name
+        if unknown:
+            searcher = self._searcher
+            query = Query.const_score_query(any_of_numbers(self._schema, "key", unknown), 1.0)
+            hits = searcher.search(query, limit=len(unknown), count=False).hits
+            keys_found = _keys(searcher, hits)
+            found |= zip(keys_found, self._ids(searcher, keys_found, hits), strict=True)
+        return found
 
     def analyse(self, text: str) -> list[str]:
         """The terms of a text as the index sees them, in order."""
@@ -207,6 +262,16 @@ class LexicalIndex:
             self._names.clear()
         self._names[key] = record_id
 
+    def _placed(self) -> Iterator[Placed]:
+        """The key and place of every record that stands in a thread."""
+        searcher = self._searcher
+        query = Query.term_query(self._schema, RESERVED, THREADED, "basic")
+        hits = searcher.search(query, limit=max(searcher.num_docs, 1), count=False).hits
+        addresses = [address for _, address in hits]
+        columns = (searcher.fast_field_values(name, addresses) for name in ("key", "thread", "place"))
+        for key, thread, order in zip(*columns, strict=True):
+            yield int(key), ThreadPlace(int(thread), int(order))
+
     def _coverage(
         self, searcher: Searcher, question: Plan, accepted: IndexFilter, hits: Sequence["_Scored"]
     ) -> dict[int, float]:
@@ -246,6 +311,7 @@ def _result(question: Plan, hits: tuple[LexicalHit, ...], named: frozenset[str])
         max([question.ceiling, *(hit.score for hit in hits)]),
         {term.value: term.idf for term in question.terms},
         named,
+        question,
     )
 
 

@@ -1,7 +1,7 @@
 """How a question becomes a Tantivy query: terms, required phrases and filters, never its query parser."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tantivy import FieldType, Occur, Query, Schema, Searcher
@@ -17,6 +17,8 @@ MOST_CONSIDERED = 512
 MOST_TERMS = 64
 """Distinct terms that are searched, rarest first."""
 MOST_PHRASES = 8
+MOST_MARKED = 24
+"""Terms, the rarest, of which is told which records hold them."""
 
 K1 = 1.2
 FIELDS = ("text", "exact")
@@ -151,6 +153,22 @@ def covering(schema: Schema, question: Plan, required: Iterable[Query]) -> Query
     ])  # fmt: skip
 
 
+def marking(schema: Schema, terms: Sequence[Term], required: Iterable[Query]) -> Query:
+    """The query whose score says which of the terms a record holds: a sum of powers of two, the first term's highest.
+
+    A score has 24 bits.
+    """
+    marks = ((term, float(1 << bit)) for bit, term in enumerate(reversed(terms)))
+    held = [
+        (Occur.Should, Query.const_score_query(Query.term_query(schema, term.field, term.value), mark))
+        for term, mark in marks
+    ]
+    return Query.boolean_query([
+        (Occur.Must, Query.boolean_query(held)),
+        *((Occur.Must, _unscored(query)) for query in required),
+    ])  # fmt: skip
+
+
 def filters(schema: Schema, accepted: IndexFilter) -> list[Query]:
     """What a record must match before it competes."""
     found = [any_of(schema, "visibility", accepted.visibility)]
@@ -177,6 +195,11 @@ def any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
     if len(accepted) <= _FEW:
         return union([Query.term_query(schema, field, value, "basic") for value in accepted])
     return Query.term_set_query(schema, field, accepted)
+
+
+def any_of_numbers(schema: Schema, field: str, values: Iterable[int]) -> Query:
+    """Records that have one of the numbers in a field."""
+    return Query.term_set_query(schema, field, sorted(values))
 
 
 def _phrase(schema: Schema, words: tuple[tuple[int, str], ...]) -> Query:

@@ -1,8 +1,10 @@
 """What a lexical search returns."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from stores.lexical.queries import Plan
 
 
 class LexicalHit(NamedTuple):
@@ -26,3 +28,19 @@ class LexicalResult:
     """The analysed terms that were looked for, rarest first, and the idf of each."""
     named: frozenset[str] = frozenset()
     """Those hits whose name is the whole question; they come first."""
+    question: Plan | None = None
+    """The analysed question; None where nothing was searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldTerms:
+    """Which of a question's terms the records of threads hold."""
+
+    shares: tuple[float, ...]
+    """The share of the question's idf that each term has, rarest first; the least rare of many are left out."""
+    marks: Mapping[int, int]
+    """By a record's key: a bit for each term that it holds, the lowest bit for the last term."""
+
+    def of(self, keys: Iterable[int]) -> list[int]:
+        """The bits of some records, 0 for one that holds no term."""
+        return [self.marks.get(key, 0) for key in keys]

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from datetime import datetime
+from functools import lru_cache
 from typing import get_args
 
 from tantivy import Document, Index, Schema, SchemaBuilder
@@ -10,8 +11,9 @@ from tantivy import Document, Index, Schema, SchemaBuilder
 from stores.lexical.analysis import identifiers, name_key, prepare, token_analyser, word_analyser
 from stores.records import Entity, Facet, Position, facets
 from stores.searched import searched_parts
+from stores.threads import thread_place
 
-FORMAT = 3
+FORMAT = 4
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
@@ -19,6 +21,8 @@ HEADINGS = " > "
 """What stands between the headings above a chunk in its description."""
 RESERVED = "reserved"
 POSITION_KEY = "position"
+THREADED = "threaded"
+"""What is reserved in a record that stands in a thread."""
 
 
 def open_index(path: str) -> Index:
@@ -35,9 +39,11 @@ def build_schema() -> Schema:
     builder = SchemaBuilder()
     for name in ("id", "name", "visibility", *FACETS, RESERVED, "payload"):
         builder.add_text_field(name, stored=True, tokenizer_name="raw", index_option="basic")
-    builder.add_integer_field("key", stored=True, fast=True)
+    builder.add_integer_field("key", stored=True, indexed=True, fast=True)
     builder.add_integer_field("revision", stored=True)
     builder.add_integer_field("updated_at", stored=True, indexed=True, fast=True)
+    for name in ("thread", "place"):
+        builder.add_integer_field(name, stored=True, fast=True)
     builder.add_text_field("text", stored=True, tokenizer_name="words", index_option="position")
     builder.add_text_field("exact", stored=True, tokenizer_name="tokens", index_option="freq")
     return builder.build()
@@ -56,6 +62,11 @@ def to_document(entity: Entity) -> Document:
     for facet, values in facets(entity).items():
         for value in values:
             document.add_text(facet, value)
+    place = thread_place(entity)
+    if place is not None:
+        document.add_text(RESERVED, THREADED)
+        document.add_integer("thread", place.thread)
+        document.add_integer("place", place.order)
     parts = searched_parts(entity)
     for part in parts:
         document.add_text("text", prepare(part))
@@ -71,6 +82,7 @@ def names(entity: Entity) -> set[str]:
     return {key for name in called if (key := name_key(name))}
 
 
+@lru_cache(maxsize=65_536)
 def key_of(record_id: str) -> int:
     """A number of 64 bits that stands for an id: reading it for a hit takes a fiftieth of reading the stored id."""
     return int.from_bytes(hashlib.blake2b(record_id.encode(), digest_size=8).digest(), signed=True)

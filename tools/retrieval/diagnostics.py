@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tools.retrieval.ranking import Candidate, Ranking
+from tools.retrieval.ranking import LANES, Candidate, Ranking
 from tools.retrieval.scoring import RRF_K
 
 
@@ -13,10 +13,11 @@ def graph_retrieval(ranking: Ranking, *, detailed_from: int | None) -> dict[str,
     """
     counts = ranking.counts
     shown: dict[str, Any] = {
-        "sources": [name for name in ("lexical", "vector", "graph") if counts[name]],
+        "sources": [name for name in LANES if counts[name]],
         "lexical_count": counts["lexical"],
         "vector_count": counts["vector"],
         "graph_count": counts["graph"],
+        "thread_count": counts["thread"],
         "merged_count": ranking.total,
         "lifecycle_gate": {"superseded_dropped": ranking.dropped["superseded"]},
         "stage_timings_ms": ranking.timings_ms,
@@ -71,12 +72,11 @@ def details(candidate: Candidate, strongest: float) -> dict[str, Any]:
 
     How rare a word is, is counted over records that the caller may not read, too: the bare number would tell how many.
     """
-    ranks = {"lexical": candidate.lexical_rank, "vector": candidate.dense_rank, "graph": candidate.graph_rank}
     lexical = None if candidate.lexical is None or strongest <= 0 else candidate.lexical / strongest
     scores = {"lexical": lexical, "vector": candidate.cosine, "coverage": candidate.coverage}
     return {
         "sources": candidate.sources,
-        "ranks": {name: rank for name, rank in ranks.items() if rank is not None},
+        "ranks": candidate.ranks,
         "original_scores": {name: round(score, 2) for name, score in scores.items() if score is not None},
         "graph_expansion_only": candidate.sources == ["graph"],
         "fused_score": round(candidate.fused, 3),

@@ -1,7 +1,7 @@
 """One search over the indexes of an organization: candidates, fuse, expand, check, rank. Blocks."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 
 import numpy as np
@@ -10,15 +10,16 @@ import structlog
 from stores.embedding import EmbeddingFailed
 from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
-from stores.ledger import Standing
 from stores.lexical import LexicalResult
-from stores.records import RAW_MEMORY, matches
+from stores.records import RAW_MEMORY
 from stores.vectors import DenseHit, Vector
 from tools.app import App
+from tools.retrieval.checks import Checks, not_imported, unwanted
+from tools.retrieval.neighbours import beside
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
-from tools.retrieval.pool import LANES, NAIVE_LANES, Pool
-from tools.retrieval.ranking import Ranking
+from tools.retrieval.pool import NAIVE_LANES, Pool
+from tools.retrieval.ranking import LANES, Ranking
 from tools.retrieval.scoring import (
     NEIGHBOUR_BONUS,
     NEIGHBOUR_SHARE,
@@ -45,7 +46,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
             past = read_past(app, plan)
         if past is not None and not past.is_whole:
             ranking.degraded["history"] = "too_many_changes"
-        question = _embedding(app, indexes, plan)
+        question, checks = _embedding(app, indexes, plan), Checks(app, plan)
         with ranking.timed("lexical"):
             words = _lexical_lane(indexes, plan, past)
         near = _dense_lane(indexes, plan, question, past, ranking)
@@ -55,11 +56,13 @@ def retrieve(app: App, plan: Plan) -> Ranking:
             if near is not None and past is None and plan.depth < LANE_DEPTH:
                 _measure(indexes, question, pool)
             pool.fused = _fused(plan, pool, words, dense=near is not None)
+        with ranking.timed("thread"):
+            _thread_lane(indexes, plan, pool, words, checks, dense=near is not None)
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
                 _graph_lane(app, indexes, plan, pool)
         with ranking.timed("hydration"):
-            updated_us = _keep_permitted(app, plan, past, pool, ranking)
+            updated_us = _keep_permitted(app, plan, past, pool, checks, ranking)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
             _rank(plan, pool, updated_us, ranking)
@@ -121,6 +124,19 @@ def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool) -> Scor
     return fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense)
 
 
+def _thread_lane(
+    indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, checks: Checks, *, dense: bool
+) -> None:
+    """Let candidates that stand in threads count with what was captured next to them."""
+    index = indexes.lexical
+    if index is None or not plan.heeds_threads:
+        return
+    checks.expect(pool.ids)
+    lent = beside(index, plan, pool, checks, words)
+    if lent is not None:
+        pool.fused = fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense, beside=lent)
+
+
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
     """Let the best candidates bring in their neighbours, and lift those that are linked to better ones."""
     if indexes.graph is None:
@@ -148,14 +164,16 @@ def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str]) -> list[tup
     return [(each.origin_id, each.id) for each in graph.neighbours(seeds, query=query)]
 
 
-def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking: Ranking) -> Scores:
-    """Ask the ledger once who is really there, readable and in force: an index may be behind.
+def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks: Checks, ranking: Ranking) -> Scores:
+    """Ask the ledger who is really there, readable and in force: an index may be behind.
 
     Returns when each record was last changed, with `as_of` until then, in microseconds since 1970.
     """
     visible = plan.filter.visibility
-    standings = app.ledger.standings(plan.organization_id, pool.ids, visibility=visible, as_of=plan.as_of)
-    unwanted = _unwanted(app, plan, pool) | _outlived(app, plan, standings) | _not_imported(app, plan, standings)
+    checks.ask(pool.ids)
+    standings = checks.standings
+    left_out = unwanted(app, plan, pool.only_of("graph")) | checks.outlived
+    left_out |= not_imported(app, plan, standings)
     kept = []
     for place, record_id in enumerate(pool.ids):
         standing = standings.get(record_id)
@@ -163,7 +181,7 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking
             ranking.dropped["not_permitted"] += 1
         elif standing.superseded:
             ranking.dropped["superseded"] += 1
-        elif record_id not in unwanted:
+        elif record_id not in left_out:
             kept.append(place)
     pool.keep(np.array(kept, np.int64))
     found = [standings[record_id] for record_id in pool.ids]
@@ -177,45 +195,6 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, ranking
         [then[each.id].updated_at.timestamp() * 1_000_000 if each.id in then else each.updated_us for each in found],
         np.float64,
     )
-
-
-def _outlived(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
-    """The raw memories of which something was made that is superseded by now: what was said is as old as that.
-
-    And those that were archived; when that was is not known, so that the past has them.
-    """
-    said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
-    outcomes = app.ledger.outcomes(plan.organization_id, said) if said else {}
-    if not outcomes:
-        return set()
-    archived = {each for each, outcome in outcomes.items() if outcome.is_archived and plan.as_of is None}
-    made = {each: outcome.entity_id for each, outcome in outcomes.items() if outcome.entity_id is not None}
-    sight = plan.sight | plan.filter.visibility
-    there = app.ledger.standings(plan.organization_id, made.values(), visibility=sight, as_of=plan.as_of)
-    retired = (each for each, entity_id in made.items() if entity_id in there and there[entity_id].superseded)
-    return archived.union(retired)
-
-
-def _not_imported(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
-    """The raw memories whose metadata is not what is wanted of them."""
-    if plan.imported.wants_nothing:
-        return set()
-    said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
-    found = app.ledger.entities(plan.organization_id, said)
-    passed = {each.id for each in found.values() if plan.imported.passes(each.metadata)}
-    return {memory_id for memory_id in said if memory_id not in passed}
-
-
-def _unwanted(app: App, plan: Plan, pool: Pool) -> set[str]:
-    """The neighbours from the graph that the filter leaves out: the graph knows nothing of it."""
-    neighbours = pool.only_of("graph")
-    if plan.as_of is not None:
-        then = app.ledger.entities_at(plan.organization_id, neighbours, plan.as_of)
-        return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}
-    if not plan.filter.any_of and plan.filter.updated_since is None:
-        return set()
-    entities = app.ledger.entities(plan.organization_id, neighbours)
-    return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}
 
 
 def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:

@@ -59,6 +59,11 @@ class Plan:
         return self.mode == "naive"
 
     @property
+    def heeds_threads(self) -> bool:
+        """Whether what was captured next to a candidate counts."""
+        return not self.is_naive and not self.words_alone and self.as_of is None and self.filter.ids is None
+
+    @property
     def prefilter(self) -> IndexFilter:
         """What to ask the indexes for: with `as_of` what has not changed since, because they know the present."""
         return self.filter if self.as_of is None else replace(self.filter, updated_until=self.as_of)

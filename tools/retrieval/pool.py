@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 
 from stores.lexical import LexicalResult
 from stores.vectors import DenseHit
-from tools.retrieval.ranking import Candidate
+from tools.retrieval.ranking import LANES, Candidate
 from tools.retrieval.scoring import Scores
 
 Places = NDArray[np.int64]
 ABSENT = 0
 """The rank in a lane that did not find a record."""
-LANES = ("lexical", "vector", "graph")
 NAIVE_LANES = ("lexical", "vector")
 
 
@@ -92,7 +91,7 @@ class Pool:
 
     def candidate(self, place: int, score: float) -> Candidate:
         """Everything about one record."""
-        lexical, vector, graph = (int(self.ranks[lane][place]) or None for lane in LANES)
+        lexical, vector, graph, thread = (int(self.ranks[lane][place]) or None for lane in LANES)
         hit = self._dense[vector - 1] if vector is not None else self._measured.get(self.ids[place])
         return Candidate(
             id=self.ids[place],
@@ -103,6 +102,7 @@ class Pool:
             lexical_rank=lexical,
             dense_rank=vector,
             graph_rank=graph,
+            thread_rank=thread,
             fused=float(self.fused[place]),
             usage=float(self.usage[place]) if self.usage is not None else 0.0,
             score=score,

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from stores.ledger import Standing
 
+LANES = ("lexical", "vector", "graph", "thread")
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -24,6 +26,8 @@ class Candidate:
     lexical_rank: int | None = None
     dense_rank: int | None = None
     graph_rank: int | None = None
+    thread_rank: int | None = None
+    """By what its neighbours in a thread lend it."""
     fused: float = 0.0
     usage: float = 0.0
     """The share by which having been cited lifted the score."""
@@ -32,8 +36,18 @@ class Candidate:
     @property
     def sources(self) -> list[str]:
         """The lanes that found it."""
-        ranks = {"lexical": self.lexical_rank, "vector": self.dense_rank, "graph": self.graph_rank}
-        return [lane for lane, rank in ranks.items() if rank is not None]
+        return [*self.ranks]
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        """Its place in each lane that found it."""
+        ranks = {
+            "lexical": self.lexical_rank,
+            "vector": self.dense_rank,
+            "graph": self.graph_rank,
+            "thread": self.thread_rank,
+        }
+        return {lane: rank for lane, rank in ranks.items() if rank is not None}
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ weights were chosen on four labelled collections (`engrain eval`); the figures a
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +19,11 @@ Score = TypeVar("Score", float, Scores)
 BM25_WEIGHT = 0.6
 """Of BM25 as a share of its ceiling; the cosine has weight 1."""
 COVERAGE_WEIGHT = 0.2
+HELD_ONCE = 1 / 2.2
+"""The share of its ceiling that BM25 (k1 = 1.2) gives a term which a text of usual length holds once."""
+THREAD_WORDS, THREAD_NEARNESS = 1.4, 0.7
+"""In a thread words count for more and nearness for less: alone, a turn of a conversation has little meaning. The most
+that both can come to is the same."""
 WORDS_ALONE = 2.0
 """What the words' evidence counts for when there are no vectors."""
 BACKGROUND = 0.2
@@ -51,16 +57,32 @@ USAGE_HALF = 2.0
 """The weight of citations that gives half of the bonus: one user's weigh at most 1."""
 
 
-def fuse(lexical: Scores, coverage: Scores, cosine: Scores, *, ceiling: float, dense: bool) -> Scores:
+@dataclass(frozen=True, slots=True, eq=False)
+class Beside:
+    """What the neighbours of records in threads lend them, one row per record."""
+
+    is_threaded: NDArray[np.bool_]
+    share: Scores
+    """The idf-weighted share of the query's terms that neighbours hold and the record does not, discounted."""
+
+
+def fuse(
+    lexical: Scores, coverage: Scores, cosine: Scores, *, ceiling: float, dense: bool, beside: Beside | None = None
+) -> Scores:
     """Return the fused score of each record, 0 to 1.
 
     The columns have one row per record; BM25 and cosine are not a number where their lane did not find the record.
     `ceiling` is the BM25 that no record can exceed for this query; without `dense` there is no dense lane.
     """
     words = words_evidence(lexical, coverage, ceiling)
+    if beside is not None:
+        words += (BM25_WEIGHT * HELD_ONCE + COVERAGE_WEIGHT) * beside.share
     if dense:
         near = np.maximum(cosine, 0.0)
-        evidence = np.where(np.isnan(near), _absent_cosine(near), near) + words
+        near = np.where(np.isnan(near), _absent_cosine(near), near)
+        evidence = near + words
+        if beside is not None:
+            evidence = np.where(beside.is_threaded, THREAD_NEARNESS * near + THREAD_WORDS * words, evidence)
     else:
         evidence = WORDS_ALONE * words
     exact = EXACT_EVIDENCE * coverage**EXACTNESS + EXACT_SHARE * evidence

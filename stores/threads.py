@@ -1,0 +1,61 @@
+"""Where a record stands among those that it was captured with: a thread, and its place there."""
+
+import hashlib
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from stores.records import Entity
+
+THREAD_HINTS = ("thread_id", "session_id")
+"""The metadata keys of a raw memory that say what it was captured with; the first that is there counts."""
+_LARGEST_ORDINAL = 10**12
+_ORDINAL_STEP = 1_000
+
+
+class ThreadPlace(NamedTuple):
+    """A thread, and where a record stands in it; both are integers of 64 bits."""
+
+    thread: int
+    """The same for records of one thread that the same people may read: no two scopes ever share one."""
+    order: int
+    """Rises in the order of capture."""
+
+
+def thread_place(entity: "Entity") -> ThreadPlace | None:
+    """Say where a raw memory stands; None where its metadata names no thread, and for all other records.
+
+    The order is that of `metadata.ordinal`, a number, else that of the time of capture.
+    """
+    if entity.entity_type != "raw_memory":
+        return None
+    hint = next((each for each in THREAD_HINTS if _is_name(entity.metadata.get(each))), None)
+    if hint is None:
+        return None
+    name = "\0".join((entity.visibility, entity.category or "", hint, str(entity.metadata[hint])))
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return ThreadPlace(int.from_bytes(digest, signed=True), _order(entity))
+
+
+def _is_name(value: object) -> bool:
+    return (isinstance(value, str) and bool(value.strip())) or (isinstance(value, int) and not isinstance(value, bool))
+
+
+def _order(entity: "Entity") -> int:
+    ordinal = entity.metadata.get("ordinal")
+    if isinstance(ordinal, int | float) and not isinstance(ordinal, bool) and math.isfinite(ordinal):
+        return round(max(-_LARGEST_ORDINAL, min(ordinal, _LARGEST_ORDINAL)) * _ORDINAL_STEP)
+    return round((_captured_at(entity.metadata) or entity.created_at).timestamp() * 1_000_000)
+
+
+def _captured_at(metadata: Mapping[str, object]) -> datetime | None:
+    said = metadata.get("captured_at")
+    if not isinstance(said, str):
+        return None
+    try:
+        read = datetime.fromisoformat(said.strip())
+    except ValueError:
+        return None
+    return read if read.tzinfo else read.replace(tzinfo=UTC)

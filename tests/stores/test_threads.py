@@ -1,0 +1,67 @@
+"""Where a record stands in its thread."""
+
+from datetime import timedelta
+
+import pytest
+
+from stores.records import Entity
+from stores.threads import ThreadPlace, thread_place
+from tests.stores.lexical.test_index import NOW, record
+
+
+def memory(**metadata: object) -> Entity:
+    return record("m", "text", entity_type="raw_memory", metadata=metadata)
+
+
+def place(entity: Entity) -> ThreadPlace:
+    found = thread_place(entity)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "metadata", [{}, {"thread_id": " "}, {"thread_id": None}, {"thread_id": ["a"]}, {"ordinal": 1}]
+)
+def test_without_a_name_there_is_no_thread(metadata: dict[str, object]) -> None:
+    assert thread_place(memory(**metadata)) is None
+
+
+def test_only_raw_memories_stand_in_threads() -> None:
+    assert thread_place(record("n", "text", entity_type="note", metadata={"thread_id": "t"})) is None
+
+
+def test_people_who_may_not_read_the_same_never_share_a_thread() -> None:
+    theirs = record("m", "text", entity_type="raw_memory", metadata={"thread_id": "t"}, visibility="private:x")
+    assert place(theirs).thread != place(memory(thread_id="t")).thread
+
+
+def test_agents_do_not_share_a_thread() -> None:
+    scout, miner = (
+        record("m", "text", entity_type="raw_memory", metadata={"thread_id": "t"}, category=agent)
+        for agent in ("scout", "miner")
+    )
+    assert place(scout).thread != place(miner).thread
+
+
+def test_the_thread_counts_before_the_session() -> None:
+    both = place(memory(thread_id="t", session_id="s"))
+    assert both.thread == place(memory(thread_id="t")).thread
+    assert both.thread != place(memory(session_id="t")).thread
+
+
+def test_ordinals_come_in_their_order_and_before_times() -> None:
+    orders = [place(memory(thread_id=7, ordinal=number)).order for number in (-(10**30), -1, 0, 0.5, 1, 10, 10**30)]
+    assert orders == sorted(orders)
+    assert orders[-1] < place(memory(thread_id=7)).order
+
+
+@pytest.mark.parametrize("ordinal", ["3", True, float("nan"), None])
+def test_what_is_no_number_is_no_ordinal(ordinal: object) -> None:
+    assert place(memory(thread_id="t", ordinal=ordinal)) == place(memory(thread_id="t"))
+
+
+def test_without_ordinals_the_time_of_capture_orders() -> None:
+    early = place(memory(thread_id="t", captured_at="2026-02-01"))
+    unknown = place(memory(thread_id="t", captured_at="long ago"))
+    late = place(memory(thread_id="t", captured_at=(NOW + timedelta(hours=1)).isoformat()))
+    assert early.order < unknown.order < late.order

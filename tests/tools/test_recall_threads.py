@@ -1,0 +1,164 @@
+"""What was said next to a memory counts for it: never of what the caller may not read, or what is no longer so."""
+
+from typing import Any
+
+import pytest
+
+from stores.errors import EngrainError
+from tests.people import Person, caught_up
+
+pytestmark = pytest.mark.anyio
+
+QUESTION, ANSWER = "Where did the walrus spend the holiday?", "Lisbon, for two sunny weeks."
+ASKED = "walrus holiday"
+
+
+async def say(who: Person, text: str, ordinal: int | None = None, *, thread: str = "t", **fields: Any) -> str:
+    metadata = {"thread_id": thread} | ({} if ordinal is None else {"ordinal": ordinal})
+    said = await who.call("store_raw_memory", raw_content=text, metadata=metadata, sync=True, **fields)
+    return str(said["id"])
+
+
+async def fill(who: Person, **fields: Any) -> None:
+    for number in range(6):
+        await say(who, f"The kettle number {number} boils.", thread=f"other {number}", **fields)
+
+
+async def recalled(who: Person, query: str = ASKED, **fields: Any) -> dict[str, tuple[float, list[str]]]:
+    answer = await who.call("recall", query=query, **fields)
+    return {each["id"]: (each["score"], each["retrieval_signals"]) for each in answer["memories"]}
+
+
+async def test_an_answer_is_found_by_the_words_of_its_question(member: Person) -> None:
+    await fill(member)
+    question = await say(member, QUESTION, 1)
+    answer = await say(member, ANSWER, 2)
+    found = await recalled(member)
+    assert list(found)[:2] == [question, answer]
+    assert "thread" in found[answer][1]
+    assert "thread" not in found[question][1]
+    assert found[answer][0] < found[question][0] < 1
+
+
+async def test_alone_and_in_another_thread_it_counts_for_itself(member: Person) -> None:
+    await fill(member)
+    await say(member, QUESTION, 1, thread="elsewhere")
+    answer = await say(member, ANSWER, 2)
+    apart = (await recalled(member)).get(answer, (0.0, []))
+    assert "thread" not in apart[1]
+    await say(member, QUESTION, 1)
+    assert (await recalled(member))[answer][0] > apart[0]
+
+
+SCOPES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"memory_scope": "organization"}, {"memory_scope": "private"}),
+    ({"memory_scope": "private"}, {"memory_scope": "organization"}),
+    ({"memory_scope": "private"}, {"memory_scope": "private"}),
+]
+
+
+@pytest.mark.parametrize(("mine", "theirs"), SCOPES)
+@pytest.mark.parametrize("operation", ["recall", "search"])
+async def test_what_somebody_else_said_in_a_thread_of_that_name_is_not_felt(
+    owner: Person, member: Person, mine: dict[str, Any], theirs: dict[str, Any], operation: str
+) -> None:
+    """The same words are stored in either world, in the thread or in another one: rarity is the same."""
+
+    async def answer_beside(thread: str) -> Any:
+        await say(member, ANSWER, 2, thread=thread, **mine)
+        await say(owner, QUESTION, 1, thread="near" if thread == "near" else "far away", **theirs)
+        asked = {"include_retrieval_diagnostics": True, "boost_recent": False} if operation == "search" else {}
+        found = await member.call(operation, query=ASKED, memory_scope=mine["memory_scope"], **asked)
+        hits = found["results"] if operation == "search" else found["memories"]
+        text = "content" if operation == "search" else "raw_content"
+        said = [hit for hit in hits if hit[text] == ANSWER]
+        signals = [
+            hit["metadata"]["retrieval_signals"] if operation == "search" else hit["retrieval_signals"] for hit in said
+        ]
+        assert not any("thread" in each for each in signals)
+        if operation == "search":
+            assert found["filters"]["graph_retrieval"]["thread_count"] == 0
+        return {round(hit["score"], 4) for hit in said}
+
+    await fill(member, **mine)
+    first = await answer_beside("near")
+    both = await answer_beside("apart")
+    assert len(first) == 1
+    assert len(both) == 1, "of two equal memories, one beside a hidden one, neither scores otherwise"
+
+
+@pytest.mark.parametrize("way", ["archived", "deleted", "superseded"])
+async def test_what_is_no_longer_so_lends_nothing(member: Person, way: str) -> None:
+    await fill(member)
+    if way == "superseded":
+        made = await member.call(
+            "remember", content=QUESTION, title="Q", metadata={"thread_id": "t", "ordinal": 1}, atomic=True
+        )
+        question, entity = made["raw_memory_id"], made["id"]
+    else:
+        question, entity = await say(member, QUESTION, 1), ""
+    answer = await say(member, ANSWER, 2)
+    assert "thread" in (await recalled(member))[answer][1]
+    if way == "archived":
+        await member.call("review_capture", capture_id=question, review_state="archived")
+    elif way == "deleted":
+        await member.call("erase_capture", capture_id=question)
+    else:
+        newer = {"name": "New", "content": "Otherwise.", "related_to": [f"supersedes:{entity}"]}
+        await member.call("create_entity", **newer, sync=True)
+    await caught_up(member)
+    found = await recalled(member)
+    assert question not in found
+    assert answer not in found or "thread" not in found[answer][1]
+
+
+async def test_a_neighbour_that_the_filter_leaves_out_lends_nothing(member: Person, owner: Person) -> None:
+    project = (await owner.call("create_entity", name="Quarry", entity_type="project"))["id"]
+    await fill(member)
+    await say(member, QUESTION, 1)
+    answer = await say(member, ANSWER, 2, project_id=project)
+    assert "thread" in (await recalled(member))[answer][1]
+    assert "thread" not in (await recalled(member, project_id=project))[answer][1]
+
+
+async def test_the_past_and_ranks_alone_heed_no_thread(member: Person) -> None:
+    await fill(member)
+    await say(member, QUESTION, 1)
+    await say(member, ANSWER, 2)
+    now = member.app.clock().isoformat()
+    past = await member.call("search", query=ASKED, as_of=now, include_retrieval_diagnostics=True)
+    assert past["filters"]["graph_retrieval"]["thread_count"] == 0
+    pack = await member.call("context", goal=ASKED, evidence={"types": ["raw_memory"], "retrieval_mode": "naive"})
+    signals = [item["metadata"]["retrieval_signals"] for item in pack["evidence"]["results"]]
+    assert not any("thread" in each for each in signals)
+
+
+async def test_pages_never_overlap_and_hold_everything(member: Person) -> None:
+    for number in range(40):
+        await say(member, f"The walrus counts {number} icebergs." if number % 4 == 0 else f"Yes, {number}.", number)
+    await caught_up(member)
+    first = await member.call("search", query="walrus icebergs", limit=50, boost_recent=False)
+    pages = [
+        await member.call("search", query="walrus icebergs", limit=7, offset=at, boost_recent=False)
+        for at in range(0, 40, 7)
+    ]
+    ids = [hit["id"] for page in pages for hit in page["results"]]
+    assert ids == [hit["id"] for hit in first["results"]]
+    assert len(set(ids)) == len(ids) == first["total"]
+
+
+async def test_words_without_vectors_heed_threads_as_well(member: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise EngrainError("no model")
+
+    await fill(member)
+    question = await say(member, QUESTION, 1)
+    answer = await say(member, "A holiday in Lisbon, for two sunny weeks.", 2)
+    monkeypatch.setattr("tools.retrieval.pipeline._embedding", lambda *_: None)
+    found = await recalled(member)
+    assert list(found) == [question, answer]
+    assert found[answer][1] == ["lexical", "thread"]
+    shown = await member.call("search", query=ASKED, include_retrieval_diagnostics=True)
+    told = shown["filters"]["graph_retrieval"]
+    assert told["sources"] == ["lexical", "thread"]
+    assert (told["thread_count"], told["source_details"][answer]["ranks"]) == (1, {"lexical": 2, "thread": 1})

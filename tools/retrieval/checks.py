@@ -1,0 +1,90 @@
+"""Which records a search leaves out although an index found them: the ledger knows."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from stores.ledger import Standing
+from stores.records import RAW_MEMORY, matches
+from tools.app import App
+from tools.retrieval.plan import Plan
+
+
+class Checks:
+    """What the ledger says of the records that one search meets; each is asked about once."""
+
+    def __init__(self, app: App, plan: Plan) -> None:
+        self._app = app
+        self._expected: list[str] = []
+        self._plan = plan
+        self._asked: set[str] = set()
+        self.standings: dict[str, Standing] = {}
+        """Of those asked about that are there, by id."""
+        self.outlived: set[str] = set()
+        """Those of them that stand for what is no longer so."""
+
+    def expect(self, record_ids: Iterable[str]) -> None:
+        """Ask about further records together with the next ones: one question costs less than two."""
+        self._expected = [*record_ids]
+
+    def ask(self, record_ids: Iterable[str]) -> None:
+        """Ask about records."""
+        record_ids, self._expected = [*record_ids, *self._expected], []
+        new = [record_id for record_id in dict.fromkeys(record_ids) if record_id not in self._asked]
+        if not new:
+            return
+        self._asked.update(new)
+        plan = self._plan
+        visible = plan.filter.visibility
+        found = self._app.ledger.standings(plan.organization_id, new, visibility=visible, as_of=plan.as_of)
+        self.standings |= found
+        self.outlived |= outlived(self._app, plan, found)
+
+    def wanted(self, record_ids: Iterable[str]) -> set[str]:
+        """Those of some records that the caller may read, that the filter admits and that nothing has replaced."""
+        ids = list(record_ids)
+        self.ask(ids)
+        visible = self._plan.filter.visibility
+        found = (standing for each in ids if (standing := self.standings.get(each)) is not None)
+        in_force = {
+            each.id
+            for each in found
+            if each.visibility in visible and not each.superseded and each.id not in self.outlived
+        }
+        return in_force - unwanted(self._app, self._plan, in_force)
+
+
+def outlived(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
+    """The raw memories of which something was made that is superseded by now: what was said is as old as that.
+
+    And those that were archived; when that was is not known, so that the past has them.
+    """
+    said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
+    outcomes = app.ledger.outcomes(plan.organization_id, said) if said else {}
+    if not outcomes:
+        return set()
+    archived = {each for each, outcome in outcomes.items() if outcome.is_archived and plan.as_of is None}
+    made = {each: outcome.entity_id for each, outcome in outcomes.items() if outcome.entity_id is not None}
+    sight = plan.sight | plan.filter.visibility
+    there = app.ledger.standings(plan.organization_id, made.values(), visibility=sight, as_of=plan.as_of)
+    retired = (each for each, entity_id in made.items() if entity_id in there and there[entity_id].superseded)
+    return archived.union(retired)
+
+
+def not_imported(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:
+    """The raw memories whose metadata is not what is wanted of them."""
+    if plan.imported.wants_nothing:
+        return set()
+    said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
+    found = app.ledger.entities(plan.organization_id, said)
+    passed = {each.id for each in found.values() if plan.imported.passes(each.metadata)}
+    return {memory_id for memory_id in said if memory_id not in passed}
+
+
+def unwanted(app: App, plan: Plan, neighbours: Collection[str]) -> set[str]:
+    """Those of some neighbours that the filter leaves out: what led to them knows nothing of it."""
+    if plan.as_of is not None:
+        then = app.ledger.entities_at(plan.organization_id, neighbours, plan.as_of)
+        return {each for each in neighbours if each not in then or not matches(then[each], plan.filter)}
+    if not plan.filter.any_of and plan.filter.updated_since is None:
+        return set()
+    entities = app.ledger.entities(plan.organization_id, neighbours)
+    return {record_id for record_id, entity in entities.items() if not matches(entity, plan.filter)}
