@@ -13,6 +13,7 @@ from tools.app import App
 from tools.cycles import refuse_cycles
 from tools.dates import optional_moment
 from tools.entity_models import EntityId
+from tools.linking import taking_place
 from tools.operation import WRITERS, Call, Operation, Request, Route, Tool
 from tools.relation_models import Date, Fact, RelationWritten, relation_view
 from tools.relations import REFUSALS, SYNC, receipt, refuse_stated, shown, written_text
@@ -64,10 +65,10 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
                 _refuse_early(relation, invalid_at)
             before, why = relation, _why(caller, request.reason)
             if request.withdraw:
-                relation = tx.withdraw_end(relation.id, readable=caller.visible, why={WITHDRAWN: why})
+                relation = tx.withdraw_end(relation.id, may_end=taking_place(tx, caller), why={WITHDRAWN: why})
             else:
                 relation = tx.end_relation(
-                    relation.id, invalid_at=invalid_at, readable=caller.visible, why={ENDED: why}
+                    relation.id, invalid_at=invalid_at, may_end=taking_place(tx, caller), why={ENDED: why}
                 )
             if _is_longer(relation, before):
                 refuse_cycles(tx, caller, [(source, relation.name, target.id)])

@@ -26,7 +26,7 @@ from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, Re
 from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Look
-from stores.ledger.successions import SINGLE_VALUED, End
+from stores.ledger.successions import SINGLE_VALUED, End, MayEnd
 from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.task_histories import Move, TaskHistory
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
@@ -75,6 +75,7 @@ __all__ = [
     "Ledger",
     "ListedCapture",
     "Look",
+    "MayEnd",
     "Move",
     "NamedRelation",
     "OAuthClient",

@@ -12,7 +12,7 @@ from stores.ledger.encoding import dump_json, from_micros, optional_micros, to_m
 from stores.ledger.engine import in_chunks
 from stores.ledger.relations import relation_columns, to_relation
 from stores.ledger.rows import Values
-from stores.ledger.successions import SINGLE_VALUED, End, lasts, succeeded_at
+from stores.ledger.successions import SINGLE_VALUED, End, MayEnd, has_its_readers, lasts, succeeded_at
 from stores.ledger.writing import Entry, Writing
 from stores.records import ChangeOperation, JsonObject, Relation
 
@@ -52,14 +52,14 @@ class EndWrites(Writing):
         relation_id: str,
         *,
         invalid_at: datetime | None = None,
-        readable: frozenset[str] | None = None,
+        may_end: MayEnd = has_its_readers,
         why: JsonObject | None = None,
         fields: JsonObject | None = None,
     ) -> Relation:
         """Close a fact: from now on we know that it has not been true since `invalid_at` (None: now).
 
         It ends where it began at the earliest: then it was never true. An end in the future is only announced: until
-        then the fact holds. One that has ended before is returned as it is. `readable` holds the caller's keys, as in
+        then the fact holds. One that has ended before is returned as it is. `may_end` is as in
         `record_relations`; `why` is added to its provenance.
 
         Raises:
@@ -71,7 +71,7 @@ class EndWrites(Writing):
             return relation
         end = invalid_at or self.now
         if relation.invalid_at is not None and end > relation.invalid_at:
-            self._refuse_beside(relation, end, readable)
+            self._refuse_beside(relation, end, may_end)
         return self._closed(relation, end, why=why, fields=fields)
 
     def has_ended(self, relation: Relation) -> bool:
@@ -79,11 +79,11 @@ class EndWrites(Writing):
         return relation.expired_at is not None or not lasts(relation, self.now)
 
     def withdraw_end(
-        self, relation_id: str, *, readable: frozenset[str] | None = None, why: JsonObject | None = None
+        self, relation_id: str, *, may_end: MayEnd = has_its_readers, why: JsonObject | None = None
     ) -> Relation:
         """Take back an end that was announced: from now on we know of none. One without an end is returned as it is.
 
-        `readable` and `why` are as in `end_relation`.
+        `may_end` and `why` are as in `end_relation`.
 
         Raises:
             NotFound: There is no such relation.
@@ -97,12 +97,12 @@ class EndWrites(Writing):
             )
         if relation.invalid_at is None:
             return relation
-        self._refuse_beside(relation, None, readable)
+        self._refuse_beside(relation, None, may_end)
         return self._set_end(relation, None, why=why)
 
-    def _refuse_beside(self, relation: Relation, until: datetime | None, readable: frozenset[str] | None) -> None:
+    def _refuse_beside(self, relation: Relation, until: datetime | None, may_end: MayEnd) -> None:
         """Refuse that a fact of which there is one at a time holds longer, beyond the beginning of the next one."""
-        next_at = self._next_after(relation, readable)
+        next_at = self._next_after(relation, may_end)
         if next_at is not None and (until is None or until > next_at):
             raise Conflict(
                 f"Relation {relation.id} ends at {next_at.isoformat()} at the latest, because another {relation.name} "
@@ -110,14 +110,14 @@ class EndWrites(Writing):
                 remediation="End that one first, at the moment at which it begins: then it was never true.",
             )
 
-    def _next_after(self, relation: Relation, readable: frozenset[str] | None) -> datetime | None:
+    def _next_after(self, relation: Relation, may_end: MayEnd) -> datetime | None:
         """Return when the next fact begins after one of which there is one at a time; None: none does."""
         if relation.name not in SINGLE_VALUED:
             return None
         values = {"organization": self.organization_id, "sources": [relation.source_id], "names": [relation.name]}
         rivals = [to_relation(row) for row in self._run(ever_from, values)]
         there = self._ends_of([relation.source_id, *(each.target_id for each in rivals)])
-        return succeeded_at(replace(relation, invalid_at=None), rivals, there, self.now, readable)
+        return succeeded_at(replace(relation, invalid_at=None), rivals, there, self.now, may_end)
 
     def _ends_of(self, entity_ids: Iterable[str]) -> dict[str, End]:
         wanted = list(dict.fromkeys(entity_ids))

@@ -27,7 +27,16 @@ from stores.ledger.relations import (
     touching_now,
 )
 from stores.ledger.rows import Values
-from stores.ledger.successions import SINGLE_VALUED, End, ended_by, lasts, succeeded_at, told_between
+from stores.ledger.successions import (
+    SINGLE_VALUED,
+    End,
+    MayEnd,
+    ended_by,
+    has_its_readers,
+    lasts,
+    succeeded_at,
+    told_between,
+)
 from stores.ledger.writing import Entry
 from stores.records import Entity, JsonObject, Relation
 
@@ -103,7 +112,7 @@ class RelationWrites(EndWrites):
         drafts: Sequence[RelationDraft],
         *,
         ends: Mapping[str, End] | None = None,
-        readable: frozenset[str] | None = None,
+        may_end: MayEnd = has_its_readers,
         fields: JsonObject | None = None,
     ) -> list[Recorded]:
         """Store facts, in their order; what is known already is not stored twice.
@@ -114,9 +123,8 @@ class RelationWrites(EndWrites):
         same. A fact with a `SINGLE_VALUED` name ends those of its source that it contradicts: whose time overlaps with
         its own and whose target has the type of its target. One about a time that is over neither ends another nor is
         ended. With a `valid_at`, a fact ends where the next one begins that is known, and what ended there so far ends
-        where it begins, so that facts come out the same in whichever order they are told. A fact ends none that some
-        may read who may not read it itself, or that has none of the keys `readable` (None: all): what is hidden
-        neither changes what others see nor shows by what it ends.
+        where it begins, so that facts come out the same in whichever order they are told. A fact ends none that it
+        `may_end` not: what is hidden neither changes what others see nor shows by what it ends.
 
         Raises:
             NotFound: An end of one does not exist.
@@ -136,16 +144,16 @@ class RelationWrites(EndWrites):
             if draft.name in SINGLE_VALUED:
                 there |= self._ends_of({each.target_id for each in rivals} - there.keys())
                 if draft.valid_at is not None:
-                    next_at = succeeded_at(relation, rivals, there, self.now, readable)
+                    next_at = succeeded_at(relation, rivals, there, self.now, may_end)
                     relation = _until(relation, next_at)
             same = next((each for each in rivals if _is_same(draft, relation, each, self.now)), None)
             if same is not None:
                 recorded.append(Recorded(same, False, ()))
                 continue
-            wrong = ended_by(relation, rivals, there, self.now, readable)
+            wrong = ended_by(relation, rivals, there, self.now, may_end)
             if draft.valid_at is not None:
                 wrong = [each for each in wrong if each.valid_at <= relation.valid_at]
-            late = told_between(relation, next_at, rivals, there, readable) if not wrong else []
+            late = told_between(relation, next_at, rivals, there, may_end) if not wrong else []
             if any(each.id in fresh for each in (*wrong, *late)):
                 self._store(fresh)
             ended = tuple(self._closed(each, relation.valid_at) for each in wrong)
