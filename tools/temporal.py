@@ -9,9 +9,9 @@ from pydantic import Field
 from auth.principal import Principal
 from stores.ledger import HistoryQuery, Recalled
 from tools.app import App
-from tools.dates import optional_moment
+from tools.dates import Date, optional_moment
 from tools.entities import require_visible
-from tools.entity_models import EntityId, Label
+from tools.entity_models import EntityId
 from tools.linking import fact_of
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.relation_models import is_current
@@ -27,12 +27,12 @@ class TemporalRequest(Request):
         "conflicts: those that were invalidated, and those by which one record superseded another.",
     )
     entity_id: EntityId | None = Field(None, description="Only facts from or to this entity.")
-    as_of: Label | None = Field(
+    as_of: Date | None = Field(
         None,
         description="Answer as at this moment: ISO date or time, or relative like 7d (that long ago). "
         "Without it: the present.",
     )
-    known_at: Label | None = Field(
+    known_at: Date | None = Field(
         None,
         description="For `as_of`: answer from what was known at this moment, such as 0d for today's knowledge of then. "
         "Without it: from what was known at `as_of`.",

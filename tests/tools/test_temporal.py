@@ -101,6 +101,26 @@ async def test_moments_are_read_in_any_zone_and_nonsense_is_refused_with_the_for
         assert refused.value.details["field"] == "body.as_of"
 
 
+@pytest.mark.parametrize("nonsense", ["", " ", 5, 1.5, True, ["7d"], {}, "7" * 300])
+async def test_what_is_no_text_is_refused_as_a_date_with_the_forms_too(owner: Person, nonsense: Any) -> None:
+    ends = {"source_id": "a", "name": "ABOUT", "target_id": "b"}
+    for operation, field, fields in (
+        ("temporal", "as_of", {}),
+        ("temporal", "known_at", {}),
+        ("search", "as_of", {"query": "q"}),
+        ("search", "since", {"query": "q"}),
+        ("search", "reference_time", {"query": "q"}),
+        ("get_entity", "as_of", {"entity_id": "a"}),
+        ("add_relation", "valid_at", ends),
+        ("add_relation", "invalid_at", ends),
+        ("end_relation", "invalid_at", {"relation_id": "a"}),
+        ("read_audit", "since", {}),
+    ):
+        with pytest.raises(ValidationFailed, match=rf"^{field} is not a date: use an ISO 8601.*7d, 2w") as refused:
+            await owner.call(operation, **fields, **{field: nonsense})
+        assert refused.value.details == {"field": f"body.{field}", "expected": "date"}
+
+
 async def test_facts_about_what_one_may_not_read_do_not_exist(owner: Person, member: Person) -> None:
     hub = await made(owner, "hub")
     await made(member, "mine", hub, memory_scope="private")
