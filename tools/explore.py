@@ -129,7 +129,17 @@ def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
 
 
 def _query(call: Call, request: ExploreRequest) -> EntityQuery:
-    """What the filters let through, of a list and of a walk alike."""
+    """What the filters let through, of a list and of a walk alike.
+
+    Raises:
+        ValidationFailed: They contradict each other.
+    """
+    if request.epic is not None and request.no_epic:
+        raise ValidationFailed(
+            "no_epic asks for tasks without an epic, and epic for those of one.",
+            remediation="Send one of them.",
+            details={"field": "body.no_epic", "expected": "false, or nothing, together with epic"},
+        )
     return EntityQuery(
         visibility=call.caller.visible,
         types=tuple(request.types or ()),
@@ -159,12 +169,15 @@ def explored(entity: Brief, step: Reached | None = None, side: Dependency | None
         "tags": list(entity.tags),
         "project_id": entity.project_id,
     }
+    metadata = {**workflow, **entity.metadata}
+    if entity.entity_type == "task":
+        metadata["assignees"] = metadata.get("assignees") or []
     return ExploredEntity(
         id=entity.id,
         type=entity.entity_type,
         name=entity.name,
         description=entity.description,
-        metadata={**workflow, **entity.metadata},
+        metadata=metadata,
         relationship=step and step.name,
         direction=step and step.direction,
         distance=step and step.distance,
