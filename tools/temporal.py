@@ -17,6 +17,8 @@ from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.relation_models import is_current
 from tools.threads import in_thread
 
+LIMIT = 200
+
 
 class TemporalRequest(Request):
     """Which facts, of what, as at when."""
@@ -38,7 +40,7 @@ class TemporalRequest(Request):
         "Without it: from what was known at `as_of`.",
     )
     include_expired: bool = Field(False, description="Whether a history also shows facts that had ended by then.")
-    limit: int = Field(50, ge=1, le=200, description="Most facts; the latest known come first.")
+    limit: int = Field(50, ge=1, le=LIMIT, description="Most facts; the latest known come first.")
 
 
 class FormerEnd(Result):
@@ -165,8 +167,14 @@ def _message(request: TemporalRequest, edges: Sequence[TemporalEdge], name: str 
         said += ", or had ended"
     about = f" of {name}" if name is not None else ""
     when = f", as at {request.as_of}" if request.as_of is not None else ""
-    more = "; there are more: raise limit, or name an entity" if has_more else ""
+    more = f"; there are more: {_way_on(request)}" if has_more else ""
     return f"{said}{about}{when}{more}."
+
+
+def _way_on(request: TemporalRequest) -> str:
+    ways = ["raise limit"] if request.limit < LIMIT else []
+    ways += ["name an entity"] if request.entity_id is None else []
+    return ", or ".join(ways) or "send as known_at an earlier moment for those that were known by then"
 
 
 def temporal_text(answer: TemporalAnswer) -> str:

@@ -67,7 +67,26 @@ async def test_a_timeline_has_every_version_and_conflicts_what_was_called_off(ow
     assert said(await owner.call("temporal", mode="conflicts", entity_id=hub)) == said(conflicts)
     page = await owner.call("temporal", mode="timeline", limit=2)
     assert (page["total"], page["has_more"], timeline["has_more"]) == (2, True, False)
-    assert "raise limit" in page["message"]
+    assert page["message"].endswith("there are more: raise limit, or name an entity.")
+
+
+async def test_who_reaches_every_bound_is_told_a_way_to_the_rest(owner: Person) -> None:
+    hub = await made(owner, "hub")
+    for wave in range(2):
+        notes = [{"name": f"{wave} {number}", "related_to": [hub]} for number in range(128)]
+        await owner.call("bulk_create_entities", entities=notes)
+    asked = {"entity_id": hub, "limit": 200}
+    page = await owner.call("temporal", mode="timeline", **asked)
+    assert "raise limit" not in page["message"]
+    assert "name an entity" not in page["message"]
+    assert "known_at" in page["message"]
+    seen = {edge["id"] for edge in page["edges"]}
+    rest = await owner.call("temporal", mode="timeline", known_at=page["edges"][-1]["created_at"], **asked)
+    assert len(seen | {edge["id"] for edge in rest["edges"]}) == 256
+    unnamed = await owner.call("temporal", limit=200)
+    assert unnamed["message"].endswith("there are more: name an entity.")
+    fewer = await owner.call("temporal", entity_id=hub, limit=5)
+    assert fewer["message"].endswith("there are more: raise limit.")
 
 
 async def test_what_is_known_today_of_then_can_be_asked_for(owner: Person) -> None:
