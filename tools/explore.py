@@ -9,7 +9,7 @@ from pydantic import Field
 from auth.policy import may_read
 from stores.errors import Unavailable, ValidationFailed
 from stores.graph import Direction, NeighbourQuery, Reached, Step, Walk
-from stores.ledger import SUPERSEDES, Brief, EntityQuery, Look
+from stores.ledger import DEPENDS, PRECEDES, SUPERSEDES, Brief, EntityQuery, Look
 from stores.records import JsonObject
 from tools.app import App
 from tools.entities import require_visible
@@ -25,9 +25,6 @@ WALK_LIMIT = 1000
 """Entities that a walk shows at most, and looks around of at most; the answer says when it did."""
 WIDE = 5
 """How many times as many a walk reaches where filters drop some."""
-DEPENDS = frozenset({"DEPENDS_ON", "REQUIRES"})
-PRECEDES = frozenset({"BLOCKS"})
-"""Relationships by which the target depends on the source."""
 
 Dependency = Literal["needs", "needed_by"]
 

@@ -31,15 +31,17 @@ from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.task_histories import Move, TaskHistory
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
-from stores.ledger.workflow import ABOUT, BESIDE, DERIVED_FROM
+from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES
 
 __all__ = [
     "ABOUT",
     "BESIDE",
     "CANDIDATE",
+    "DEPENDS",
     "DERIVED_FROM",
     "ENDED",
     "PERSONAL_SLUG",
+    "PRECEDES",
     "SINGLE_VALUED",
     "SLUG_LENGTH",
     "SUPERSEDES",
