@@ -1,6 +1,6 @@
 """Who may read and write what: visibility keys and memory scopes, decided in this one place."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Literal, cast, get_args
 
@@ -356,6 +356,20 @@ def reaches_readers_of(principal: Principal, key: str, other: str) -> bool:
         return True
     project_id = other.partition(":")[2]
     return other == members_key(project_id) and key == project_key(project_id)
+
+
+def may_take_place(principal: Principal, ender: Set[str], ended: Set[str], is_open: Callable[[str], bool]) -> bool:
+    """Whether all who may read one fact may read another that ends it, and the caller may read both.
+
+    A fact is for those who hold all of its keys. `is_open` says of a project whether the whole organization reads it.
+    """
+    if not ender | ended <= principal.visible:
+        return False
+    if private_key(principal.user_id) in ended:
+        return True
+    more = ender - ended - {ORGANIZATION}
+    projects = {key.removeprefix(project_key("")) for key in more if key.startswith(project_key(""))}
+    return len(projects) == len(more) and all(members_key(each) in ended or is_open(each) for each in projects)
 
 
 def require_scope_change(principal: Principal, entity: Entity) -> None:

@@ -12,11 +12,11 @@ from stores.errors import Forbidden
 from stores.ledger import AuditEntry, AuditQuery
 from stores.records import JsonObject, User
 from tools.app import App
-from tools.dates import FORMS, optional_moment
+from tools.dates import FORMS, WITH_FORMS, optional_moment
 from tools.operation import Call, Operation, Request, Result, Route
 from tools.threads import in_thread
 
-Moment = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+Moment = Annotated[str, StringConstraints(min_length=1, max_length=64), WITH_FORMS]
 LAST_OFFSET = 100_000
 
 

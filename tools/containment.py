@@ -43,8 +43,10 @@ class Field:
 
 
 DEPENDENCIES = Field("depends_on", "DEPENDS_ON", ("task", "epic"), ("task", "epic"), is_list=True)
+PROJECT = Field("project_id", "BELONGS_TO", ("project",))
+"""Who may read an entity knows it."""
 FIELDS = (
-    Field("project_id", "BELONGS_TO", ("project",)),
+    PROJECT,
     Field("epic_id", "PART_OF", ("epic",), ("task",)),
     Field("parent_task_id", "CHILD_OF", ("task",), ("task",)),
     DEPENDENCIES,
@@ -90,22 +92,27 @@ def stating_field(source: Entity, name: str, target_id: str) -> str | None:
 
 
 def keep_hidden(tx: Transaction, caller: Principal, before: Entity, update: JsonObject) -> JsonObject:
-    """Let a change of what a task depends on keep the ids in it that the caller is not shown, and cannot mean to drop.
+    """Let a change of what a task is part of and depends on keep the ids that the caller is not shown.
+
+    They cannot mean to drop those: neither by a null nor by another list.
 
     Raises:
-        ValidationFailed: There are too many of the others.
+        ValidationFailed: There are too many others in the list.
     """
-    if not DEPENDENCIES.is_of(before) or DEPENDENCIES.key not in update:
-        return update
-    given, known = update[DEPENDENCIES.key], list(_named(DEPENDENCIES, before))
-    if not (given is None or isinstance(given, list)):
-        return update
-    hidden = [each.id for each in tx.entities(known).values() if not may_read(caller, each.visibility)]
-    shown = [each for each in given or () if each not in hidden]
-    if given is not None:
-        _check(DEPENDENCIES, shown)
-    kept: list[JsonValue] = [*shown, *(each for each in known if each in hidden)]
-    return {**update, DEPENDENCIES.key: kept} if hidden else update
+    for field in (each for each in FIELDS if each is not PROJECT and each.is_of(before) and each.key in update):
+        given, known = update[field.key], list(_named(field, before))
+        if not (given is None or (isinstance(given, list) and field.is_list)):
+            continue
+        hidden = [each.id for each in tx.entities(known).values() if not may_read(caller, each.visibility)]
+        kept: list[JsonValue] = [each for each in known if each in hidden]
+        if not field.is_list:
+            update = {**update, field.key: kept[0]} if kept else update
+            continue
+        shown = [each for each in given or () if each not in hidden]
+        if given is not None:
+            _check(field, shown)
+        update = {**update, field.key: [*shown, *kept]} if kept else update
+    return update
 
 
 def _leave(tx: Transaction, field: Field, before: Entity | None, after: Entity) -> None:

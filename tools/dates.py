@@ -2,6 +2,10 @@
 
 import re
 from datetime import UTC, date, datetime, timedelta
+from typing import Annotated
+
+from pydantic import BeforeValidator, StringConstraints
+from pydantic_core import PydanticCustomError
 
 from stores.errors import ValidationFailed
 
@@ -14,6 +18,22 @@ FORMS = (
     "an ISO 8601 date or time such as 2026-03-01, 2026-03 or 2026-03-01T12:00:00Z, "
     "or a relative value such as 12h, 7d, 2w, 3m (of 30 days) or 1y"
 )
+
+NO_DATE = "no_date"
+"""The type of the validation error of what is no text that could be a date."""
+DATE_LIMIT = 200
+
+
+def _text(value: object) -> object:
+    if isinstance(value, str) and value.strip() and len(value) <= DATE_LIMIT:
+        return value
+    raise PydanticCustomError(NO_DATE, "is not a date: use {forms}", {"forms": FORMS, "expected": "date"})
+
+
+WITH_FORMS = BeforeValidator(_text)
+"""Refuses what is no text, or none that could be a date, with the forms."""
+Date = Annotated[str, StringConstraints(min_length=1, max_length=DATE_LIMIT), WITH_FORMS]
+"""A moment as `moment` reads it."""
 
 
 def moment(text: str, *, now: datetime, field: str) -> datetime:

@@ -10,8 +10,10 @@ from stores.errors import NotFound, ValidationFailed
 from stores.ledger import ENDED, SUPERSEDES, WITHDRAWN, NamedRelation, Transaction
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
+from tools.cycles import refuse_cycles
 from tools.dates import optional_moment
 from tools.entity_models import EntityId
+from tools.linking import taking_place
 from tools.operation import WRITERS, Call, Operation, Request, Route, Tool
 from tools.relation_models import Date, Fact, RelationWritten, relation_view
 from tools.relations import REFUSALS, SYNC, receipt, refuse_stated, shown, written_text
@@ -58,14 +60,18 @@ async def end_relation(app: App, call: Call, request: EndRelationRequest) -> Rel
             require_writable(caller, source)
             if relation.name == SUPERSEDES and source.memory_scope != "private":
                 require_writable(caller, target)
-            if relation.expired_at is None:
+            if not tx.has_ended(relation):
                 refuse_stated(source, relation)
                 _refuse_early(relation, invalid_at)
-            why = _why(caller, request.reason)
+            before, why = relation, _why(caller, request.reason)
             if request.withdraw:
-                relation = tx.withdraw_end(relation.id, readable=caller.visible, why={WITHDRAWN: why})
+                relation = tx.withdraw_end(relation.id, may_end=taking_place(tx, caller), why={WITHDRAWN: why})
             else:
-                relation = tx.end_relation(relation.id, invalid_at=invalid_at, why={ENDED: why})
+                relation = tx.end_relation(
+                    relation.id, invalid_at=invalid_at, may_end=taking_place(tx, caller), why={ENDED: why}
+                )
+            if _is_longer(relation, before):
+                refuse_cycles(tx, caller, [(source, relation.name, target.id)])
         return NamedRelation(relation, source.name, target.name), tx.sequence
 
     named, sequence = await in_thread(write)
@@ -90,6 +96,12 @@ def _present(tx: Transaction, caller: Principal, relation_id: str) -> tuple[Rela
         if source and target and may_read(caller, source.visibility) and may_read(caller, target.visibility):
             return relation, source, target
     raise NotFound(f"There is no relation {relation_id}.", remediation="List the relations of an entity for their ids.")
+
+
+def _is_longer(relation: Relation, before: Relation) -> bool:
+    """Tell whether a fact holds longer than it did."""
+    until = relation.invalid_at
+    return before.invalid_at is not None and (until is None or until > before.invalid_at)
 
 
 def _refuse_early(relation: Relation, invalid_at: datetime | None) -> None:

@@ -13,12 +13,11 @@ from stores.errors import NotFound
 from stores.ledger import ChunkPlace, EntityQuery, HistoryQuery, Look
 from stores.records import Entity, JsonObject, Relation
 from tools.app import App
-from tools.dates import optional_moment
+from tools.dates import Date, optional_moment
 from tools.entity_models import (
     CommaSeparated,
     EntityId,
     EntityView,
-    Label,
     RelatedEntity,
     Wanted,
     entity_view,
@@ -118,7 +117,7 @@ class GetEntityRequest(Request):
     entity_id: EntityId = Field(description="The entity's id.")
     include_summary: bool = Field(True, description="Whether to add the entity's neighbours in the graph.")
     related_limit: int = Field(5, ge=0, le=50, description="Most neighbours shown.")
-    as_of: Label | None = Field(
+    as_of: Date | None = Field(
         None,
         description="As it was at this moment: ISO date or time, or relative like 7d (that long ago). "
         "Without it: as it is.",

@@ -9,7 +9,7 @@ from pydantic import Field
 from auth.policy import may_read
 from stores.errors import Unavailable, ValidationFailed
 from stores.graph import Direction, NeighbourQuery, Reached, Step, Walk
-from stores.ledger import SUPERSEDES, Brief, EntityQuery, Look
+from stores.ledger import DEPENDS, PRECEDES, SUPERSEDES, Brief, EntityQuery, Look
 from stores.records import JsonObject
 from tools.app import App
 from tools.entities import require_visible
@@ -25,9 +25,6 @@ WALK_LIMIT = 1000
 """Entities that a walk shows at most, and looks around of at most; the answer says when it did."""
 WIDE = 5
 """How many times as many a walk reaches where filters drop some."""
-DEPENDS = frozenset({"DEPENDS_ON", "REQUIRES"})
-PRECEDES = frozenset({"BLOCKS"})
-"""Relationships by which the target depends on the source."""
 
 Dependency = Literal["needs", "needed_by"]
 
@@ -129,7 +126,17 @@ def _list(app: App, call: Call, request: ExploreRequest) -> Explored:
 
 
 def _query(call: Call, request: ExploreRequest) -> EntityQuery:
-    """What the filters let through, of a list and of a walk alike."""
+    """What the filters let through, of a list and of a walk alike.
+
+    Raises:
+        ValidationFailed: They contradict each other.
+    """
+    if request.epic is not None and request.no_epic:
+        raise ValidationFailed(
+            "no_epic asks for tasks without an epic, and epic for those of one.",
+            remediation="Send one of them.",
+            details={"field": "body.no_epic", "expected": "false, or nothing, together with epic"},
+        )
     return EntityQuery(
         visibility=call.caller.visible,
         types=tuple(request.types or ()),
@@ -159,12 +166,15 @@ def explored(entity: Brief, step: Reached | None = None, side: Dependency | None
         "tags": list(entity.tags),
         "project_id": entity.project_id,
     }
+    metadata = {**workflow, **entity.metadata}
+    if entity.entity_type == "task":
+        metadata["assignees"] = metadata.get("assignees") or []
     return ExploredEntity(
         id=entity.id,
         type=entity.entity_type,
         name=entity.name,
         description=entity.description,
-        metadata={**workflow, **entity.metadata},
+        metadata=metadata,
         relationship=step and step.name,
         direction=step and step.direction,
         distance=step and step.distance,

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import TypeVar
 
-from auth.policy import may_reach, may_read, no_project, require_writable
+from auth.policy import may_reach, may_read, may_take_place, no_project, require_writable
 from auth.principal import Principal
 from stores.errors import EngrainError, InvalidRequest, NotFound
-from stores.ledger import SUPERSEDES, End, Ledger, Outline, Recorded, RelationDraft, Transaction, between
+from stores.ledger import SUPERSEDES, End, Ledger, MayEnd, Outline, Recorded, RelationDraft, Transaction, between
 from stores.records import Entity, JsonObject, Relation
 from tools.cycles import refuse_cycles
 from tools.entity_types import RELATIONSHIP_TYPES
@@ -100,7 +101,7 @@ def record(
     recorded = tx.record_relations(
         [_draft(link, targets[link.target_id]) for link in links],
         ends={each.id: End(each.entity_type, each.visibility) for each in there.values()},
-        readable=caller.visible,
+        may_end=taking_place(tx, caller),
     )
     ends_at = (each.relation.invalid_at for each in recorded)
     lasting = (link for link, end in zip(links, ends_at, strict=True) if end is None or end > tx.now)
@@ -108,6 +109,12 @@ def record(
         tx, caller, [(link.source, link.name, link.target_id) for link in lasting if link.source.id not in created]
     )
     return recorded
+
+
+def taking_place(tx: Transaction, caller: Principal) -> MayEnd:
+    """Return the rule by which the caller's facts end others of which there is one at a time."""
+    is_open = cache(tx.is_open_project)
+    return lambda ender, ended: may_take_place(caller, ender, ended, is_open)
 
 
 def fact_of(relation: Relation, source: str, target: str) -> str:

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, to_json
 
 from stores.errors import EngrainError, ValidationFailed
+from tools.dates import NO_DATE
 from tools.operation import Request
 
 R = TypeVar("R", bound=Request)
@@ -142,6 +143,8 @@ def _sentence(error: ErrorDetails, path: str, model: type[Request]) -> str:
     if error["type"] == "missing":
         return f"{name} is required."
     said = error["msg"].removeprefix("Value error, ")
+    if error["type"] == NO_DATE:
+        return f"{name} {said}."
     return f"{name}: {said}" if said.endswith("?") else f"{name}: {said}."
 
 

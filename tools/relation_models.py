@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from stores.ledger import NamedRelation
 from stores.records import Relation
+from tools.dates import WITH_FORMS
 from tools.entity_models import BackgroundJobs, EntityId, MutationReceipt
 from tools.entity_types import RELATIONSHIP_TYPES, RelationshipType
 from tools.json_values import StoredJson
@@ -32,7 +33,7 @@ def _known(value: object) -> object:
 
 RelationName = Annotated[RelationshipType, BeforeValidator(_known)]
 Fact = Annotated[str, StringConstraints(min_length=1, max_length=FACT_LIMIT, pattern=r"\S")]
-Date = Annotated[str, StringConstraints(min_length=1, max_length=DATE_LIMIT)]
+Date = Annotated[str, StringConstraints(min_length=1, max_length=DATE_LIMIT), WITH_FORMS]
 Direction = Literal["outgoing", "incoming", "both"]
 
 

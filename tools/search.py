@@ -14,7 +14,7 @@ from auth.visibility import memory_key, private_key
 from stores.analytics import Shown
 from stores.records import RAW_MEMORY, Entity, Facet, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
-from tools.dates import optional_moment
+from tools.dates import Date, optional_moment
 from tools.entities import chunk_metadata
 from tools.entity_models import EntityId, Label, Labels
 from tools.entity_types import ENTITY_TYPES, EntityType
@@ -50,9 +50,9 @@ class SearchRequest(Request):
     source_id: EntityId | None = Field(None, description="Only documents of this source (id).")
     source_name: Label | None = Field(None, description="Only documents of sources whose name contains this.")
     assignee: Label | None = Field(None, description="Only tasks assigned to this person.")
-    since: Label | None = Field(None, description="Only what changed since then: ISO date, or relative like 7d.")
-    reference_time: Label | None = Field(None, description="The moment that recency is measured from.")
-    as_of: Label | None = Field(None, description="Answer from what was valid at this moment.")
+    since: Date | None = Field(None, description="Only what changed since then: ISO date, or relative like 7d.")
+    reference_time: Date | None = Field(None, description="The moment that recency is measured from.")
+    as_of: Date | None = Field(None, description="Answer from what was valid at this moment.")
     limit: int = Field(10, ge=1, le=50, description="Most results.")
     offset: int = Field(0, ge=0, le=1_000_000, description="Results to skip.")
     include_content: bool = Field(True, description="Whether results carry content.")

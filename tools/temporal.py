@@ -9,13 +9,15 @@ from pydantic import Field
 from auth.principal import Principal
 from stores.ledger import HistoryQuery, Recalled
 from tools.app import App
-from tools.dates import optional_moment
+from tools.dates import Date, optional_moment
 from tools.entities import require_visible
-from tools.entity_models import EntityId, Label
+from tools.entity_models import EntityId
 from tools.linking import fact_of
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.relation_models import is_current
 from tools.threads import in_thread
+
+LIMIT = 200
 
 
 class TemporalRequest(Request):
@@ -27,18 +29,18 @@ class TemporalRequest(Request):
         "conflicts: those that were invalidated, and those by which one record superseded another.",
     )
     entity_id: EntityId | None = Field(None, description="Only facts from or to this entity.")
-    as_of: Label | None = Field(
+    as_of: Date | None = Field(
         None,
         description="Answer as at this moment: ISO date or time, or relative like 7d (that long ago). "
         "Without it: the present.",
     )
-    known_at: Label | None = Field(
+    known_at: Date | None = Field(
         None,
         description="For `as_of`: answer from what was known at this moment, such as 0d for today's knowledge of then. "
         "Without it: from what was known at `as_of`.",
     )
     include_expired: bool = Field(False, description="Whether a history also shows facts that had ended by then.")
-    limit: int = Field(50, ge=1, le=200, description="Most facts; the latest known come first.")
+    limit: int = Field(50, ge=1, le=LIMIT, description="Most facts; the latest known come first.")
 
 
 class FormerEnd(Result):
@@ -165,8 +167,14 @@ def _message(request: TemporalRequest, edges: Sequence[TemporalEdge], name: str 
         said += ", or had ended"
     about = f" of {name}" if name is not None else ""
     when = f", as at {request.as_of}" if request.as_of is not None else ""
-    more = "; there are more: raise limit, or name an entity" if has_more else ""
+    more = f"; there are more: {_way_on(request)}" if has_more else ""
     return f"{said}{about}{when}{more}."
+
+
+def _way_on(request: TemporalRequest) -> str:
+    ways = ["raise limit"] if request.limit < LIMIT else []
+    ways += ["name an entity"] if request.entity_id is None else []
+    return ", or ".join(ways) or "send as known_at an earlier moment for those that were known by then"
 
 
 def temporal_text(answer: TemporalAnswer) -> str:

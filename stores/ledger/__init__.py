@@ -26,20 +26,22 @@ from stores.ledger.relations import SUPERSEDES, NamedRelation, RelationDraft, Re
 from stores.ledger.rows import Brief, Outline
 from stores.ledger.sessions import RotationRefusal
 from stores.ledger.standings import Look
-from stores.ledger.successions import SINGLE_VALUED, End
+from stores.ledger.successions import SINGLE_VALUED, End, MayEnd
 from stores.ledger.tallies import AssigneeTally, TaskTally
 from stores.ledger.task_histories import Move, TaskHistory
 from stores.ledger.tickets import DeviceLogin, DeviceRefusal
 from stores.ledger.transaction import Transaction
-from stores.ledger.workflow import ABOUT, BESIDE, DERIVED_FROM
+from stores.ledger.workflow import ABOUT, BESIDE, DEPENDS, DERIVED_FROM, PRECEDES
 
 __all__ = [
     "ABOUT",
     "BESIDE",
     "CANDIDATE",
+    "DEPENDS",
     "DERIVED_FROM",
     "ENDED",
     "PERSONAL_SLUG",
+    "PRECEDES",
     "SINGLE_VALUED",
     "SLUG_LENGTH",
     "SUPERSEDES",
@@ -75,6 +77,7 @@ __all__ = [
     "Ledger",
     "ListedCapture",
     "Look",
+    "MayEnd",
     "Move",
     "NamedRelation",
     "OAuthClient",

@@ -1,14 +1,18 @@
 """Ending relations inside a transaction, and giving them another end: what was known of it before is kept."""
 
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import bindparam, func, insert, select, update
 
-from stores.errors import NotFound
+from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import dump_json, from_micros, optional_micros, to_micros
+from stores.ledger.engine import in_chunks
 from stores.ledger.relations import relation_columns, to_relation
 from stores.ledger.rows import Values
+from stores.ledger.successions import SINGLE_VALUED, End, MayEnd, has_its_readers, lasts, succeeded_at
 from stores.ledger.writing import Entry, Writing
 from stores.records import ChangeOperation, JsonObject, Relation
 
@@ -16,6 +20,16 @@ _table = schema.relations
 _ends = schema.relation_ends
 _of_organization = _table.c.organization_id == bindparam("organization")
 _by_ids = select(*relation_columns()).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
+_entities = schema.entities
+ever_from = select(*relation_columns()).where(
+    _of_organization,
+    _table.c.source_id.in_(bindparam("sources", expanding=True)),
+    _table.c.name.in_(bindparam("names", expanding=True)),
+)
+"""Every relation with one of some names from some entities."""
+_types = select(_entities.c.id, _entities.c.entity_type, _entities.c.visibility).where(
+    _entities.c.organization_id == bindparam("organization"), _entities.c.id.in_(bindparam("ids", expanding=True))
+)
 _end = update(_table).where(_of_organization, _table.c.id == bindparam("relation"))
 _last_change = select(func.max(_ends.c.known_to)).where(
     _ends.c.organization_id == bindparam("organization"), _ends.c.relation_id == bindparam("relation")
@@ -38,21 +52,84 @@ class EndWrites(Writing):
         relation_id: str,
         *,
         invalid_at: datetime | None = None,
+        may_end: MayEnd = has_its_readers,
         why: JsonObject | None = None,
         fields: JsonObject | None = None,
     ) -> Relation:
         """Close a fact: from now on we know that it has not been true since `invalid_at` (None: now).
 
         It ends where it began at the earliest: then it was never true. An end in the future is only announced: until
-        then the fact holds. One that was closed before is returned as it is. `why` is added to its provenance.
+        then the fact holds. One that has ended before is returned as it is. `may_end` is as in
+        `record_relations`; `why` is added to its provenance.
 
         Raises:
             NotFound: There is no such relation.
+            Conflict: Its end is put off beyond the beginning of the next one of which there is one at a time.
         """
         relation = self._there(relation_id)
-        if relation.expired_at is not None:
+        if self.has_ended(relation):
             return relation
-        return self._closed(relation, invalid_at or self.now, why=why, fields=fields)
+        end = invalid_at or self.now
+        if relation.invalid_at is not None and end > relation.invalid_at:
+            self._refuse_beside(relation, end, may_end)
+        return self._closed(relation, end, why=why, fields=fields)
+
+    def has_ended(self, relation: Relation) -> bool:
+        """Tell whether a fact was closed, or has come to its end."""
+        return relation.expired_at is not None or not lasts(relation, self.now)
+
+    def withdraw_end(
+        self, relation_id: str, *, may_end: MayEnd = has_its_readers, why: JsonObject | None = None
+    ) -> Relation:
+        """Take back an end that was announced: from now on we know of none. One without an end is returned as it is.
+
+        `may_end` and `why` are as in `end_relation`.
+
+        Raises:
+            NotFound: There is no such relation.
+            Conflict: It has ended, or the next one begins at its end or later of which there is one at a time.
+        """
+        relation = self._there(relation_id)
+        if self.has_ended(relation):
+            raise Conflict(
+                f"Relation {relation_id} has ended; only an end that is announced can be taken back.",
+                remediation="If it holds again, record it as a new fact.",
+            )
+        if relation.invalid_at is None:
+            return relation
+        self._refuse_beside(relation, None, may_end)
+        return self._set_end(relation, None, why=why)
+
+    def _refuse_beside(self, relation: Relation, until: datetime | None, may_end: MayEnd) -> None:
+        """Refuse that a fact of which there is one at a time holds longer, beyond the beginning of the next one."""
+        next_at = self._next_after(relation, may_end)
+        if next_at is not None and (until is None or until > next_at):
+            raise Conflict(
+                f"Relation {relation.id} ends at {next_at.isoformat()} at the latest, because another {relation.name} "
+                "begins then.",
+                remediation="End that one first, at the moment at which it begins: then it was never true.",
+            )
+
+    def _next_after(self, relation: Relation, may_end: MayEnd) -> datetime | None:
+        """Return when the next fact begins after one of which there is one at a time; None: none does."""
+        if relation.name not in SINGLE_VALUED:
+            return None
+        values = {"organization": self.organization_id, "sources": [relation.source_id], "names": [relation.name]}
+        rivals = [to_relation(row) for row in self._run(ever_from, values)]
+        there = self._ends_of([relation.source_id, *(each.target_id for each in rivals)])
+        return succeeded_at(replace(relation, invalid_at=None), rivals, there, self.now, may_end)
+
+    def _ends_of(self, entity_ids: Iterable[str]) -> dict[str, End]:
+        wanted = list(dict.fromkeys(entity_ids))
+        found = {
+            row.id: End(row.entity_type, row.visibility)
+            for ids in in_chunks(wanted)
+            for row in self._run(_types, {"organization": self.organization_id, "ids": ids})
+        }
+        for entity_id in wanted:
+            if entity_id not in found:
+                raise NotFound(f"Entity {entity_id} does not exist.")
+        return found
 
     def _there(self, relation_id: str) -> Relation:
         relation = self.relation(relation_id)

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import BigInteger, and_, bindparam, or_, select, update
 
-from stores.errors import Conflict, NotFound
 from stores.ledger import schema
 from stores.ledger.encoding import (
     check_id,
@@ -17,19 +16,27 @@ from stores.ledger.encoding import (
     optional_micros,
     to_micros,
 )
-from stores.ledger.ending import EndWrites, relation_entry
+from stores.ledger.ending import EndWrites, ever_from, relation_entry
 from stores.ledger.engine import in_chunks
 from stores.ledger.relations import (
     NO_LIMIT,
     STATES,
     RelationDraft,
     between,
-    relation_columns,
     to_relation,
     touching_now,
 )
 from stores.ledger.rows import Values
-from stores.ledger.successions import SINGLE_VALUED, End, ended_by, lasts, succeeded_at, told_between
+from stores.ledger.successions import (
+    SINGLE_VALUED,
+    End,
+    MayEnd,
+    ended_by,
+    has_its_readers,
+    lasts,
+    succeeded_at,
+    told_between,
+)
 from stores.ledger.writing import Entry
 from stores.records import Entity, JsonObject, Relation
 
@@ -53,16 +60,8 @@ _stated = (
     .order_by(_table.c.id)
 )
 _show = update(_table).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
-_ever = select(*relation_columns()).where(
-    _of_organization,
-    _table.c.source_id.in_(bindparam("sources", expanding=True)),
-    _table.c.name.in_(bindparam("names", expanding=True)),
-)
-_unended = _ever.where(_table.c.expired_at.is_(None))
+_unended = ever_from.where(_table.c.expired_at.is_(None))
 _unended_to = _unended.where(_table.c.target_id.in_(bindparam("targets", expanding=True)))
-_ends = select(_entities.c.id, _entities.c.entity_type, _entities.c.visibility).where(
-    _entities.c.organization_id == bindparam("organization"), _entities.c.id.in_(bindparam("ids", expanding=True))
-)
 _edges = select(_table.c.source_id, _table.c.target_id).where(
     _of_organization,
     _table.c.source_id.in_(bindparam("ids", expanding=True)),
@@ -113,7 +112,7 @@ class RelationWrites(EndWrites):
         drafts: Sequence[RelationDraft],
         *,
         ends: Mapping[str, End] | None = None,
-        readable: frozenset[str] | None = None,
+        may_end: MayEnd = has_its_readers,
         fields: JsonObject | None = None,
     ) -> list[Recorded]:
         """Store facts, in their order; what is known already is not stored twice.
@@ -124,9 +123,8 @@ class RelationWrites(EndWrites):
         same. A fact with a `SINGLE_VALUED` name ends those of its source that it contradicts: whose time overlaps with
         its own and whose target has the type of its target. One about a time that is over neither ends another nor is
         ended. With a `valid_at`, a fact ends where the next one begins that is known, and what ended there so far ends
-        where it begins, so that facts come out the same in whichever order they are told. A fact ends none that some
-        may read who may not read it itself, or that has none of the keys `readable` (None: all): what is hidden
-        neither changes what others see nor shows by what it ends.
+        where it begins, so that facts come out the same in whichever order they are told. A fact ends none that it
+        `may_end` not: what is hidden neither changes what others see nor shows by what it ends.
 
         Raises:
             NotFound: An end of one does not exist.
@@ -146,16 +144,16 @@ class RelationWrites(EndWrites):
             if draft.name in SINGLE_VALUED:
                 there |= self._ends_of({each.target_id for each in rivals} - there.keys())
                 if draft.valid_at is not None:
-                    next_at = succeeded_at(relation, rivals, there, self.now, readable)
+                    next_at = succeeded_at(relation, rivals, there, self.now, may_end)
                     relation = _until(relation, next_at)
             same = next((each for each in rivals if _is_same(draft, relation, each, self.now)), None)
             if same is not None:
                 recorded.append(Recorded(same, False, ()))
                 continue
-            wrong = ended_by(relation, rivals, there, self.now, readable)
+            wrong = ended_by(relation, rivals, there, self.now, may_end)
             if draft.valid_at is not None:
                 wrong = [each for each in wrong if each.valid_at <= relation.valid_at]
-            late = told_between(relation, next_at, rivals, there, readable) if not wrong else []
+            late = told_between(relation, next_at, rivals, there, may_end) if not wrong else []
             if any(each.id in fresh for each in (*wrong, *late)):
                 self._store(fresh)
             ended = tuple(self._closed(each, relation.valid_at) for each in wrong)
@@ -167,42 +165,6 @@ class RelationWrites(EndWrites):
         self._store(fresh)
         self._unlinked.difference_update(draft.source_id for draft in drafts)
         return recorded
-
-    def withdraw_end(
-        self, relation_id: str, *, readable: frozenset[str] | None = None, why: JsonObject | None = None
-    ) -> Relation:
-        """Take back an end that was announced: from now on we know of none. One without an end is returned as it is.
-
-        `readable` holds the caller's keys, as in `record_relations`; `why` is added to its provenance.
-
-        Raises:
-            NotFound: There is no such relation.
-            Conflict: It has ended, or it ends where the next one begins of which there is one at a time.
-        """
-        relation = self._there(relation_id)
-        if relation.expired_at is not None or not lasts(relation, self.now):
-            raise Conflict(
-                f"Relation {relation_id} has ended; only an end that is announced can be taken back.",
-                remediation="If it holds again, record it as a new fact.",
-            )
-        if relation.invalid_at is None:
-            return relation
-        next_at = self._next_after(relation, readable)
-        if next_at is not None:
-            raise Conflict(
-                f"Relation {relation_id} ends at {next_at.isoformat()}, because another {relation.name} begins then.",
-                remediation="End that one first, at the moment at which it begins: then it was never true.",
-            )
-        return self._set_end(relation, None, why=why)
-
-    def _next_after(self, relation: Relation, readable: frozenset[str] | None) -> datetime | None:
-        """Return when the next fact begins after one of which there is one at a time; None: none does."""
-        if relation.name not in SINGLE_VALUED:
-            return None
-        values = {"organization": self.organization_id, "sources": [relation.source_id], "names": [relation.name]}
-        rivals = [to_relation(row) for row in self._run(_ever, values)]
-        there = self._ends_of([relation.source_id, *(each.target_id for each in rivals)])
-        return succeeded_at(replace(relation, invalid_at=None), rivals, there, self.now, readable)
 
     def follow_visibility(self, before: Entity, after: Entity, *, left: Collection[str] = ()) -> None:
         """Let whoever may read both ends of what is stated by or of an entity read that, too, and nobody else.
@@ -262,18 +224,6 @@ class RelationWrites(EndWrites):
             for row in self._run(_edges, values | {"ids": ids})
         ]
 
-    def _ends_of(self, entity_ids: Iterable[str]) -> dict[str, End]:
-        wanted = list(dict.fromkeys(entity_ids))
-        found = {
-            row.id: End(row.entity_type, row.visibility)
-            for ids in in_chunks(wanted)
-            for row in self._run(_ends, {"organization": self.organization_id, "ids": ids})
-        }
-        for entity_id in wanted:
-            if entity_id not in found:
-                raise NotFound(f"Entity {entity_id} does not exist.")
-        return found
-
     def _known(self, drafts: Sequence[RelationDraft]) -> defaultdict[Place, list[Relation]]:
         """Return what might be the same as one of the drafts, contradict it or come after it, by place."""
         known: defaultdict[Place, list[Relation]] = defaultdict(list)
@@ -281,7 +231,9 @@ class RelationWrites(EndWrites):
         single = [draft for draft in old if draft.name in SINGLE_VALUED]
         several = [draft for draft in old if draft.name not in SINGLE_VALUED]
         for some in (single, several):
-            statement = _unended_to if some is several else _ever if any(draft.valid_at for draft in some) else _unended
+            statement = (
+                _unended_to if some is several else ever_from if any(draft.valid_at for draft in some) else _unended
+            )
             names, targets = {draft.name for draft in some}, {draft.target_id for draft in some}
             for sources in in_chunks(draft.source_id for draft in some):
                 for ends in in_chunks(targets) if some is several else ((),):

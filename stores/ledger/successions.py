@@ -1,6 +1,6 @@
 """Facts of which there is one at a time: which one ends another, and where one ends that is told too late."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -19,6 +19,16 @@ class End(NamedTuple):
 
 Ends = Mapping[str, End]
 """Every end of some facts, by id."""
+MayEnd = Callable[[frozenset[str], frozenset[str]], bool]
+"""Whether a fact with some keys may end one with others: all who may read this one may read that one.
+
+Who may read a fact holds all of its keys: its own and those of its ends.
+"""
+
+
+def has_its_readers(ender: frozenset[str], ended: frozenset[str]) -> bool:
+    """Tell whether all who may read a fact may read another one, as far as their keys say it."""
+    return ender <= ended | {ORGANIZATION}
 
 
 def lasts(relation: Relation, now: datetime) -> bool:
@@ -27,11 +37,11 @@ def lasts(relation: Relation, now: datetime) -> bool:
 
 
 def ended_by(
-    fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, readable: frozenset[str] | None
+    fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
 ) -> list[Relation]:
     """Return those of the rivals whose place a fact takes: both last, and their times overlap.
 
-    They share its source and name. `readable` holds the caller's keys; None: all.
+    They share its source and name.
     """
     if fresh.name not in SINGLE_VALUED or not lasts(fresh, now):
         return []
@@ -41,13 +51,13 @@ def ended_by(
         if old.expired_at is None
         and lasts(old, now)
         and _overlap(fresh, old)
-        and _may_end(fresh, old, ends, readable)
+        and _may_end(fresh, old, ends, may_end)
         and _is_of_one_type(fresh, old, ends)
     ]
 
 
 def succeeded_at(
-    fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, readable: frozenset[str] | None
+    fresh: Relation, rivals: Collection[Relation], ends: Ends, now: datetime, may_end: MayEnd
 ) -> datetime | None:
     """Return when the next one begins after a fact that is told late; None: none does.
 
@@ -59,13 +69,13 @@ def succeeded_at(
             break
         leads_on = each.invalid_at in found if each.expired_at is not None or not lasts(each, now) else True
         was_true = each.invalid_at is None or each.invalid_at > each.valid_at
-        if leads_on and was_true and _is_of_one_type(fresh, each, ends) and _may_end(each, fresh, ends, readable):
+        if leads_on and was_true and _is_of_one_type(fresh, each, ends) and _may_end(each, fresh, ends, may_end):
             found.add(each.valid_at)
     return min(found, default=None)
 
 
 def told_between(
-    fresh: Relation, next_at: datetime | None, rivals: Collection[Relation], ends: Ends, readable: frozenset[str] | None
+    fresh: Relation, next_at: datetime | None, rivals: Collection[Relation], ends: Ends, may_end: MayEnd
 ) -> list[Relation]:
     """Return those that ended where the next one begins, because nobody knew of a fact in between that is told now.
 
@@ -79,7 +89,7 @@ def told_between(
         if old.invalid_at == next_at
         and old.valid_at <= fresh.valid_at
         and old.target_id != fresh.target_id
-        and _may_end(fresh, old, ends, readable)
+        and _may_end(fresh, old, ends, may_end)
         and _is_of_one_type(fresh, old, ends)
     ]
 
@@ -94,8 +104,6 @@ def _is_of_one_type(one: Relation, other: Relation, ends: Ends) -> bool:
     return ends[one.target_id].entity_type == ends[other.target_id].entity_type
 
 
-def _may_end(ender: Relation, ended: Relation, ends: Ends, readable: frozenset[str] | None) -> bool:
-    """Tell whether all who may read a fact may read the one that ends it, and the caller may read both."""
-    of_ended = {ended.visibility, ends[ended.source_id].visibility, ends[ended.target_id].visibility}
-    of_ender = {ender.visibility, ends[ender.target_id].visibility}
-    return of_ender <= of_ended | {ORGANIZATION} and (readable is None or of_ended | of_ender <= readable)
+def _may_end(ender: Relation, ended: Relation, ends: Ends, may_end: MayEnd) -> bool:
+    of_ended = frozenset({ended.visibility, ends[ended.source_id].visibility, ends[ended.target_id].visibility})
+    return may_end(frozenset({ender.visibility, ends[ender.target_id].visibility}), of_ended)

@@ -1,6 +1,6 @@
 """One transaction of the ledger, with everything that can be written in it."""
 
-from sqlalchemy import update
+from sqlalchemy import bindparam, select, update
 
 from stores.ledger import schema
 from stores.ledger.audit import AuditDraft, append_audit
@@ -15,6 +15,9 @@ from stores.ledger.workflow import WorkflowReads
 from stores.records import ProjectAccess
 
 _access = schema.project_access
+_visibility = select(_access.c.visibility).where(
+    _access.c.organization_id == bindparam("organization"), _access.c.project_id == bindparam("project")
+)
 
 
 class Transaction(Erasure, MemoryWrites, RelationWrites, WorkflowReads, CitationWrites, ClaimedWrites, FencedWrites):
@@ -35,6 +38,11 @@ class Transaction(Erasure, MemoryWrites, RelationWrites, WorkflowReads, Citation
             )
             changes = {"visibility": access.visibility} if keep_creator else values
             self._run(statement.values(changes), {})
+
+    def is_open_project(self, project_id: str) -> bool:
+        """Tell whether a project's records are for the whole organization."""
+        values = {"organization": self.organization_id, "project": project_id}
+        return bool(self._run(_visibility, values).scalar() == "org")
 
     def audit(self, draft: AuditDraft) -> None:
         """Remember the deed that this transaction is.

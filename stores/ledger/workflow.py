@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from sqlalchemy import BindParameter, Select, bindparam, select
+from sqlalchemy import BindParameter, Column, Select, bindparam, select
 
 from stores.ledger import schema
 from stores.ledger.encoding import dump_json, to_micros
@@ -19,8 +19,10 @@ ABOUT = "ABOUT"
 """The relationship of a note to what it is about."""
 DERIVED_FROM = "DERIVED_FROM"
 """The relationship of what was learned to what it was learned on."""
-DEPENDS_ON = "DEPENDS_ON"
-"""The relationship of a task to what comes before it."""
+DEPENDS = frozenset({"DEPENDS_ON", "REQUIRES"})
+"""Relationships of a task to what comes before it."""
+PRECEDES = frozenset({"BLOCKS"})
+"""Relationships of what comes before a task to it."""
 BESIDE: JsonObject = {"from": "work"}
 """The provenance of a relation by which an operation on tasks and epics ties what it stores to them."""
 
@@ -67,12 +69,19 @@ _readable_notes = _notes.where(_relations.c.visibility.in_(_visible), _entities.
 )
 
 
-_dependencies = select(_relations.c.source_id, _relations.c.target_id).where(
-    _relations.c.organization_id == bindparam("organization"),
-    _relations.c.source_id.in_(bindparam("ids", expanding=True)),
-    _relations.c.name == DEPENDS_ON,
-    _relations.c.visibility.in_(_visible),
-    present(),
+def _between(task: Column[Any], first: Column[Any], names: Collection[str]) -> Select[Any]:
+    return select(task, first).where(
+        _relations.c.organization_id == bindparam("organization"),
+        task.in_(bindparam("ids", expanding=True)),
+        _relations.c.name.in_(sorted(names)),
+        _relations.c.visibility.in_(_visible),
+        present(),
+    )
+
+
+_dependencies = (
+    _between(_relations.c.source_id, _relations.c.target_id, DEPENDS),
+    _between(_relations.c.target_id, _relations.c.source_id, PRECEDES),
 )
 
 
@@ -86,8 +95,9 @@ class WorkReads(Store):
         found: dict[str, list[str]] = {}
         values = {"organization": organization_id, "visibility": sorted(visibility), "at": to_micros(self._clock())}
         for ids in in_chunks(task_ids):
-            for source_id, target_id in self._all(_dependencies, values | {"ids": ids}):
-                found.setdefault(source_id, []).append(target_id)
+            for statement in _dependencies:
+                for task_id, first_id in self._all(statement, values | {"ids": ids}):
+                    found.setdefault(task_id, []).append(first_id)
         return found
 
     def notes_about(

@@ -82,6 +82,27 @@ async def test_a_walk_goes_through_the_filters_of_a_list(owner: Person) -> None:
     assert {entity["name"] for page in pages for entity in page["entities"]} == {"P", "E", "t0", "t1", "n"}
 
 
+async def test_a_task_is_always_shown_with_its_assignees(owner: Person) -> None:
+    hub = (await owner.call("create_entity", name="hub"))["id"]
+    for name, assignees in (("none", {}), ("null", {"assignees": None}), ("ann", {"assignees": ["Ann"]})):
+        task = {"name": name, "entity_type": "task", "metadata": assignees}
+        await owner.call("create_entity", **task, related_to=[hub], sync=True)
+    for how in ({}, {"mode": "related", "entity_id": hub}):
+        found = await owner.call("explore", types=["task"], **how)
+        shown = {entity["name"]: entity["metadata"]["assignees"] for entity in found["entities"]}
+        assert shown == {"none": [], "null": [], "ann": ["Ann"]}
+    (other,) = (await owner.call("explore", types=["episode"]))["entities"]
+    assert "assignees" not in other["metadata"]
+
+
+async def test_tasks_of_an_epic_and_of_none_are_not_asked_for_at_once(owner: Person) -> None:
+    epic = (await owner.call("create_entity", name="E", entity_type="epic", sync=True))["id"]
+    for how in ({}, {"mode": "related", "entity_id": epic}):
+        with pytest.raises(ValidationFailed, match="no_epic") as refused:
+            await owner.call("explore", epic=epic, no_epic=True, **how)
+        assert refused.value.details["field"] == "body.no_epic"
+
+
 async def test_explore_walks_up_to_its_depth(owner: Person) -> None:
     a, b, c, d = await chain(owner)
     walked = await owner.call("explore", mode="traverse", entity_id=a, depth=3)

@@ -90,6 +90,24 @@ async def test_a_refusal_names_no_hidden_epic_that_the_task_has(owner: Person, m
         assert epic not in await answer(member, operation, fields), (operation, fields)
 
 
+@pytest.mark.parametrize("key", ["epic_id", "parent_task_id"])
+async def test_nobody_takes_a_task_out_of_what_they_are_not_shown(owner: Person, member: Person, key: str) -> None:
+    project = await project_for(owner, member)
+    hidden = await made(owner, "Secret", "epic" if key == "epic_id" else "task", **PRIVATE)
+    task = await made(owner, "T", project_id=project, **{key: hidden})
+    for operation, fields in (
+        ("update_task", {"task_id": task, key: None}),
+        ("update_entity", {"entity_id": task, "metadata": {key: None}}),
+        ("manage", {"action": "update_task", "entity_id": task, "data": {key: None}}),
+    ):
+        assert hidden not in json.dumps(await member.call(operation, **fields))
+        assert (await owner.call("get_entity", entity_id=task))["metadata"][key] == hidden
+        held = await owner.call("list_relations", entity_id=task)
+        assert hidden in {each["target_id"] for each in held["relations"]}
+    await owner.call("update_task", task_id=task, **{key: None})
+    assert (await owner.call("get_entity", entity_id=task))["metadata"][key] is None
+
+
 async def test_what_an_epic_is_does_not_hang_on_how_little_a_key_sees(owner: Person) -> None:
     one, two = [await made(owner, "P", "project") for _ in range(2)]
     epic = await made(owner, "Mine", "epic", **PRIVATE)

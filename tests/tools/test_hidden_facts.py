@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from stores.clock import utc_now
-from stores.errors import Forbidden, InvalidRequest
+from stores.errors import Conflict, Forbidden, InvalidRequest
 from tests.people import Person, caught_up
 from tests.tools.test_containment import PRIVATE, made
 from tests.tools.test_relations import add, listed
@@ -53,6 +53,48 @@ async def test_a_fact_does_not_end_where_a_hidden_one_begins(owner: Person, memb
     told = await add(member, task, "PART_OF", private, valid_at="2025-01")
     assert told["is_current"] is False, "what is hidden ends where what all may read begins"
     assert await names(member, task) == {"Open", "Secret"}
+
+
+async def test_of_containers_in_projects_that_all_may_read_there_is_one_at_a_time(
+    owner: Person, member: Person
+) -> None:
+    first, second = [await made(owner, name, "project", visibility="org") for name in ("P", "Q")]
+    inside = [await made(owner, f"E{each}", "epic", project_id=each) for each in (first, second)]
+    tasks = [await made(owner, f"T{each}", project_id=each) for each in (first, second)]
+    shared = await made(owner, "E", "epic")
+    for name, targets in (("BELONGS_TO", [first, second]), ("PART_OF", [*inside, shared, inside[0]])):
+        for person in (owner, member):
+            part = await made(person, "part", "note")
+            told = [await add(person, part, name, each) for each in targets]
+            assert [each["ended"] for each in told] == [[], *([each["id"]] for each in told[:-1])]
+            assert [each["id"] for each in await listed(person, part)] == [told[-1]["id"]]
+    child = await made(owner, "child", project_id=first)
+    parents = [await add(owner, child, "CHILD_OF", each) for each in tasks]
+    assert parents[1]["ended"] == [parents[0]["id"]]
+    with pytest.raises(InvalidRequest, match=r"metadata\.project_id"):
+        await add(owner, child, "BELONGS_TO", second)
+    told = await add(owner, child, "PART_OF", inside[0], invalid_at="2999-01-01")
+    await add(owner, child, "PART_OF", inside[1], valid_at="2999-02-01")
+    with pytest.raises(Conflict, match="another PART_OF begins"):
+        await owner.call("end_relation", relation_id=told["id"], withdraw=True)
+    born = await owner.call("create_entity", name="born", related_to=[f"belongs_to:{first}", f"belongs_to:{second}"])
+    assert [each["target_id"] for each in await listed(owner, born["id"])] == [second]
+
+
+async def test_a_container_in_a_closed_project_ends_none_that_others_may_read(owner: Person, member: Person) -> None:
+    shut, other = [await made(owner, name, "project", visibility="private") for name in ("S", "T")]
+    shown = await made(owner, "O", "project", visibility="org")
+    for old in (shown, other):
+        part = await made(owner, "part", "note")
+        await add(owner, part, "BELONGS_TO", old)
+        assert (await add(owner, part, "BELONGS_TO", shut))["ended"] == []
+        assert {each["target_id"] for each in await listed(owner, part)} == {old, shut}
+    assert [each["target_id"] for each in await listed(member, part)] == []
+    hidden = await add(owner, part, "BELONGS_TO", shown)
+    assert len(hidden["ended"]) == 2, "all who may read these may read an open project"
+    mine = await made(owner, "mine", "note", **PRIVATE)
+    before = await add(owner, mine, "BELONGS_TO", shut)
+    assert (await add(owner, mine, "BELONGS_TO", other))["ended"] == [before["id"]], "nobody else reads either"
 
 
 async def test_a_sentence_says_what_its_ends_are_called_and_not_what_they_were(owner: Person, member: Person) -> None:

@@ -139,3 +139,17 @@ async def test_a_dependency_that_was_recorded_by_hand_counts_like_one_of_the_fie
     assert [(task["name"], task["waits_for"]) for task in tasks] == [("second", []), ("first", [second])]
     await owner.call("end_relation", relation_id=fact["id"])
     assert names(await manage(owner, "prioritize", project)) == ["first", "second"]
+
+
+async def test_what_blocks_a_task_or_is_required_by_it_comes_before_it_and_is_found_in_circles(owner: Person) -> None:
+    project = await project_of(owner)
+    first, second, third = [await task_of(owner, project, title=title) for title in ("1", "2", "3")]
+    for source, name, target in ((second, "BLOCKS", first), (second, "REQUIRES", third)):
+        await owner.call("add_relation", source_id=source, name=name, target_id=target)
+    tasks = (await manage(owner, "prioritize", project))["data"]["tasks"]
+    assert {task["name"]: task["waits_for"] for task in tasks} == {"1": [second], "2": [third], "3": []}
+    assert names(await manage(owner, "suggest", project)) == ["3"]
+    assert (await manage(owner, "detect_cycles", project))["data"] == {"cycles": []}
+    await owner.call("add_relation", source_id=first, name="BLOCKS", target_id=third)
+    (circle,) = (await manage(owner, "detect_cycles", project))["data"]["cycles"]
+    assert circle in ([first, second, third, first], [second, third, first, second], [third, first, second, third])

@@ -184,16 +184,28 @@ class Facts(Model, RuleBasedStateMachine):
     def end(self, pick: int, until: int | None) -> None:
         fact = self.facts[pick % len(self.facts)]
         invalid = None if until is None else fact.valid + timedelta(days=until)
+        has_ended = fact.expired is not None or not fact.lasts(self.now)
         refusal: type[EngrainError] | None = None
-        if fact.expired is None:
+        if not has_ended:
             if self.things[fact.source].states(fact.name, fact.target):
                 refusal = InvalidRequest
             elif invalid is not None and invalid < fact.valid:
                 refusal = ValidationFailed
+            else:
+                refusal = self.refusal_to_last(fact, invalid or self.now)
         given = {} if invalid is None else {"invalid_at": invalid.isoformat()}
         answer = self.expect(refusal, "end_relation", relation_id=fact.id, sync=False, **given)
-        if answer is not None and fact.expired is None:
+        if answer is not None and not has_ended:
             self.close(fact, invalid or self.now)
+
+    def refusal_to_last(self, fact: Fact, until: datetime | None) -> type[EngrainError] | None:
+        """What a fact that is to hold until then, and longer than so far, is refused with."""
+        if fact.invalid is None or (until is not None and until <= fact.invalid):
+            return None
+        next_at = self.make_way(replace(fact, invalid=until))
+        if next_at is not None and (until is None or until > next_at):
+            return Conflict
+        return InvalidRequest if self.closes_a_circle(fact.name, fact.source, fact.target) else None
 
     @precondition(lambda self: self.facts)
     @rule(pick=PICK)
@@ -205,8 +217,8 @@ class Facts(Model, RuleBasedStateMachine):
             refusal = Conflict
         elif self.things[fact.source].states(fact.name, fact.target):
             refusal = InvalidRequest
-        elif fact.invalid is not None and self.make_way(replace(fact, invalid=None)) is not None:
-            refusal = Conflict
+        else:
+            refusal = self.refusal_to_last(fact, None)
         answer = self.expect(refusal, "end_relation", relation_id=fact.id, sync=False, withdraw=True)
         if answer is not None and fact.invalid is not None:
             fact.end(self.now, None, closed=False)

@@ -67,7 +67,26 @@ async def test_a_timeline_has_every_version_and_conflicts_what_was_called_off(ow
     assert said(await owner.call("temporal", mode="conflicts", entity_id=hub)) == said(conflicts)
     page = await owner.call("temporal", mode="timeline", limit=2)
     assert (page["total"], page["has_more"], timeline["has_more"]) == (2, True, False)
-    assert "raise limit" in page["message"]
+    assert page["message"].endswith("there are more: raise limit, or name an entity.")
+
+
+async def test_who_reaches_every_bound_is_told_a_way_to_the_rest(owner: Person) -> None:
+    hub = await made(owner, "hub")
+    for wave in range(2):
+        notes = [{"name": f"{wave} {number}", "related_to": [hub]} for number in range(128)]
+        await owner.call("bulk_create_entities", entities=notes)
+    asked = {"entity_id": hub, "limit": 200}
+    page = await owner.call("temporal", mode="timeline", **asked)
+    assert "raise limit" not in page["message"]
+    assert "name an entity" not in page["message"]
+    assert "known_at" in page["message"]
+    seen = {edge["id"] for edge in page["edges"]}
+    rest = await owner.call("temporal", mode="timeline", known_at=page["edges"][-1]["created_at"], **asked)
+    assert len(seen | {edge["id"] for edge in rest["edges"]}) == 256
+    unnamed = await owner.call("temporal", limit=200)
+    assert unnamed["message"].endswith("there are more: name an entity.")
+    fewer = await owner.call("temporal", entity_id=hub, limit=5)
+    assert fewer["message"].endswith("there are more: raise limit.")
 
 
 async def test_what_is_known_today_of_then_can_be_asked_for(owner: Person) -> None:
@@ -99,6 +118,26 @@ async def test_moments_are_read_in_any_zone_and_nonsense_is_refused_with_the_for
         with pytest.raises(ValidationFailed, match=r"ISO 8601.*7d, 2w") as refused:
             await owner.call("temporal", as_of=nonsense)
         assert refused.value.details["field"] == "body.as_of"
+
+
+@pytest.mark.parametrize("nonsense", ["", " ", 5, 1.5, True, ["7d"], {}, "7" * 300])
+async def test_what_is_no_text_is_refused_as_a_date_with_the_forms_too(owner: Person, nonsense: Any) -> None:
+    ends = {"source_id": "a", "name": "ABOUT", "target_id": "b"}
+    for operation, field, fields in (
+        ("temporal", "as_of", {}),
+        ("temporal", "known_at", {}),
+        ("search", "as_of", {"query": "q"}),
+        ("search", "since", {"query": "q"}),
+        ("search", "reference_time", {"query": "q"}),
+        ("get_entity", "as_of", {"entity_id": "a"}),
+        ("add_relation", "valid_at", ends),
+        ("add_relation", "invalid_at", ends),
+        ("end_relation", "invalid_at", {"relation_id": "a"}),
+        ("read_audit", "since", {}),
+    ):
+        with pytest.raises(ValidationFailed, match=rf"^{field} is not a date: use an ISO 8601.*7d, 2w") as refused:
+            await owner.call(operation, **fields, **{field: nonsense})
+        assert refused.value.details == {"field": f"body.{field}", "expected": "date"}
 
 
 async def test_facts_about_what_one_may_not_read_do_not_exist(owner: Person, member: Person) -> None:
