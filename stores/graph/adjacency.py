@@ -115,17 +115,11 @@ class Adjacency:
             is_much = edges > MOST_EDGES or around > bounds.most_around
             if is_cut or is_much or not bounds.follows(each.id for each in nearest):
                 return None
-            is_new = ~is_seen[self._edges["other"][rows]]
-            rows, whose = rows[is_new], whose[is_new]
-            others, first, which = np.unique(self._edges["other"][rows], return_index=True, return_inverse=True)
-            order = np.argsort(first)
-            nth = np.empty_like(order)
-            nth[order] = np.arange(len(order))
-            leads_on = (whose == whose[first][which]) & (nth[which] < room)
-            nearest = self._reached(nearest, whose[leads_on], rows[leads_on])
+            rows, whose, others = self._leading_on(rows, whose, is_seen, room)
+            nearest = self._reached(nearest, whose, rows)
             reached += nearest
             capped = capped or len(others) > room
-            ends = others[order[:room]]
+            ends = others[:room]
             is_seen[ends] = True
             if not nearest:
                 break
@@ -158,13 +152,22 @@ class Adjacency:
             return None
         is_seen = np.zeros(len(self), np.bool_)
         is_seen[[place for each in front.seen if (place := self._places.get(each)) is not None]] = True
+        rows, whose, _ = self._leading_on(rows, whose, is_seen, front.room + 1)
+        return list(self._shown(origins, whose, rows)), count
+
+    def _leading_on(self, rows: Ints, whose: Ints, is_seen: Bools, most: int) -> tuple[Ints, Ints, Codes]:
+        """Keep the edges to what is new, of each entity those of the first origin, and of so many entities.
+
+        Returns all that is new as well, in the order of the first edges.
+        """
         is_new = ~is_seen[self._edges["other"][rows]]
         rows, whose = rows[is_new], whose[is_new]
-        _, first, which = np.unique(self._edges["other"][rows], return_index=True, return_inverse=True)
-        leads_on = whose == whose[first][which]
-        if len(first) > front.room + 1:
-            leads_on &= first[which] <= np.partition(first, front.room)[front.room]
-        return list(self._shown(origins, whose[leads_on], rows[leads_on])), count
+        others, first, which = np.unique(self._edges["other"][rows], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        nth = np.empty_like(order)
+        nth[order] = np.arange(len(order))
+        leads_on = (whose == whose[first][which]) & (nth[which] < most)
+        return rows[leads_on], whose[leads_on], others[order]
 
     def _followed(self, origins: Sequence[str], query: NeighbourQuery, now: datetime) -> tuple[Ints, Ints, bool]:
         places = np.fromiter((self._places[each] for each in origins), np.int64, len(origins))
