@@ -5,8 +5,8 @@ import re
 from cli.release_notes.facts import ChangeKind
 
 _VERBS: tuple[tuple[ChangeKind, str], ...] = (
-    ("fix", r"fix(?:e[sd]|ing)?|resolve[sd]?|correct(?:s|ed)?|repair(?:s|ed)?|handle[sd]?|prevent(?:s|ed)?"
-            r"|avoid(?:s|ed)?"
+    ("fix", r"fix(?:e[sd]|ing)?|mend(?:s|ed)?|resolve[sd]?|correct(?:s|ed)?|repair(?:s|ed)?"
+            r"|handle[sd]?|prevent(?:s|ed)?|avoid(?:s|ed)?"
             r"|ensure[sd]?|restore[sd]?|workaround|work(?:ed)? around|don't|do not|never|stop(?:s|ped)?|hotfix"
             r"|patch(?:ed)?"
             r"|guard(?:s|ed)?|honou?r(?:s|ed)?|respect(?:s|ed)?|preserve[sd]?|catch|tolerate|unbreak|properly|correctly"
