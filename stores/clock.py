@@ -42,3 +42,27 @@ def _chance() -> int:
 def new_id(prefix: str) -> str:
     """A fresh id of the form `<prefix>_<12 hex digits>`."""
     return f"{prefix}_{uuid.uuid4().hex[:12]}"
+
+
+class NeighbouringIds:
+    """Makes ids of records that are stored together: all different, and their first four digits are the same.
+
+    They then lie together in every index that begins with them: with 50,000 records in the ledger a request of 128
+    changes a few pages of each, and not 128.
+    """
+
+    def __init__(self) -> None:
+        self._beginning = _chance() & 0xFFFF
+        self._made = set[int]()
+
+    def typed(self, prefix: str) -> str:
+        """An id like those of `new_id`."""
+        while (ending := _chance() & 0xFFFF_FFFF) in self._made:
+            pass
+        self._made.add(ending)
+        return f"{prefix}_{self._beginning:04x}{ending:08x}"
+
+    def uuid(self) -> str:
+        """A UUID of version 4 in text form."""
+        drawn = _chance() << 80 | _chance()
+        return str(uuid.UUID(int=self._beginning << 112 | drawn & (1 << 112) - 1, version=4))

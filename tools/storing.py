@@ -1,13 +1,12 @@
 """Storing new entities: one way in for every operation that makes some, alone or as a part of a greater deed."""
 
-import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from auth.policy import Visibility, require_entry, require_whole, without_stamped, writable_visibility
 from auth.principal import Principal
 from auth.visibility import project_key
-from stores.clock import new_id
+from stores.clock import NeighbouringIds
 from stores.ledger import Transaction
 from stores.records import Entity, EntityDraft
 from tools.app import App
@@ -61,7 +60,8 @@ def store_in(
     `raw_memory_id` is a source of it, too, and says so from now on.
     """
     caller = call.caller
-    drafts = [_draft(caller, fields) for fields in requests]
+    ids = NeighbouringIds()
+    drafts = [_draft(caller, fields, ids) for fields in requests]
     for project_id in {draft.project_id for draft in drafts} - {None}:
         require_live_project(app, caller.organization_id, str(project_id))
     sources = [source_of(tx, caller, draft) for draft in drafts]
@@ -100,11 +100,11 @@ async def until_visible(app: App, caller: Principal, created: Created) -> Backgr
     return BackgroundJobs(pending_indexes=sorted(pending))
 
 
-def _draft(caller: Principal, fields: EntityFields) -> EntityDraft:
+def _draft(caller: Principal, fields: EntityFields, ids: NeighbouringIds) -> EntityDraft:
     metadata = without_stamped(fields.metadata or {})
     scope = metadata.pop("memory_scope", None)
     project_id = project_named(metadata)
-    entity_id = str(uuid.uuid4()) if fields.entity_type in BARE_IDS else new_id(fields.entity_type)
+    entity_id = ids.uuid() if fields.entity_type in BARE_IDS else ids.typed(fields.entity_type)
     if fields.entity_type == "project":
         require_whole(caller, "Making projects")
         project_id, metadata = None, project_scope(caller, scope, metadata)

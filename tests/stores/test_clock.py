@@ -1,9 +1,13 @@
 """Ids."""
 
+import re
 import time
 import uuid
 
-from stores.clock import new_ordered_uuid
+import pytest
+
+from stores import clock
+from stores.clock import NeighbouringIds, new_ordered_uuid
 
 
 def test_an_ordered_id_is_a_uuid_of_version_7_that_begins_with_the_time() -> None:
@@ -15,3 +19,23 @@ def test_an_ordered_id_is_a_uuid_of_version_7_that_begins_with_the_time() -> Non
         assert (each.version, each.variant) == (7, uuid.RFC_4122)
         assert before <= each.int >> 80 <= after
     assert [each[:13] for each in made] == sorted(each[:13] for each in made)
+
+
+def test_ids_of_one_request_begin_alike_and_are_all_different() -> None:
+    beginnings = set()
+    for _ in range(40):
+        ids = NeighbouringIds()
+        typed, plain = [ids.typed("note") for _ in range(128)], [uuid.UUID(ids.uuid()) for _ in range(128)]
+        assert all(re.fullmatch(r"note_[0-9a-f]{12}", each) for each in typed)
+        assert {(each.version, each.variant) for each in plain} == {(4, uuid.RFC_4122)}
+        assert len({*typed, *plain}) == 256
+        (beginning,) = {*(each[5:9] for each in typed), *(each.hex[:4] for each in plain)}
+        beginnings.add(beginning)
+    assert len(beginnings) > 30
+
+
+def test_an_ending_that_was_drawn_already_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter([0xABCD, 5, 5, 5, 6])
+    monkeypatch.setattr(clock, "_chance", lambda: next(drawn))
+    ids = NeighbouringIds()
+    assert [ids.typed("note"), ids.typed("note")] == ["note_abcd00000005", "note_abcd00000006"]
