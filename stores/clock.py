@@ -21,7 +21,8 @@ def new_ordered_uuid() -> str:
     """
     chance = _chance()
     high, low = chance >> 68, chance & ((1 << 62) - 1)
-    return str(uuid.UUID(int=(time.time_ns() // 1_000_000 << 80) | (7 << 76) | (high << 64) | (2 << 62) | low))
+    digits = f"{(time.time_ns() // 1_000_000 << 80) | (7 << 76) | (high << 64) | (2 << 62) | low:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 _drawn: list[int] = []

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -229,7 +229,7 @@ class EventHub:
             return
         if change.entity_type == RAW_MEMORY:
             if change.operation == "delete":
-                _offer(channel, "raw_capture_changed", replace(change, fields={"action": "erased"}))
+                _offer(channel, "raw_capture_changed", change._replace(fields={"action": "erased"}))
             return
         if change.operation != "create":
             created = channel.awaiting.pop(change.record_id, None)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from auth.policy import may_reach, may_read, may_take_place, no_project, require_writable
 from auth.principal import Principal
@@ -51,8 +51,7 @@ class Target:
         return {"field": f"body.{self.field}"}
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(NamedTuple):
     """A relation that somebody wants to be recorded."""
 
     source: Entity
@@ -202,8 +201,13 @@ def _draft(link: Link, target: Entity | Outline) -> RelationDraft:
         visibility=between(link.source.visibility, target.visibility),
         valid_at=link.valid_at,
         invalid_at=link.invalid_at,
-        provenance={"from": link.field} if link.provenance is None else link.provenance,
+        provenance=_stated_in(link.field) if link.provenance is None else link.provenance,
     )
+
+
+@cache
+def _stated_in(field: str) -> JsonObject:
+    return {"from": field}
 
 
 def related(source: Entity, references: Iterable[str]) -> list[Link]:

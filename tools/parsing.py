@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import re
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -82,6 +83,9 @@ def _holder(data: Any, place: tuple[int | str, ...]) -> Any:
     return data
 
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
 def refuse_unstorable(value: object, path: str) -> None:
     """Refuse what no store keeps to the letter: U+0000, lone surrogates, numbers that are not finite.
 
@@ -93,12 +97,19 @@ def refuse_unstorable(value: object, path: str) -> None:
     elif isinstance(value, dict):
         for key, item in value.items():
             _refuse_text(str(key), path)
-            refuse_unstorable(item, f"{path}.{key}")
+            if not _is_plain(item):
+                refuse_unstorable(item, f"{path}.{key}")
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            refuse_unstorable(item, f"{path}.{index}")
+            if not _is_plain(item):
+                refuse_unstorable(item, f"{path}.{index}")
     elif isinstance(value, float) and not math.isfinite(value):
         raise ValidationFailed(f"{path} is not a finite number.", details={"field": path, "expected": "finite number"})
+
+
+def _is_plain(value: object) -> bool:
+    """Tell at once of most values that nothing is wrong with them: of a thousand, no path is written then."""
+    return isinstance(value, str) and value.isascii() and "\x00" not in value
 
 
 def _refuse_text(text: str, path: str) -> None:
@@ -108,7 +119,7 @@ def _refuse_text(text: str, path: str) -> None:
             remediation="Remove the null characters and send it again.",
             details={"field": path, "expected": "text without U+0000"},
         )
-    if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
+    if not text.isascii() and _SURROGATE.search(text):
         raise ValidationFailed(
             f"{path} holds a lone surrogate, which is no valid Unicode.",
             remediation="Encode the text as valid UTF-8 and send it again.",

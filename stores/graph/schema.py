@@ -9,6 +9,7 @@ set of records applied, never on their order or on how the feed was cut into bat
 """
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from stores.graph.engine import Value
 from stores.records import Entity, Position, Relation
@@ -130,9 +131,23 @@ def entity_row(entity: Entity) -> list[str]:
 
 def edge_row(relation: Relation) -> list[str]:
     """A row of CREATE_LINKS and CREATE_EDGES."""
-    times = (relation.created_at, relation.expired_at, relation.valid_at, relation.invalid_at)
-    written = (stored_time(moment).isoformat(sep=" ", timespec="microseconds") for moment in times)
-    return [relation.id, relation.source_id, relation.target_id, relation.name, relation.visibility, *written]
+    return [
+        relation.id,
+        relation.source_id,
+        relation.target_id,
+        relation.name,
+        relation.visibility,
+        _written_time(relation.created_at),
+        _written_time(relation.expired_at),
+        _written_time(relation.valid_at),
+        _written_time(relation.invalid_at),
+    ]
+
+
+@lru_cache(maxsize=64)
+def _written_time(moment: datetime | None) -> str:
+    """Relations that were recorded together share their times."""
+    return stored_time(moment).isoformat(sep=" ", timespec="microseconds")
 
 
 def position_values(position: Position) -> dict[str, Value]:

@@ -65,6 +65,8 @@ def check_id(record_id: str) -> None:
     """
     if not record_id:
         raise ValidationFailed("An id is empty.")
+    if len(record_id) <= ID_BYTES and record_id.isascii() and "\0" not in record_id:
+        return
     check_keys((record_id,))
 
 

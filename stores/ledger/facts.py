@@ -139,8 +139,14 @@ class RelationWrites(EndWrites):
         recorded = []
         for draft in drafts:
             place = _place(draft)
-            rivals = known[place]
             relation, next_at = self._relation_of(draft), None
+            rivals = known[place]
+            if not rivals:
+                rivals.append(relation)
+                fresh[relation.id] = relation
+                recorded.append(Recorded(relation, True, ()))
+                self._record(relation_entry(relation, "create", fields))
+                continue
             if draft.name in SINGLE_VALUED:
                 there |= self._ends_of({each.target_id for each in rivals} - there.keys())
                 if draft.valid_at is not None:
@@ -253,7 +259,11 @@ class RelationWrites(EndWrites):
         Raises:
             Conflict: One of the ids is taken.
         """
-        rows = [_relation_values(relation) for relation in relations.values()]
+        provenances: dict[int, str] = {}
+        for each in relations.values():
+            if id(each.provenance) not in provenances:
+                provenances[id(each.provenance)] = dump_json(each.provenance)
+        rows = [_relation_values(each, provenances[id(each.provenance)]) for each in relations.values()]
         relations.clear()
         self._insert_all(_table, rows, "relation")
 
@@ -296,7 +306,7 @@ def _is_same(draft: RelationDraft, fresh: Relation, known: Relation, now: dateti
     return (draft.valid_at, fresh.invalid_at) == (known.valid_at, known.invalid_at)
 
 
-def _relation_values(relation: Relation) -> Values:
+def _relation_values(relation: Relation, provenance: str) -> Values:
     return {
         "organization_id": relation.organization_id,
         "id": relation.id,
@@ -310,5 +320,5 @@ def _relation_values(relation: Relation) -> Values:
         "invalid_at": optional_micros(relation.invalid_at),
         "visibility": relation.visibility,
         "principal_id": relation.principal_id,
-        "provenance": dump_json(relation.provenance),
+        "provenance": provenance,
     }

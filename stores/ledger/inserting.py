@@ -1,8 +1,9 @@
 """Hundreds of rows into a table at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from itertools import chain
+from operator import itemgetter
 
 from sqlalchemy import Connection, Table, insert
 
@@ -24,13 +25,10 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Values]) ->
         connection.execute(insert(table), rows)
         return
     names = tuple(rows[0])
+    cells = itemgetter(*names)
     for start in range(0, len(rows), ROWS):
         some = rows[start : start + ROWS]
-        connection.exec_driver_sql(_statement(table, names, len(some)), tuple(_cells(names, some)))
-
-
-def _cells(names: Sequence[str], rows: Sequence[Values]) -> Iterator[Any]:
-    return (row[name] for row in rows for name in names)
+        connection.exec_driver_sql(_statement(table, names, len(some)), tuple(chain.from_iterable(map(cells, some))))
 
 
 @cache

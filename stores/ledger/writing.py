@@ -1,8 +1,7 @@
 """What every write inside one ledger transaction shares: the connection, the moment, the rows of the change feed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from sqlalchemy import Connection, CursorResult, Executable, Table, bindparam, select, update
@@ -20,8 +19,7 @@ from stores.records import ChangeOperation, JsonObject, Kind
 Result = CursorResult[*tuple[Any, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A change on its way into the feed."""
 
     kind: Kind
@@ -30,7 +28,7 @@ class Entry:
     revision: int
     entity_type: str
     visibility: str
-    fields: JsonObject = field(default_factory=dict)
+    fields: JsonObject = {}  # noqa: RUF012 - nobody writes into one that was recorded
 
 
 _lock_organization = (
@@ -114,10 +112,11 @@ class Writing:
         advance = {"organization": self.organization_id, "count": count, "new_batch": batch}
         self.sequence = self._run(_advance, advance).scalar_one()
         first = self.sequence - count + 1
-        rows = [self._row(first + place, entry, batch) for place, entry in enumerate(self._entries)]
+        shared = {"batch": batch, "created_at": to_micros(self.now)}
+        rows = [self._row(first + place, entry) | shared for place, entry in enumerate(self._entries)]
         insert_rows(self._connection, schema.changes, rows)
 
-    def _row(self, sequence: int, entry: Entry, batch: str) -> Values:
+    def _row(self, sequence: int, entry: Entry) -> dict[str, Any]:
         return {
             "organization_id": self.organization_id,
             "sequence": sequence,
@@ -128,8 +127,6 @@ class Writing:
             "entity_type": entry.entity_type,
             "visibility": entry.visibility,
             "actor": self.actor_id,
-            "batch": batch,
             "deferred": self._deferred,
             "fields": dump_json(entry.fields),
-            "created_at": to_micros(self.now),
         }
