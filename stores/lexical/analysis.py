@@ -23,7 +23,7 @@ _STOP_WORD_TABLE = (
 STOP_WORDS = tuple(_STOP_WORD_TABLE.split())
 
 # A boundary inside a word: camelCase, an acronym before a word, letters next to digits.
-_SUBTOKEN_END = re.compile(r"([a-z](?=[A-Z])|[A-Z](?=[A-Z][a-z])|[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z]))")
+_SUBTOKEN_END = re.compile(r"([a-z](?=[A-Z0-9])|[A-Z](?=[0-9]|[A-Z][a-z])|[0-9](?=[A-Za-z]))")
 # Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Hangul.
 _UNSPACED = (
     "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u1049\u1780-\u17d3\u3005\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -61,6 +61,9 @@ def token_analyser() -> TextAnalyzer:
 def prepare(text: str) -> str:
     """Normalise and put spaces where words end without one; preparing twice changes nothing."""
     words = normalise(text).split()
+    whole = " ".join(words)
+    if whole.isascii():
+        return _SUBTOKEN_END.sub(r"\1 ", whole)
     return " ".join([word if _is_plain(word) else _split(word) for word in words])
 
 
@@ -95,7 +98,7 @@ def identifiers(text: str) -> list[str]:
     found: dict[str, None] = {}
     normal = normalise(text)
     for word in dict.fromkeys(normal.split()):
-        if _is_plain(word):
+        if _is_plain(word) or _is_plain(_trim(word)):
             continue
         for token in _parts(word):
             if not token.isalpha() or _is_camel_case(token):
