@@ -205,7 +205,7 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
 @app.command()
 def bench(
     entities: Annotated[int | None, typer.Option(min=100, help="Entities to measure on; 10,000 by default.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="1,000 entities and a fifth of the calls.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="1,000 entities and a tenth of the calls.")] = False,
     json: Annotated[Path | None, typer.Option(help="Also write the figures into this file.")] = None,
 ) -> None:
     """Measure speed against a real server on a temporary folder, beside what its engines cost alone."""

@@ -263,7 +263,7 @@ def test_every_read_operation_is_covered_here() -> None:
 records = st.tuples(st.sampled_from(TYPES), st.lists(st.sampled_from(WORDS), min_size=1, max_size=4))
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(record=records, linked=st.booleans(), serial=st.integers(0, 10**9))
 def test_a_private_record_shows_to_its_author_alone(
     world: World, record: tuple[str, list[str]], linked: bool, serial: int
@@ -273,7 +273,7 @@ def test_a_private_record_shows_to_its_author_alone(
     assert hidden in hits(world, world.author, query)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(record=records, linked=st.booleans(), serial=st.integers(0, 10**9))
 def test_a_record_of_a_team_shows_to_its_members_alone(
     world: World, record: tuple[str, list[str]], linked: bool, serial: int
@@ -285,7 +285,7 @@ def test_a_record_of_a_team_shows_to_its_members_alone(
         assert hidden in hits(world, member, query)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(record=records, linked=st.booleans(), serial=st.integers(0, 10**9))
 def test_a_record_of_a_shared_space_shows_to_its_members_alone(
     world: World, record: tuple[str, list[str]], linked: bool, serial: int
@@ -296,10 +296,9 @@ def test_a_record_of_a_shared_space_shows_to_its_members_alone(
         assert hidden in hits(world, member, query)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(record=records, scope=st.sampled_from(SCOPES), serial=st.integers(0, 10**9))
+@pytest.mark.parametrize(("scope", "kind"), [*zip(SCOPES, TYPES, strict=True)])
 def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
-    world: World, record: tuple[str, list[str]], scope: str, serial: int
+    world: World, scope: str, kind: str
 ) -> None:
     readers = (world.outsider, world.stranger, *(() if scope == "project" else (world.admin, world.narrowed)))
     readers += () if scope == "shared" else (world.spaced,)
@@ -310,8 +309,7 @@ def test_a_raw_memory_and_what_is_made_of_it_show_to_those_of_its_scope_alone(
         "project": {"memory_scope": "project", "scope_key": world.project_id},
         "shared": SHARED,
     }[scope]
-    kind, words = record
-    secret, plain = f"raw{serial}x", " ".join(words)
+    secret, plain = f"raw{scope}x", " ".join(WORDS[SCOPES.index(scope) :][:3])
     query = f"{secret} {plain}"
     world.run(world.author.call, "create_entity", name=plain, entity_type=kind, sync=True)
     before = [answers(world, reader, query, "entity_000000000000") for reader in readers]

@@ -16,13 +16,13 @@ from evals.timing import spread, timed_ms
 from stores.errors import EngrainError
 from tools.launch import ServerProcess
 
-MEMORIES, QUICK_MEMORIES = 10_000, 300
+MEMORIES, QUICK_MEMORIES = 10_000, 150
 WORDS = 25
 """Of one memory: as much as somebody says at a stand-up."""
 SENDERS = 4
 """Connections that store the memories."""
 AGENTS = 50
-EVERY_S, LASTING_S, QUICK_S = 2.0, 60.0, 6.0
+EVERY_S, LASTING_S, QUICK_S = 2.0, 60.0, 4.0
 RECALL = "recall, of raw memories"
 
 

@@ -24,7 +24,7 @@ def measure_reflection(measurement: Measurement, client: Client) -> None:
     """Time reflections that keep nothing, and the rules alone on the same notes in this process."""
     measurement.say("reflections …")
     text = notes()
-    count = max(10, measurement.times(60))
+    count = max(5, measurement.times(60))
     body = encoded({"content": text, "limit": LIMIT, "persist_source": False})
 
     def reflect(_: int) -> object:
