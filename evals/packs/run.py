@@ -1,78 +1,52 @@
-"""Loads the records day by day into a throw-away data folder, asks for every goal's pack, and lays the figures out.
-
-It runs inside the application, as no server can be told which day it is, and the records are of many days.
-"""
+"""Asks a server for every goal's pack, as it is and by ranks alone, and lays the figures out."""
 
 import dataclasses
 import hashlib
-import tempfile
-import time
+import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-import anyio
-import anyio.to_thread
-
-from auth.principal import Principal
+from evals.client import Client
+from evals.harness.server import served
 from evals.options import Options
-from evals.packs.labels import Goal, Kept, Person, read_goals, read_records
+from evals.packs.labels import Goal, Person, read_goals, read_records
 from evals.packs.scoring import Packed, PackScore, score_packs
+from evals.packs.world import fill, signed_in
 from evals.prepared import Prepared
 from evals.results import CHARACTERS_PER_TOKEN, Case, Outcome, Part
 from evals.runs import Journal
 from evals.timing import Spread, spread
-from stores.errors import EngrainError
-from stores.records import JsonObject
-from tools.app import App, open_app
-from tools.context import context
-from tools.context_models import ContextRequest, EvidenceRequest
-from tools.entity_models import EntityFields
-from tools.logs import LogRing
-from tools.operation import Call
 from tools.retrieval.plan import Mode
-from tools.settings import Settings
-from tools.storing import store
 
-TODAY = datetime(2026, 6, 15, 9, tzinfo=UTC)
-"""The day on which the goals are set: the same records give the same packs on every run."""
-_BEGINNING_DAYS = 500
-_PASSWORD = "throw-away-account"  # noqa: S105 - it guards a folder that is deleted within minutes
-_LOADING_LIMIT_S = 300.0
 MODES: tuple[Mode, ...] = ("fast", "naive")
-
-
-@dataclass(slots=True)
-class Calendar:
-    """A clock that shows what it is set to."""
-
-    now: datetime
-
-    def __call__(self) -> datetime:
-        """Tell the time."""
-        return self.now
 
 
 @dataclass(frozen=True, slots=True)
 class World:
     """The records where they can be asked for."""
 
-    app: App
-    people: Mapping[Person, Principal]
-    ids: Mapping[str, str]
-    """By key, those of the projects by their names."""
+    client: Client
+    tokens: Mapping[Person, str]
+    keys: Mapping[str, str]
+    """What the labels call each record, by its id."""
+    projects: Mapping[str, str]
+    """Ids by name."""
 
 
 def prepare(options: Options) -> Prepared:
     """Read the records and the goals. Measuring takes about a minute, and begins anew after an interruption."""
     goals, records = read_goals(), read_records()
     sha = hashlib.sha256(repr([(goal.id, goal.goal, sorted(goal.must)) for goal in goals] + list(records)).encode())
-    return Prepared({"name": options.name}, {}, {"packs": sha.hexdigest()}, _measure)
+    return Prepared(
+        {"name": options.name}, options.server, {"packs": sha.hexdigest()}, partial(_measure, environ=options.server)
+    )
 
 
-def _measure(_: Journal) -> Outcome:
-    packs = anyio.run(measure_packs)
+def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
+    packs = measure_packs(journal.server_folder("packs"), environ)
     texts = {record.key: record.name for record in read_records()}
     cases = [_case(pack, mode, texts) for mode, found in packs.items() for pack in found]
     parts = [Part("packs", mode, "record", len(texts), "recall") for mode in packs]
@@ -101,87 +75,33 @@ def _case(pack: Packed, mode: Mode, texts: Mapping[str, str]) -> Case:
     )
 
 
-async def measure_packs() -> dict[Mode, list[Packed]]:
+def measure_packs(folder: Path, environ: Mapping[str, str]) -> dict[Mode, list[Packed]]:
     """Return the packs of all goals, as they are and by ranks alone."""
     goals = read_goals()
-    with tempfile.TemporaryDirectory(prefix="engrain-eval-") as folder:
-        calendar = Calendar(TODAY - timedelta(days=_BEGINNING_DAYS))
-        settings = Settings(data_dir=Path(folder), log_level="error")
-        async with open_app(settings, logs=LogRing(), clock=calendar) as app:
-            world = await _load(app, calendar, read_records())
-            await _packed(world, goals[0], "fast")
-            return {mode: [await _packed(world, goal, mode) for goal in goals] for mode in MODES}
+    shutil.rmtree(folder, ignore_errors=True)
+    ids = fill(folder, read_records())
+    with served(folder, environ, None) as target, Client(target.address) as client:
+        world = World(client, signed_in(client), {each: key for key, each in ids.items()}, ids)
+        _packed(world, goals[0], "fast")
+        return {mode: [_packed(world, goal, mode) for goal in goals] for mode in MODES}
 
 
-async def _load(app: App, calendar: Calendar, records: Sequence[Kept]) -> World:
-    ada = await anyio.to_thread.run_sync(app.accounts.sign_up, "ada@localhost.test", _PASSWORD, "Ada")
-    organization = ada.identity.organization.id
-    first = await anyio.to_thread.run_sync(app.accounts.authenticate, ada.access_token)
-    names = sorted({record.project for record in records if record.project is not None})
-    projects = [EntityFields(name=name.capitalize(), entity_type="project") for name in names]
-    made = await store(app, Call(first), projects, sync=True, deferred=False)
-    ids = {name: entity.id for name, entity in zip(names, made.entities, strict=True)}
-    people = await anyio.to_thread.run_sync(_people, app, ada.access_token, organization)
-    for record in records:
-        calendar.now = TODAY - timedelta(days=record.days_ago)
-        made = await store(app, Call(people[record.author]), [_fields(record, ids)], sync=False, deferred=False)
-        ids[record.key] = made.entities[0].id
-    calendar.now = TODAY
-    await _until_whole(app, organization)
-    return World(app, people, ids)
-
-
-def _people(app: App, token: str, organization_id: str) -> dict[Person, Principal]:
-    """Sign everybody in, now that the projects are there to be seen."""
-    bob = app.accounts.create("bob@localhost.test", _PASSWORD, "Bob")
-    app.ledger.add_membership(bob.id, organization_id, "member")
-    signed = app.accounts.start(bob, organization_id=organization_id)
-    return {"ada": app.accounts.authenticate(token), "bob": app.accounts.authenticate(signed.access_token)}
-
-
-def _fields(record: Kept, ids: Mapping[str, str]) -> EntityFields:
-    metadata: JsonObject = {
-        "project_id": ids[record.project] if record.project is not None else None,
-        "status": record.status,
-        "priority": record.priority,
-        "memory_scope": record.scope,
+def _packed(world: World, goal: Goal, mode: Mode) -> Packed:
+    body: dict[str, Any] = {
+        "goal": goal.goal,
+        "intent": goal.intent,
+        "layer": goal.layer,
+        "limit": 24 if goal.layer == "recall" else 50,
+        "record_exposure": False,
     }
-    links = (link.partition(":") for link in record.related)
-    return EntityFields(
-        name=record.name,
-        content=record.content,
-        entity_type=record.type,
-        metadata={key: value for key, value in metadata.items() if value is not None},
-        related_to=[f"{name}:{ids[key]}" for name, _, key in links],
-    )
-
-
-async def _until_whole(app: App, organization_id: str) -> None:
-    head, ids = app.ledger.head(organization_id).sequence, list(app.ledger.revisions(organization_id))
-    deadline = time.monotonic() + _LOADING_LIMIT_S
-    while pending := await app.indexer.applied_within(organization_id, head, ids, 20.0):
-        if time.monotonic() > deadline:
-            raise EngrainError(f"The indexes {', '.join(sorted(pending))} do not catch up.")
-
-
-async def _packed(world: World, goal: Goal, mode: Mode) -> Packed:
-    request = ContextRequest(
-        goal=goal.goal,
-        intent=goal.intent,
-        layer=goal.layer,
-        limit=50,
-        project=world.ids[goal.project] if goal.project is not None else None,
-        record_exposure=False,
-        evidence=EvidenceRequest(retrieval_mode=mode, limit=1) if mode == "naive" else None,
-    )
-    if goal.layer == "recall":
-        request = request.model_copy(update={"limit": 24})
-    start = time.perf_counter()
-    pack = await context(world.app, Call(world.people[goal.asker]), request)
-    took_ms = (time.perf_counter() - start) * 1000
-    keys = {record_id: key for key, record_id in world.ids.items()}
-    found = tuple(keys[item.id] for section in pack.sections for item in section.items)
-    return Packed(goal, found, len(pack.markdown), took_ms)
+    if goal.project is not None:
+        body["project"] = world.projects[goal.project]
+    if mode == "naive":
+        body["evidence"] = {"retrieval_mode": mode, "limit": 1}
+    world.client.present(world.tokens[goal.asker])
+    pack = world.client.post("/api/context/pack", body)
+    found = tuple(world.keys[item["id"]] for section in pack["sections"] for item in section["items"])
+    return Packed(goal, found, len(pack["markdown"]), world.client.took_ms)
 
 
 def _plain(packs: Sequence[Packed]) -> dict[str, object]:
