@@ -40,9 +40,8 @@ def prepare(options: Options) -> Prepared:
     """Read the records and the goals. Measuring takes about a minute, and begins anew after an interruption."""
     goals, records = read_goals(), read_records()
     sha = hashlib.sha256(repr([(goal.id, goal.goal, sorted(goal.must)) for goal in goals] + list(records)).encode())
-    return Prepared(
-        {"name": options.name}, options.server, {"packs": sha.hexdigest()}, partial(_measure, environ=options.server)
-    )
+    measure = partial(_measure, environ=options.server)
+    return Prepared({"name": options.name}, {"server": dict(options.server)}, {"packs": sha.hexdigest()}, measure)
 
 
 def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
