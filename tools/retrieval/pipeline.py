@@ -15,7 +15,7 @@ from stores.records import RAW_MEMORY
 from stores.vectors import DenseHit, Vector
 from tools.app import App
 from tools.retrieval.checks import Checks, not_imported, unwanted
-from tools.retrieval.neighbours import beside
+from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
@@ -24,6 +24,7 @@ from tools.retrieval.scoring import (
     NEIGHBOUR_BONUS,
     NEIGHBOUR_SHARE,
     RECENCY_BONUS,
+    Beside,
     Scores,
     fuse,
     fused_by_rank,
@@ -53,11 +54,14 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("fusion"):
             ranking.terms = words.terms
             pool = Pool(words, near or ())
-            if near is not None and past is None and plan.depth < LANE_DEPTH:
-                _measure(indexes, question, pool)
+            measure = _measure(indexes, question if near is not None else None)
+            if past is None and plan.depth < LANE_DEPTH:
+                pool.measure(measure(pool.unmeasured))
             pool.fused = _fused(plan, pool, words, dense=near is not None)
         with ranking.timed("thread"):
-            _thread_lane(indexes, plan, pool, words, checks, dense=near is not None)
+            lent = _thread_lane(indexes, plan, pool, words, checks, measure)
+            if lent is not None:
+                pool.fused = _fused(plan, pool, words, dense=near is not None, lent=lent)
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
                 _graph_lane(app, indexes, plan, pool)
@@ -112,29 +116,29 @@ def _dense_lane(
         return indexes.vectors.search(vector, filter=plan.prefilter, limit=plan.depth)
 
 
-def _measure(indexes: OpenIndexes, question: Future[Vector] | None, pool: Pool) -> None:
-    """Tell how near those are that the words alone found: with short lanes, many are not among the nearest."""
-    if indexes.vectors is not None and question is not None:
-        pool.measure(indexes.vectors.measure(question.result(), pool.unmeasured))
+def _measure(indexes: OpenIndexes, question: Future[Vector] | None) -> Measure:
+    """How to tell how near records are that the dense lane did not find: with short lanes, many were not looked at."""
+    vectors = indexes.vectors
+    if vectors is None or question is None:
+        return lambda _: ()
+    return lambda record_ids: vectors.measure(question.result(), record_ids)
 
 
-def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool) -> Scores:
+def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool, lent: Beside | None = None) -> Scores:
     if plan.is_naive:
         return fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
-    return fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense)
+    return fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense, beside=lent)
 
 
 def _thread_lane(
-    indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, checks: Checks, *, dense: bool
-) -> None:
-    """Let candidates that stand in threads count with what was captured next to them."""
+    indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, checks: Checks, measure: Measure
+) -> Beside | None:
+    """Let candidates that stand in threads count with what was captured next to them, and bring that in."""
     index = indexes.lexical
     if index is None or not plan.heeds_threads:
-        return
+        return None
     checks.expect(pool.ids)
-    lent = beside(index, plan, pool, checks, words)
-    if lent is not None:
-        pool.fused = fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense, beside=lent)
+    return beside(index, plan, pool, checks, words, measure)
 
 
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:

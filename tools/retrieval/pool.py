@@ -53,9 +53,10 @@ class Pool:
 
     def measure(self, hits: Iterable[DenseHit]) -> None:
         """Note how near some of the records are that the dense lane did not find."""
-        self._measured = {hit.record_id: hit for hit in hits}
-        known = [place for place, record_id in enumerate(self.ids) if record_id in self._measured]
-        self.cosine[known] = [self._measured[self.ids[place]].score for place in known]
+        new = {hit.record_id: hit for hit in hits}
+        self._measured |= new
+        known = [place for place, record_id in enumerate(self.ids) if record_id in new]
+        self.cosine[known] = [new[self.ids[place]].score for place in known]
 
     def add(self, record_ids: Iterable[str]) -> Places:
         """Take in records of a further lane; return the place of each, new or not."""
