@@ -21,6 +21,7 @@ from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import LANES, Ranking
 from tools.retrieval.scoring import (
+    DATED_BONUS,
     NEIGHBOUR_BONUS,
     NEIGHBOUR_SHARE,
     RECENCY_BONUS,
@@ -34,6 +35,7 @@ from tools.retrieval.scoring import (
     set_apart,
     usage_share,
 )
+from tools.retrieval.timespans import timespans
 
 log = structlog.get_logger("search")
 
@@ -69,6 +71,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
             updated_us = _keep_permitted(app, plan, past, pool, checks, ranking)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
+            _note_dated(indexes, plan, pool)
             _rank(plan, pool, updated_us, ranking)
     return ranking
 
@@ -211,11 +214,22 @@ def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
         pool.usage = usage_share(weight)
 
 
+def _note_dated(indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
+    """Note which permitted candidates tell of the days that the question names; most questions name none."""
+    if indexes.lexical is None or plan.is_naive or plan.as_of is not None or plan.words_alone:
+        return
+    if spans := timespans(plan.query, plan.now):
+        told = indexes.lexical.happened(pool.ids, spans)
+        pool.dated = np.array([DATED_BONUS if record_id in told else 0.0 for record_id in pool.ids], np.float64)
+
+
 def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
     scores = pool.fused
     if plan.boost_recent and not plan.is_naive:
         age_s = plan.now.timestamp() - updated_us / 1_000_000
         scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
+    if pool.dated is not None:
+        scores = lifted(scores, pool.dated)
     if pool.usage is not None:
         scores = lifted(scores, pool.usage)
     scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)

@@ -45,6 +45,8 @@ class Pool:
         self.fused: Scores = np.zeros(size)
         self.usage: Scores | None = None
         """The bonus for having been cited; None before anybody has looked, and where there is none."""
+        self.dated: Scores | None = None
+        """The bonus for telling of the days that the question names; None where it names none."""
 
     @property
     def unmeasured(self) -> list[str]:
