@@ -59,6 +59,8 @@ _NEAR = re.compile(
     r"(?P<units>day|night|week|month|year)s?)\b",
     re.IGNORECASE,
 )
+# Without one of these no form matches; most questions have none.
+_HINT = re.compile(rf"\d|\b(?:{_FULL}|yesterday|today|tonight|this|last|past|previous|ago)\b", re.IGNORECASE)
 
 
 def timespans(question: str, asked_at: datetime) -> list[Span]:
@@ -67,6 +69,8 @@ def timespans(question: str, asked_at: datetime) -> list[Span]:
     A word alone that opens a side ("before May") names none; "since" reaches until the question is asked.
     """
     left, asked_at = question[:LONGEST_READ], asked_at.astimezone(UTC)
+    if _HINT.search(left) is None:
+        return []
     found: list[Span] = []
     for form in _DATES:
         for match in form.finditer(left):
