@@ -21,6 +21,7 @@ from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import LANES, Ranking
 from tools.retrieval.scoring import (
+    DATED_AMONG,
     DATED_BONUS,
     NEIGHBOUR_BONUS,
     NEIGHBOUR_SHARE,
@@ -215,12 +216,15 @@ def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
 
 
 def _note_dated(indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
-    """Note which permitted candidates tell of the days that the question names; most questions name none."""
+    """Note which of the best candidates tell of the days that the question names; most questions name none."""
     if indexes.lexical is None or plan.is_naive or plan.as_of is not None or plan.words_alone:
         return
-    if spans := timespans(plan.query, plan.now):
-        told = indexes.lexical.happened(pool.ids, spans)
-        pool.dated = np.array([DATED_BONUS if record_id in told else 0.0 for record_id in pool.ids], np.float64)
+    spans = timespans(plan.query, plan.now)
+    if not spans:
+        return
+    best = ranked(pool.ids, pool.fused, DATED_AMONG)
+    told = indexes.lexical.happened([pool.ids[place] for place in best], spans)
+    pool.dated = np.array([DATED_BONUS if record_id in told else 0.0 for record_id in pool.ids], np.float64)
 
 
 def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
