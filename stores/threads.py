@@ -2,9 +2,9 @@
 
 import hashlib
 import math
-from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
+
+from stores.occasions import named_moment
 
 if TYPE_CHECKING:
     from stores.records import Entity
@@ -47,15 +47,4 @@ def _order(entity: "Entity") -> int:
     ordinal = entity.metadata.get("ordinal")
     if isinstance(ordinal, int | float) and not isinstance(ordinal, bool) and math.isfinite(ordinal):
         return round(max(-_LARGEST_ORDINAL, min(ordinal, _LARGEST_ORDINAL)) * _ORDINAL_STEP)
-    return round((_captured_at(entity.metadata) or entity.created_at).timestamp() * 1_000_000)
-
-
-def _captured_at(metadata: Mapping[str, object]) -> datetime | None:
-    said = metadata.get("captured_at")
-    if not isinstance(said, str):
-        return None
-    try:
-        read = datetime.fromisoformat(said.strip())
-    except ValueError:
-        return None
-    return read if read.tzinfo else read.replace(tzinfo=UTC)
+    return round((named_moment(entity.metadata, "captured_at") or entity.created_at).timestamp() * 1_000_000)

@@ -51,7 +51,7 @@ class SearchRequest(Request):
     source_name: Label | None = Field(None, description="Only documents of sources whose name contains this.")
     assignee: Label | None = Field(None, description="Only tasks assigned to this person.")
     since: Date | None = Field(None, description="Only what changed since then: ISO date, or relative like 7d.")
-    reference_time: Date | None = Field(None, description="The moment that recency is measured from.")
+    reference_time: Date | None = Field(None, description="What recency and relative dates are counted from.")
     as_of: Date | None = Field(None, description="Answer from what was valid at this moment.")
     limit: int = Field(10, ge=1, le=50, description="Most results.")
     offset: int = Field(0, ge=0, le=1_000_000, description="Results to skip.")

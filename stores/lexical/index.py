@@ -1,6 +1,7 @@
 """The lexical index of one organization: it follows the ledger and answers which records hold a question's words."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -17,6 +18,7 @@ from stores.lexical.queries import (
     any_of_numbers,
     covering,
     filters,
+    happened,
     marking,
     named,
     plan,
@@ -163,6 +165,15 @@ class LexicalIndex:
         return HeldTerms(
             tuple(term.idf / question.mass for term in terms), {key: int(score) for key, score in marks.items()}
         )
+
+    def happened(self, record_ids: Iterable[str], spans: Sequence[tuple[datetime, datetime]]) -> set[str]:
+        """Those of some records that tell of what happened from one moment to another, in one of the spans."""
+        by_key = {key_of(record_id): record_id for record_id in record_ids}
+        if not by_key or not spans:
+            return set()
+        searcher = self._searcher
+        query = happened(self._schema, by_key, spans)
+        return {by_key[key] for key in _keys(searcher, searcher.search(query, limit=len(by_key), count=False).hits)}
 
     def named_by(self, keys: Iterable[int]) -> dict[int, str]:
         """The ids of records that the index holds, by their keys."""

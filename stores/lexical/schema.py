@@ -9,11 +9,12 @@ from typing import get_args
 from tantivy import Document, Index, Schema, SchemaBuilder
 
 from stores.lexical.analysis import identifiers, name_key, prepare, token_analyser, word_analyser
+from stores.occasions import happened_at
 from stores.records import Entity, Facet, Position, facets
 from stores.searched import searched_parts
 from stores.threads import thread_place
 
-FORMAT = 4
+FORMAT = 5
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
@@ -42,6 +43,7 @@ def build_schema() -> Schema:
     builder.add_integer_field("key", stored=True, indexed=True, fast=True)
     builder.add_integer_field("revision", stored=True)
     builder.add_integer_field("updated_at", stored=True, indexed=True, fast=True)
+    builder.add_integer_field("happened_at", stored=True, indexed=True, fast=True)
     for name in ("thread", "place"):
         builder.add_integer_field(name, stored=True, fast=True)
     builder.add_text_field("text", stored=True, tokenizer_name="words", index_option="position")
@@ -59,6 +61,9 @@ def to_document(entity: Entity) -> Document:
     document.add_text("visibility", entity.visibility)
     document.add_integer("revision", entity.revision)
     document.add_integer("updated_at", microseconds(entity.updated_at))
+    happened = happened_at(entity)
+    if happened is not None:
+        document.add_integer("happened_at", microseconds(happened))
     for facet, values in facets(entity).items():
         for value in values:
             document.add_text(facet, value)

@@ -6,6 +6,7 @@ import pytest
 
 from stores.errors import EngrainError
 from tests.people import Person, caught_up
+from tools.memories import DEPTH
 
 pytestmark = pytest.mark.anyio
 
@@ -162,3 +163,43 @@ async def test_words_without_vectors_heed_threads_as_well(member: Person, monkey
     told = shown["filters"]["graph_retrieval"]
     assert told["sources"] == ["lexical", "thread"]
     assert (told["thread_count"], told["source_details"][answer]["ranks"]) == (1, {"lexical": 2, "thread": 1})
+
+
+RARE = "zebra umbrella holiday walrus"
+
+
+async def crowd(who: Person) -> None:
+    """More memories with a word of the question, and near it, than either lane of a recall is deep."""
+    for number in range(DEPTH + 20):
+        await who.call("store_raw_memory", raw_content=f"The walrus sleeps, note {number}.")
+    await caught_up(who)
+
+
+async def test_what_no_lane_found_comes_in_beside_what_is_best(member: Person) -> None:
+    await crowd(member)
+    question = await say(member, "Did the walrus need an umbrella on holiday with the zebra?", 1)
+    answer = await say(member, "Zinc, mostly.", 2)
+    far = await say(member, "Copper, rarely.", 5)
+    found = await recalled(member, RARE)
+    assert list(found)[:2] == [question, answer]
+    assert found[answer][1] == ["thread"]
+    assert far not in await recalled(member, RARE, limit=50)
+    shown = await member.call("search", query=RARE, types=["raw_memory"], limit=1, include_retrieval_diagnostics=True)
+    assert shown["total"] <= shown["filters"]["pool_limit"]
+
+
+@pytest.mark.parametrize("gone", ["question", "answer"])
+async def test_what_is_hidden_or_gone_neither_comes_in_nor_brings_anything_in(
+    member: Person, owner: Person, gone: str
+) -> None:
+    await crowd(member)
+    question = await say(member, "Did the walrus need an umbrella on holiday with the zebra?", 1)
+    answer = await say(member, "Zinc, mostly.", 2)
+    hidden = await say(owner, "Iron, never.", 3)
+    found = await recalled(member, RARE, limit=50)
+    assert answer in found
+    assert hidden not in found
+    which = {"question": question, "answer": answer}[gone]
+    await member.call("review_capture", capture_id=which, review_state="archived")
+    await caught_up(member)
+    assert answer not in await recalled(member, RARE, limit=50)

@@ -16,6 +16,8 @@ class Checks:
         self._expected: list[str] = []
         self._plan = plan
         self._asked: set[str] = set()
+        self._matched: set[str] = set()
+        self._unmatched: set[str] = set()
         self.standings: dict[str, Standing] = {}
         """Of those asked about that are there, by id."""
         self.outlived: set[str] = set()
@@ -49,7 +51,11 @@ class Checks:
             for each in found
             if each.visibility in visible and not each.superseded and each.id not in self.outlived
         }
-        return in_force - unwanted(self._app, self._plan, in_force)
+        new = in_force - self._matched - self._unmatched
+        left_out = unwanted(self._app, self._plan, new) if new else set()
+        self._unmatched |= left_out
+        self._matched |= new - left_out
+        return in_force & self._matched
 
 
 def outlived(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:

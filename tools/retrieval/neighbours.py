@@ -1,24 +1,26 @@
-"""What was captured next to a candidate in its thread lends it the words that it lacks itself."""
+"""What was captured next to a candidate in its thread: it lends it words, and becomes a candidate itself."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stores.lexical import Alongside, HeldTerms, LexicalIndex, LexicalResult, key_of
+from stores.vectors import DenseHit
 from tools.retrieval.checks import Checks
-from tools.retrieval.plan import Plan
+from tools.retrieval.plan import LEADING, RADIUS, Plan
 from tools.retrieval.pool import Places, Pool
 from tools.retrieval.scoring import HELD_ONCE, Beside, Scores, ranked
 
 DEEP = 200
 """Best candidates whose threads are looked at."""
-RADIUS = 2
-"""Places before and after a record that lend it their words."""
 DISCOUNT = 0.7
 """What a word counts for one place away, as a share of what it counts in the record; two places away its square."""
 
 Values = NDArray[np.float64]
+Measure = Callable[[Sequence[str]], Iterable[DenseHit]]
+"""Tells how near records are to the question, of those of which that is known."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,28 +34,54 @@ class Pairs:
     factors: Values
 
 
-def beside(index: LexicalIndex, plan: Plan, pool: Pool, checks: Checks, words: LexicalResult) -> Beside | None:
+def beside(
+    index: LexicalIndex, plan: Plan, pool: Pool, checks: Checks, words: LexicalResult, measure: Measure
+) -> Beside | None:
     """Tell what share of the question the neighbours of the best candidates hold of which these hold nothing.
 
-    A neighbour that the caller may not read, that the filter leaves out or that is no longer in force lends nothing.
-    None where no candidate has a neighbour.
+    What stands next to the very best is taken into the pool before. A neighbour that the caller may not read, that the
+    filter leaves out or that is no longer in force lends nothing and is not taken in. None where no candidate has a
+    neighbour.
     """
     places = np.array(ranked(pool.ids, pool.fused, DEEP), np.int64)
-    ids = [pool.ids[place] for place in places.tolist()]
+    found = [pool.ids[place] for place in places.tolist()]
+    known = set(pool.ids)
+    ids = [*found, *(each for each in _next_to(index, found[:LEADING]) if each not in known)]
     near = index.around(ids, RADIUS)
     if not near.keys:
         return None
+    checks.expect([*pool.ids, *ids])
     held = index.held(words, filter=plan.prefilter)
     own = np.array(held.of(map(key_of, ids)), np.int64)
     pairs = _pairs(index, near, held, own, checks)
     if not len(pairs.owners):
         return None
+    # In the order in which they were found, so that nothing depends on the order of a set.
+    brought = checks.wanted(_next_to(index, _in_order(found[:LEADING], checks))) - known
+    is_kept = np.array([each in known or each in brought for each in ids], np.bool_)
+    new = [each for each in ids if each in brought]
+    places = np.concatenate([places, pool.add(new)])
+    pool.measure(measure(new))
     is_threaded, share = np.zeros(len(pool.ids), np.bool_), np.zeros(len(pool.ids))
-    is_threaded[places[pairs.owners]] = True
-    share[places] = _lent(pairs, held, own)
-    _note_held(pool, places, _shares_of(own, held), words.ceiling)
-    _note_lane(pool, share)
+    has_neighbour = np.zeros(len(ids), np.bool_)
+    has_neighbour[pairs.owners] = True
+    is_threaded[places] = has_neighbour[is_kept]
+    share[places] = _lent(pairs, held, own)[is_kept]
+    _note_held(pool, places, _shares_of(own, held)[is_kept], words.ceiling)
+    _note_lane(pool, share, places[len(found) :])
     return Beside(is_threaded, share)
+
+
+def _next_to(index: LexicalIndex, record_ids: Sequence[str]) -> list[str]:
+    """Those that stand near some records in their threads, in the order of these, each once."""
+    keys = index.around(record_ids, RADIUS).keys
+    names = index.named_by(set(keys))
+    return list(dict.fromkeys(names[key] for key in keys if key in names))
+
+
+def _in_order(record_ids: Sequence[str], checks: Checks) -> list[str]:
+    wanted = checks.wanted(record_ids)
+    return [each for each in record_ids if each in wanted]
 
 
 def _pairs(index: LexicalIndex, near: Alongside, held: HeldTerms, own: Places, checks: Checks) -> Pairs:
@@ -96,8 +124,8 @@ def _note_held(pool: Pool, places: Places, coverage: Scores, ceiling: float) -> 
     pool.lexical[found] = HELD_ONCE * ceiling * coverage[unknown]
 
 
-def _note_lane(pool: Pool, share: Scores) -> None:
-    """Rank the candidates to which neighbours lend words."""
-    lent = np.flatnonzero(share > 0).tolist()
+def _note_lane(pool: Pool, share: Scores, brought: Places) -> None:
+    """Rank the candidates to which neighbours lend words, and behind them those that neighbours brought in."""
+    lent = np.union1d(np.flatnonzero(share > 0), brought).tolist()
     order = sorted(lent, key=lambda place: (-share[place], pool.ids[place]))
     pool.ranks["thread"][order] = np.arange(1, len(order) + 1)

@@ -15,15 +15,18 @@ from stores.records import RAW_MEMORY
 from stores.vectors import DenseHit, Vector
 from tools.app import App
 from tools.retrieval.checks import Checks, not_imported, unwanted
-from tools.retrieval.neighbours import beside
+from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import LANES, Ranking
 from tools.retrieval.scoring import (
+    DATED_AMONG,
+    DATED_BONUS,
     NEIGHBOUR_BONUS,
     NEIGHBOUR_SHARE,
     RECENCY_BONUS,
+    Beside,
     Scores,
     fuse,
     fused_by_rank,
@@ -33,6 +36,7 @@ from tools.retrieval.scoring import (
     set_apart,
     usage_share,
 )
+from tools.retrieval.timespans import timespans
 
 log = structlog.get_logger("search")
 
@@ -53,11 +57,14 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("fusion"):
             ranking.terms = words.terms
             pool = Pool(words, near or ())
-            if near is not None and past is None and plan.depth < LANE_DEPTH:
-                _measure(indexes, question, pool)
+            measure = _measure(indexes, question if near is not None else None)
+            if past is None and plan.depth < LANE_DEPTH:
+                pool.measure(measure(pool.unmeasured))
             pool.fused = _fused(plan, pool, words, dense=near is not None)
         with ranking.timed("thread"):
-            _thread_lane(indexes, plan, pool, words, checks, dense=near is not None)
+            lent = _thread_lane(indexes, plan, pool, words, checks, measure)
+            if lent is not None:
+                pool.fused = _fused(plan, pool, words, dense=near is not None, lent=lent)
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
                 _graph_lane(app, indexes, plan, pool)
@@ -65,6 +72,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
             updated_us = _keep_permitted(app, plan, past, pool, checks, ranking)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
+            _note_dated(indexes, plan, pool)
             _rank(plan, pool, updated_us, ranking)
     return ranking
 
@@ -112,29 +120,29 @@ def _dense_lane(
         return indexes.vectors.search(vector, filter=plan.prefilter, limit=plan.depth)
 
 
-def _measure(indexes: OpenIndexes, question: Future[Vector] | None, pool: Pool) -> None:
-    """Tell how near those are that the words alone found: with short lanes, many are not among the nearest."""
-    if indexes.vectors is not None and question is not None:
-        pool.measure(indexes.vectors.measure(question.result(), pool.unmeasured))
+def _measure(indexes: OpenIndexes, question: Future[Vector] | None) -> Measure:
+    """How to tell how near records are that the dense lane did not find: with short lanes, many were not looked at."""
+    vectors = indexes.vectors
+    if vectors is None or question is None:
+        return lambda _: ()
+    return lambda record_ids: vectors.measure(question.result(), record_ids)
 
 
-def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool) -> Scores:
+def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool, lent: Beside | None = None) -> Scores:
     if plan.is_naive:
         return fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
-    return fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense)
+    return fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense, beside=lent)
 
 
 def _thread_lane(
-    indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, checks: Checks, *, dense: bool
-) -> None:
-    """Let candidates that stand in threads count with what was captured next to them."""
+    indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, checks: Checks, measure: Measure
+) -> Beside | None:
+    """Let candidates that stand in threads count with what was captured next to them, and bring that in."""
     index = indexes.lexical
     if index is None or not plan.heeds_threads:
-        return
+        return None
     checks.expect(pool.ids)
-    lent = beside(index, plan, pool, checks, words)
-    if lent is not None:
-        pool.fused = fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense, beside=lent)
+    return beside(index, plan, pool, checks, words, measure)
 
 
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
@@ -207,11 +215,25 @@ def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
         pool.usage = usage_share(weight)
 
 
+def _note_dated(indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
+    """Note which of the best candidates tell of the days that the question names; most questions name none."""
+    if indexes.lexical is None or plan.is_naive or plan.as_of is not None or plan.words_alone:
+        return
+    spans = timespans(plan.query, plan.now)
+    if not spans:
+        return
+    best = ranked(pool.ids, pool.fused, DATED_AMONG)
+    told = indexes.lexical.happened([pool.ids[place] for place in best], spans)
+    pool.dated = np.array([DATED_BONUS if record_id in told else 0.0 for record_id in pool.ids], np.float64)
+
+
 def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
     scores = pool.fused
     if plan.boost_recent and not plan.is_naive:
         age_s = plan.now.timestamp() - updated_us / 1_000_000
         scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
+    if pool.dated is not None:
+        scores = lifted(scores, pool.dated)
     if pool.usage is not None:
         scores = lifted(scores, pool.usage)
     scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)

@@ -10,14 +10,18 @@ from tools.retrieval.imported import EVERYTHING, Imported
 Mode = Literal["fast", "naive"]
 """`fast` weighs the evidence of all lanes; `naive` is a control: words and meaning, joined by their ranks alone."""
 
-LANE_DEPTH = 476
+LANE_DEPTH = 456
 """Candidates that the lexical and the dense lane each contribute."""
 DECAY_DAYS = 30.0
 """Days in which the bonus for recency halves."""
 SEEDS = 6
 """Best candidates whose neighbours the graph is asked for."""
 NEIGHBOURS_EACH = 8
-POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH
+LEADING = 10
+"""Best candidates next to which further ones are looked for in their threads."""
+RADIUS = 2
+"""Places before and after a record, in its thread, that count for it."""
+POOL_LIMIT = 2 * LANE_DEPTH + SEEDS * NEIGHBOURS_EACH + 2 * RADIUS * LEADING
 """Ranked candidates that `total` can count and `offset` can reach: what the lanes can contribute at most."""
 
 

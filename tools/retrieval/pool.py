@@ -45,6 +45,8 @@ class Pool:
         self.fused: Scores = np.zeros(size)
         self.usage: Scores | None = None
         """The bonus for having been cited; None before anybody has looked, and where there is none."""
+        self.dated: Scores | None = None
+        """The bonus for telling of the days that the question names; None where it names none."""
 
     @property
     def unmeasured(self) -> list[str]:
@@ -53,9 +55,10 @@ class Pool:
 
     def measure(self, hits: Iterable[DenseHit]) -> None:
         """Note how near some of the records are that the dense lane did not find."""
-        self._measured = {hit.record_id: hit for hit in hits}
-        known = [place for place, record_id in enumerate(self.ids) if record_id in self._measured]
-        self.cosine[known] = [self._measured[self.ids[place]].score for place in known]
+        new = {hit.record_id: hit for hit in hits}
+        self._measured |= new
+        known = [place for place, record_id in enumerate(self.ids) if record_id in new]
+        self.cosine[known] = [new[self.ids[place]].score for place in known]
 
     def add(self, record_ids: Iterable[str]) -> Places:
         """Take in records of a further lane; return the place of each, new or not."""

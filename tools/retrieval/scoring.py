@@ -51,6 +51,10 @@ NEIGHBOUR_BONUS = 0.2
 """How far being linked to a better candidate can lift a score, times that one's score; see `lifted`."""
 RECENCY_BONUS = 0.2
 """How far being new can lift a score; see `lifted`."""
+DATED_BONUS = 0.2
+"""How far it can lift a score to tell of the days that the question names; see `lifted`."""
+DATED_AMONG = 200
+"""Best candidates of which it is looked up when they happened: a millisecond, and five for all of a large pool."""
 USAGE_BONUS = 0.1
 """How far having been cited can lift a score; see `lifted`."""
 USAGE_HALF = 2.0

@@ -471,3 +471,26 @@ def test_hits_have_their_names_with_and_without_memory_of_them(tmp_path: Path, m
     again.apply(batch(2, record("a", "coffee"), record("e", "tea")))
     assert find(again, "tea") == ["b", "c", "d", "e"]
     again.close()
+
+
+def test_what_happened_in_a_span_is_told_of_the_records_that_were_asked_about(tmp_path: Path) -> None:
+    index = LexicalIndex.open(tmp_path / "lexical")
+    said = {"captured_at": "2023-05-07T10:00:00+02:00"}
+    index.apply(
+        batch(
+            1,
+            record("named", "text", metadata=said),
+            record("first", "text", metadata=said | {"occurred_at": "2023-05-08"}),
+            record("kept", "text", metadata={"captured_at": "some day"}),
+            record("chunk", "text", entity_type="document", source_id="s"),
+        )
+    )
+    day = timedelta(days=1)
+    may = datetime(2023, 5, 7, 8, tzinfo=UTC)
+    everything = ["named", "first", "kept", "chunk", "unknown"]
+    assert index.happened(everything, [(may, may + day)]) == {"named", "first"}
+    assert index.happened(everything, [(may - day, may)]) == set()
+    assert index.happened(["named"], [(may, may + day)]) == {"named"}
+    assert index.happened(everything, [(NOW, NOW + day), (may, may + timedelta(hours=1))]) == {"named", "kept"}
+    assert index.happened([], [(may, may + day)]) == index.happened(everything, []) == set()
+    index.close()

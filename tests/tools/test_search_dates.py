@@ -1,0 +1,59 @@
+"""Questions that name days find first what tells of them."""
+
+from typing import Any
+
+import pytest
+
+from tests.people import Person, caught_up
+
+pytestmark = pytest.mark.anyio
+
+TEXT = "We painted the fence at the harbour."
+
+
+async def keep(who: Person, number: int, **metadata: Any) -> str:
+    said = await who.call("store_raw_memory", raw_content=f"{TEXT} ({number})", metadata=metadata, sync=True)
+    return str(said["id"])
+
+
+async def scores(who: Person, query: str) -> dict[str, float]:
+    answer = await who.call("recall", query=query)
+    return {each["id"]: each["score"] for each in answer["memories"]}
+
+
+async def test_a_memory_of_the_named_days_comes_first(member: Person) -> None:
+    march = await keep(member, 1, captured_at="2023-03-04T10:00:00Z")
+    may = await keep(member, 2, captured_at="2023-05-06T10:00:00Z")
+    told = await keep(member, 3, captured_at="2024-01-01T10:00:00Z", occurred_at="2023-05-20T10:00:00Z")
+    kept = await keep(member, 4)
+    await caught_up(member)
+    plain = await scores(member, "Who painted the harbour fence and a wall?")
+    dated = await scores(member, "Who painted the harbour fence and a wall in May 2023?")
+    assert set(list(dated)[:2]) == {may, told}
+    assert min(dated[may], dated[told]) > max(dated[march], dated[kept]) + 0.02
+    assert max(plain.values()) - min(plain.values()) < 0.02
+    assert max(dated.values()) < 1
+
+
+async def test_days_are_counted_from_the_time_of_the_question(member: Person) -> None:
+    old = await keep(member, 1, captured_at="2023-05-06T10:00:00Z")
+    new = await keep(member, 2)
+    await caught_up(member)
+
+    async def order(**options: Any) -> list[str]:
+        question = "Who painted the harbour fence and a wall yesterday?"
+        answer = await member.call("search", query=question, types=["raw_memory"], boost_recent=False, **options)
+        return [each["id"] for each in answer["results"]]
+
+    assert await order() == [new, old]
+    assert await order(reference_time="2023-05-07T20:00:00Z") == [old, new]
+
+
+async def test_entities_count_by_when_they_were_kept_and_off_topic_stays_low(member: Person) -> None:
+    await member.call("create_entity", name="Fence", content=TEXT, sync=True)
+    asked = "Who painted the harbour fence and a wall"
+    (today,) = (await member.call("search", query=f"{asked} today?", boost_recent=False))["results"]
+    (plain,) = (await member.call("search", query=f"{asked} in May 1999?", boost_recent=False))["results"]
+    assert today["score"] > plain["score"]
+    far = await member.call("search", query="Which proteins fold today?", boost_recent=False)
+    assert all(each["score"] < 0.3 for each in far["results"])
