@@ -1,0 +1,218 @@
+"""Fills the source packs: what was named, what a context pack holds for each section, and what is linked to it.
+
+Everything comes from the pipeline of context packs, so that rights, supersession and lifecycle are theirs. Blocks.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from auth.policy import may_read
+from auth.principal import Principal
+from stores.ledger.listing import Link
+from stores.records import Entity
+from tools.app import App
+from tools.context import Packed, packed, withheld
+from tools.context_models import ContextRequest, PackItem
+from tools.context_related import READ
+from tools.operation import Call
+from tools.packs.facets import LIMITS, Facet
+from tools.packs.selection import DONE, GONE
+from tools.synthesis.models import PlanRequest
+from tools.synthesis.outline import Section, extent_of
+from tools.synthesis.pinned import Pins, read_pins
+from tools.synthesis.remembered import generated_among
+from tools.synthesis.sources import WORK, Pack, Source, shown_name, source_of
+from tools.synthesis.templates import Extent
+from tools.synthesis.withholding import withheld_keys
+
+QUERY_LIMIT = 4_000
+SPARE = 2
+"""How many times as many items are asked for: the state of work, or where they come from, takes some away."""
+
+
+class SectionRequest(ContextRequest):
+    """A context pack for one section."""
+
+    wanted: tuple[Facet, ...] = ()
+    is_steady: ClassVar[bool] = True
+
+    @property
+    def facets(self) -> tuple[Facet, ...]:
+        """The section's own facets."""
+        return self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Gatherer:
+    """What is the same for all sections of a run."""
+
+    app: App
+    call: Call
+    request: PlanRequest
+    extent: Extent
+    pins: Pins
+    unread: frozenset[str]
+    """The visibility keys of what is counted and not shown."""
+
+    @property
+    def caller(self) -> Principal:
+        """Who asks."""
+        return self.call.caller
+
+
+def gather(app: App, call: Call, request: PlanRequest, sections: Sequence[Section]) -> list[Pack]:
+    """Fill the source pack of each section. What was named comes in where the caller may read it. Blocks."""
+    gatherer = Gatherer(
+        app,
+        call,
+        request,
+        extent_of(request),
+        read_pins(app, call.caller, request, sections),
+        withheld_keys(app, call.caller, request.project),
+    )
+    packs: dict[str, Pack] = {}
+    for query in dict.fromkeys(section.query for section in sections):
+        alike = [section for section in sections if section.query == query]
+        parts, asked = [section.facets for section in alike], _asked(gatherer, alike)
+        found = packed(app, call, asked, parts)
+        hidden = [0] * len(alike)
+        if gatherer.unread:
+            hidden = withheld(app, call, asked.model_copy(update={"limit": gatherer.extent.sources}), parts,
+                              gatherer.unread)  # fmt: skip
+        for section, items, count in zip(alike, found, hidden, strict=True):
+            packs[section.id] = _pack(gatherer, section, items, count)
+    return [packs[section.id] for section in sections]
+
+
+def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> Pack:
+    extent = gatherer.extent
+    entities = _readable(gatherer, [item.id for item in found.items])
+    generated = generated_among(gatherer.app, gatherer.caller, entities.values())
+    pinned = gatherer.pins.of_section(section)
+    known = {each.id for each in pinned}
+    fitting = [
+        item
+        for item in found.items
+        if item.id in entities and item.id not in generated | known and _fits(section, entities[item.id])
+    ]
+    items = fitting[: extent.sources]
+    sources = [source_of(each, extent.preview, is_pinned=True) for each in pinned]
+    sources += [source_of(entities[item.id], extent.preview, item=item) for item in items]
+    around = _links(gatherer, [each.id for each in sources])
+    if gatherer.request.include_neighborhoods:
+        sources += _neighbours(gatherer, items, {each.id for each in sources})
+    corrections, claims = _judged(gatherer, sources, around)
+    return Pack(
+        section=section,
+        sources=tuple(sources),
+        missing=gatherer.pins.missing(section),
+        hidden=hidden
+        + sum(state == "archived" for state in found.gone)
+        + len(generated)
+        + gatherer.pins.archived(section),
+        corrections=(
+            *(state for state in found.gone if state != "archived"),
+            *corrections,
+            *gatherer.pins.corrected(section),
+        ),
+        claims=tuple(claims),
+    )
+
+
+def _asked(gatherer: Gatherer, alike: Sequence[Section]) -> SectionRequest:
+    request, extent = gatherer.request, gatherer.extent
+    wanted = tuple(dict.fromkeys(facet for section in alike for facet in section.facets))
+    return SectionRequest.model_construct(
+        goal=alike[0].query[:QUERY_LIMIT],
+        intent="research",
+        layer="recall",
+        domain=request.domain,
+        project=request.project,
+        limit=min(extent.sources * SPARE, LIMITS["recall"]),
+        include_related=request.include_neighborhoods,
+        related_limit=extent.related,
+        record_exposure=False,
+        wanted=wanted,
+    )
+
+
+def _fits(section: Section, entity: Entity) -> bool:
+    """Whether the state of work is one of those that the section tells of."""
+    status = str(entity.metadata.get("status") or "").lower()
+    if entity.entity_type not in WORK or section.is_requested:
+        return True
+    return status in section.work or ("prior_art" in section.facets and status in DONE)
+
+
+def _readable(gatherer: Gatherer, ids: Collection[str]) -> Mapping[str, Entity]:
+    found = gatherer.app.ledger.entities(gatherer.caller.organization_id, ids)
+    return {each: entity for each, entity in found.items() if may_read(gatherer.caller, entity.visibility)}
+
+
+def _neighbours(gatherer: Gatherer, items: Iterable[PackItem], known: set[str]) -> list[Source]:
+    """What is linked to the items and says something, half as many as there may be items."""
+    wanted: dict[str, tuple[str, str]] = {}
+    for item in items:
+        for related in item.related:
+            if related.id not in known:
+                wanted.setdefault(related.id, (related.relationship, item.id))
+    entities = _readable(gatherer, wanted)
+    generated = generated_among(gatherer.app, gatherer.caller, entities.values())
+    told = [each for each in wanted if each in entities and each not in generated and _says_something(entities[each])]
+    return [
+        source_of(entities[each], gatherer.extent.preview, relation=wanted[each][0], around=wanted[each][1])
+        for each in told[: gatherer.extent.sources // 2]
+    ]
+
+
+def _says_something(entity: Entity) -> bool:
+    return bool((entity.content or entity.description).strip())
+
+
+def _links(gatherer: Gatherer, ids: Sequence[str]) -> Mapping[str, list[Link]]:
+    caller = gatherer.caller
+    return gatherer.app.ledger.links_around(caller.organization_id, ids, visibility=caller.visible, limit=READ)
+
+
+def _judged(
+    gatherer: Gatherer, sources: Sequence[Source], around: Mapping[str, Sequence[Link]]
+) -> tuple[list[str], list[str]]:
+    """Say what the sources took the place of, and what is not settled: their own claims, and what contradicts them."""
+    replaced = {link.id for links in around.values() for link in links if _replaces(link)}
+    opposed = {
+        (source.id, link.id) for source in sources for link in around.get(source.id, ()) if link.name == "CONTRADICTS"
+    }
+    names = {source.id: source.name for source in sources}
+    there = _in_force(gatherer, {other for _, other in opposed} - names.keys())
+    names |= {each: shown_name(entity.name) for each, entity in _readable(gatherer, there).items()}
+    claims = [claim for source in sources for claim in source.claims]
+    pairs = sorted({tuple(sorted(pair)) for pair in opposed if pair[1] in names})
+    claims += [f"“{names[one]}” and “{names[other]}” contradict each other" for one, other in pairs]
+    return ["superseded"] * len(replaced), list(dict.fromkeys(claims))
+
+
+def _replaces(link: Link) -> bool:
+    return link.name == "SUPERSEDES" and link.way == "outgoing"
+
+
+def _in_force(gatherer: Gatherer, ids: Collection[str]) -> set[str]:
+    caller = gatherer.caller
+    standings = gatherer.app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
+    return {
+        each
+        for each, standing in standings.items()
+        if not standing.superseded and standing.facets.status not in GONE and may_read(caller, standing.visibility)
+    }
+
+
+def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack]:
+    """Drop sources that were deleted, hidden from the caller or superseded while the document was written. Blocks."""
+    ids = {each for pack in packs for each in pack.source_ids}
+    standings = app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
+    usable = {
+        each
+        for each, standing in standings.items()
+        if not standing.superseded and standing.visibility in caller.readable
+    }
+    return [replace(pack, sources=tuple(each for each in pack.sources if each.id in usable)) for pack in packs]
