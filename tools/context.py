@@ -1,6 +1,6 @@
 """Context packs: what is known for a goal, chosen by facets from one search and written for an agent."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from auth.policy import may_read, no_project
 from auth.visibility import members_key, project_key
 from stores.analytics import Shown
-from stores.ledger import EntityQuery, Standing
+from stores.ledger import Standing
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
+from tools.context_leading import leading_tasks
 from tools.context_models import (
     ContextPack,
     ContextRequest,
@@ -30,7 +31,7 @@ from tools.packs.excerpts import excerpt_around
 from tools.packs.facets import LIMITS, SHELVES, Facet, types_of
 from tools.packs.markdown import CONTENT_LIMIT, Entry, Link, render
 from tools.packs.reasons import reason
-from tools.packs.selection import GONE, LEAST_NEAR, Chosen, Option, relevant, select
+from tools.packs.selection import GONE, Chosen, Option, relevant, select
 from tools.retrieval.diagnostics import details
 from tools.retrieval.plan import Plan
 from tools.retrieval.turns import answered
@@ -41,12 +42,6 @@ if TYPE_CHECKING:
 
 CONSIDERED = 400
 """The best candidates of the search from which a pack is chosen."""
-UNDER_WAY = ("doing", "blocked", "review")
-"""States of tasks that a project is at work on."""
-LEADING = 5
-"""Tasks of the project that lead, whatever the search says of them."""
-LOOKED_AT = 50
-"""Tasks under way of which these are chosen: those that changed last."""
 LEAN = (
     "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path", "document_id",
 )  # fmt: skip
@@ -93,7 +88,8 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
     if request.project is not None and not may_read(call.caller, project_key(request.project)):
         raise no_project(request.project)
     query = _query(request)
-    found = _choose(app, request, _rank(app, call, request, query), request.facets)
+    keep = partial(relevant, layer=request.layer)
+    found = _choose(app, request, _rank(app, call, request, query, keep), request.facets)
     items = _items(app, call, request, found)
     sections = [
         PackSection(facet=facet, title=SHELVES[facet].title, items=of_facet)
@@ -132,9 +128,13 @@ class Packed:
     """The states of what would be among them if it was not out of use."""
 
 
-def packed(app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]]) -> list[Packed]:
+Keep = Callable[[Iterable[Option]], list[Option]]
+"""Leaves out what is too far from the goal."""
+
+
+def packed(app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]], keep: Keep) -> list[Packed]:
     """Choose, of one search, a pack for each of several lots of facets. The caller reads the project. Blocks."""
-    ranked = _rank(app, call, request, _query(request))
+    ranked = _rank(app, call, request, _query(request), keep)
     packs = []
     for facets in parts:
         found = _choose(app, request, ranked, facets)
@@ -148,7 +148,12 @@ def _is_shelved(facets: Sequence[Facet], option: Option) -> bool:
 
 
 def withheld(
-    app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]], keys: frozenset[str]
+    app: App,
+    call: Call,
+    request: ContextRequest,
+    parts: Sequence[Sequence[Facet]],
+    keep: Keep,
+    keys: frozenset[str],
 ) -> list[int]:
     """Count the records with these visibility keys that each pack would hold if the caller might read them. Blocks.
 
@@ -158,8 +163,7 @@ def withheld(
 
     plan = _plan(app, call, request, _query(request), request.facets)
     ranking = retrieve(app, replace(plan, filter=replace(plan.filter, visibility=keys), expand=False))
-    near = [each for each in _options(request, ranking, set()) if each.nearness >= LEAST_NEAR[request.layer]]
-    options, most = relevant(near, request.layer), min(request.limit, LIMITS[request.layer])
+    options, most = keep(_options(request, ranking, set())), min(request.limit, LIMITS[request.layer])
     return [len(select(options, facets, most)) for facets in parts]
 
 
@@ -182,14 +186,16 @@ def _query(request: ContextRequest) -> str:
     return request.goal if domain.lower() in request.goal.lower() else f"{request.goal}\n{domain}"
 
 
-def _rank(app: App, call: Call, request: ContextRequest, query: str) -> _Ranked:
+def _rank(app: App, call: Call, request: ContextRequest, query: str, keep: Keep) -> _Ranked:
     from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 
     plan = _plan(app, call, request, query, request.facets)
     ranking = retrieve(app, plan)
-    leading = _leading(app, call, request, ranking) if "active_work" in request.facets else []
+    leading: Sequence[Option] = ()
+    if request.led_by is not None and "active_work" in request.facets:
+        leading = leading_tasks(app, call.caller, request.led_by, {each.id: each.score for each in ranking.best})
     others = list(_options(request, ranking, {each.id for each in leading}))
-    kept = others if plan.is_naive else relevant(others, request.layer)
+    kept = others if plan.is_naive else keep(others)
     return _Ranked(plan, ranking, [*leading, *kept])
 
 
@@ -251,26 +257,6 @@ def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
 
 def _belongs(standing: Standing, project_id: str) -> bool:
     return standing.facets.project_id in (None, project_id)
-
-
-def _leading(app: App, call: Call, request: ContextRequest, ranking: "Ranking") -> list[Option]:
-    """The tasks that the project is at work on: what the goal is about first, then by state and last change."""
-    if request.project is None:
-        return []
-    organization, visible = call.caller.organization_id, call.caller.visible
-    query = EntityQuery(
-        visibility=visible, types=("task",), statuses=UNDER_WAY, project_ids=(request.project,), limit=LOOKED_AT
-    )
-    tasks, _ = app.ledger.list_entities(organization, query)
-    retired = app.ledger.superseded(organization, [task.id for task in tasks], visibility=visible)
-    scores = {each.id: each.score for each in ranking.best}
-    options = [
-        Option(task.id, task.entity_type, str(task.metadata.get("status")), scores.get(task.id, 0.0), is_under_way=True)
-        for task in tasks
-        if task.id not in retired
-    ]
-    # The list has what changed last first, and sorting keeps that where the rest is equal.
-    return sorted(options, key=lambda option: (-option.score, UNDER_WAY.index(option.status)))[:LEADING]
 
 
 def _items(app: App, call: Call, request: ContextRequest, found: _Found) -> list[PackItem]:

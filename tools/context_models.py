@@ -74,6 +74,11 @@ class ContextRequest(Request):
     """Whether neither what is new nor what was cited ranks higher, so that the order is that of the records alone."""
 
     @property
+    def led_by(self) -> str | None:
+        """The project whose work in progress leads, whatever the goal."""
+        return self.project
+
+    @property
     def facets(self) -> tuple[Facet, ...]:
         """The facets of the pack, in order."""
         return facets_of(self.intent, self.layer)

@@ -5,37 +5,77 @@ Everything comes from the pipeline of context packs, so that rights, supersessio
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
-from auth.policy import may_read
+from auth.policy import may_read, visible_beside
 from auth.principal import Principal
+from stores.ledger import EntityQuery
 from stores.ledger.listing import Link
 from stores.records import Entity
 from tools.app import App
 from tools.context import Packed, packed, withheld
 from tools.context_models import ContextRequest, PackItem
-from tools.context_related import READ
+from tools.context_related import READ, STRUCTURE
 from tools.operation import Call
-from tools.packs.facets import LIMITS, Facet
-from tools.packs.selection import DONE, GONE
+from tools.packs.facets import LIMITS, Facet, types_of
+from tools.packs.selection import DONE, GONE, Option
 from tools.synthesis.models import PlanRequest
 from tools.synthesis.outline import Section, extent_of
 from tools.synthesis.pinned import Pins, read_pins
 from tools.synthesis.remembered import generated_among
-from tools.synthesis.sources import WORK, Pack, Source, shown_name, source_of
-from tools.synthesis.templates import Extent
+from tools.synthesis.sources import WORK, Pack, Source, facet_of, shown_name, source_of
+from tools.synthesis.templates import ABOUT_WORK, Extent
 from tools.synthesis.withholding import withheld_keys
 
 QUERY_LIMIT = 4_000
+HUBS = ("project", "source")
+LOOKED_AT = 100
+"""Records of a section's kinds from which a list of them is taken: those that changed last."""
 SPARE = 2
 """How many times as many items are asked for: the state of work, or where they come from, takes some away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """Cosines below which a record is not about what is looked for; chosen on labelled goals (`engrain eval packs`).
+
+    A document is read as a whole: what is off topic weighs more in it than in a context pack.
+    """
+
+    with_words: float
+    """Of what holds a word of it."""
+    wordless: float
+    share: float
+    """Of the nearest record's, for what holds a word of it."""
+    wordless_share: float
+
+
+TOPIC = Floors(with_words=0.12, wordless=0.2, share=0.25, wordless_share=0.4)
+OWN_WORDS = Floors(with_words=0.25, wordless=0.35, share=0.5, wordless_share=0.6)
+"""For a section that somebody asked for: that a record is near to the goal says little of the section."""
+
+
+def near_enough(options: Iterable[Option], floors: Floors) -> list[Option]:
+    """Leave out what is too far from what is looked for."""
+    found = [option for option in options if option.score > 0]
+    nearest = max((option.nearness for option in found if option.nearness < 1), default=0.0)
+    with_words = max(floors.with_words, floors.share * nearest)
+    wordless = max(floors.wordless, floors.wordless_share * nearest)
+    return [option for option in found if option.nearness >= (with_words if option.shares_words else wordless)]
 
 
 class SectionRequest(ContextRequest):
     """A context pack for one section."""
 
     wanted: tuple[Facet, ...] = ()
+    tells_of_work: bool = False
     is_steady: ClassVar[bool] = True
+
+    @property
+    def led_by(self) -> str | None:
+        """The project, where the document is about its work."""
+        return self.project if self.tells_of_work else None
 
     @property
     def facets(self) -> tuple[Facet, ...]:
@@ -75,10 +115,11 @@ def gather(app: App, call: Call, request: PlanRequest, sections: Sequence[Sectio
     for query in dict.fromkeys(section.query for section in sections):
         alike = [section for section in sections if section.query == query]
         parts, asked = [section.facets for section in alike], _asked(gatherer, alike)
-        found = packed(app, call, asked, parts)
+        keep = partial(near_enough, floors=OWN_WORDS if alike[0].is_on_its_own else TOPIC)
+        found = packed(app, call, asked, parts, keep)
         hidden = [0] * len(alike)
         if gatherer.unread:
-            hidden = withheld(app, call, asked.model_copy(update={"limit": gatherer.extent.sources}), parts,
+            hidden = withheld(app, call, asked.model_copy(update={"limit": gatherer.extent.sources}), parts, keep,
                               gatherer.unread)  # fmt: skip
         for section, items, count in zip(alike, found, hidden, strict=True):
             packs[section.id] = _pack(gatherer, section, items, count)
@@ -91,14 +132,18 @@ def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> P
     generated = generated_among(gatherer.app, gatherer.caller, entities.values())
     pinned = gatherer.pins.of_section(section)
     known = {each.id for each in pinned}
+    left_out = generated | known | _beside_the_point(gatherer, section)
     fitting = [
         item
         for item in found.items
-        if item.id in entities and item.id not in generated | known and _fits(section, entities[item.id])
+        if item.id in entities and item.id not in left_out and _fits(section, entities[item.id])
     ]
     items = fitting[: extent.sources]
     sources = [source_of(each, extent.preview, is_pinned=True) for each in pinned]
     sources += [source_of(entities[item.id], extent.preview, item=item) for item in items]
+    if section.is_listed:
+        room = extent.sources - len(items)
+        sources += _listed(gatherer, section, left_out | {each.id for each in sources})[:room]
     around = _links(gatherer, [each.id for each in sources])
     if gatherer.request.include_neighborhoods:
         sources += _neighbours(gatherer, items, {each.id for each in sources})
@@ -134,7 +179,40 @@ def _asked(gatherer: Gatherer, alike: Sequence[Section]) -> SectionRequest:
         related_limit=extent.related,
         record_exposure=False,
         wanted=wanted,
+        tells_of_work=request.output_type in ABOUT_WORK and not alike[0].is_on_its_own,
     )
+
+
+def _beside_the_point(gatherer: Gatherer, section: Section) -> set[str]:
+    """The project itself, which is linked to all of its records, where a section is about something in it."""
+    project = gatherer.request.project
+    return {project} if project is not None and (section.is_on_its_own or not section.is_first) else set()
+
+
+def _listed(gatherer: Gatherer, section: Section, known: set[str]) -> list[Source]:
+    """What there is of a section's kinds and no search brought up, what changed last first."""
+    project, caller = gatherer.request.project, gatherer.caller
+    query = EntityQuery(
+        visibility=visible_beside(caller, project),
+        types=tuple(sorted(types_of(section.facets))),
+        project_ids=() if project is None else (project,),
+        limit=LOOKED_AT,
+    )
+    found, _ = gatherer.app.ledger.list_entities(caller.organization_id, query)
+    usable = _in_force(gatherer, [each.id for each in found])
+    generated = generated_among(gatherer.app, caller, found)
+    return [
+        source_of(each, gatherer.extent.preview)
+        for each in found
+        if each.id in usable
+        and each.id not in known | generated
+        and _fits(section, each)
+        and _is_shelved(section, each)
+    ]
+
+
+def _is_shelved(section: Section, entity: Entity) -> bool:
+    return facet_of(entity.entity_type, str(entity.metadata.get("status") or "").lower(), section.facets) is not None
 
 
 def _fits(section: Section, entity: Entity) -> bool:
@@ -155,7 +233,9 @@ def _neighbours(gatherer: Gatherer, items: Iterable[PackItem], known: set[str]) 
     wanted: dict[str, tuple[str, str]] = {}
     for item in items:
         for related in item.related:
-            if related.id not in known:
+            # Where a project keeps its records says nothing of any one of them.
+            is_filed = item.type in HUBS and related.relationship in STRUCTURE
+            if related.id not in known and not is_filed:
                 wanted.setdefault(related.id, (related.relationship, item.id))
     entities = _readable(gatherer, wanted)
     generated = generated_among(gatherer.app, gatherer.caller, entities.values())

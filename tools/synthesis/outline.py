@@ -6,11 +6,23 @@ from dataclasses import dataclass
 
 from tools.organizations import slug_of
 from tools.packs.facets import Facet
-from tools.synthesis.models import PlanRequest
-from tools.synthesis.templates import EVERYTHING, EXTENTS, OPEN, TEMPLATES, Extent
+from tools.reflection.terms import stem, terms
+from tools.synthesis.models import PlanRequest, RequiredSection
+from tools.synthesis.templates import EVERYTHING, EXTENTS, LISTED, OPEN, TEMPLATES, Extent
 from tools.text.plain import one_line
 
 TITLE_LIMIT = 120
+_GENERIC_WORDS = """
+overview summary executive summaries background introduction context scope purpose goal goals status state current next
+step steps action actions timeline roadmap milestone milestones risk risks gap gaps issue issues problem problems
+question questions open key detail details note notes implementation approach evidence finding findings result results
+verification testing conclusion conclusions recommendation recommendations appendix reference references change changes
+work history highlights impact lesson lessons learned known what why how main important point points list describe
+explain section document report
+"""
+GENERIC = frozenset(stem(word) for word in _GENERIC_WORDS.split())
+"""Stems that say what part of a document a section is, and not what it is about."""
+_TEMPLATES = {each.title.casefold(): each for templates in TEMPLATES.values() for each in templates}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +38,11 @@ class Section:
     required_ids: tuple[str, ...] = ()
     is_requested: bool = False
     """Whether somebody asked for it in words of their own."""
+    is_first: bool = False
+    is_listed: bool = False
+    """Whether everything of its kinds belongs in it, whatever is looked for."""
+    is_on_its_own: bool = False
+    """Whether it is looked for by its own words alone, not by the goal."""
 
 
 def run_id(request: PlanRequest) -> str:
@@ -52,23 +69,41 @@ def sections_of(request: PlanRequest) -> list[Section]:
     if request.required_sections:
         # The default limit is about templates: it drops no section that somebody asked for.
         most = request.max_sections if "max_sections" in request.model_fields_set else len(request.required_sections)
-        return [
-            Section(
-                id=_section_id(place, wanted.title),
-                title=one_line(wanted.title),
-                prompt=wanted.prompt,
-                query="\n".join(filter(None, (wanted.title, wanted.prompt, base))),
-                facets=EVERYTHING,
-                required_ids=tuple(dict.fromkeys(wanted.required_source_ids)),
-                is_requested=True,
-            )
-            for place, wanted in enumerate(request.required_sections[:most], start=1)
-        ]
+        wanted = request.required_sections[:most]
+        return [_requested(place, each, base) for place, each in enumerate(wanted, start=1)]
     most = min(request.max_sections, extent_of(request).sections)
     return [
-        Section(_section_id(place, each.title), each.title, each.prompt, base, each.facets, each.work)
+        Section(
+            id=_section_id(place, each.title),
+            title=each.title,
+            prompt=each.prompt,
+            query=base,
+            facets=each.facets,
+            work=each.work,
+            is_first=place == 1,
+            is_listed=request.output_type in LISTED,
+        )
         for place, each in enumerate(TEMPLATES[request.output_type][:most], start=1)
     ]
+
+
+def _requested(place: int, wanted: RequiredSection, base: str) -> Section:
+    """Look for a section by its own words where they say what it is about; a “Summary” is about the goal."""
+    own = "\n".join(filter(None, (wanted.title.strip(), wanted.prompt.strip())))
+    is_on_its_own = bool(terms(own).stems - GENERIC)
+    alike = None if is_on_its_own else _TEMPLATES.get(wanted.title.strip().casefold())
+    return Section(
+        id=_section_id(place, wanted.title),
+        title=one_line(wanted.title),
+        prompt=wanted.prompt,
+        query=own if is_on_its_own else base,
+        facets=alike.facets if alike else EVERYTHING,
+        work=alike.work if alike else OPEN,
+        required_ids=tuple(dict.fromkeys(wanted.required_source_ids)),
+        is_requested=True,
+        is_first=place == 1,
+        is_on_its_own=is_on_its_own,
+    )
 
 
 def _section_id(place: int, title: str) -> str:

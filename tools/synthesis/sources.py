@@ -1,5 +1,6 @@
 """What a section rests on: records as sources, with all that is said of them. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -9,7 +10,7 @@ from stores.records import RAW_MEMORY, Entity, JsonObject
 from tools.context_models import PackItem
 from tools.json_values import texts_in
 from tools.packs.excerpts import excerpt
-from tools.packs.facets import SHELVES, Facet
+from tools.packs.facets import FACETS, SHELVES, Facet
 from tools.packs.selection import DONE
 from tools.reflection.sensitivity import sensitivity_flags
 from tools.synthesis.models import SourceView
@@ -127,13 +128,14 @@ def shown_name(name: str) -> str:
     return REDACTED if SECRETS & set(sensitivity_flags(name)) else one_line(name, NAME_LIMIT)
 
 
-def facet_of(entity_type: str, status: str) -> Facet | None:
-    """Say where a pack would show a record of this type."""
+def facet_of(entity_type: str, status: str, among: Sequence[Facet] = FACETS) -> Facet | None:
+    """Say where a pack would show a record of this type; None for none of these facets."""
     if entity_type == RAW_MEMORY:
-        return "recent_memory"
+        return "recent_memory" if "recent_memory" in among else None
     if status in DONE and entity_type in SHELVES["active_work"].types:
-        return "prior_art"
-    return next((facet for facet, shelf in SHELVES.items() if entity_type in shelf.types), None)
+        return "prior_art" if "prior_art" in among else None
+    facets = (facet for facet in among if facet != "prior_art")
+    return next((facet for facet in facets if entity_type in SHELVES[facet].types), None)
 
 
 def _name(entity: Entity, item: PackItem | None) -> str:

@@ -3,11 +3,12 @@
 Nothing is put in other words, so nothing can be said that a source does not say.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tools.packs.facets import Facet
-from tools.reflection.layout import blocks
+from tools.reflection.layout import Block, blocks
 from tools.reflection.sentences import sentences
 from tools.reflection.similarity import groups
 from tools.reflection.terms import Terms, overlap, terms
@@ -20,6 +21,7 @@ NAMED_ALREADY = 0.7
 SENTENCE_LIMIT = 400
 IN_ORDER = frozenset({"procedures", "planning"})
 """Facets of records that are read from their beginning: the steps of a procedure are no list to pick from."""
+_NUMBER = re.compile(r"\d{1,3}[.)][ \t]+\Z")
 FEWEST_WORDS = 3
 """Of a sentence that says something without what stands around it."""
 GOES_ON = " …"
@@ -85,11 +87,14 @@ def tell(packs: Sequence[Pack], extent: Extent) -> list[Told]:
 
 
 def _homes(packs: Sequence[Pack]) -> dict[str, int]:
-    """The section that tells of each source: where it was pinned, else where it scores best, else the first."""
-    best: dict[str, tuple[tuple[bool, bool, float], int]] = {}
+    """The section that tells of each source: where it was pinned, else where it scores best, else the first.
+
+    A section that says in its own words what it is about comes before others.
+    """
+    best: dict[str, tuple[tuple[bool, bool, bool, float], int]] = {}
     for place, pack in enumerate(packs):
         for source in pack.sources:
-            rank = (source.is_pinned, source.relation is None, source.score)
+            rank = (source.is_pinned, source.relation is None, pack.section.is_on_its_own, source.score)
             if source.id not in best or rank > best[source.id][0]:
                 best[source.id] = (rank, place)
     return {each: place for each, (_, place) in best.items()}
@@ -124,7 +129,7 @@ def _sentences(text: str) -> list[str]:
     is_cut_before, is_cut_after = text.startswith("…"), text.endswith("…")
     found = []
     for block in blocks(text):
-        part = text[block.start : block.end]
+        part = f"{_number(text, block)}{text[block.start : block.end]}"
         found += [one_line(part[start:end]) for start, end in sentences(part)]
     if is_cut_before and found:
         found[0] = found[0].removeprefix("…").lstrip()
@@ -132,6 +137,12 @@ def _sentences(text: str) -> list[str]:
         found.pop()
     told = [one_line(each, SENTENCE_LIMIT) for each in found if len(each.split()) >= FEWEST_WORDS]
     return list(dict.fromkeys(told or [one_line(each, SENTENCE_LIMIT) for each in found]))
+
+
+def _number(text: str, block: Block) -> str:
+    """The number of a step, which a block is without."""
+    mark = _NUMBER.search(text[: block.start]) if block.ordered else None
+    return mark[0].lstrip() if mark else ""
 
 
 def _start(found: Sequence[str], query: str, room: int) -> int:

@@ -94,6 +94,10 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
     ),
 }
 """By type of document, its sections in order. No facet of work that is done: that is `prior_art`."""
+ABOUT_WORK: frozenset[OutputType] = frozenset({"roadmap", "handbook"})
+"""Types that tell of all that a project is at work on, whatever the goal."""
+LISTED: frozenset[OutputType] = frozenset({"handbook"})
+"""Types that also tell of what no search for the goal brings up."""
 EVERYTHING: tuple[Facet, ...] = FACETS
 """The facets of a section that somebody asks for in words of their own."""
 

@@ -10,7 +10,7 @@ from tools.packs.facets import SHELVES
 from tools.synthesis.models import Gap, PlanRequest, Verification
 from tools.synthesis.outline import title_of
 from tools.synthesis.sources import Pack, Source
-from tools.synthesis.statements import Statement, Told
+from tools.synthesis.statements import Elsewhere, Statement, Told
 from tools.synthesis.templates import OutputType
 from tools.text.inline import inert
 
@@ -37,6 +37,7 @@ REASONS: Mapping[str, str] = {
     "unresolved_claim": "this is not settled",
 }
 QUERY_SHOWN = 160
+_MIDDLE = "x "
 
 
 def markdown(request: PlanRequest, told: Sequence[Told], verification: Verification) -> str:
@@ -115,17 +116,22 @@ def _constraints(request: PlanRequest) -> Iterator[str]:
 def _section(told: Told) -> str:
     lines = [f"## {inert(told.pack.section.title)}"]
     kinds = list(dict.fromkeys(_kind(each) for each in told.statements))
-    is_grouped = len(kinds) > 1 and len(told.statements) >= GROUPED_FROM
+    is_grouped = len(kinds) > 1 and len(told.statements) >= max(GROUPED_FROM, 2 * len(kinds))
     for kind in kinds:
         bullets = [line for each in told.statements if _kind(each) == kind for line in _bullet(each)]
         lines += ["", f"### {kind}", "", *bullets] if is_grouped else [] if lines[1:] else [""]
         lines += [] if is_grouped else bullets
     if told.elsewhere:
-        lines += ["", *(f"- See {inert(one.section_title)}: **{inert(one.name)}** [{one.source_id}]"
-                        for one in told.elsewhere)]  # fmt: skip
+        lines += ["", *_see_also(told.elsewhere)]
     if not told.statements and not told.elsewhere:
         lines += ["", EMPTY]
     return "\n".join(lines)
+
+
+def _see_also(elsewhere: Sequence[Elsewhere]) -> Iterator[str]:
+    for title in dict.fromkeys(one.section_title for one in elsewhere):
+        named = (f"**{inert(one.name)}** [{one.source_id}]" for one in elsewhere if one.section_title == title)
+        yield f"- See also, under {inert(title)}: {'; '.join(named)}"
 
 
 def _kind(statement: Statement) -> str:
@@ -136,7 +142,7 @@ def _bullet(statement: Statement, indent: str = "") -> Iterator[str]:
     relation = f"{_spoken(statement.relation.lower())}: " if statement.relation and indent else ""
     name = f"**{inert(statement.name)}**" if statement.name else ""
     state = f" ({inert(_spoken(statement.state))})" if statement.state else ""
-    text = inert(statement.text) if statement.text else ""
+    text = _within(statement.text) if name or state else inert(statement.text)
     colon = ": " if (name or state) and text else ""
     citations = " ".join(f"[{each}]" for each in statement.source_ids)
     head = f"{name}{state}".strip()
@@ -147,6 +153,11 @@ def _bullet(statement: Statement, indent: str = "") -> Iterator[str]:
 
 def _spoken(word: str) -> str:
     return word.replace("_", " ")
+
+
+def _within(text: str) -> str:
+    """Text that stands in the middle of a line, where a number begins no list."""
+    return inert(f"{_MIDDLE}{text}").removeprefix(_MIDDLE)
 
 
 def _sources(cited: Sequence[Source]) -> str:
@@ -166,7 +177,7 @@ def _freshness(cited: Sequence[Source], told: Sequence[Told]) -> str:
     if dated:
         first, last = dated[0], dated[-1]
         what = "The sources were" if len(dated) > 1 else "The source was"
-        when = f"on {first[0].date()} [{first[1]}]"
+        when = f"on {first[0].date()} {' '.join(f'[{each}]' for each in dict.fromkeys((first[1], last[1])))}"
         if first[0].date() != last[0].date():
             when = f"between {first[0].date()} [{first[1]}] and {last[0].date()} [{last[1]}]"
         lines.append(f"{what} last changed {when}.")
