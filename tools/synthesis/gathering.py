@@ -24,7 +24,7 @@ from tools.synthesis.models import PlanRequest
 from tools.synthesis.outline import Section, extent_of
 from tools.synthesis.pinned import Pins, read_pins
 from tools.synthesis.remembered import generated_among
-from tools.synthesis.sources import WORK, Pack, Source, facet_of, shown_name, source_of
+from tools.synthesis.sources import WORK, Pack, Source, Tie, facet_of, shown_name, source_of
 from tools.synthesis.templates import ABOUT_WORK, Extent
 from tools.synthesis.withholding import withheld_keys
 
@@ -230,18 +230,18 @@ def _readable(gatherer: Gatherer, ids: Collection[str]) -> Mapping[str, Entity]:
 
 def _neighbours(gatherer: Gatherer, items: Iterable[PackItem], known: set[str]) -> list[Source]:
     """What is linked to the items and says something, half as many as there may be items."""
-    wanted: dict[str, tuple[str, str]] = {}
+    wanted: dict[str, Tie] = {}
     for item in items:
         for related in item.related:
             # Where a project keeps its records says nothing of any one of them.
             is_filed = item.type in HUBS and related.relationship in STRUCTURE
             if related.id not in known and not is_filed:
-                wanted.setdefault(related.id, (related.relationship, item.id))
+                wanted.setdefault(related.id, Tie(related.relationship, item.id, related.direction == "outgoing"))
     entities = _readable(gatherer, wanted)
     generated = generated_among(gatherer.app, gatherer.caller, entities.values())
     told = [each for each in wanted if each in entities and each not in generated and _says_something(entities[each])]
     return [
-        source_of(entities[each], gatherer.extent.preview, relation=wanted[each][0], around=wanted[each][1])
+        source_of(entities[each], gatherer.extent.preview, tie=wanted[each])
         for each in told[: gatherer.extent.sources // 2]
     ]
 

@@ -49,6 +49,8 @@ class Source:
     relation: str | None = None
     around: str | None = None
     """The source that it is linked to, where that brought it in."""
+    is_outgoing: bool = True
+    """Whether the relation leads from that source to this one."""
     is_pinned: bool = False
     is_redacted: bool = False
     claims: tuple[str, ...] = ()
@@ -67,6 +69,15 @@ class Source:
             relation=self.relation,
             metadata=self.metadata,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """How a record came along with a source."""
+
+    relation: str
+    around: str
+    is_outgoing: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +104,7 @@ def source_of(
     limit: int,
     *,
     item: PackItem | None = None,
-    relation: str | None = None,
-    around: str | None = None,
+    tie: Tie | None = None,
     is_pinned: bool = False,
 ) -> Source:
     """Make a source of a record; `item` is what a pack says of it, `limit` the characters of its preview."""
@@ -114,12 +124,13 @@ def source_of(
         status=status if isinstance(status, str) and entity.entity_type in WORK else "",
         changed_at=entity.updated_at,
         visibility=entity_key(entity.visibility),
-        relation=relation,
-        around=around,
+        relation=tie.relation if tie else None,
+        around=tie.around if tie else None,
+        is_outgoing=tie is None or tie.is_outgoing,
         is_pinned=is_pinned,
         is_redacted=is_redacted,
         claims=() if is_redacted else tuple(claims),
-        metadata=_metadata(entity, item, around, is_pinned=is_pinned),
+        metadata=_metadata(entity, item, tie, is_pinned=is_pinned),
     )
 
 
@@ -151,7 +162,7 @@ def _origin(entity: Entity) -> Origin:
     return "document" if entity.entity_type == "document" else "graph"
 
 
-def _metadata(entity: Entity, item: PackItem | None, around: str | None, *, is_pinned: bool) -> JsonObject:
+def _metadata(entity: Entity, item: PackItem | None, tie: Tie | None, *, is_pinned: bool) -> JsonObject:
     shown: JsonObject = dict(item.metadata) if item is not None else {}
     if item is not None:
         shown |= {"facet": item.facet, "reason": item.reason}
@@ -159,5 +170,6 @@ def _metadata(entity: Entity, item: PackItem | None, around: str | None, *, is_p
         if isinstance(value := entity.metadata.get(key), str):
             shown.setdefault(key, value)
     shown |= {"project_id": entity.project_id} if entity.project_id else {}
-    shown |= {"related_to": around} if around else {}
+    if tie is not None:
+        shown |= {"related_to": tie.around, "direction": "outgoing" if tie.is_outgoing else "incoming"}
     return shown | ({"pinned": True} if is_pinned else {})

@@ -42,6 +42,8 @@ class Statement:
     facet: Facet | None
     relation: str | None = None
     """How it belongs to the statement that it stands under."""
+    is_outgoing: bool = True
+    """Whether the relation leads from there to here."""
     below: tuple["Statement", ...] = ()
 
     @property
@@ -121,7 +123,7 @@ def _statement(source: Source, pack: Pack, extent: Extent) -> Statement:
         name = ""
     elif text and text == name:
         text = ""
-    return Statement(name, text, source.status, (source.id,), source.facet, source.relation)
+    return Statement(name, text, source.status, (source.id,), source.facet, source.relation, source.is_outgoing)
 
 
 def _sentences(text: str) -> list[str]:

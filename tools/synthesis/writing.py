@@ -88,7 +88,7 @@ def _statement_data(statement: Statement) -> JsonObject:
         "source_ids": list(statement.source_ids),
     }
     if statement.relation:
-        shown["relation"] = statement.relation
+        shown |= {"relation": statement.relation, "direction": "outgoing" if statement.is_outgoing else "incoming"}
     if statement.below:
         shown["related"] = [_statement_data(each) for each in statement.below]
     return shown
@@ -139,14 +139,16 @@ def _kind(statement: Statement) -> str:
 
 
 def _bullet(statement: Statement, indent: str = "") -> Iterator[str]:
-    relation = f"{_spoken(statement.relation.lower())}: " if statement.relation and indent else ""
+    relation = _spoken(statement.relation.lower()) if statement.relation and indent else ""
+    before = f"{relation}: " if relation and statement.is_outgoing else ""
+    after = f" ({relation} this)" if relation and not statement.is_outgoing else ""
     name = f"**{inert(statement.name)}**" if statement.name else ""
     state = f" ({inert(_spoken(statement.state))})" if statement.state else ""
-    text = _within(statement.text) if name or state else inert(statement.text)
-    colon = ": " if (name or state) and text else ""
+    text = _within(statement.text) if name or state or relation else inert(statement.text)
+    colon = ": " if (name or state or after) and text else ""
     citations = " ".join(f"[{each}]" for each in statement.source_ids)
-    head = f"{name}{state}".strip()
-    yield f"{indent}- {relation}{head}{colon}{text} {citations}"
+    head = f"{name}{state}{after}".strip()
+    yield f"{indent}- {before}{head}{colon}{text} {citations}"
     for each in statement.below:
         yield from _bullet(each, f"{indent}  ")
 
