@@ -376,7 +376,8 @@ OPERATIONS = (
             read_only=True,
             omit=frozenset({"record_exposure", "evidence"}),
             omit_values={"intent": frozenset({"review"})},
-            omit_result=frozenset({"evidence", "usage_metadata"}),
+            # Its text says all of them.
+            omit_result=frozenset({"evidence", "usage_metadata", "sections"}),
             render=_text,
         ),
     ),

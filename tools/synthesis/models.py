@@ -37,13 +37,13 @@ class RequiredSection(Request):
     """A section that somebody wants."""
 
     title: Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"\S")] = Field(
-        description="Its heading, and what is looked for."
+        description="Heading; what is looked for."
     )
     prompt: Annotated[str, StringConstraints(max_length=PROMPT_LIMIT)] = Field(
-        "", description="What it is to tell; joins the words that are looked for."
+        "", description="What it is to tell; looked for as well."
     )
     required_source_ids: Annotated[list[EntityId], BeforeValidator(_listed), Field(max_length=REQUIRED_LIMIT)] = Field(
-        [], description="Ids of records that it must rest on."
+        [], description="Records it must rest on."
     )
 
 
@@ -51,43 +51,39 @@ class PlanRequest(Request):
     """What a document is to be about."""
 
     goal: Annotated[str, StringConstraints(min_length=1, max_length=GOAL_LIMIT, pattern=r"\S")] = Field(
-        description="What the document is about, in plain words."
+        description="What it is about, in plain words."
     )
-    output_type: OutputType = Field("documentation", description="What kind of document; it decides the sections.")
-    audience: Annotated[str, StringConstraints(max_length=AUDIENCE_LIMIT)] | None = Field(
-        None, description="For whom it is; named at its beginning."
-    )
-    depth: Depth = Field("standard", description="How much: 4, 8 or 16 sources in a section.")
+    output_type: OutputType = Field("documentation", description="Decides the sections.")
+    audience: Annotated[str, StringConstraints(max_length=AUDIENCE_LIMIT)] | None = Field(None, description="For whom.")
+    depth: Depth = Field("standard", description="4, 8 or 16 sources a section.")
     seed_query: Annotated[str, StringConstraints(max_length=1_000)] | None = Field(
-        None, description="What to look for instead of the goal."
+        None, description="Looked for instead of the goal."
     )
-    project: EntityId | None = Field(None, description="Id of the project that it is about.")
-    domain: Label | None = Field(None, description="The field that it is about; it joins the words to look for.")
-    entity_ids: Pinned = Field([], description="Ids of records that must be in it.")
-    decision_ids: Pinned = Field([], description="Ids of decisions that must be in it.")
-    task_ids: Pinned = Field([], description="Ids of tasks that must be in it.")
-    artifact_ids: Pinned = Field([], description="Ids of artifacts and of earlier documents that must be in it.")
+    project: EntityId | None = Field(None, description="Id of the project.")
+    domain: Label | None = Field(None, description="Field; joins what is looked for.")
+    entity_ids: Pinned = Field([], description="Records that must be in it.")
+    decision_ids: Pinned = Field([], description="Decisions that must.")
+    task_ids: Pinned = Field([], description="Tasks that must.")
+    artifact_ids: Pinned = Field([], description="Artifacts and earlier documents that must.")
     required_sections: Annotated[list[RequiredSection], BeforeValidator(_listed), Field(max_length=MOST_SECTIONS)] = (
-        Field([], description="Sections in place of those of the type.")
+        Field([], description="Sections instead of the type's.")
     )
     constraints: Annotated[list[Constraint], BeforeValidator(_listed), Field(max_length=CONSTRAINTS_LIMIT)] = Field(
-        [], description="What whoever edits it is to keep to; repeated at its beginning, not checked."
+        [], description="Repeated at its beginning, not checked."
     )
     max_sections: int = Field(6, ge=1, le=MOST_SECTIONS, description="Most sections.")
-    include_neighborhoods: bool = Field(True, description="Whether records that are linked to the sources come along.")
+    include_neighborhoods: bool = Field(True, description="Whether linked records come along.")
 
 
 class DraftRequest(PlanRequest):
     """What a document is to be about, and what becomes of it."""
 
-    output_format: OutputFormat = Field("markdown", description="`markdown`, or `json` with the sections as data.")
-    remember: bool = Field(False, description="Whether to keep it as a raw memory.")
+    output_format: OutputFormat = Field("markdown", description="`json`: sections as data.")
+    remember: bool = Field(False, description="Keep it as a raw memory.")
     memory_scope: Literal["private", "project"] = Field("private", description="Who may recall it.")
-    scope_key: EntityId | None = Field(
-        None, description="Id of the project for the scope `project`; without one, `project`."
-    )
+    scope_key: EntityId | None = Field(None, description="Project of the scope; else `project`.")
     tags: Annotated[list[Label], BeforeValidator(_listed), Field(max_length=TAGS_LIMIT)] = Field(
-        [], description="Labels of what is kept, beside `synthesis` and the type."
+        [], description="Labels of what is kept."
     )
 
 
@@ -95,7 +91,7 @@ class HandbookRequest(Request):
     """Whose handbook is wanted."""
 
     project: EntityId | None = Field(None, description="Id of the project; without one, of the whole organization.")
-    depth: Depth = Field("standard", description="How much: 4, 8 or 16 sources in a section.")
+    depth: Depth = Field("standard", description="4, 8 or 16 sources a section.")
 
 
 class Gap(Result):

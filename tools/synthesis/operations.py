@@ -51,23 +51,20 @@ class _Drafted:
 
 
 async def synthesis_plan(app: App, call: Call, request: PlanRequest) -> SynthesisRun:
-    """Plan a document: its sections, the records that each would rest on, and what is missing. Nothing is written."""
+    """Plan a document: its sections, the records that each would rest on, and what is missing."""
     return await answered(app, call.caller.organization_id, partial(_plan, app, call, request))
 
 
 async def synthesis_verify(app: App, call: Call, request: PlanRequest) -> SynthesisRun:
-    """Plan a document and hold what it would say against its sources, to see whether every section rests on some.
-
-    Look here before you draft what others will rely on: each gap names its section, the reason and what was looked for.
-    """
+    """Check, before it is drafted, whether each section of a document would rest on sources; name each gap."""
     drafted = await answered(app, call.caller.organization_id, partial(_draft, app, call, request))
     return drafted.run
 
 
 async def synthesis_draft(app: App, call: Call, request: DraftRequest) -> SynthesisDraft:
-    """Write a document from what is known: every line quotes records and cites them, and what is missing is said.
+    """Write a document from what is known: each line quotes records and cites them; gaps are named.
 
-    `remember` keeps it as a raw memory. No language model is asked: the same request gives the same text.
+    No language model is asked: the same request gives the same text.
     """
     place = await in_thread(require_place, app, call.caller, request)
     drafted = await answered(app, call.caller.organization_id, partial(_draft, app, call, request))

@@ -91,7 +91,14 @@ def _home(sections: Sequence[Section], pin: Pin) -> str:
     wanted = [FIELDS[pin.field]]
     if pin.record is not None:
         wanted.insert(0, facet_of(pin.record.entity_type, str(pin.record.metadata.get("status") or "")))
-    homes = (section.id for facet in wanted if facet for section in sections if facet in section.facets)
+    status = "" if pin.record is None else str(pin.record.metadata.get("status") or "").lower()
+    homes = (
+        section.id
+        for facet in wanted
+        if facet
+        for section in sections
+        if facet in section.facets and (facet != "active_work" or status in section.work)
+    )
     return next(homes, sections[0].id)
 
 

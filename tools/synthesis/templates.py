@@ -12,10 +12,10 @@ OutputType = Literal[
 Depth = Literal["brief", "standard", "deep"]
 MOST_SECTIONS = 12
 
-UNDER_WAY = frozenset({"doing", "review", "in_progress", "active", "blocked"})
-WAITING = frozenset({"", "backlog", "todo", "planned", "planning", "on_hold"})
+UNDER_WAY = frozenset({"doing", "review", "in_progress", "active"})
+WAITING = frozenset({"", "backlog", "todo", "planned", "planning"})
 BLOCKED = frozenset({"blocked", "on_hold"})
-OPEN = UNDER_WAY | WAITING
+OPEN = UNDER_WAY | WAITING | BLOCKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,12 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
     "documentation": (
         Template("Overview", "What it is, and what it is for.", ("domain", "artifacts", "recent_memory")),
         Template("Key Decisions", "What was decided, and which rules hold.", ("decisions", "constraints")),
-        Template("Implementation Notes", "How it is done.", ("procedures", "prior_art", "planning", "active_work")),
+        Template(
+            "Implementation Notes",
+            "How it is done.",
+            ("procedures", "prior_art", "planning", "active_work"),
+            UNDER_WAY | WAITING,
+        ),
         Template("Risks And Gaps", _RISKS, _RISK_FACETS, BLOCKED),
     ),
     "report": (
@@ -49,7 +54,7 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
         Template("Risks And Gaps", _RISKS, _RISK_FACETS, BLOCKED),
     ),
     "briefing": (
-        Template("Situation", "Where things stand.", ("active_work", "decisions", "domain"), UNDER_WAY),
+        Template("Situation", "Where things stand.", ("active_work", "decisions", "domain"), UNDER_WAY | BLOCKED),
         Template("Signals", "What was seen and learned.", ("recent_memory", "gotchas", "prior_art", "artifacts")),
         Template(
             "Next Actions",

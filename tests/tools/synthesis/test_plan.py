@@ -109,7 +109,7 @@ async def test_what_is_named_comes_in_where_it_belongs(owner: Person) -> None:
         entity_ids=[ids["off"], ids["off"]],
     )  # fmt: skip
     assert pack_of(run, "Key Decisions")["source_ids"] == [ids["decision"]]
-    assert pack_of(run, "Implementation Notes")["source_ids"] == [ids["task"]]
+    assert pack_of(run, "Risks And Gaps")["source_ids"] == [ids["task"]], "it is blocked"
     assert pack_of(run, "Overview")["source_ids"] == [ids["off"]]
     assert pack_of(run, "Overview")["sources"][0]["metadata"]["pinned"] is True
     wanted = [{"title": "Volcanoes", "required_source_ids": [ids["off"]]}]
