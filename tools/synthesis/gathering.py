@@ -38,7 +38,7 @@ SPARE = 2
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """Cosines below which a record is not about what is looked for; chosen on labelled goals (`engrain eval packs`).
+    """Cosines below which a record is not about what is looked for; chosen on `dev` of `engrain eval synthesis`.
 
     A document is read as a whole: what is off topic weighs more in it than in a context pack.
     """
@@ -49,10 +49,12 @@ class Floors:
     share: float
     """Of the nearest record's, for what holds a word of it."""
     wordless_share: float
+    peak: float = 0.0
+    """Of the nearest record: below it, nothing is about what is looked for."""
 
 
 TOPIC = Floors(with_words=0.12, wordless=0.2, share=0.25, wordless_share=0.4)
-OWN_WORDS = Floors(with_words=0.25, wordless=0.35, share=0.5, wordless_share=0.6)
+OWN_WORDS = Floors(with_words=0.25, wordless=0.35, share=0.5, wordless_share=0.6, peak=0.35)
 """For a section that somebody asked for: that a record is near to the goal says little of the section."""
 
 
@@ -60,6 +62,9 @@ def near_enough(options: Iterable[Option], floors: Floors) -> list[Option]:
     """Leave out what is too far from what is looked for."""
     found = [option for option in options if option.score > 0]
     nearest = max((option.nearness for option in found if option.nearness < 1), default=0.0)
+    holds_all = any(option.nearness >= 1 and option.shares_words for option in found)
+    if nearest < floors.peak and not holds_all:
+        return []
     with_words = max(floors.with_words, floors.share * nearest)
     wordless = max(floors.wordless, floors.wordless_share * nearest)
     return [option for option in found if option.nearness >= (with_words if option.shares_words else wordless)]
