@@ -49,7 +49,7 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
     "synthesis_plan": lambda query, hidden: [
         {"goal": query, "depth": "deep"},
         {"goal": query, "entity_ids": [hidden], "artifact_ids": [hidden]},
-        {"goal": "x", "required_sections": [{"title": query, "required_source_ids": [hidden]}]},
+        {"goal": "x", "required_sections": [{"title": "Birds", "prompt": query, "required_source_ids": [hidden]}]},
     ],
     "synthesis_verify": lambda query, hidden: [{"goal": query, "decision_ids": [hidden], "output_type": "report"}],
     "synthesis_draft": lambda query, hidden: [

@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 
 from tests.people import Person, caught_up
 from tests.tools.synthesis.world import GOAL, draft, gaps, keep, pack_of, world
+from tools.synthesis import gathering
 
 pytestmark = pytest.mark.anyio
 
@@ -165,10 +166,8 @@ async def test_document_chunks_are_cited_by_their_headings(owner: Person) -> Non
 
 
 async def test_what_leaves_while_it_is_written_is_not_in_it(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tools.synthesis import operations
-
     ids = await world(owner)
-    gathered = operations.gather
+    gathered = gathering.gather
 
     def slow(*args: Any) -> Any:
         packs = gathered(*args)
@@ -176,5 +175,5 @@ async def test_what_leaves_while_it_is_written_is_not_in_it(owner: Person, monke
             tx.delete_entity(ids["decision"])
         return packs
 
-    monkeypatch.setattr(operations, "gather", slow)
+    monkeypatch.setattr("tools.synthesis.operations.gather", slow)
     assert ids["decision"] not in str(await draft(owner))
