@@ -4,6 +4,7 @@ Nothing is put in other words, so nothing can be said that a source does not say
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,9 @@ SENTENCE_LIMIT = 400
 IN_ORDER = frozenset({"procedures", "planning"})
 """Facets of records that are read from their beginning: the steps of a procedure are no list to pick from."""
 _NUMBER = re.compile(r"\d{1,3}[.)][ \t]+\Z")
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])\1(?![\w*])")
+SHARED = 3
+"""Sources that a section tells of where another one could as well; the rest goes to that one."""
 FEWEST_WORDS = 3
 """Of a sentence that says something without what stands around it."""
 GOES_ON = " …"
@@ -83,7 +87,9 @@ def tell(packs: Sequence[Pack], extent: Extent) -> list[Told]:
     told = []
     for place, pack in enumerate(packs):
         here = [each for each in pack.sources if homes[each.id] == place and not each.is_redacted]
-        statements = _nested([(each, _statement(each, pack, extent)) for each in here])
+        found = [(each, _statement(each, pack, extent)) for each in here]
+        # The heading of a part of a document alone says nothing.
+        statements = _nested([(each, one) for each, one in found if one.text or each.origin != "document"])
         told.append(Told(pack, tuple(statements), tuple(_elsewhere(packs, homes, place))))
     return [replace(each, statements=kept) for each, kept in zip(told, _once(told), strict=True)]
 
@@ -93,13 +99,20 @@ def _homes(packs: Sequence[Pack]) -> dict[str, int]:
 
     A section that says in its own words what it is about comes before others.
     """
-    best: dict[str, tuple[tuple[bool, bool, bool, float], int]] = {}
+    ranks: dict[str, list[tuple[tuple[bool, bool, bool, float], int]]] = {}
     for place, pack in enumerate(packs):
         for source in pack.sources:
             rank = (source.is_pinned, source.relation is None, pack.section.is_on_its_own, source.score)
-            if source.id not in best or rank > best[source.id][0]:
-                best[source.id] = (rank, place)
-    return {each: place for each, (_, place) in best.items()}
+            ranks.setdefault(source.id, []).append((rank, place))
+    homes: dict[str, int] = {}
+    shared: Counter[int] = Counter()
+    for source_id, found in ranks.items():
+        best = max(rank for rank, _ in found)
+        places = [place for rank, place in found if rank == best]
+        home = next((place for place in places if shared[place] < SHARED), places[-1])
+        shared[home] += len(places) > 1
+        homes[source_id] = home
+    return homes
 
 
 def _elsewhere(packs: Sequence[Pack], homes: dict[str, int], place: int) -> Iterable[Elsewhere]:
@@ -137,6 +150,7 @@ def _sentences(text: str) -> list[str]:
         found[0] = found[0].removeprefix("…").lstrip()
     if is_cut_after and len(found) > 1 and found[-1].endswith("…") and found[-1].rstrip(" …")[-1:] not in _ENDS:
         found.pop()
+    found = [_EMPHASIS.sub(r"\2", each) for each in found]
     told = [one_line(each, SENTENCE_LIMIT) for each in found if len(each.split()) >= FEWEST_WORDS]
     return list(dict.fromkeys(told or [one_line(each, SENTENCE_LIMIT) for each in found]))
 
@@ -168,7 +182,10 @@ def _from(found: Sequence[str], start: int, room: int) -> list[str]:
         if kept and sum(map(len, kept)) + len(sentence) > room:
             break
         kept.append(_ended(sentence))
-    return kept
+    if len(kept) > 1 and kept[-1].endswith(":"):
+        kept.pop()
+    # What such a sentence leads to, code or a list, may not be there.
+    return [f"{each[:-1]} …" if each.endswith(":") else each for each in kept]
 
 
 def _ended(sentence: str) -> str:

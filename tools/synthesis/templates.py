@@ -39,7 +39,7 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
         Template(
             "Implementation Notes",
             "How it is done.",
-            ("procedures", "prior_art", "planning", "active_work"),
+            ("procedures", "artifacts", "prior_art", "planning", "active_work"),
             UNDER_WAY | WAITING,
         ),
         Template("Risks And Gaps", _RISKS, _RISK_FACETS, BLOCKED),

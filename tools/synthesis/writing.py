@@ -159,7 +159,7 @@ def _spoken(word: str) -> str:
 
 def _within(text: str) -> str:
     """Text that stands in the middle of a line, where a number begins no list."""
-    return inert(f"{_MIDDLE}{text}").removeprefix(_MIDDLE)
+    return inert(f"{_MIDDLE}{text}").removeprefix(_MIDDLE) if text else ""
 
 
 def _sources(cited: Sequence[Source]) -> str:
@@ -195,7 +195,7 @@ def _left_out(pack: Pack) -> Iterator[str]:
     counts = (
         (pack.hidden, "withheld or archived"),
         (len(pack.corrections), "replaced by newer ones"),
-        (redacted, "not quoted, because they hold credentials"),
+        (redacted, "not quoted because of credentials in them"),
     )
     said = [f"{count} {why}" for count, why in counts if count]
     if said:
