@@ -126,6 +126,8 @@ class Packed:
     items: Sequence[PackItem]
     gone: Sequence[str]
     """The states of what would be among them if it was not out of use."""
+    degraded: Mapping[str, str]
+    """What could not answer, and a word for why."""
 
 
 Keep = Callable[[Iterable[Option]], list[Option]]
@@ -139,7 +141,7 @@ def packed(app: App, call: Call, request: ContextRequest, parts: Sequence[Sequen
     for facets in parts:
         found = _choose(app, request, ranked, facets)
         gone = [each.status for each in ranked.options if each.status in GONE and _is_shelved(facets, each)]
-        packs.append(Packed(_items(app, call, request, found), gone))
+        packs.append(Packed(_items(app, call, request, found), gone, ranked.ranking.degraded))
     return packs
 
 

@@ -167,6 +167,7 @@ def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> P
             *gatherer.pins.corrected(section),
         ),
         claims=tuple(claims),
+        degraded=found.degraded,
     )
 
 

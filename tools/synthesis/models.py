@@ -151,6 +151,7 @@ class SourcePack(Result):
     correction_reasons: list[str]
     freshness: dict[str, datetime | None] = Field(description="By source, when it last changed.")
     unresolved_claims: list[str]
+    degraded: dict[str, str] = Field(description="What could not be searched, and a word for why.")
 
 
 class Verification(Result):

@@ -1,9 +1,12 @@
 """The ways into synthesis: a plan, its verification, a draft, and the handbook of a project."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
+
+import anyio
 
 from auth.policy import Visibility, may_read
 from auth.principal import Principal
@@ -37,6 +40,8 @@ from tools.synthesis.verifying import drafted_gaps, planned_gaps, verification, 
 from tools.synthesis.writing import markdown, payload
 from tools.threads import in_thread
 
+WAITS_S = (0.2, 0.5, 1.0)
+"""Before a document that not all indexes contributed to is made anew."""
 ORGANIZATION_GOAL = "What this team works on, what it decided, how it does things and what to beware of"
 
 
@@ -52,13 +57,12 @@ class _Drafted:
 
 async def synthesis_plan(app: App, call: Call, request: PlanRequest) -> SynthesisRun:
     """Plan a document: its sections, the records that each would rest on, and what is missing."""
-    return await answered(app, call.caller.organization_id, partial(_plan, app, call, request))
+    return await _whole(app, call, partial(_plan, app, call, request))
 
 
 async def synthesis_verify(app: App, call: Call, request: PlanRequest) -> SynthesisRun:
     """Check, before it is drafted, whether each section of a document would rest on sources; name each gap."""
-    drafted = await answered(app, call.caller.organization_id, partial(_draft, app, call, request))
-    return drafted.run
+    return (await _whole(app, call, partial(_draft, app, call, request))).run
 
 
 async def synthesis_draft(app: App, call: Call, request: DraftRequest) -> SynthesisDraft:
@@ -67,7 +71,7 @@ async def synthesis_draft(app: App, call: Call, request: DraftRequest) -> Synthe
     No language model is asked: the same request gives the same text.
     """
     place = await in_thread(require_place, app, call.caller, request)
-    drafted = await answered(app, call.caller.organization_id, partial(_draft, app, call, request))
+    drafted = await _whole(app, call, partial(_draft, app, call, request))
     return await _kept(app, call, request, place, drafted)
 
 
@@ -77,6 +81,20 @@ async def synthesis_handbook(app: App, call: Call, request: HandbookRequest) -> 
     Without a project it is the whole organization's. Nothing is kept.
     """
     return await synthesis_draft(app, call, await in_thread(_handbook, app, call.caller, request))
+
+
+Answer = TypeVar("Answer", "SynthesisRun", "_Drafted")
+
+
+async def _whole(app: App, call: Call, answer: Callable[[], Answer]) -> Answer:
+    """Answer from all indexes: one that is being opened, as after a start, is there in a moment."""
+    for wait_s in WAITS_S:
+        found = await answered(app, call.caller.organization_id, answer)
+        run = found if isinstance(found, SynthesisRun) else found.run
+        if not any(pack.degraded for pack in run.source_packs):
+            return found
+        await anyio.sleep(wait_s)
+    return await answered(app, call.caller.organization_id, answer)
 
 
 def _handbook(app: App, caller: Principal, request: HandbookRequest) -> DraftRequest:
@@ -169,6 +187,7 @@ def _shown(pack: Pack) -> SourcePack:
         correction_reasons=sorted(set(pack.corrections)),
         freshness={each.id: each.changed_at for each in pack.sources},
         unresolved_claims=list(pack.claims),
+        degraded=dict(pack.degraded),
     )
 
 

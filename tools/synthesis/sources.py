@@ -1,6 +1,6 @@
 """What a section rests on: records as sources, with all that is said of them. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -92,6 +92,8 @@ class Pack:
     corrections: tuple[str, ...] = ()
     """Why each record was dropped that was corrected by another."""
     claims: tuple[str, ...] = ()
+    degraded: Mapping[str, str] = field(default_factory=dict)
+    """What could not be searched, and a word for why."""
 
     @property
     def source_ids(self) -> list[str]:

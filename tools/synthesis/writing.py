@@ -185,8 +185,14 @@ def _freshness(cited: Sequence[Source], told: Sequence[Told]) -> str:
         lines.append(f"{what} last changed {when}.")
     else:
         lines.append("There are no sources to date.")
-    left_out = [line for each in told for line in _left_out(each.pack)]
+    left_out = [*_not_searched(told), *(line for each in told for line in _left_out(each.pack))]
     return "\n".join([*lines, *(["", *left_out] if left_out else [])])
+
+
+def _not_searched(told: Sequence[Told]) -> Iterator[str]:
+    found = {f"{name} ({_spoken(why)})" for each in told for name, why in each.pack.degraded.items()}
+    if found:
+        yield f"- Not everything could be searched: {', '.join(sorted(found))}. Ask again later."
 
 
 def _left_out(pack: Pack) -> Iterator[str]:

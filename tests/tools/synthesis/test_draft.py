@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+from stores.embedding import EmbeddingFailed
 from tests.people import Person, caught_up
 from tests.tools.synthesis.world import GOAL, draft, gaps, keep, pack_of, world
 from tools.synthesis import gathering
@@ -177,3 +178,15 @@ async def test_what_leaves_while_it_is_written_is_not_in_it(owner: Person, monke
 
     monkeypatch.setattr("tools.synthesis.operations.gather", slow)
     assert ids["decision"] not in str(await draft(owner))
+
+
+async def test_what_could_not_be_searched_is_said(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    await world(owner)
+
+    def fail(_query: str) -> Any:
+        raise EmbeddingFailed("The model does not answer.")
+
+    monkeypatch.setattr(owner.app.embedder, "embed_query", fail)
+    run = await draft(owner)
+    assert all(set(pack["degraded"]) == {"vectors"} for pack in run["source_packs"])
+    assert "Not everything could be searched: vectors" in run["artifact"]["markdown"]
