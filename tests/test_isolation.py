@@ -149,6 +149,10 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
         {"content": "x", "task_ids": [hidden], "persist": True},
         {"content": "x", "project": hidden, "persist_source": False},
     ],
+    "synthesis_draft": lambda hidden: [
+        {"goal": "x", "remember": True, "memory_scope": "project", "scope_key": hidden},
+        {"goal": "x", "project": hidden},
+    ],
     "review_capture": lambda hidden: [{"capture_id": hidden, "review_state": "archived"}],
     "erase_capture": lambda hidden: [{"capture_id": hidden}],
     "remember": lambda hidden: [

@@ -15,8 +15,8 @@ from stores.ledger.listing import Link
 from stores.records import Entity
 from tools.app import App
 from tools.context import Packed, packed, withheld
-from tools.context_models import ContextRequest, PackItem
-from tools.context_related import READ, STRUCTURE
+from tools.context_models import ContextRequest
+from tools.context_related import READ, STRUCTURE, related_items
 from tools.operation import Call
 from tools.packs.facets import LIMITS, Facet, types_of
 from tools.packs.selection import DONE, GONE, Option
@@ -151,7 +151,7 @@ def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> P
         sources += _listed(gatherer, section, left_out | {each.id for each in sources})[:room]
     around = _links(gatherer, [each.id for each in sources])
     if gatherer.request.include_neighborhoods:
-        sources += _neighbours(gatherer, items, {each.id for each in sources})
+        sources += _neighbours(gatherer, sources)
     corrections, claims = _judged(gatherer, sources, around)
     return Pack(
         section=section,
@@ -181,8 +181,7 @@ def _asked(gatherer: Gatherer, alike: Sequence[Section]) -> SectionRequest:
         domain=request.domain,
         project=request.project,
         limit=min(extent.sources * SPARE, LIMITS["recall"]),
-        include_related=request.include_neighborhoods,
-        related_limit=extent.related,
+        include_related=False,
         record_exposure=False,
         wanted=wanted,
         tells_of_work=request.output_type in ABOUT_WORK and not alike[0].is_on_its_own,
@@ -234,22 +233,21 @@ def _readable(gatherer: Gatherer, ids: Collection[str]) -> Mapping[str, Entity]:
     return {each: entity for each, entity in found.items() if may_read(gatherer.caller, entity.visibility)}
 
 
-def _neighbours(gatherer: Gatherer, items: Iterable[PackItem], known: set[str]) -> list[Source]:
-    """What is linked to the items and says something, half as many as there may be items."""
+def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
+    """What is linked to the sources and says something, half as many as there may be sources."""
+    request, extent, known = gatherer.request, gatherer.extent, {each.id for each in sources}
+    around = related_items(gatherer.app, gatherer.caller, [*known], limit=extent.related, project_id=request.project)
     wanted: dict[str, Tie] = {}
-    for item in items:
-        for related in item.related:
+    for source in sources:
+        for related in around.get(source.id, ()):
             # Where a project keeps its records says nothing of any one of them.
-            is_filed = item.type in HUBS and related.relationship in STRUCTURE
+            is_filed = source.type in HUBS and related.relationship in STRUCTURE
             if related.id not in known and not is_filed:
-                wanted.setdefault(related.id, Tie(related.relationship, item.id, related.direction == "outgoing"))
+                wanted.setdefault(related.id, Tie(related.relationship, source.id, related.direction == "outgoing"))
     entities = _readable(gatherer, wanted)
     generated = generated_among(gatherer.app, gatherer.caller, entities.values())
     told = [each for each in wanted if each in entities and each not in generated and _says_something(entities[each])]
-    return [
-        source_of(entities[each], gatherer.extent.preview, tie=wanted[each])
-        for each in told[: gatherer.extent.sources // 2]
-    ]
+    return [source_of(entities[each], extent.preview, tie=wanted[each]) for each in told[: extent.sources // 2]]
 
 
 def _says_something(entity: Entity) -> bool:

@@ -76,12 +76,13 @@ def require_place(app: App, caller: Principal, request: DraftRequest) -> Visibil
         )
     if request.memory_scope == "private":
         return writable_memory(caller, MemoryScopeRequest())
+    place = writable_memory(caller, MemoryScopeRequest("project", project))
     if app.ledger.entity(caller.organization_id, str(project)) is None:
         raise Forbidden(
-            f"unverified_membership: you are no verified member of {project}.",
-            remediation="Name a project that you are a member of, or leave memory_scope out.",
+            f"Project {project} was deleted: its memories stay, new ones do not come.",
+            remediation="Name another project, or leave memory_scope out.",
         )
-    return writable_memory(caller, MemoryScopeRequest("project", project))
+    return place
 
 
 def keep(app: App, call: Call, request: DraftRequest, place: Visibility | None, document: Document) -> Kept | None:

@@ -43,15 +43,13 @@ def verification(packs: Sequence[Pack], gaps: Sequence[Gap], *, is_drafted: bool
 
 
 def verified(told: Sequence[Told]) -> list[Told]:
-    """Drop every statement that its sources do not bear out, and every citation of what is in no pack."""
+    """Drop every statement that its sources do not bear out, and every citation of what is in no pack or not told."""
     known = {source.id: source for each in told for source in each.pack.sources if not source.is_redacted}
+    kept = [replace(each, statements=tuple(_borne_out(each.statements, known)), elsewhere=()) for each in told]
+    said = {source_id for each in kept for source_id in each.source_ids}
     return [
-        replace(
-            each,
-            statements=tuple(_borne_out(each.statements, known)),
-            elsewhere=tuple(one for one in each.elsewhere if one.source_id in known),
-        )
-        for each in told
+        replace(each, elsewhere=tuple(one for one in before.elsewhere if one.source_id in said))
+        for each, before in zip(kept, told, strict=True)
     ]
 
 

@@ -258,3 +258,12 @@ async def test_a_handbook_tells_of_what_no_search_brings_up(owner: Person) -> No
     assert task in pack_of(book, "Current Work")["source_ids"]
     assert book["artifact"]["markdown"].startswith("# Handbook of Lighthouse\n")
     assert (await owner.call("synthesis_handbook"))["outline"]["output_type"] == "handbook"
+
+
+async def test_what_is_named_brings_its_neighbours(owner: Person) -> None:
+    rule = await keep(owner, "Keep ladders dry", "guide", "Wet rungs are slippery.")
+    lamp = await keep(owner, "Lamps", "note", "Lamps turn.", related_to=[f"requires:{rule}"])
+    await caught_up(owner)
+    assert all_sources(await plan(owner, goal="Volcano insurance", entity_ids=[lamp])) == {lamp, rule}
+    alone = await plan(owner, goal="Volcano insurance", entity_ids=[lamp], include_neighborhoods=False)
+    assert all_sources(alone) == {lamp}
