@@ -240,8 +240,8 @@ def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
     wanted: dict[str, Tie] = {}
     for source in sources:
         for related in around.get(source.id, ()):
-            # Where a project keeps its records says nothing of any one of them.
-            is_filed = source.type in HUBS and related.relationship in STRUCTURE
+            # Where a record is filed says nothing of it, nor does what is filed in a project of the project.
+            is_filed = related.relationship in STRUCTURE and not {source.type, related.type}.isdisjoint(HUBS)
             if related.id not in known and not is_filed:
                 wanted.setdefault(related.id, Tie(related.relationship, source.id, related.direction == "outgoing"))
     entities = _readable(gatherer, wanted)
@@ -291,12 +291,12 @@ def _in_force(gatherer: Gatherer, ids: Collection[str]) -> set[str]:
 
 
 def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack]:
-    """Drop sources that were deleted, hidden from the caller or superseded while the document was written. Blocks."""
+    """Drop sources that were deleted, hidden from the caller or retired while the document was written. Blocks."""
     ids = {each for pack in packs for each in pack.source_ids}
     standings = app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
     usable = {
         each
         for each, standing in standings.items()
-        if not standing.superseded and standing.visibility in caller.readable
+        if not standing.superseded and standing.facets.status not in GONE and standing.visibility in caller.readable
     }
     return [replace(pack, sources=tuple(each for each in pack.sources if each.id in usable)) for pack in packs]

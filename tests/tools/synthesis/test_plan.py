@@ -267,3 +267,10 @@ async def test_what_is_named_brings_its_neighbours(owner: Person) -> None:
     assert all_sources(await plan(owner, goal="Volcano insurance", entity_ids=[lamp])) == {lamp, rule}
     alone = await plan(owner, goal="Volcano insurance", entity_ids=[lamp], include_neighborhoods=False)
     assert all_sources(alone) == {lamp}
+
+
+async def test_where_a_record_is_filed_is_no_neighbour(owner: Person) -> None:
+    project = await keep(owner, "Lighthouse", "project", "Lamps on the coast.")
+    lamp = await keep(owner, "Lamps turn", "decision", "Every 9 seconds.", metadata={"project_id": project})
+    await caught_up(owner)
+    assert all_sources(await plan(owner, goal="Volcano insurance", decision_ids=[lamp])) == {lamp}
