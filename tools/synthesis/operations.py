@@ -40,6 +40,7 @@ from tools.synthesis.verifying import drafted_gaps, planned_gaps, verification, 
 from tools.synthesis.writing import markdown, payload
 from tools.threads import in_thread
 
+OPENING = "index_unavailable"
 WAITS_S = (0.2, 0.5, 1.0)
 """Before a document that not all indexes contributed to is made anew."""
 ORGANIZATION_GOAL = "What this team works on, what it decided, how it does things and what to beware of"
@@ -91,7 +92,7 @@ async def _whole(app: App, call: Call, answer: Callable[[], Answer]) -> Answer:
     for wait_s in WAITS_S:
         found = await answered(app, call.caller.organization_id, answer)
         run = found if isinstance(found, SynthesisRun) else found.run
-        if not any(pack.degraded for pack in run.source_packs):
+        if not any(OPENING in pack.degraded.values() for pack in run.source_packs):
             return found
         await anyio.sleep(wait_s)
     return await answered(app, call.caller.organization_id, answer)
