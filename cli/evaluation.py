@@ -140,6 +140,26 @@ def reflection(
     _run("reflection", Options(runs=runs, name=name, json_file=json, markdown_file=markdown, html_file=html))
 
 
+@group.command()
+def synthesis(  # noqa: PLR0913 - as above
+    limit: Annotated[int | None, typer.Option(min=1, help="Documents of each kind, from the first on.")] = None,
+    setting: ServerOption = None,
+    runs: RunsOption = None,
+    name: NameOption = "",
+    json: JsonOption = None,
+    markdown: MarkdownOption = None,
+    html: HtmlOption = None,
+) -> None:
+    """Measure documents: what they cite of what is needed, what sources bear out, and whether gaps are named."""
+    from evals.options import Options  # noqa: PLC0415 - as above
+
+    options = Options(
+        limit=limit, server=_settings(setting), runs=runs, name=name, json_file=json, markdown_file=markdown,
+        html_file=html,
+    )  # fmt: skip
+    _run("synthesis", options)
+
+
 @group.command(name="release-notes")
 def release_notes(
     data: DataOption = None,

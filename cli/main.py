@@ -1,6 +1,7 @@
 """`engrain …`: the commands and nothing else; each imports what it needs when it runs."""
 
 import os
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -200,6 +201,53 @@ def release_notes(  # noqa: PLR0913 - a parameter for each flag
         from_ref, to_ref, version_name, raw, update, file, provider, model, repo, preset, instructions, checks, debug
     )
     raise typer.Exit(run_release_notes(os.environ, options))
+
+
+OUTPUT_TYPES = (
+    "documentation", "report", "briefing", "roadmap", "release_notes", "audit_packet", "custom", "handbook",
+)  # fmt: skip
+DEPTHS = ("brief", "standard", "deep")
+OUTPUT_FORMATS = ("markdown", "json")
+
+
+def _one_of(words: tuple[str, ...]) -> Callable[[str], str]:
+    def check(word: str) -> str:
+        meant = word.strip().lower().replace("-", "_")
+        if meant not in words:
+            raise typer.BadParameter(f"{word!r} is none of {', '.join(words)}")
+        return meant
+
+    return check
+
+
+@app.command()
+def synthesize(  # noqa: PLR0913 - a parameter for each flag
+    goal: Annotated[str, typer.Option("--goal", "-g", help="What the document is about, in a sentence.")],
+    output_type: Annotated[
+        str,
+        typer.Option("--type", "-t", callback=_one_of(OUTPUT_TYPES), help=f"One of {', '.join(OUTPUT_TYPES)}."),
+    ] = "documentation",
+    project: Annotated[str | None, typer.Option("--project", "-p", help="Id or name of the project.")] = None,
+    output_format: Annotated[
+        str, typer.Option("--format", "-f", callback=_one_of(OUTPUT_FORMATS), help="markdown or json.")
+    ] = "markdown",
+    depth: Annotated[
+        str, typer.Option("--depth", callback=_one_of(DEPTHS), help="brief, standard or deep: how much is in it.")
+    ] = "standard",
+    audience: Annotated[str | None, typer.Option("--audience", help="For whom it is.")] = None,
+    section: Annotated[
+        list[str] | None, typer.Option("--section", help="A section in place of those of the type; repeatable.")
+    ] = None,
+    remember: Annotated[
+        bool, typer.Option("--remember", help="Also keep it: for the members of the project, else for you alone.")
+    ] = False,
+    url: UrlOption = None,
+) -> None:
+    """Write a document of what is known, each line with the records that it rests on, to standard output."""
+    from cli.synthesis import Options, run_synthesize  # noqa: PLC0415 - only commands that talk to a server need it
+
+    options = Options(goal, output_type, depth, output_format, project, audience, tuple(section or ()), remember, url)
+    raise typer.Exit(run_synthesize(os.environ, options))
 
 
 @app.command()

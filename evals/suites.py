@@ -16,6 +16,7 @@ from evals.reports.figures import Summary, summaries
 from evals.reports.page import page
 from evals.reports.text import in_terminal, markdown
 from evals.runs import Archive, Journal, Stored, default_runs, new_record
+from evals.synthesis import prepare as prepare_synthesis
 from evals.usage import prepare as prepare_usage
 from stores.errors import EngrainError
 
@@ -28,6 +29,7 @@ SUITES: Mapping[str, Callable[[Options], Prepared]] = {
     "packs": prepare_packs,
     "reflection": prepare_reflection,
     "release-notes": prepare_release_notes,
+    "synthesis": prepare_synthesis,
     "usage": prepare_usage,
 }
 """By name, what reads and checks everything before it begins. Each has its command in `cli/evaluation.py`."""

@@ -46,6 +46,16 @@ READS: dict[str, Callable[[str, str], list[Arguments]]] = {
         {"goal": query, "intent": "review", "evidence": {"types": [*TYPES, "raw_memory"]}},
         {"goal": query, "evidence": {"types": [*TYPES], "retrieval_mode": "naive"}},
     ],
+    "synthesis_plan": lambda query, hidden: [
+        {"goal": query, "depth": "deep"},
+        {"goal": query, "entity_ids": [hidden], "artifact_ids": [hidden]},
+        {"goal": "x", "required_sections": [{"title": "Birds", "prompt": query, "required_source_ids": [hidden]}]},
+    ],
+    "synthesis_verify": lambda query, hidden: [{"goal": query, "decision_ids": [hidden], "output_type": "report"}],
+    "synthesis_draft": lambda query, hidden: [
+        {"goal": query, "task_ids": [hidden], "output_type": "custom", "output_format": "json"}
+    ],
+    "synthesis_handbook": lambda *_: [{"depth": "deep"}],
     "list_entities": lambda query, _: [{"page_size": 200}, {"search": query}],
     "get_entity": lambda _, hidden: [{"entity_id": hidden}, {"entity_id": hidden, "as_of": "2999-01-01"}],
     "explore": lambda _, hidden: [{"limit": 200}, *({"mode": m, "entity_id": hidden} for m in ("related", "traverse"))],
@@ -138,6 +148,10 @@ WRITES: dict[str, Callable[[str], list[Arguments]]] = {
         {"content": "x", "related_to": [hidden]},
         {"content": "x", "task_ids": [hidden], "persist": True},
         {"content": "x", "project": hidden, "persist_source": False},
+    ],
+    "synthesis_draft": lambda hidden: [
+        {"goal": "x", "remember": True, "memory_scope": "project", "scope_key": hidden},
+        {"goal": "x", "project": hidden},
     ],
     "review_capture": lambda hidden: [{"capture_id": hidden, "review_state": "archived"}],
     "erase_capture": lambda hidden: [{"capture_id": hidden}],
@@ -257,6 +271,7 @@ def refusals(world: World, writer: Person, hidden: str) -> list[tuple[str, ...]]
 
 def test_every_read_operation_is_covered_here() -> None:
     reads = {operation.name for operation in OPERATIONS if operation.scope == "read" and operation.roles is not None}
+    reads |= {operation.name for operation in OPERATIONS if operation.name.startswith("synthesis_")}
     assert reads == set(READS)
 
 

@@ -23,6 +23,8 @@ BOTH = [operation for operation in OPERATIONS if operation.route and operation.t
 GOOD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "boost_recent": False},
     "context": {"goal": "Retry with less jitter", "limit": 5},
+    "synthesis_plan": {"goal": "Retry with less jitter"},
+    "synthesis_draft": {"goal": "Retry with less jitter", "output_type": "report", "output_format": "json"},
     "cite": {"cited_ids": ["nowhere"]},
     "list_entities": {"page_size": 5},
     "get_entity": {"entity_id": "<id>"},
@@ -40,6 +42,8 @@ GOOD: dict[str, dict[str, Any]] = {
 BAD: dict[str, dict[str, Any]] = {
     "search": {"query": "jitter", "limit": 51},
     "context": {"goal": "Retry with jitter", "project": "nowhere"},
+    "synthesis_plan": {"goal": "Retry with jitter", "project": "nowhere"},
+    "synthesis_draft": {"goal": "Retry with jitter", "memory_scope": "project"},
     "cite": {"cited_ids": []},
     "list_entities": {"page_size": 0},
     "get_entity": {"entity_id": "nowhere"},

@@ -27,6 +27,9 @@ RANKED: dict[str, Callable[[str], list[Arguments]]] = {
         {"goal": WORDS, "evidence": {"types": ["rule", "topic"]}},
         {"goal": WORDS, "evidence": {"types": ["rule"], "retrieval_mode": "naive"}},
     ],
+    "synthesis_plan": lambda _: [{"goal": WORDS}, {"goal": "x", "required_sections": [{"title": WORDS}]}],
+    "synthesis_verify": lambda _: [{"goal": WORDS, "output_type": "audit_packet", "depth": "deep"}],
+    "synthesis_draft": lambda _: [{"goal": WORDS}, {"goal": WORDS, "output_format": "json"}],
     "explore": lambda hub: [
         {"mode": mode, "entity_id": hub, "depth": depth}
         for mode in ("related", "traverse", "dependencies")
@@ -64,7 +67,9 @@ def test_every_read_that_is_asked_for_something_is_judged_here() -> None:
     asked = {
         operation.name
         for operation in OPERATIONS
-        if operation.scope == "read" and operation.roles is not None and ASKING & operation.request.model_fields.keys()
+        if (operation.scope == "read" or operation.name.startswith("synthesis_"))
+        and operation.roles is not None
+        and ASKING & operation.request.model_fields.keys()
     }
     assert asked == RANKED.keys() | NOT_RANKED
 

@@ -51,6 +51,7 @@ from tools import (
     temporal,
 )
 from tools.operation import Operation
+from tools.synthesis import operations as synthesis
 
 OPERATIONS: tuple[Operation, ...] = (
     *account.OPERATIONS,
@@ -91,6 +92,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *temporal.OPERATIONS,
     *ingest.OPERATIONS,
     *reflect.OPERATIONS,
+    *synthesis.OPERATIONS,
     *memories.OPERATIONS,
     *remember.OPERATIONS,
     *promotion.OPERATIONS,

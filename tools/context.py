@@ -1,16 +1,17 @@
 """Context packs: what is known for a goal, chosen by facets from one search and written for an agent."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from auth.policy import may_read, no_project
 from auth.visibility import members_key, project_key
 from stores.analytics import Shown
-from stores.ledger import EntityQuery, Standing
+from stores.ledger import Standing
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
+from tools.context_leading import leading_tasks
 from tools.context_models import (
     ContextPack,
     ContextRequest,
@@ -27,10 +28,10 @@ from tools.entities import chunk_metadata
 from tools.exposure import exposed
 from tools.operation import Call, Operation, Route, Tool
 from tools.packs.excerpts import excerpt_around
-from tools.packs.facets import LIMITS, SHELVES, Facet, facets_of, types_of
+from tools.packs.facets import LIMITS, SHELVES, Facet, types_of
 from tools.packs.markdown import CONTENT_LIMIT, Entry, Link, render
 from tools.packs.reasons import reason
-from tools.packs.selection import Chosen, Option, relevant, select
+from tools.packs.selection import GONE, Chosen, Option, relevant, select
 from tools.retrieval.diagnostics import details
 from tools.retrieval.plan import Plan
 from tools.retrieval.turns import answered
@@ -41,12 +42,6 @@ if TYPE_CHECKING:
 
 CONSIDERED = 400
 """The best candidates of the search from which a pack is chosen."""
-UNDER_WAY = ("doing", "blocked", "review")
-"""States of tasks that a project is at work on."""
-LEADING = 5
-"""Tasks of the project that lead, whatever the search says of them."""
-LOOKED_AT = 50
-"""Tasks under way of which these are chosen: those that changed last."""
 LEAN = (
     "status", "priority", "category", "languages", "assignees", "due_date", "epic_id", "heading_path", "document_id",
 )  # fmt: skip
@@ -80,15 +75,25 @@ class _Found:
     """The highest BM25 among the candidates."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """What a search found that may stand in a pack."""
+
+    plan: Plan
+    ranking: "Ranking"
+    options: Sequence[Option]
+
+
 def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
     if request.project is not None and not may_read(call.caller, project_key(request.project)):
         raise no_project(request.project)
     query = _query(request)
-    found = _find(app, call, request, query)
+    keep = partial(relevant, layer=request.layer)
+    found = _choose(app, request, _rank(app, call, request, query, keep), request.facets)
     items = _items(app, call, request, found)
     sections = [
         PackSection(facet=facet, title=SHELVES[facet].title, items=of_facet)
-        for facet in facets_of(request.intent, request.layer)
+        for facet in request.facets
         if (of_facet := [item for item in items if item.facet == facet])
     ]
     hint = HINT if items else NOTHING
@@ -114,6 +119,56 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The items of a pack, the most useful first, for whoever writes something else of them than a pack."""
+
+    items: Sequence[PackItem]
+    gone: Sequence[str]
+    """The states of what would be among them if it was not out of use."""
+    degraded: Mapping[str, str]
+    """What could not answer, and a word for why."""
+
+
+Keep = Callable[[Iterable[Option]], list[Option]]
+"""Leaves out what is too far from the goal."""
+
+
+def packed(app: App, call: Call, request: ContextRequest, parts: Sequence[Sequence[Facet]], keep: Keep) -> list[Packed]:
+    """Choose, of one search, a pack for each of several lots of facets. The caller reads the project. Blocks."""
+    ranked = _rank(app, call, request, _query(request), keep)
+    packs = []
+    for facets in parts:
+        found = _choose(app, request, ranked, facets)
+        gone = [each.status for each in ranked.options if each.status in GONE and _is_shelved(facets, each)]
+        packs.append(Packed(_items(app, call, request, found), gone, ranked.ranking.degraded))
+    return packs
+
+
+def _is_shelved(facets: Sequence[Facet], option: Option) -> bool:
+    return option.entity_type in types_of(facets)
+
+
+def withheld(
+    app: App,
+    call: Call,
+    request: ContextRequest,
+    parts: Sequence[Sequence[Facet]],
+    keep: Keep,
+    keys: frozenset[str],
+) -> list[int]:
+    """Count the records with these visibility keys that each pack would hold if the caller might read them. Blocks.
+
+    Nothing of them but their number leaves this function.
+    """
+    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
+
+    plan = _plan(app, call, request, _query(request), request.facets)
+    ranking = retrieve(app, replace(plan, filter=replace(plan.filter, visibility=keys), expand=False))
+    options, most = keep(_options(request, ranking, set())), min(request.limit, LIMITS[request.layer])
+    return [len(select(options, facets, most)) for facets in parts]
+
+
 def _exposed(
     app: App, call: Call, request: ContextRequest, items: Sequence[PackItem], found: _Found
 ) -> dict[str, UsageExposure]:
@@ -133,21 +188,28 @@ def _query(request: ContextRequest) -> str:
     return request.goal if domain.lower() in request.goal.lower() else f"{request.goal}\n{domain}"
 
 
-def _find(app: App, call: Call, request: ContextRequest, query: str) -> _Found:
-    from tools.retrieval.passages import with_passages  # noqa: PLC0415 - numpy is loaded with the first search
-    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - as above
+def _rank(app: App, call: Call, request: ContextRequest, query: str, keep: Keep) -> _Ranked:
+    from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 
-    organization = call.caller.organization_id
-    facets = facets_of(request.intent, request.layer)
-    plan = _plan(app, call, request, query, facets)
+    plan = _plan(app, call, request, query, request.facets)
     ranking = retrieve(app, plan)
-    candidates = {each.id: each for each in ranking.best}
-    leading = _leading(app, call, request, ranking) if "active_work" in facets else []
+    leading: Sequence[Option] = ()
+    if request.led_by is not None and "active_work" in request.facets:
+        leading = leading_tasks(app, call.caller, request.led_by, {each.id: each.score for each in ranking.best})
     others = list(_options(request, ranking, {each.id for each in leading}))
-    options = [*leading, *(others if plan.is_naive else relevant(others, request.layer))]
-    chosen = select(options, facets, min(request.limit, LIMITS[request.layer]))
+    kept = others if plan.is_naive else keep(others)
+    return _Ranked(plan, ranking, [*leading, *kept])
+
+
+def _choose(app: App, request: ContextRequest, ranked: _Ranked, facets: Sequence[Facet]) -> _Found:
+    from tools.retrieval.passages import with_passages  # noqa: PLC0415 - as above
+
+    organization, ranking = ranked.plan.organization_id, ranked.ranking
+    candidates = {each.id: each for each in ranking.best}
+    chosen = select(ranked.options, facets, min(request.limit, LIMITS[request.layer]))
     entities = app.ledger.entities(organization, [each.option.id for each in chosen])
-    kept = [each for each in chosen if each.option.id in entities and matches(entities[each.option.id], plan.filter)]
+    wanted = ranked.plan.filter
+    kept = [each for each in chosen if each.option.id in entities and matches(entities[each.option.id], wanted)]
     shown = [(candidates[each.option.id], entities[each.option.id]) for each in kept if each.option.id in candidates]
     candidates |= {hit.id: hit for hit, _ in with_passages(app, organization, shown, ranking.terms)}
     places = app.ledger.chunks(organization, [each.id for each in entities.values() if each.source_id])
@@ -172,7 +234,8 @@ def _plan(app: App, call: Call, request: ContextRequest, query: str, facets: Seq
         filter=IndexFilter(visibility=visible, any_of={"entity_type": types_of(facets)}),
         now=app.clock(),
         wanted=CONSIDERED,
-        boost_cited=app.settings.usage_signal,
+        boost_recent=not request.is_steady,
+        boost_cited=app.settings.usage_signal and not request.is_steady,
         mode=request.evidence.retrieval_mode if request.evidence is not None else "fast",
     )
 
@@ -196,26 +259,6 @@ def _nearness(candidate: "Candidate", ranking: "Ranking") -> float:
 
 def _belongs(standing: Standing, project_id: str) -> bool:
     return standing.facets.project_id in (None, project_id)
-
-
-def _leading(app: App, call: Call, request: ContextRequest, ranking: "Ranking") -> list[Option]:
-    """The tasks that the project is at work on: what the goal is about first, then by state and last change."""
-    if request.project is None:
-        return []
-    organization, visible = call.caller.organization_id, call.caller.visible
-    query = EntityQuery(
-        visibility=visible, types=("task",), statuses=UNDER_WAY, project_ids=(request.project,), limit=LOOKED_AT
-    )
-    tasks, _ = app.ledger.list_entities(organization, query)
-    retired = app.ledger.superseded(organization, [task.id for task in tasks], visibility=visible)
-    scores = {each.id: each.score for each in ranking.best}
-    options = [
-        Option(task.id, task.entity_type, str(task.metadata.get("status")), scores.get(task.id, 0.0), is_under_way=True)
-        for task in tasks
-        if task.id not in retired
-    ]
-    # The list has what changed last first, and sorting keeps that where the rest is equal.
-    return sorted(options, key=lambda option: (-option.score, UNDER_WAY.index(option.status)))[:LEADING]
 
 
 def _items(app: App, call: Call, request: ContextRequest, found: _Found) -> list[PackItem]:
@@ -335,7 +378,8 @@ OPERATIONS = (
             read_only=True,
             omit=frozenset({"record_exposure", "evidence"}),
             omit_values={"intent": frozenset({"review"})},
-            omit_result=frozenset({"evidence", "usage_metadata"}),
+            # Its text says all of them.
+            omit_result=frozenset({"evidence", "usage_metadata", "sections"}),
             render=_text,
         ),
     ),

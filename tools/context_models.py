@@ -1,7 +1,7 @@
 """The wire shapes of context packs."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StringConstraints
 
@@ -9,7 +9,7 @@ from stores.errors import ValidationFailed
 from tools.entity_models import EntityId, Label
 from tools.json_values import StoredJson
 from tools.operation import Request, Result
-from tools.packs.facets import Facet, Intent, Layer
+from tools.packs.facets import Facet, Intent, Layer, facets_of
 from tools.retrieval.plan import Mode
 from tools.search import QUERY_LIMIT, SearchResponse, SearchType
 
@@ -70,6 +70,18 @@ class ContextRequest(Request):
         4000, ge=100, le=32_000, description="Most tokens, of four characters, of the text; null for a short one."
     )
     evidence: EvidenceRequest | None = Field(None, description="Search for evidence as well.")
+    is_steady: ClassVar[bool] = False
+    """Whether neither what is new nor what was cited ranks higher, so that the order is that of the records alone."""
+
+    @property
+    def led_by(self) -> str | None:
+        """The project whose work in progress leads, whatever the goal."""
+        return self.project
+
+    @property
+    def facets(self) -> tuple[Facet, ...]:
+        """The facets of the pack, in order."""
+        return facets_of(self.intent, self.layer)
 
 
 class Quality(Result):

@@ -342,6 +342,12 @@ OPERATIONS = (
         result=Explored,
         run=explore,
         route=Route("POST", "/api/search/explore", tag="search", errors=frozenset({400, 404, 503})),
-        tool=Tool("Explore the graph", read_only=True, omit=AGENT_OMITS, render=explored_text),
+        tool=Tool(
+            "Explore the graph",
+            read_only=True,
+            omit=AGENT_OMITS,
+            omit_result=frozenset({"entities"}),
+            render=explored_text,
+        ),
     ),
 )

@@ -34,6 +34,7 @@ When you learn something that a colleague will need (a decision and its reason, 
 with `add`, in the words that you would want to read. Keep facts and their sources, never secrets.
 At the end of a session give your notes to `reflect`; with `persist` it keeps what is worth it.
 What should be kept word for word goes to `remember`: for the people of the `project` that you name, else for you alone.
+For a report, briefing or handbook call `synthesis_draft`: every line cites records, and gaps are named.
 When you take up a task, get stuck on it or finish it, say so with `manage`.
 Cite what you used by id. When a record is wrong or outdated, add the new one with `related_to: ["supersedes:<id>"]`.
 An error says what to change: correct the named argument and call again."""

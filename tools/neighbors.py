@@ -174,6 +174,6 @@ OPERATIONS = (
         request=ExpandRequest,
         result=Expanded,
         run=expand_neighbors,
-        tool=Tool("Expand neighbours", read_only=True, render=_text),
+        tool=Tool("Expand neighbours", read_only=True, omit_result=frozenset({"results"}), render=_text),
     ),
 )

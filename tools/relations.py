@@ -298,6 +298,6 @@ OPERATIONS = (
         result=RelationPage,
         run=list_relations,
         route=Route("GET", "/api/relations", tag="relations", errors=frozenset({404})),
-        tool=Tool("List facts", read_only=True, render=_page_text),
+        tool=Tool("List facts", read_only=True, omit_result=frozenset({"relations"}), render=_page_text),
     ),
 )

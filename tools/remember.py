@@ -305,7 +305,7 @@ OPERATIONS = (
         roles=WRITERS,
         scope="write",
         route=Route("POST", "/api/memory/remember", status=201, tag="memory", errors=frozenset({400, 404, 409})),
-        tool=Tool("Remember", read_only=False, render=_text),
+        tool=Tool("Remember", read_only=False, omit_result=frozenset({"conflicts", "probe_rehearsal"}), render=_text),
         mutates=True,
         events=("entity_created", "entity_updated", "raw_capture_changed"),
     ),

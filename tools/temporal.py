@@ -196,6 +196,6 @@ OPERATIONS = (
         result=TemporalAnswer,
         run=temporal,
         route=Route("POST", "/api/search/temporal", tag="search", errors=frozenset({404})),
-        tool=Tool("Facts over time", read_only=True, render=temporal_text),
+        tool=Tool("Facts over time", read_only=True, omit_result=frozenset({"edges"}), render=temporal_text),
     ),
 )

@@ -8,10 +8,10 @@ from typing import TypeVar
 import anyio
 from pydantic import BaseModel
 
-from cli.release_notes.document.plain import one_line
 from cli.release_notes.facts import Progress
 from cli.release_notes.failure import ReleaseNotesFailed
 from tools.llm import LanguageModel, ModelFailed
+from tools.text.plain import one_line
 
 A = TypeVar("A", bound=BaseModel)
 JsonObject = Mapping[str, object]

@@ -15,12 +15,12 @@ from cli.release_notes.critic import Evidence, Finding, verified
 from cli.release_notes.document.drafting import draft
 from cli.release_notes.document.markdown import render
 from cli.release_notes.document.model import Document
-from cli.release_notes.document.plain import one_line
 from cli.release_notes.document.presets import PRESETS, PresetName
 from cli.release_notes.facts import FactsRequest, ReleaseFacts
 from cli.release_notes.failure import ReleaseNotesFailed
 from cli.release_notes.focus import Focus, read_focus
 from tools.client_settings import read_model_settings
+from tools.text.plain import one_line
 
 DEFAULT_FILE = "RELEASE_NOTES.md"
 FOUND = 10

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from cli.release_notes.document.plain import one_line
+from tools.text.plain import one_line
 
 _WITHIN = re.compile(r"\[([^\[\]]+)\]\(#[\w-]+\)")
 """A link to another part of the document, which leads nowhere on a terminal."""

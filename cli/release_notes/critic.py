@@ -6,34 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from cli.release_notes.document.inline import code_words
 from cli.release_notes.document.model import Block, Document, Statement, Table
-from cli.release_notes.document.plain import one_line, plain
 from cli.release_notes.facts import Change, Commit, ReleaseFacts
+from tools.text.claims import names_missing, numbers_missing
+from tools.text.plain import one_line, plain
 
-_NUMBER = re.compile(r"(?<![\w.,])\d+(?:[.,]\d+)*")
-_ANY_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_FROM_TWO = "two three four five six seven eight nine ten eleven twelve"
-_SPELLED = {word: str(number) for number, word in enumerate(_FROM_TWO.split(), start=2)} | {
-    "twice": "2",
-    "double": "2",
-    "doubled": "2",
-    "triple": "3",
-    "tripled": "3",
-    "half": "2",
-    "halved": "2",
-}
-_CAPITALISED = re.compile(r"(?<![\w`])[A-Z][\w+#-]*(?:\.[\w+#-]+)*")
-_MIXED = re.compile(r"(?<![\w`.])[a-z]+[A-Z][\w]*")
-_GERMAN_FUNCTION_WORDS = """
-der die das den dem des ein eine einen einem einer und oder ist sind war wird werden wurde nicht für mit auf von zu zum
-zur im am als auch bei nach aus durch über unter wenn dass sich jetzt nun kann können
-"""
-_GERMAN = frozenset(_GERMAN_FUNCTION_WORDS.split())
-GERMAN_WORDS = 2
-"""Different words of these that a German sentence has at least; its nouns have capitals, and are no names."""
-_SENTENCE_START = re.compile(r"(?:^|[.!?:]\s+|[(\"'“]\s*)$")
-_COMMON = frozenset({"i", "a", "api", "apis", "cli", "if", "it", "ok"})
 _WORD = re.compile(r"[a-z]{4,}")
 _STEM = 4
 """Letters by which two forms of a word are taken for one."""
@@ -47,8 +24,6 @@ these they thing things this those update updated updates used user users uses u
 when where which while will with without work works would your
 """
 _NO_SUBJECT = frozenset(word[:_STEM] for word in _SAYS_NOTHING.split())
-_SHORT = 3
-"""Letters below which a capitalised word must be a word of the evidence, and not a part of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +90,7 @@ class Evidence:
         if not known:
             return "it cites no commit of the range"
         text = self.of(known)
-        if missing := [*_numbers_missing(claim.text, text, len(known)), *_names_missing(claim.text, text)]:
+        if missing := [*numbers_missing(claim.text, text, (len(known),)), *names_missing(claim.text, text)]:
             return f"its commits do not say {', '.join(missing[:3])}"
         if _is_beside(claim, plain("\n".join(self._said(known)))):
             return "its commits speak of something else"
@@ -195,29 +170,6 @@ def _message(commit: Commit) -> str:
     return "\n\n".join(part for part in (commit.subject, commit.body, trailers) if part)
 
 
-def _numbers_missing(text: str, evidence: str, commits: int) -> Iterator[str]:
-    known = {number.replace(",", "") for number in _ANY_NUMBER.findall(evidence)}
-    words = set(re.findall(r"\w+", evidence.casefold()))
-    known |= {digits for word, digits in _SPELLED.items() if word in words} | {str(commits)}
-    for number in _NUMBER.findall(text):
-        if number.replace(",", "").rstrip(".") not in known:
-            yield number
-    for word in re.findall(r"\w+", text.casefold()):
-        if word in _SPELLED and word not in words and _SPELLED[word] not in known:
-            yield word
-
-
-def _names_missing(text: str, evidence: str) -> Iterator[str]:
-    folded = " ".join(evidence.casefold().split())
-    words = set(re.findall(r"\w+", folded))
-    for name in dict.fromkeys(_names(one_line(text))):
-        bare = name.split("(", 1)[0].strip("`'\" ").rstrip(".,:;").casefold() or name.casefold()
-        forms = {bare, bare.removesuffix("s"), bare.removesuffix("'s"), bare.replace("-", " ")}
-        found = any(form in words if len(form) < _SHORT else form in folded for form in forms if form)
-        if any(map(str.isalnum, bare)) and bare not in _COMMON and not found:
-            yield name
-
-
 def _is_beside(claim: Claim, evidence: str) -> bool:
     """Say whether a claim has not one word of what its commits speak of; of a step, which is obeyed, in any tongue."""
     words = claim.text.casefold()
@@ -226,15 +178,3 @@ def _is_beside(claim: Claim, evidence: str) -> bool:
     if len(stems) < (1 if is_step else 2) or not (is_step or _ENGLISH & set(words.split())):
         return False
     return stems.isdisjoint(word[:_STEM] for word in _WORD.findall(evidence.casefold()))
-
-
-def _names(text: str) -> Iterator[str]:
-    yield from code_words(text)
-    prose = re.sub(r"`[^`]*`", lambda found: " " * len(found[0]), text)
-    yield from (found[0] for found in _MIXED.finditer(prose))
-    nouns_are_capitalised = len(_GERMAN & set(prose.casefold().split())) >= GERMAN_WORDS
-    for found in _CAPITALISED.finditer(prose):
-        word = found[0]
-        has_more = any(character.isupper() or character.isdigit() for character in word[1:])
-        if has_more or not (nouns_are_capitalised or _SENTENCE_START.search(prose[: found.start()])):
-            yield word

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from cli.release_notes.document.plain import one_line
 from cli.release_notes.facts import Change, ChangeKind
+from tools.text.plain import one_line
 
 _CLAUSE = re.compile(r"[.;!?\n]+|,?\s+\b(?:but|and then)\b\s+")
 _WORD = re.compile(r"[^\W_](?:[\w.+#/-]*[\w+#])?")

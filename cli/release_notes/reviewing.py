@@ -9,9 +9,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from cli.release_notes.asking import Asker, JsonObject
 from cli.release_notes.critic import Claim, Evidence, Finding, outcome_of
 from cli.release_notes.document.lists import SAID_LIMIT
-from cli.release_notes.document.plain import one_line
 from cli.release_notes.facts import ReleaseFacts
 from cli.release_notes.writing import MESSAGE_LIMIT, Wording
+from tools.text.plain import one_line
 
 MESSAGES = 8
 """Messages that a claim is held against; a sentence of the overview may cite more commits."""

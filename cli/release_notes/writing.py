@@ -11,10 +11,10 @@ from cli.release_notes.critic import Claim, Evidence, Finding, checked
 from cli.release_notes.document.breaking import migration
 from cli.release_notes.document.lists import NOT_ASKED_FOR, SAID_LIMIT, TEXT_LIMIT, highlight
 from cli.release_notes.document.model import Block, Document, Section, Statement
-from cli.release_notes.document.plain import one_line, plain
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import bare, capitalised
 from cli.release_notes.facts import Change, ReleaseFacts
+from tools.text.plain import one_line, plain
 
 COMMITS = 5
 """Commits of a change whose messages a model is given."""

@@ -69,6 +69,9 @@ _waiting = (
     .order_by(_table.c.captured_at, _table.c.id)
     .limit(bindparam("limit"))
 )
+_from_source = _joined.where(_of_organization, _table.c.source_id == bindparam("source")).order_by(
+    _table.c.captured_at, _table.c.id
+)
 _of_entity = _joined.where(_of_organization, _table.c.entity_id == bindparam("entity")).order_by(_table.c.id)
 _settle = update(_table).where(
     _table.c.organization_id == bindparam("of_organization"), _table.c.id == bindparam("of_id")
@@ -134,6 +137,12 @@ class MemoryReads(Store):
             for row in self._all(_by_ids, {"organization": organization_id, "ids": ids})
         )
         return {memory.entity.id: memory for memory in map(_to_memory, rows)}
+
+    def memories_from(self, organization_id: str, source_id: str) -> list[RawMemory]:
+        """Return the raw memories that came from a source, in the sender's words, the earliest first."""
+        return [
+            _to_memory(row) for row in self._all(_from_source, {"organization": organization_id, "source": source_id})
+        ]
 
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
         """Return what became of those of some raw memories of which an entity was made, or that were archived."""

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from cli.release_notes.document.lists import TEXT_LIMIT, besides, lead, said
 from cli.release_notes.document.model import Block, Section, Statement
-from cli.release_notes.document.plain import first_sentence, one_line, plain
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import counted, joined
 from cli.release_notes.facts import Change, DependencyChange, ReleaseFacts, SurfaceChange
+from tools.text.plain import first_sentence, one_line, plain
 
 _STEP = re.compile(
     r"^(?:please |instead,? |to migrate,? )?(?:add|call|change|convert|delete|drop|import|install|migrate|move|pass|"

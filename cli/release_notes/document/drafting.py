@@ -1,7 +1,6 @@
 """A document from facts alone: what goes where, and how much of it."""
 
 from cli.release_notes.document import breaking, lists, people, technical
-from cli.release_notes.document.inline import code
 from cli.release_notes.document.installation import installation
 from cli.release_notes.document.links import Web, link, shortened
 from cli.release_notes.document.model import Block, Document, Note, Section, Statement
@@ -11,6 +10,7 @@ from cli.release_notes.document.remarks import remarked
 from cli.release_notes.document.wording import counted
 from cli.release_notes.facts import Change, ReleaseFacts
 from cli.release_notes.focus import Focus
+from tools.text.inline import code
 
 _UNSEEN = frozenset({"documentation", "dependency", "internal", "removal"})
 """Kinds that are no highlights: users do not see them, or see them under what breaks."""

@@ -5,7 +5,6 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
-from cli.release_notes.document.inline import code
 from cli.release_notes.document.links import Web
 from cli.release_notes.document.manifest import Manifest
 from cli.release_notes.document.manifests import read_manifest
@@ -13,6 +12,7 @@ from cli.release_notes.document.model import Block, Code, Note, Section
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import joined
 from cli.release_notes.facts import ReleaseFacts
+from tools.text.inline import code
 
 SHOWN = 4
 _PARTS = ("cmake", "meson")

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from cli.release_notes.document.inline import code, inert
 from cli.release_notes.facts import ReleaseFacts
 from cli.release_notes.git.hosts import host_of
+from tools.text.inline import code, inert
 
 SHORT = 7
 

@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cli.release_notes.document.inline import code_words
 from cli.release_notes.document.model import Block, Section, SectionName, Statement
-from cli.release_notes.document.plain import first_sentence, one_line, plain
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import bare, capitalised, counted, joined
 from cli.release_notes.facts import Change, ChangeKind
+from tools.text.inline import code_words
+from tools.text.plain import first_sentence, one_line, plain
 
 TEXT_LIMIT = 240
 DETAILS_LIMIT = 8_000

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator
 
-from cli.release_notes.document.inline import code, inert
 from cli.release_notes.document.links import Web
 from cli.release_notes.document.model import Block, Code, Document, Heading, Note, Section, Statement, Table
-from cli.release_notes.document.plain import one_line, plain
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import capitalised, day, sentence
+from tools.text.inline import code, inert
+from tools.text.plain import one_line, plain
 
 DETAILS = 8
 DETAIL_CHARACTERS = 1_200

@@ -3,15 +3,15 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from cli.release_notes.document.inline import code, inert
 from cli.release_notes.document.links import shortened, span_of
 from cli.release_notes.document.lists import Lists
 from cli.release_notes.document.model import Note
-from cli.release_notes.document.plain import one_line
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import capitalised, counted, day, joined, spelled
 from cli.release_notes.facts import Area, Change, ReleaseFacts
 from cli.release_notes.focus import Focus
+from tools.text.inline import code, inert
+from tools.text.plain import one_line
 
 NAME_LIMIT = 120
 AREAS = 3

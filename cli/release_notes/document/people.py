@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from cli.release_notes.document.inline import inert
 from cli.release_notes.document.links import span_of
 from cli.release_notes.document.model import Note, Section
-from cli.release_notes.document.plain import one_line
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import counted, joined
 from cli.release_notes.facts import Contributor, ReleaseFacts
+from tools.text.inline import inert
+from tools.text.plain import one_line
 
 NAME_LIMIT = 80
 

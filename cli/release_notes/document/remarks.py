@@ -2,11 +2,11 @@
 
 import re
 
-from cli.release_notes.document.inline import inert
 from cli.release_notes.document.links import span_of
 from cli.release_notes.document.presets import Preset
 from cli.release_notes.document.wording import sentence
 from cli.release_notes.facts import ReleaseFacts
+from tools.text.inline import inert
 
 _CUT = re.compile(r"Of ([\d,]+) changes of kind (api|command|flag|setting) the first ([\d,]+) are listed\.?")
 _WHAT = {"api": "the public API", "command": "commands", "flag": "flags", "setting": "settings"}

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from cli.release_notes.document.breaking import NAMED
-from cli.release_notes.document.inline import code, inert
 from cli.release_notes.document.links import span_of
 from cli.release_notes.document.lists import and_more
 from cli.release_notes.document.model import Block, Heading, Note, Section, Statement, Table
-from cli.release_notes.document.plain import one_line
 from cli.release_notes.document.wording import counted
 from cli.release_notes.facts import DependencyChange, ReleaseFacts, SurfaceChange
+from tools.text.inline import code, inert
+from tools.text.plain import one_line
 
 LISTED = 40
 """Rows of each list and table."""

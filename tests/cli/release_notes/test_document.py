@@ -17,7 +17,7 @@ from cli.release_notes.document.presets import PRESETS, PresetName
 from cli.release_notes.facts import Area, Contributor, DependencyChange, ProjectFile, ReleaseFacts, SurfaceChange
 from cli.release_notes.focus import Focus
 from tests.cli.release_notes.making import ADA, BOT, CHANGES, change, commit, facts, sha
-from tests.cli.release_notes.test_inline import HOSTILE
+from tests.tools.text.test_inline import HOSTILE
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 HEADINGS = [

@@ -7,7 +7,7 @@ What looks like code is set as code: backticks that the author wrote, and words 
 import re
 from collections.abc import Iterator
 
-from cli.release_notes.document.plain import one_line
+from tools.text.plain import one_line
 
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\(\s*<?((?:[^()\s<>]|\([^()\s<>]*\))*)>?(?:\s+\"[^\"]*\")?\s*\)")

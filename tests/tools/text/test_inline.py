@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from cli.release_notes.document.inline import code, inert
-from cli.release_notes.document.plain import first_sentence, one_line, plain
+from tools.text.inline import code, inert
+from tools.text.plain import first_sentence, one_line, plain
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 HARMLESS = {"text", "code_inline", "text_special"}

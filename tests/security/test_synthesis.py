@@ -1,0 +1,138 @@
+"""Documents: who may ask for one, and that none tells what its reader may not know."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.people import Person, caught_up, person
+from tests.security.harness import World, bearer
+from tests.security.test_rights import agent
+from tests.tools.synthesis.world import GOAL, keep, plan
+from tests.tools.synthesis.world import world as records
+
+pytestmark = pytest.mark.anyio
+
+PATHS = ("/api/synthesis/plan", "/api/synthesis/draft")
+TOOLS = ("synthesis_plan", "synthesis_verify", "synthesis_draft")
+
+
+async def key_of(world: World, ada: Person, *scopes: str, **fields: Any) -> str:
+    body = {"name": "k", "scopes": list(scopes), **fields}
+    return str((await world.post("/api/auth/api-keys", body, ada.token)).json()["api_key"])
+
+
+def unscored(run: dict[str, Any]) -> dict[str, Any]:
+    """A run without scores, which move a little with words in records that the caller may not read (docs/security)."""
+    for pack in run["source_packs"]:
+        for source in pack["sources"]:
+            source.pop("score")
+    return run
+
+
+async def test_a_key_that_only_reads_is_refused_everywhere(world: World, ada: Person) -> None:
+    key = await key_of(world, ada, "mcp", "api:read")
+    for path in PATHS:
+        refused = await world.post(path, {"goal": GOAL}, key)
+        assert refused.status_code == 403
+        assert "insufficient_api_scope" in refused.json()["message"]
+        assert refused.json()["details"]["expected"] == "api:write"
+    assert (await world.send("GET", "/api/synthesis/handbook", token=key)).status_code == 403
+    assert not any([await agent(world, key, tool, goal=GOAL) for tool in TOOLS])
+
+
+async def test_a_key_that_writes_is_let_in(world: World, ada: Person) -> None:
+    key = await key_of(world, ada, "mcp", "api:write")
+    assert [(await world.post(path, {"goal": GOAL}, key)).status_code for path in PATHS] == [200, 200]
+    assert all([await agent(world, key, tool, goal=GOAL) for tool in TOOLS])
+
+
+async def test_nobody_is_let_in_without_a_credential(world: World) -> None:
+    for path in PATHS:
+        answer = await world.http.post(path, json={"goal": GOAL})
+        assert (answer.status_code, answer.json()["error"]) == (401, "authentication_required")
+
+
+async def test_a_viewer_plans_and_drafts_and_keeps_nothing(world: World, ada: Person) -> None:
+    eve = await world.person("viewer", of=ada, role="viewer")
+    assert [(await world.post(path, {"goal": GOAL}, eve.token)).status_code for path in PATHS] == [200, 200]
+    refused = await world.post(PATHS[1], {"goal": GOAL, "remember": True}, eve.token)
+    assert (refused.status_code, refused.json()["error"]) == (403, "forbidden")
+    assert "Leave `remember` out" in refused.json()["remediation"]
+
+
+async def test_an_unknown_project_is_forbidden_not_missing(world: World, ada: Person) -> None:
+    for path in PATHS:
+        refused = await world.post(path, {"goal": GOAL, "project": "nowhere"}, ada.token)
+        assert (refused.status_code, refused.json()["error"]) == (403, "forbidden")
+
+
+async def test_bad_requests_are_refused_with_a_way_out(world: World, ada: Person) -> None:
+    for path, body, status, error in (
+        (PATHS[0], {}, 422, "validation_error"),
+        (PATHS[0], {"goal": "x" * 1001}, 422, "validation_error"),
+        (PATHS[1], {"goal": GOAL, "memory_scope": "team"}, 422, "validation_error"),
+        (PATHS[1], {"goal": GOAL, "tags": ["x"] * 51}, 422, "validation_error"),
+        (PATHS[1], {"goal": GOAL, "memory_scope": "project"}, 400, "missing_scope_key"),
+    ):
+        refused = await world.post(path, body, ada.token)
+        assert (refused.status_code, refused.json()["error"]) == (status, error)
+        assert refused.json()["remediation"]
+
+
+async def test_fields_of_other_versions_are_ignored_over_rest(world: World, ada: Person) -> None:
+    assert (await world.post(PATHS[0], {"goal": GOAL, "tone": "cheerful"}, ada.token)).status_code == 200
+
+
+async def test_what_is_private_shows_to_its_author_alone(owner: Person, member: Person) -> None:
+    ids = await records(owner)
+    before = unscored(await plan(member, depth="deep"))
+    for kind in ("decision", "error_pattern", "document", "task"):
+        await keep(owner, f"Charge a passenger's card secretly, {kind}", kind, GOAL,
+                   metadata={"memory_scope": "private"}, related_to=[ids["decision"]])  # fmt: skip
+    await owner.call("store_raw_memory", raw_content=GOAL, title="secretly")
+    await owner.call("store_raw_memory", raw_content=GOAL, title="secretly", diary=True, agent_id="scout")
+    await caught_up(owner)
+    assert unscored(await plan(member, depth="deep")) == before
+    assert "secretly" in json.dumps(await plan(owner, depth="deep"))
+
+
+async def test_what_a_team_or_project_withholds_is_counted_and_not_shown(owner: Person) -> None:
+    insider = await person(owner.app, "insider", of=owner, role="member")
+    outsider = await person(owner.app, "outsider", of=owner, role="member")
+    await records(owner)
+    before = [pack["hidden_count"] for pack in (await plan(outsider))["source_packs"]]
+    team = (await owner.call("create_team", name="Core"))["id"]
+    await owner.call("add_team_member", team_id=team, user_id=insider.user_id)
+    private = await keep(owner, "P", "project", metadata={"visibility": "private"})
+    await keep(insider, "Charge a passenger's card twice, says the team", "decision", GOAL,
+               metadata={"memory_scope": "team", "scope_key": team})  # fmt: skip
+    await keep(owner, "Charge a passenger's card twice, says the project", "rule", GOAL,
+               metadata={"project_id": private})  # fmt: skip
+    await caught_up(owner)
+    run = await plan(outsider)
+    after = [pack["hidden_count"] for pack in run["source_packs"]]
+    assert [now - then for now, then in zip(after, before, strict=True)] == [0, 2, 0, 0]
+    assert "says the" not in json.dumps(run)
+    made = await owner.call("create_api_key", name="k", scopes=["api:write"], project_ids=[private])
+    from dataclasses import replace
+
+    narrowed = replace(owner, signed=replace(owner.signed, access_token=made["api_key"]))
+    seen = await plan(narrowed)
+    assert {pack["hidden_count"] for pack in seen["source_packs"]} == {0}, "nothing outside of its project exists"
+    assert "says the team" not in json.dumps(seen)
+    assert "says the project" in json.dumps(seen)
+
+
+async def test_an_answer_is_not_replayed_once_a_source_is_out_of_sight(world: World, ada: Person) -> None:
+    bob = await world.person("bob", of=ada, role="member")
+    project = await keep(ada, "P", "project")
+    await keep(ada, "Charge cards once", "decision", GOAL, metadata={"project_id": project})
+    await caught_up(ada)
+    body, once = {"goal": GOAL}, {"Idempotency-Key": "a-draft"}
+    first = await world.post(PATHS[1], body, bob.token, **once)
+    assert "Charge cards once" in first.text
+    await ada.call("update_entity", entity_id=project, metadata={"visibility": "private"})
+    again = await world.post(PATHS[1], body, bob.token, **once)
+    assert "Charge cards once" not in again.text
+    assert bearer(bob.token)

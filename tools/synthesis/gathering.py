@@ -1,0 +1,302 @@
+"""Fills the source packs: what was named, what a context pack holds for each section, and what is linked to it.
+
+Everything comes from the pipeline of context packs, so that rights, supersession and lifecycle are theirs. Blocks.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar
+
+from auth.policy import may_read, visible_beside
+from auth.principal import Principal
+from stores.ledger import EntityQuery
+from stores.ledger.listing import Link
+from stores.records import Entity
+from tools.app import App
+from tools.context import Packed, packed, withheld
+from tools.context_models import ContextRequest
+from tools.context_related import READ, STRUCTURE, related_items
+from tools.operation import Call
+from tools.packs.facets import LIMITS, Facet, types_of
+from tools.packs.selection import DONE, GONE, Option
+from tools.synthesis.models import PlanRequest
+from tools.synthesis.outline import Section, extent_of
+from tools.synthesis.pinned import Pins, read_pins
+from tools.synthesis.remembered import generated_among
+from tools.synthesis.sources import WORK, Pack, Source, Tie, facet_of, shown_name, source_of
+from tools.synthesis.templates import ABOUT_WORK, Extent
+from tools.synthesis.withholding import withheld_keys
+
+QUERY_LIMIT = 4_000
+HUBS = ("project", "source")
+LOOKED_AT = 100
+"""Records of a section's kinds from which a list of them is taken: those that changed last."""
+SPARE = 2
+"""How many times as many items are asked for: the state of work, or where they come from, takes some away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """Cosines below which a record is not about what is looked for; chosen on `dev` of `engrain eval synthesis`.
+
+    A document is read as a whole: what is off topic weighs more in it than in a context pack.
+    """
+
+    with_words: float
+    """Of what holds a word of it."""
+    wordless: float
+    share: float
+    """Of the nearest record's, for what holds a word of it."""
+    wordless_share: float
+    peak: float = 0.0
+    """Of the nearest record: below it, nothing is about what is looked for."""
+
+
+TOPIC = Floors(with_words=0.12, wordless=0.2, share=0.25, wordless_share=0.4)
+OWN_WORDS = Floors(with_words=0.25, wordless=0.35, share=0.5, wordless_share=0.6, peak=0.35)
+"""For a section that somebody asked for: that a record is near to the goal says little of the section."""
+
+
+def near_enough(options: Iterable[Option], floors: Floors) -> list[Option]:
+    """Leave out what is too far from what is looked for."""
+    found = [option for option in options if option.score > 0]
+    nearest = max((option.nearness for option in found if option.nearness < 1), default=0.0)
+    holds_all = any(option.nearness >= 1 and option.shares_words for option in found)
+    if nearest < floors.peak and not holds_all:
+        return []
+    with_words = max(floors.with_words, floors.share * nearest)
+    wordless = max(floors.wordless, floors.wordless_share * nearest)
+    return [option for option in found if option.nearness >= (with_words if option.shares_words else wordless)]
+
+
+class SectionRequest(ContextRequest):
+    """A context pack for one section."""
+
+    wanted: tuple[Facet, ...] = ()
+    tells_of_work: bool = False
+    is_steady: ClassVar[bool] = True
+
+    @property
+    def led_by(self) -> str | None:
+        """The project, where the document is about its work."""
+        return self.project if self.tells_of_work else None
+
+    @property
+    def facets(self) -> tuple[Facet, ...]:
+        """The section's own facets."""
+        return self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Gatherer:
+    """What is the same for all sections of a run."""
+
+    app: App
+    call: Call
+    request: PlanRequest
+    extent: Extent
+    pins: Pins
+    unread: frozenset[str]
+    """The visibility keys of what is counted and not shown."""
+
+    @property
+    def caller(self) -> Principal:
+        """Who asks."""
+        return self.call.caller
+
+
+def gather(app: App, call: Call, request: PlanRequest, sections: Sequence[Section]) -> list[Pack]:
+    """Fill the source pack of each section. What was named comes in where the caller may read it. Blocks."""
+    gatherer = Gatherer(
+        app,
+        call,
+        request,
+        extent_of(request),
+        read_pins(app, call.caller, request, sections),
+        withheld_keys(app, call.caller, request.project),
+    )
+    packs: dict[str, Pack] = {}
+    for query in dict.fromkeys(section.query for section in sections):
+        alike = [section for section in sections if section.query == query]
+        parts, asked = [section.facets for section in alike], _asked(gatherer, alike)
+        keep = partial(near_enough, floors=OWN_WORDS if alike[0].is_on_its_own else TOPIC)
+        found = packed(app, call, asked, parts, keep)
+        hidden = [0] * len(alike)
+        if gatherer.unread:
+            hidden = withheld(app, call, asked.model_copy(update={"limit": gatherer.extent.sources}), parts, keep,
+                              gatherer.unread)  # fmt: skip
+        for section, items, count in zip(alike, found, hidden, strict=True):
+            packs[section.id] = _pack(gatherer, section, items, count)
+    return [packs[section.id] for section in sections]
+
+
+def _pack(gatherer: Gatherer, section: Section, found: Packed, hidden: int) -> Pack:
+    extent = gatherer.extent
+    entities = _readable(gatherer, [item.id for item in found.items])
+    generated = generated_among(gatherer.app, gatherer.caller, entities.values())
+    pinned = gatherer.pins.of_section(section)
+    known = {each.id for each in pinned}
+    left_out = generated | known | _beside_the_point(gatherer, section)
+    fitting = [
+        item
+        for item in found.items
+        if item.id in entities and item.id not in left_out and _fits(section, entities[item.id])
+    ]
+    items = fitting[: extent.sources]
+    sources = [source_of(each, extent.preview, is_pinned=True) for each in pinned]
+    sources += [source_of(entities[item.id], extent.preview, item=item) for item in items]
+    if section.is_listed:
+        room = extent.sources - len(items)
+        sources += _listed(gatherer, section, left_out | {each.id for each in sources})[:room]
+    around = _links(gatherer, [each.id for each in sources])
+    if gatherer.request.include_neighborhoods:
+        sources += _neighbours(gatherer, sources)
+    corrections, claims = _judged(gatherer, sources, around)
+    return Pack(
+        section=section,
+        sources=tuple(sources),
+        missing=gatherer.pins.missing(section),
+        hidden=hidden
+        + sum(state == "archived" for state in found.gone)
+        + len(generated)
+        + gatherer.pins.archived(section),
+        corrections=(
+            *(state for state in found.gone if state != "archived"),
+            *corrections,
+            *gatherer.pins.corrected(section),
+        ),
+        claims=tuple(claims),
+        degraded=found.degraded,
+    )
+
+
+def _asked(gatherer: Gatherer, alike: Sequence[Section]) -> SectionRequest:
+    request, extent = gatherer.request, gatherer.extent
+    wanted = tuple(dict.fromkeys(facet for section in alike for facet in section.facets))
+    return SectionRequest.model_construct(
+        goal=alike[0].query[:QUERY_LIMIT],
+        intent="research",
+        layer="recall",
+        domain=request.domain,
+        project=request.project,
+        limit=min(extent.sources * SPARE, LIMITS["recall"]),
+        include_related=False,
+        record_exposure=False,
+        wanted=wanted,
+        tells_of_work=request.output_type in ABOUT_WORK and not alike[0].is_on_its_own,
+    )
+
+
+def _beside_the_point(gatherer: Gatherer, section: Section) -> set[str]:
+    """The project itself, which is linked to all of its records, where a section is about something in it."""
+    project = gatherer.request.project
+    return {project} if project is not None and (section.is_on_its_own or not section.is_first) else set()
+
+
+def _listed(gatherer: Gatherer, section: Section, known: set[str]) -> list[Source]:
+    """What there is of a section's kinds and no search brought up, what changed last first."""
+    project, caller = gatherer.request.project, gatherer.caller
+    query = EntityQuery(
+        visibility=visible_beside(caller, project),
+        types=tuple(sorted(types_of(section.facets))),
+        project_ids=() if project is None else (project,),
+        limit=LOOKED_AT,
+    )
+    found, _ = gatherer.app.ledger.list_entities(caller.organization_id, query)
+    usable = _in_force(gatherer, [each.id for each in found])
+    generated = generated_among(gatherer.app, caller, found)
+    return [
+        source_of(each, gatherer.extent.preview)
+        for each in found
+        if each.id in usable
+        and each.id not in known | generated
+        and _fits(section, each)
+        and _is_shelved(section, each)
+    ]
+
+
+def _is_shelved(section: Section, entity: Entity) -> bool:
+    return facet_of(entity.entity_type, str(entity.metadata.get("status") or "").lower(), section.facets) is not None
+
+
+def _fits(section: Section, entity: Entity) -> bool:
+    """Whether the state of work is one of those that the section tells of."""
+    status = str(entity.metadata.get("status") or "").lower()
+    if entity.entity_type not in WORK or section.is_requested:
+        return True
+    return status in section.work or ("prior_art" in section.facets and status in DONE)
+
+
+def _readable(gatherer: Gatherer, ids: Collection[str]) -> Mapping[str, Entity]:
+    found = gatherer.app.ledger.entities(gatherer.caller.organization_id, ids)
+    return {each: entity for each, entity in found.items() if may_read(gatherer.caller, entity.visibility)}
+
+
+def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
+    """What is linked to the sources and says something, half as many as there may be sources."""
+    request, extent, known = gatherer.request, gatherer.extent, {each.id for each in sources}
+    around = related_items(gatherer.app, gatherer.caller, [*known], limit=extent.related, project_id=request.project)
+    wanted: dict[str, Tie] = {}
+    for source in sources:
+        for related in around.get(source.id, ()):
+            # Where a record is filed says nothing of it, nor does what is filed in a project of the project.
+            is_filed = related.relationship in STRUCTURE and not {source.type, related.type}.isdisjoint(HUBS)
+            if related.id not in known and not is_filed:
+                wanted.setdefault(related.id, Tie(related.relationship, source.id, related.direction == "outgoing"))
+    entities = _readable(gatherer, wanted)
+    generated = generated_among(gatherer.app, gatherer.caller, entities.values())
+    told = [each for each in wanted if each in entities and each not in generated and _says_something(entities[each])]
+    return [source_of(entities[each], extent.preview, tie=wanted[each]) for each in told[: extent.sources // 2]]
+
+
+def _says_something(entity: Entity) -> bool:
+    return bool((entity.content or entity.description).strip())
+
+
+def _links(gatherer: Gatherer, ids: Sequence[str]) -> Mapping[str, list[Link]]:
+    caller = gatherer.caller
+    return gatherer.app.ledger.links_around(caller.organization_id, ids, visibility=caller.visible, limit=READ)
+
+
+def _judged(
+    gatherer: Gatherer, sources: Sequence[Source], around: Mapping[str, Sequence[Link]]
+) -> tuple[list[str], list[str]]:
+    """Say what the sources took the place of, and what is not settled: their own claims, and what contradicts them."""
+    replaced = {link.id for links in around.values() for link in links if _replaces(link)}
+    opposed = {
+        (source.id, link.id) for source in sources for link in around.get(source.id, ()) if link.name == "CONTRADICTS"
+    }
+    names = {source.id: source.name for source in sources}
+    there = _in_force(gatherer, {other for _, other in opposed} - names.keys())
+    names |= {each: shown_name(entity.name) for each, entity in _readable(gatherer, there).items()}
+    claims = [claim for source in sources for claim in source.claims]
+    pairs = sorted({tuple(sorted(pair)) for pair in opposed if pair[1] in names})
+    claims += [f"“{names[one]}” and “{names[other]}” contradict each other" for one, other in pairs]
+    return ["superseded"] * len(replaced), list(dict.fromkeys(claims))
+
+
+def _replaces(link: Link) -> bool:
+    return link.name == "SUPERSEDES" and link.way == "outgoing"
+
+
+def _in_force(gatherer: Gatherer, ids: Collection[str]) -> set[str]:
+    caller = gatherer.caller
+    standings = gatherer.app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
+    return {
+        each
+        for each, standing in standings.items()
+        if not standing.superseded and standing.facets.status not in GONE and may_read(caller, standing.visibility)
+    }
+
+
+def still_there(app: App, caller: Principal, packs: Sequence[Pack]) -> list[Pack]:
+    """Drop sources that were deleted, hidden from the caller or retired while the document was written. Blocks."""
+    ids = {each for pack in packs for each in pack.source_ids}
+    standings = app.ledger.standings(caller.organization_id, ids, visibility=caller.visible)
+    usable = {
+        each
+        for each, standing in standings.items()
+        if not standing.superseded and standing.facets.status not in GONE and standing.visibility in caller.readable
+    }
+    return [replace(pack, sources=tuple(each for each in pack.sources if each.id in usable)) for pack in packs]

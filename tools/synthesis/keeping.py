@@ -1,0 +1,156 @@
+"""Keeps a document as a raw memory: once, for no more people than may read all of its sources."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from auth.memory_policy import MemoryScopeRequest, writable_memory
+from auth.policy import Visibility, reaches_readers_of
+from auth.principal import Principal
+from auth.visibility import entity_key
+from stores.errors import Forbidden, InvalidRequest, ValidationFailed
+from stores.ledger import Transaction
+from stores.records import JsonObject, RawMemory
+from tools.app import App
+from tools.deeds import remembered
+from tools.memories import keep_memory
+from tools.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
+from tools.operation import WRITERS, Call
+from tools.synthesis.models import DraftRequest
+from tools.synthesis.remembered import GENERATED, SURFACE
+from tools.synthesis.sources import Source
+
+SAME_LIMIT = 20
+"""Memories to the same letter among which the one of the same document is looked for."""
+CITED_LIMIT = 500
+"""Sources that the provenance names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document that is to be kept."""
+
+    run_id: str
+    artifact_id: str
+    title: str
+    text: str
+    verification: str
+    sources: tuple[Source, ...]
+
+    @property
+    def source_id(self) -> str:
+        """What the raw memory says that it comes from."""
+        return f"{self.artifact_id}{GENERATED}"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Where a document is kept."""
+
+    memory: RawMemory
+    is_new: bool
+
+
+def require_place(app: App, caller: Principal, request: DraftRequest) -> Visibility | None:
+    """Find where a document is to be kept; None where it is not to be.
+
+    Raises:
+        InvalidRequest: `missing_scope_key`, the scope is `project` and nothing names one.
+        Forbidden: The caller is a Viewer, or may not write the memories of the project.
+    """
+    project = request.scope_key or request.project
+    if request.memory_scope == "project" and not project:
+        raise InvalidRequest(
+            "missing_scope_key",
+            code="missing_scope_key",
+            remediation="Name the project in scope_key or in project, or leave memory_scope out.",
+            details={"field": "body.scope_key"},
+        )
+    if not request.remember:
+        return None
+    if caller.role not in WRITERS:
+        raise Forbidden(
+            f"Your role is {caller.role.capitalize()}; keeping a document needs Member, Admin or Owner.",
+            remediation="Leave `remember` out: the document comes with the answer. Or ask an owner or admin.",
+            details={"actual": caller.role, "expected": "Member or Admin or Owner"},
+        )
+    if request.memory_scope == "private":
+        return writable_memory(caller, MemoryScopeRequest())
+    place = writable_memory(caller, MemoryScopeRequest("project", project))
+    if app.ledger.entity(caller.organization_id, str(project)) is None:
+        raise Forbidden(
+            f"Project {project} was deleted: its memories stay, new ones do not come.",
+            remediation="Name another project, or leave memory_scope out.",
+        )
+    return place
+
+
+def keep(app: App, call: Call, request: DraftRequest, place: Visibility | None, document: Document) -> Kept | None:
+    """Keep a document where it is to be kept, and settle the claim of the call in any case. Blocks."""
+    caller = call.caller
+    with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
+        tx.show_in_answer([each.id for each in document.sources])
+        if place is None:
+            return None
+        place = narrowest(caller, place, [each.visibility for each in document.sources])
+        known = next((each for each in tx.same_memories(place.key, document.text, limit=SAME_LIMIT)
+                      if each.capture.source_id == document.source_id), None)  # fmt: skip
+        if known is not None:
+            tx.show_in_answer([known.entity.id])
+            return Kept(known, is_new=False)
+        return Kept(_new(app, call, tx, request, place, document), is_new=True)
+
+
+def narrowest(caller: Principal, place: Visibility, sources: Iterable[str]) -> Visibility:
+    """Where a document may be read: where it was asked for, if all who read there may read each source; else private.
+
+    Raises:
+        Forbidden: The caller has no private memories, because its API key is narrowed.
+    """
+    readers = entity_key(place.key)
+    if all(reaches_readers_of(caller, each, readers) for each in sources):
+        return place
+    return writable_memory(caller, MemoryScopeRequest())
+
+
+def as_json(payload: JsonObject) -> str:
+    """Write a document's data as a text."""
+    return json.dumps(payload, ensure_ascii=False, indent=2) + "\n"
+
+
+def _new(
+    app: App, call: Call, tx: Transaction, request: DraftRequest, place: Visibility, document: Document
+) -> RawMemory:
+    if len(document.text) > RAW_CONTENT_LIMIT:
+        raise ValidationFailed(
+            f"The document has {len(document.text)} characters; {RAW_CONTENT_LIMIT} can be kept.",
+            remediation="Ask for fewer sections, or for a lesser depth.",
+            details={"field": "body.depth", "expected": f"a document of at most {RAW_CONTENT_LIMIT} characters"},
+        )
+    caller = call.caller
+    is_there = request.project and app.ledger.entity(caller.organization_id, request.project)
+    fields = RawMemoryFields(
+        raw_content=document.text,
+        title=document.title,
+        source_id=document.source_id,
+        memory_scope=place.memory_scope,
+        scope_key=place.scope_key if place.memory_scope == "project" else None,
+        project_id=request.project if is_there and place.memory_scope == "private" else None,
+        tags=list(dict.fromkeys([SURFACE, request.output_type, *request.tags])),
+        metadata={
+            "capture_mode": SURFACE,
+            "run_id": document.run_id,
+            "artifact_id": document.artifact_id,
+            "output_type": request.output_type,
+            "format": request.output_format,
+            "verification": document.verification,
+        },
+        provenance={
+            "derived_from": [each.id for each in document.sources[:CITED_LIMIT]],
+            "goal": request.goal,
+        },
+        capture_surface=SURFACE,
+    )
+    memory = keep_memory(app, tx, caller, fields)
+    tx.audit(remembered(app, call, memory))
+    return memory

@@ -1,0 +1,33 @@
+"""Documents that were kept: how they are told from what people and agents wrote, so that none feeds on another."""
+
+from collections.abc import Iterable
+
+from auth.principal import Principal
+from stores.records import Entity, RawMemory
+from tools.app import App
+from tools.derivation import LINK
+from tools.json_values import texts_in
+
+SURFACE = "synthesis"
+"""What synthesis is called where captures say how they came to be."""
+GENERATED = ":generated"
+"""How the source ids of kept documents end."""
+
+
+def is_generated(memory: RawMemory) -> bool:
+    """Tell whether a raw memory is a document that synthesis made."""
+    return memory.capture.capture_surface == SURFACE and memory.capture.source_id.endswith(GENERATED)
+
+
+def generated_among(app: App, caller: Principal, entities: Iterable[Entity]) -> set[str]:
+    """The ids of those entities that were made of a document of synthesis. Blocks."""
+    made_of = {
+        entity.id: {*texts_in([entity.metadata.get(LINK)]), *texts_in(entity.metadata.get("raw_source_ids"))}
+        for entity in entities
+    }
+    named = {each for ids in made_of.values() for each in ids}
+    if not named:
+        return set()
+    memories = app.ledger.memories(caller.organization_id, named)
+    generated = {each for each, memory in memories.items() if is_generated(memory)}
+    return {each for each, ids in made_of.items() if ids & generated}

@@ -1,0 +1,177 @@
+"""What a section rests on: records as sources, with all that is said of them. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from auth.visibility import entity_key
+from stores.records import RAW_MEMORY, Entity, JsonObject
+from tools.context_models import PackItem
+from tools.json_values import texts_in
+from tools.packs.excerpts import excerpt
+from tools.packs.facets import FACETS, SHELVES, Facet
+from tools.packs.selection import DONE
+from tools.reflection.sensitivity import sensitivity_flags
+from tools.synthesis.models import SourceView
+from tools.synthesis.outline import Section
+from tools.text.plain import one_line, plain
+
+Origin = Literal["graph", "document", "raw_memory"]
+CLAIMS = "unresolved_claims"
+"""The metadata key of what a record says is not settled, in a list."""
+CLAIMS_SHOWN, CLAIM_LIMIT = 10, 300
+NAME_LIMIT = 160
+SECRETS = frozenset({"private_key", "key", "token", "secret", "credential"})
+"""What no document quotes."""
+REDACTED = "Redacted record"
+WORK = ("task", "epic", "project")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A record that a section rests on."""
+
+    id: str
+    type: str
+    name: str
+    text: str
+    """What is drawn from; empty where it was redacted, or has none."""
+    score: float
+    document: str | None
+    """Name of the document source."""
+    origin: Origin
+    facet: Facet | None
+    status: str
+    changed_at: datetime | None
+    visibility: str
+    """The key of those who may read entities made of it."""
+    relation: str | None = None
+    around: str | None = None
+    """The source that it is linked to, where that brought it in."""
+    is_outgoing: bool = True
+    """Whether the relation leads from that source to this one."""
+    is_pinned: bool = False
+    is_redacted: bool = False
+    claims: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=dict)
+
+    def view(self) -> SourceView:
+        """Show it."""
+        return SourceView(
+            id=self.id,
+            type=self.type,
+            name=self.name,
+            content_preview=self.text,
+            score=self.score,
+            source=self.document,
+            origin=self.origin,
+            relation=self.relation,
+            metadata=self.metadata,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tie:
+    """How a record came along with a source."""
+
+    relation: str
+    around: str
+    is_outgoing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pack:
+    """The sources of a section, the pinned ones first, and what was left out."""
+
+    section: Section
+    sources: tuple[Source, ...]
+    missing: tuple[str, ...] = ()
+    """Ids that were named and are nothing that the caller can use."""
+    hidden: int = 0
+    corrections: tuple[str, ...] = ()
+    """Why each record was dropped that was corrected by another."""
+    claims: tuple[str, ...] = ()
+    degraded: Mapping[str, str] = field(default_factory=dict)
+    """What could not be searched, and a word for why."""
+
+    @property
+    def source_ids(self) -> list[str]:
+        """Their ids in order."""
+        return [each.id for each in self.sources]
+
+
+def source_of(
+    entity: Entity,
+    limit: int,
+    *,
+    item: PackItem | None = None,
+    tie: Tie | None = None,
+    is_pinned: bool = False,
+) -> Source:
+    """Make a source of a record; `item` is what a pack says of it, `limit` the characters of its preview."""
+    text = plain(item.content if item is not None else entity.content or entity.description)
+    is_redacted = bool(SECRETS & set(sensitivity_flags(f"{entity.name}\n{entity.description}\n{entity.content}")))
+    status = entity.metadata.get("status")
+    claims = [one_line(each, CLAIM_LIMIT) for each in texts_in(entity.metadata.get(CLAIMS))[:CLAIMS_SHOWN]]
+    return Source(
+        id=entity.id,
+        type=entity.entity_type,
+        name=shown_name(_name(entity, item)),
+        text="" if is_redacted else excerpt(text, limit),
+        score=item.score if item is not None else 0.0,
+        document=item.source if item is not None else None,
+        origin=_origin(entity),
+        facet=item.facet if item is not None else facet_of(entity.entity_type, str(status or "")),
+        status=status if isinstance(status, str) and entity.entity_type in WORK else "",
+        changed_at=entity.updated_at,
+        visibility=entity_key(entity.visibility),
+        relation=tie.relation if tie else None,
+        around=tie.around if tie else None,
+        is_outgoing=tie is None or tie.is_outgoing,
+        is_pinned=is_pinned,
+        is_redacted=is_redacted,
+        claims=() if is_redacted else tuple(claims),
+        metadata=_metadata(entity, item, tie, is_pinned=is_pinned),
+    )
+
+
+def shown_name(name: str) -> str:
+    """A record's name on one line, without a secret."""
+    return REDACTED if SECRETS & set(sensitivity_flags(name)) else one_line(name, NAME_LIMIT)
+
+
+def facet_of(entity_type: str, status: str, among: Sequence[Facet] = FACETS) -> Facet | None:
+    """Say where a pack would show a record of this type; None for none of these facets."""
+    if entity_type == RAW_MEMORY:
+        return "recent_memory" if "recent_memory" in among else None
+    if status in DONE and entity_type in SHELVES["active_work"].types:
+        return "prior_art" if "prior_art" in among else None
+    facets = (facet for facet in among if facet != "prior_art")
+    return next((facet for facet in facets if entity_type in SHELVES[facet].types), None)
+
+
+def _name(entity: Entity, item: PackItem | None) -> str:
+    path = item.metadata.get("heading_path") if item is not None else None
+    if isinstance(path, list) and path:
+        return " > ".join(map(str, path))
+    return entity.name or "Untitled"
+
+
+def _origin(entity: Entity) -> Origin:
+    if entity.entity_type == RAW_MEMORY:
+        return "raw_memory"
+    return "document" if entity.entity_type == "document" else "graph"
+
+
+def _metadata(entity: Entity, item: PackItem | None, tie: Tie | None, *, is_pinned: bool) -> JsonObject:
+    shown: JsonObject = dict(item.metadata) if item is not None else {}
+    if item is not None:
+        shown |= {"facet": item.facet, "reason": item.reason}
+    for key in ("status", "priority"):
+        if isinstance(value := entity.metadata.get(key), str):
+            shown.setdefault(key, value)
+    shown |= {"project_id": entity.project_id} if entity.project_id else {}
+    if tie is not None:
+        shown |= {"related_to": tie.around, "direction": "outgoing" if tie.is_outgoing else "incoming"}
+    return shown | ({"pinned": True} if is_pinned else {})

@@ -1,0 +1,228 @@
+"""Says what stands in the sources: for each one a statement, in its own words, in the section that it fits best. Pure.
+
+Nothing is put in other words, so nothing can be said that a source does not say.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tools.packs.facets import Facet
+from tools.reflection.layout import Block, blocks
+from tools.reflection.sentences import sentences
+from tools.reflection.similarity import groups
+from tools.reflection.terms import Terms, overlap, terms
+from tools.synthesis.sources import Pack, Source
+from tools.synthesis.templates import Extent
+from tools.text.plain import one_line
+
+NAMED_ALREADY = 0.7
+"""How alike a name and the first sentence are where the sentence alone is enough (Dice's coefficient of stems)."""
+SENTENCE_LIMIT = 400
+IN_ORDER = frozenset({"procedures", "planning"})
+"""Facets of records that are read from their beginning: the steps of a procedure are no list to pick from."""
+_NUMBER = re.compile(r"\d{1,3}[.)][ \t]+\Z")
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])\1(?![\w*])")
+SHARED = 3
+"""Sources that a section tells of where another one could as well; the rest goes to that one."""
+FEWEST_WORDS = 3
+"""Of a sentence that says something without what stands around it."""
+GOES_ON = " …"
+_ENDS = '.!?…:;"”»)`'
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One thing that a document says, and the sources that say it."""
+
+    name: str
+    """Of the first source; empty where the text begins with it."""
+    text: str
+    """Sentences of the first source; empty where there is nothing but a name."""
+    state: str
+    """Of work: `doing` and so on."""
+    source_ids: tuple[str, ...]
+    facet: Facet | None
+    relation: str | None = None
+    """How it belongs to the statement that it stands under."""
+    is_outgoing: bool = True
+    """Whether the relation leads from there to here."""
+    below: tuple["Statement", ...] = ()
+
+    @property
+    def said(self) -> str:
+        """Everything that it says, as plain text."""
+        return " ".join(filter(None, (self.name, self.text)))
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A source that is told of in another section, and belongs here as well."""
+
+    name: str
+    source_id: str
+    section_title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a section says."""
+
+    pack: Pack
+    statements: tuple[Statement, ...] = ()
+    elsewhere: tuple[Elsewhere, ...] = ()
+
+    @property
+    def source_ids(self) -> list[str]:
+        """What it cites, in the order of the text."""
+        cited = [each for statement in self.statements for one in (statement, *statement.below)
+                 for each in one.source_ids]  # fmt: skip
+        return list(dict.fromkeys([*cited, *(each.source_id for each in self.elsewhere)]))
+
+
+def tell(packs: Sequence[Pack], extent: Extent) -> list[Told]:
+    """Say what the sources of each section say. What one section says, no other repeats."""
+    homes = _homes(packs)
+    told = []
+    for place, pack in enumerate(packs):
+        here = [each for each in pack.sources if homes[each.id] == place and not each.is_redacted]
+        found = [(each, _statement(each, pack, extent)) for each in here]
+        # The heading of a part of a document alone says nothing.
+        statements = _nested([(each, one) for each, one in found if one.text or each.origin != "document"])
+        told.append(Told(pack, tuple(statements), tuple(_elsewhere(packs, homes, place))))
+    return [replace(each, statements=kept) for each, kept in zip(told, _once(told), strict=True)]
+
+
+def _homes(packs: Sequence[Pack]) -> dict[str, int]:
+    """The section that tells of each source: where it was pinned, else where it scores best, else the first.
+
+    A section that says in its own words what it is about comes before others.
+    """
+    ranks: dict[str, list[tuple[tuple[bool, bool, bool, float], int]]] = {}
+    for place, pack in enumerate(packs):
+        for source in pack.sources:
+            rank = (source.is_pinned, source.relation is None, pack.section.is_on_its_own, source.score)
+            ranks.setdefault(source.id, []).append((rank, place))
+    homes: dict[str, int] = {}
+    shared: Counter[int] = Counter()
+    for source_id, found in ranks.items():
+        best = max(rank for rank, _ in found)
+        places = [place for rank, place in found if rank == best]
+        home = next((place for place in places if shared[place] < SHARED), places[-1])
+        shared[home] += len(places) > 1
+        homes[source_id] = home
+    return homes
+
+
+def _elsewhere(packs: Sequence[Pack], homes: dict[str, int], place: int) -> Iterable[Elsewhere]:
+    """What a section that somebody asked for shares with another one."""
+    pack = packs[place]
+    if not pack.section.is_requested and any(homes[each.id] == place for each in pack.sources):
+        return
+    for source in pack.sources:
+        home = homes[source.id]
+        if home != place and source.relation is None and not source.is_redacted:
+            yield Elsewhere(source.name, source.id, packs[home].section.title)
+
+
+def _statement(source: Source, pack: Pack, extent: Extent) -> Statement:
+    found = _sentences(source.text)
+    start = 0 if source.facet in IN_ORDER else _start(found, pack.section.query, extent.quoted)
+    kept = _from(found, start, extent.quoted)
+    text = " ".join([*(["…"] if start else []), *kept])
+    name = source.name
+    if kept and not start and _says(kept[0], name):
+        name = ""
+    elif text and text == name:
+        text = ""
+    return Statement(name, text, source.status, (source.id,), source.facet, source.relation, source.is_outgoing)
+
+
+def _sentences(text: str) -> list[str]:
+    """The sentences of a preview that stand alone, without the marks of its layout."""
+    is_cut_before, is_cut_after = text.startswith("…"), text.endswith("…")
+    found = []
+    for block in blocks(text):
+        part = f"{_number(text, block)}{text[block.start : block.end]}"
+        found += [one_line(part[start:end]) for start, end in sentences(part)]
+    if is_cut_before and found:
+        found[0] = found[0].removeprefix("…").lstrip()
+    if is_cut_after and len(found) > 1 and found[-1].endswith("…") and found[-1].rstrip(" …")[-1:] not in _ENDS:
+        found.pop()
+    found = [_EMPHASIS.sub(r"\2", each) for each in found]
+    told = [one_line(each, SENTENCE_LIMIT) for each in found if len(each.split()) >= FEWEST_WORDS]
+    return list(dict.fromkeys(told or [one_line(each, SENTENCE_LIMIT) for each in found]))
+
+
+def _number(text: str, block: Block) -> str:
+    """The number of a step, which a block is without."""
+    mark = _NUMBER.search(text[: block.start]) if block.ordered else None
+    return mark[0].lstrip() if mark else ""
+
+
+def _start(found: Sequence[str], query: str, room: int) -> int:
+    """Where to begin to quote: at the first sentence if all fit, else where most of what is looked for is said."""
+    if sum(map(len, found)) <= room:
+        return 0
+    wanted = terms(query)
+    shares = [_share(found, place, room, wanted) for place in range(len(found))]
+    return max(range(len(found)), key=lambda place: (shares[place], -place), default=0)
+
+
+def _share(found: Sequence[str], start: int, room: int, wanted: Terms) -> int:
+    said = terms(" ".join(_from(found, start, room)))
+    return len(said.stems & wanted.stems) + len(said.numbers & wanted.numbers)
+
+
+def _from(found: Sequence[str], start: int, room: int) -> list[str]:
+    """As many sentences in a row as there is room for, one at least."""
+    kept: list[str] = []
+    for sentence in found[start:]:
+        if kept and sum(map(len, kept)) + len(sentence) > room:
+            break
+        kept.append(_ended(sentence))
+    if len(kept) > 1 and kept[-1].endswith(":"):
+        kept.pop()
+    # What such a sentence leads to, code or a list, may not be there.
+    return [f"{each[:-1]} …" if each.endswith(":") else each for each in kept]
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence[-1:] in _ENDS else f"{sentence}."
+
+
+def _says(sentence: str, name: str) -> bool:
+    """Whether a sentence says what the name says, so that the name need not stand before it."""
+    if sentence.casefold().startswith(name.casefold().rstrip(".")):
+        return True
+    one, other = terms(sentence), terms(name)
+    return bool(other.stems) and overlap(one.stems, other.stems) >= NAMED_ALREADY and other.numbers <= one.numbers
+
+
+def _nested(found: Sequence[tuple[Source, Statement]]) -> list[Statement]:
+    """Put what came along with a source under it."""
+    there = {source.id for source, _ in found if source.around is None}
+    below: dict[str, list[Statement]] = {}
+    for source, statement in found:
+        if source.around in there:
+            below.setdefault(str(source.around), []).append(statement)
+    return [
+        replace(statement, below=tuple(below.get(source.id, ())))
+        for source, statement in found
+        if source.around not in there
+    ]
+
+
+def _once(told: Sequence[Told]) -> list[tuple[Statement, ...]]:
+    """Say what several sources say in nearly the same words once, and cite them all."""
+    flat = [(place, statement) for place, each in enumerate(told) for statement in each.statements]
+    leaders = groups([("", statement.text or statement.name) for _, statement in flat])
+    cited: dict[int, list[str]] = {}
+    for number, leader in enumerate(leaders):
+        cited.setdefault(leader, []).extend(flat[number][1].source_ids)
+    kept: list[list[Statement]] = [[] for _ in told]
+    for number, (place, statement) in enumerate(flat):
+        if leaders[number] == number:
+            kept[place].append(replace(statement, source_ids=tuple(dict.fromkeys(cited[number]))))
+    return [tuple(each) for each in kept]

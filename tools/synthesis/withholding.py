@@ -1,0 +1,30 @@
+"""Which records are counted where they are withheld: those of projects, teams and shared spaces, by their keys.
+
+What is anybody's own, private or in a diary or delegated, is counted for nobody else.
+"""
+
+from auth.principal import Principal
+from auth.visibility import members_key, project_key, space_key, team_key
+from tools.app import App
+
+
+def withheld_keys(app: App, caller: Principal, project_id: str | None) -> frozenset[str]:
+    """The visibility keys of what a caller may know the number of and nothing else. Blocks.
+
+    None for a key that is narrowed: nothing outside of it exists. For a project, none of other projects.
+    """
+    organization = caller.organization_id
+    found = None if caller.is_narrowed else app.ledger.caller(caller.user_id, organization, None)
+    if found is None:
+        return frozenset()
+    projects = {each.project_id for each in found[1].projects}
+    if project_id is not None:
+        projects &= {project_id}
+    keys = {key(each) for each in projects for key in (project_key, members_key)}
+    keys |= {team_key(team.id) for team in app.ledger.teams.of_organization(organization)}
+    keys |= {
+        space_key(space.memory_scope, space.scope_key)
+        for space in app.ledger.spaces.spaces(organization, caller.user_id)
+        if space.memory_scope == "shared" and space.scope_key and space.state == "active"
+    }
+    return frozenset(keys - caller.visible)

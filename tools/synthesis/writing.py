@@ -1,0 +1,222 @@
+"""Writes what sections say as Markdown and as data. Pure: the same statements give the same bytes.
+
+Whatever somebody wrote into a record is one line of inert text: no heading, link, image, mention or HTML comes of it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from stores.records import JsonObject
+from tools.packs.facets import SHELVES
+from tools.synthesis.models import Gap, PlanRequest, Verification
+from tools.synthesis.outline import title_of
+from tools.synthesis.sources import Pack, Source
+from tools.synthesis.statements import Elsewhere, Statement, Told
+from tools.synthesis.templates import OutputType
+from tools.text.inline import inert
+
+KINDS: Mapping[OutputType, str] = {
+    "documentation": "Documentation",
+    "report": "Report",
+    "briefing": "Briefing",
+    "roadmap": "Roadmap",
+    "release_notes": "Release notes",
+    "audit_packet": "Audit packet",
+    "custom": "Document",
+    "handbook": "Handbook",
+}
+GROUPED_FROM = 6
+"""Statements of a section from which on kinds of them have headings of their own."""
+OTHERS = "Further Records"
+EMPTY = "Nothing that could be read and cited was found for this section."
+REASONS: Mapping[str, str] = {
+    "required_source_ids_not_found": "these ids name nothing that can be used here",
+    "no_source_supports_requested_section": "no source supports it; looked for",
+    "no_materialized_sources": "no source was found; looked for",
+    "no_citable_sources": "its sources hold nothing that can be quoted; looked for",
+    "missing_freshness_metadata": "nothing says when these sources were changed",
+    "unresolved_claim": "this is not settled",
+}
+QUERY_SHOWN = 160
+_MIDDLE = "x "
+
+
+def markdown(request: PlanRequest, told: Sequence[Told], verification: Verification) -> str:
+    """Write the document: sections with their statements, then sources, freshness and what is not borne out."""
+    titles = {each.pack.section.id: each.pack.section.title for each in told}
+    cited = _cited(told)
+    parts = [
+        f"# {inert(title_of(request))}",
+        _about(request, cited),
+        *_constraints(request),
+        *(_section(each) for each in told),
+        _sources(cited),
+        _freshness(cited, told),
+        _gaps(verification.gaps, titles),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def payload(run_id: str, request: PlanRequest, told: Sequence[Told], verification: Verification) -> JsonObject:
+    """Write the document as data."""
+    return {
+        "run_id": run_id,
+        "title": title_of(request),
+        "output_type": request.output_type,
+        "audience": request.audience,
+        "sections": [
+            {
+                "section_id": each.pack.section.id,
+                "title": each.pack.section.title,
+                "statements": [_statement_data(statement) for statement in each.statements],
+                "see_also": [
+                    {"source_id": one.source_id, "name": one.name, "section": one.section_title}
+                    for one in each.elsewhere
+                ],
+                "source_ids": list(each.source_ids),
+            }
+            for each in told
+        ],
+        "verification": verification.model_dump(mode="json"),
+    }
+
+
+def _statement_data(statement: Statement) -> JsonObject:
+    shown: JsonObject = {
+        "name": statement.name or None,
+        "text": statement.text,
+        "status": statement.state or None,
+        "source_ids": list(statement.source_ids),
+    }
+    if statement.relation:
+        shown |= {"relation": statement.relation, "direction": "outgoing" if statement.is_outgoing else "incoming"}
+    if statement.below:
+        shown["related"] = [_statement_data(each) for each in statement.below]
+    return shown
+
+
+def _cited(told: Sequence[Told]) -> list[Source]:
+    """The sources that are cited, in the order of the text."""
+    known = {source.id: source for each in told for source in each.pack.sources}
+    return [known[each] for each in dict.fromkeys(each for one in told for each in one.source_ids)]
+
+
+def _about(request: PlanRequest, cited: Sequence[Source]) -> str:
+    audience = (request.audience or "").strip()
+    whom = f" for {inert(audience)}" if audience else ""
+    records = "1 record" if len(cited) == 1 else f"{len(cited)} records"
+    return f"{KINDS[request.output_type]}{whom}, compiled from {records}. Ids in brackets name what a line rests on."
+
+
+def _constraints(request: PlanRequest) -> Iterator[str]:
+    if request.constraints:
+        lines = [f"- {inert(each)}" for each in request.constraints]
+        yield "\n".join(["Asked for, and not checked here:", "", *lines])
+
+
+def _section(told: Told) -> str:
+    lines = [f"## {inert(told.pack.section.title)}"]
+    kinds = list(dict.fromkeys(_kind(each) for each in told.statements))
+    is_grouped = len(kinds) > 1 and len(told.statements) >= max(GROUPED_FROM, 2 * len(kinds))
+    for kind in kinds:
+        bullets = [line for each in told.statements if _kind(each) == kind for line in _bullet(each)]
+        lines += ["", f"### {kind}", "", *bullets] if is_grouped else [] if lines[1:] else [""]
+        lines += [] if is_grouped else bullets
+    if told.elsewhere:
+        lines += ["", *_see_also(told.elsewhere)]
+    if not told.statements and not told.elsewhere:
+        lines += ["", EMPTY]
+    return "\n".join(lines)
+
+
+def _see_also(elsewhere: Sequence[Elsewhere]) -> Iterator[str]:
+    for title in dict.fromkeys(one.section_title for one in elsewhere):
+        named = (f"**{inert(one.name)}** [{one.source_id}]" for one in elsewhere if one.section_title == title)
+        yield f"- See also, under {inert(title)}: {'; '.join(named)}"
+
+
+def _kind(statement: Statement) -> str:
+    return SHELVES[statement.facet].title if statement.facet else OTHERS
+
+
+def _bullet(statement: Statement, indent: str = "") -> Iterator[str]:
+    relation = _spoken(statement.relation.lower()) if statement.relation and indent else ""
+    before = f"{relation}: " if relation and statement.is_outgoing else ""
+    after = f" ({relation} this)" if relation and not statement.is_outgoing else ""
+    name = f"**{inert(statement.name)}**" if statement.name else ""
+    state = f" ({inert(_spoken(statement.state))})" if statement.state else ""
+    text = _within(statement.text) if name or state or relation else inert(statement.text)
+    colon = ": " if (name or state or after) and text else ""
+    citations = " ".join(f"[{each}]" for each in statement.source_ids)
+    head = f"{name}{state}{after}".strip()
+    yield f"{indent}- {before}{head}{colon}{text} {citations}"
+    for each in statement.below:
+        yield from _bullet(each, f"{indent}  ")
+
+
+def _spoken(word: str) -> str:
+    return word.replace("_", " ")
+
+
+def _within(text: str) -> str:
+    """Text that stands in the middle of a line, where a number begins no list."""
+    return inert(f"{_MIDDLE}{text}").removeprefix(_MIDDLE) if text else ""
+
+
+def _sources(cited: Sequence[Source]) -> str:
+    return "\n".join(["## Sources", "", *([_source(each) for each in cited] or ["None."])])
+
+
+def _source(source: Source) -> str:
+    marks = [_spoken(source.type), *([_spoken(source.status)] if source.status else [])]
+    marks += [source.changed_at.date().isoformat()] if source.changed_at else []
+    marks += [source.document] if source.document else []
+    return f"- [{source.id}] {inert(source.name)} ({', '.join(inert(each) for each in marks)})"
+
+
+def _freshness(cited: Sequence[Source], told: Sequence[Told]) -> str:
+    dated = sorted((each.changed_at, each.id) for each in cited if each.changed_at)
+    lines = ["## Freshness", ""]
+    if dated:
+        first, last = dated[0], dated[-1]
+        what = "The sources were" if len(dated) > 1 else "The source was"
+        when = f"on {first[0].date()} {' '.join(f'[{each}]' for each in dict.fromkeys((first[1], last[1])))}"
+        if first[0].date() != last[0].date():
+            when = f"between {first[0].date()} [{first[1]}] and {last[0].date()} [{last[1]}]"
+        lines.append(f"{what} last changed {when}.")
+    else:
+        lines.append("There are no sources to date.")
+    left_out = [*_not_searched(told), *(line for each in told for line in _left_out(each.pack))]
+    return "\n".join([*lines, *(["", *left_out] if left_out else [])])
+
+
+def _not_searched(told: Sequence[Told]) -> Iterator[str]:
+    found = {f"{name} ({_spoken(why)})" for each in told for name, why in each.pack.degraded.items()}
+    if found:
+        yield f"- Not everything could be searched: {', '.join(sorted(found))}. Ask again later."
+
+
+def _left_out(pack: Pack) -> Iterator[str]:
+    """What a section could have rested on, and does not."""
+    redacted = sum(each.is_redacted for each in pack.sources)
+    counts = (
+        (pack.hidden, "withheld or archived"),
+        (len(pack.corrections), "replaced by newer ones"),
+        (redacted, "not quoted because of credentials in them"),
+    )
+    said = [f"{count} {why}" for count, why in counts if count]
+    if said:
+        yield f"- {inert(pack.section.title)}, records left out: {'; '.join(said)}."
+
+
+def _gaps(gaps: Iterable[Gap], titles: Mapping[str, str]) -> str:
+    lines = [_gap(gap, titles[gap.section_id]) for gap in gaps]
+    return "\n".join(["## Verification Gaps", "", *(lines or ["None: every section rests on sources."])])
+
+
+def _gap(gap: Gap, title: str) -> str:
+    said = REASONS[gap.reason]
+    if gap.missing_source_ids:
+        what = ", ".join(inert(each) for each in gap.missing_source_ids)
+    else:
+        what = f"“{inert(gap.query[:QUERY_SHOWN])}”"
+    return f"- {inert(title)}: {said}: {what}".replace("looked for: ", "looked for ")

@@ -1,0 +1,1 @@
+"""Texts of others, made fit for documents that Engrain writes, and what such a document says held against them."""
