@@ -159,9 +159,9 @@ async def test_neighbours_come_along_and_say_how_they_are_linked(owner: Person) 
 
 async def test_what_is_not_settled_is_said(owner: Person) -> None:
     ids = await world(owner)
-    open_ = ["Who pays the second fee", "password: hunter2secret9"]
-    other = await keep(owner, "A passenger's card may be charged twice", "decision", "It is refunded at night.",
-                       related_to=[f"contradicts:{ids['decision']}"], metadata={"unresolved_claims": open_})  # fmt: skip
+    said = ["Who pays the second fee", "password: hunter2secret9"]
+    other = await keep(owner, "A passenger's card may be charged twice", "decision", "It is refunded by night.",
+                       related_to=[f"contradicts:{ids['decision']}"], metadata={"unresolved_claims": said})  # fmt: skip
     await caught_up(owner)
     run = await owner.call("synthesis_verify", goal=GOAL)
     claims = pack_of(run, "Key Decisions")["unresolved_claims"]
