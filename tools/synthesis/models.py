@@ -54,17 +54,19 @@ class PlanRequest(Request):
         description="What it is about, in plain words."
     )
     output_type: OutputType = Field("documentation", description="Decides the sections.")
-    audience: Annotated[str, StringConstraints(max_length=AUDIENCE_LIMIT)] | None = Field(None, description="For whom.")
+    audience: Annotated[str, StringConstraints(max_length=AUDIENCE_LIMIT)] | None = Field(
+        None, description="Whom it is for."
+    )
     depth: Depth = Field("standard", description="4, 8 or 16 sources a section.")
     seed_query: Annotated[str, StringConstraints(max_length=1_000)] | None = Field(
         None, description="Looked for instead of the goal."
     )
     project: EntityId | None = Field(None, description="Id of the project.")
     domain: Label | None = Field(None, description="Field; joins what is looked for.")
-    entity_ids: Pinned = Field([], description="Records that must be in it.")
-    decision_ids: Pinned = Field([], description="Decisions that must.")
-    task_ids: Pinned = Field([], description="Tasks that must.")
-    artifact_ids: Pinned = Field([], description="Artifacts and earlier documents that must.")
+    entity_ids: Pinned = Field([], description="Records to include.")
+    decision_ids: Pinned = Field([], description="Decisions to include.")
+    task_ids: Pinned = Field([], description="Tasks to include.")
+    artifact_ids: Pinned = Field([], description="Artifacts and earlier documents to include.")
     required_sections: Annotated[list[RequiredSection], BeforeValidator(_listed), Field(max_length=MOST_SECTIONS)] = (
         Field([], description="Sections instead of the type's.")
     )

@@ -114,6 +114,7 @@ def source_of(
     is_redacted = bool(SECRETS & set(sensitivity_flags(f"{entity.name}\n{entity.description}\n{entity.content}")))
     status = entity.metadata.get("status")
     claims = [one_line(each, CLAIM_LIMIT) for each in texts_in(entity.metadata.get(CLAIMS))[:CLAIMS_SHOWN]]
+    claims = [each for each in claims if not SECRETS & set(sensitivity_flags(each))]
     return Source(
         id=entity.id,
         type=entity.entity_type,

@@ -159,15 +159,16 @@ async def test_neighbours_come_along_and_say_how_they_are_linked(owner: Person) 
 
 async def test_what_is_not_settled_is_said(owner: Person) -> None:
     ids = await world(owner)
-    other = await keep(owner, "A passenger's card may be charged twice", "decision", "It is refunded at night.",
-                       related_to=[f"contradicts:{ids['decision']}"],
-                       metadata={"unresolved_claims": ["Who pays the second fee"]})  # fmt: skip
+    said = ["Who pays the second fee", "password: hunter2secret9"]
+    other = await keep(owner, "A passenger's card may be charged twice", "decision", "It is refunded by night.",
+                       related_to=[f"contradicts:{ids['decision']}"], metadata={"unresolved_claims": said})  # fmt: skip
     await caught_up(owner)
     run = await owner.call("synthesis_verify", goal=GOAL)
     claims = pack_of(run, "Key Decisions")["unresolved_claims"]
     assert other in pack_of(run, "Key Decisions")["source_ids"]
     assert "Who pays the second fee" in claims
     assert any("contradict each other" in claim for claim in claims)
+    assert "hunter2" not in str(claims)
     unresolved = [gap for gap in run["verification"]["gaps"] if gap["reason"] == "unresolved_claim"]
     assert [gap["query"] for gap in unresolved] == claims
 

@@ -115,3 +115,12 @@ async def test_a_contributor_is_needed_to_keep_it_in_a_project(owner: Person) ->
     await owner.call("add_project_member", project_id=project, user_id=reader.user_id, role="project_viewer")
     with pytest.raises(Forbidden, match="not add to them"):
         await draft(reader, **fields)
+
+
+async def test_keeping_a_document_is_in_the_audit_log(owner: Person) -> None:
+    await world(owner)
+    project = await keep(owner, "P", "project")
+    artifact = (await draft(owner, project=project, remember=True, memory_scope="project"))["artifact"]
+    entries = (await owner.call("read_audit"))["entries"]
+    kept = [each for each in entries if each["action"] == "memory.remember"]
+    assert [each["target"] for each in kept] == [artifact["remembered_memory_id"]]
