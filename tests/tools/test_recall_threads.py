@@ -122,6 +122,27 @@ async def test_a_neighbour_that_the_filter_leaves_out_lends_nothing(member: Pers
     assert "thread" not in (await recalled(member, project_id=project))[answer][1]
 
 
+async def test_a_neighbour_with_other_participants_lends_nothing_to_a_search_for_some(member: Person) -> None:
+    async def tell(text: str, ordinal: int, participant: str) -> str:
+        metadata = {"thread_id": "t", "ordinal": ordinal, "participants": [participant]}
+        said = await member.call("store_raw_memory", raw_content=text, metadata=metadata, sync=True)
+        return str(said["id"])
+
+    async def signals(**options: Any) -> dict[str, list[str]]:
+        asked = {"query": ASKED, "types": ["raw_memory"], "boost_recent": False}
+        answer = await member.call("search", **asked, **options)
+        return {each["id"]: each["metadata"]["retrieval_signals"] for each in answer["results"]}
+
+    await fill(member)
+    question, answer = await tell(QUESTION, 1, "Ann"), await tell(ANSWER, 2, "Bob")
+    await caught_up(member)
+    assert "thread" in (await signals())[answer]
+    assert "thread" in (await signals(participants=["ann", "bob"]))[answer]
+    alone = await signals(participants=["bob"])
+    assert question not in alone
+    assert "thread" not in alone[answer]
+
+
 async def test_the_past_and_ranks_alone_heed_no_thread(member: Person) -> None:
     await fill(member)
     await say(member, QUESTION, 1)

@@ -52,7 +52,10 @@ class Checks:
             if each.visibility in visible and not each.superseded and each.id not in self.outlived
         }
         new = in_force - self._matched - self._unmatched
-        left_out = unwanted(self._app, self._plan, new) if new else set()
+        left_out: set[str] = set()
+        if new:
+            left_out = unwanted(self._app, self._plan, new)
+            left_out |= not_imported(self._app, self._plan, {each: self.standings[each] for each in new})
         self._unmatched |= left_out
         self._matched |= new - left_out
         return in_force & self._matched

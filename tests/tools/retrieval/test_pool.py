@@ -18,3 +18,14 @@ def test_what_the_words_alone_found_has_its_nearness_once_measured() -> None:
     # It was not found by meaning.
     assert candidate.sources == ["lexical"]
     assert pool.found_by("vector") == 2
+
+
+def test_what_is_measured_later_leaves_what_was_measured_before() -> None:
+    words = LexicalResult((LexicalHit("a", 2.0, 1.0),), 3.0, {})
+    pool = Pool(words, [])
+    pool.measure([DenseHit("a", 0.4, 5, 9)])
+    (place,) = pool.add(["b"])
+    pool.measure([DenseHit("b", 0.3, 1, 2)])
+    assert (pool.candidate(0, 0.5).passage, pool.candidate(int(place), 0.5).passage) == ((5, 9), (1, 2))
+    pool.measure([])
+    assert [round(float(each), 2) for each in pool.cosine] == [0.4, 0.3]
