@@ -1,17 +1,20 @@
-"""Measures both splits and lays the figures out as tables."""
+"""Has a server read the notes of both splits, has pairs of statements judged, and lays the figures out as tables."""
 
 import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
+from evals.client import Client
 from evals.options import Options
 from evals.prepared import Prepared
+from evals.reflection.asking import asked, reader
 from evals.reflection.labels import SPLITS, Note, Pair, read_notes, read_pairs
 from evals.reflection.scoring import BANDS, Band, NotesResult, Score, score_notes, score_pairs
 from evals.results import Case, Outcome, Part
 from evals.runs import Journal
 from evals.timing import Spread, spread, timed_ms
-from tools.reflection import KINDS, extract
+from tools.reflection import KINDS, Finding
 
 TIMED_LENGTH = 20_000
 """Characters of the text that is timed: the notes of the set one after the other."""
@@ -20,25 +23,31 @@ _BEGINNING = 160
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the notes and the pairs. Measuring takes seconds."""
+    """Read the notes and the pairs. Measuring takes half a minute, and begins anew after an interruption."""
     everything = [*(note for split in SPLITS for note in read_notes(split)), *read_pairs()]
     digest = hashlib.sha256(repr(everything).encode()).hexdigest()
-    return Prepared({"name": options.name}, {}, {"reflection": digest}, _measure)
+    measure = partial(_measure, environ=options.server)
+    return Prepared({"name": options.name}, {"server": dict(options.server)}, {"reflection": digest}, measure)
 
 
-def _measure(_: Journal) -> Outcome:
+def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
     notes = {split: read_notes(split) for split in SPLITS}
-    results: dict[str, NotesResult] = {split: score_notes(found, extract) for split, found in notes.items()}
+    with reader(journal.server_folder("reflection"), environ) as (client, read):
+        found = {note.notes: read(note.notes) for some in notes.values() for note in some}
+        took_ms = _timed(client)
+    results: dict[str, NotesResult] = {split: score_notes(some, found.__getitem__) for split, some in notes.items()}
     pairs: dict[str, Mapping[str, Score]] = {
         split: score_pairs([pair for pair in read_pairs() if pair.split == split]) for split in SPLITS
     }
-    took_ms = _timed()
     document = {
         "notes": {split: _plain(result) for split, result in results.items()},
         "pairs": {split: {asks: _figures(s) for asks, s in scores.items()} for split, scores in pairs.items()},
-        "extract_20000_characters_ms": dataclasses.asdict(took_ms),
+        "reflection_of_20000_characters_ms": dataclasses.asdict(took_ms),
     }
-    cases = [*(_note_case(note) for found in notes.values() for note in found), *_pair_cases(read_pairs())]
+    cases = [
+        *(_note_case(note, found[note.notes]) for some in notes.values() for note in some),
+        *_pair_cases(read_pairs()),
+    ]
     parts = [
         Part("reflection-notes", "rules", "finding", sum(map(len, notes.values())), "F1"),
         Part("reflection-pairs", "rules", "pair", len(read_pairs()), "right"),
@@ -46,8 +55,8 @@ def _measure(_: Journal) -> Outcome:
     return Outcome(cases, parts, markdown(results, pairs, took_ms), document)
 
 
-def _note_case(note: Note) -> Case:
-    score = score_notes([note], extract).overall
+def _note_case(note: Note, found: Sequence[Finding]) -> Case:
+    score = score_notes([note], lambda _: found).overall
     values = {"F1": score.f1, "precision": score.precision, "recall": score.recall}
     question = note.notes[:_BEGINNING]
     return Case("reflection-notes", "rules", "finding", note.id, values, category=note.split, question=question)
@@ -63,11 +72,11 @@ def _pair_cases(pairs: Sequence[Pair]) -> Iterator[Case]:
         )  # fmt: skip
 
 
-def _timed() -> Spread:
+def _timed(client: Client) -> Spread:
     text = "\n\n".join(note.notes for split in SPLITS for note in read_notes(split))
     text = (text * (TIMED_LENGTH // len(text) + 1))[:TIMED_LENGTH]
-    extract("We decided to warm up.")
-    return spread(timed_ms(extract, [text] * _RUNS))
+    asked(client, "We decided to warm up.")
+    return spread(timed_ms(partial(asked, client), [text] * _RUNS))
 
 
 def _plain(result: NotesResult) -> dict[str, object]:
@@ -110,7 +119,8 @@ def markdown(results: Mapping[str, NotesResult], pairs: Mapping[str, Mapping[str
             "spans found that must not be."
         )
     lines.append(
-        f"{TIMED_LENGTH:,} characters take {took_ms.p50:.0f} ms (p50), {took_ms.p95:.0f} ms (p95), n = {took_ms.n}."
+        f"A reflection of {TIMED_LENGTH:,} characters takes {took_ms.p50:.0f} ms (p50), {took_ms.p95:.0f} ms (p95), "
+        f"n = {took_ms.n}."
     )
     return "\n".join(lines) + "\n"
 
