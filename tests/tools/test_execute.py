@@ -24,6 +24,9 @@ TAKES_NO_KEY = {
     "confirm_reset": "a reset token works once",
     "switch_organization": "the session is there already",
     "accept_invitation": "an invitation is accepted once",
+    **dict.fromkeys(
+        ("synthesis_plan", "synthesis_verify", "synthesis_handbook"), "nothing is written; a key needs the scope for it"
+    ),
 }
 """Operations that write and ignore an Idempotency-Key, and why repeating them does no second deed."""
 
