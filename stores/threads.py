@@ -45,6 +45,9 @@ def _is_name(value: object) -> bool:
 
 def _order(entity: "Entity") -> int:
     ordinal = entity.metadata.get("ordinal")
-    if isinstance(ordinal, int | float) and not isinstance(ordinal, bool) and math.isfinite(ordinal):
+    # An integer of hundreds of digits is finite, and no float can say so.
+    if (isinstance(ordinal, int) and not isinstance(ordinal, bool)) or (
+        isinstance(ordinal, float) and math.isfinite(ordinal)
+    ):
         return round(max(-_LARGEST_ORDINAL, min(ordinal, _LARGEST_ORDINAL)) * _ORDINAL_STEP)
     return round((named_moment(entity.metadata, "captured_at") or entity.created_at).timestamp() * 1_000_000)

@@ -23,7 +23,7 @@ Measure = Literal[
 Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Words = Annotated[str, StringConstraints(max_length=500)]
 Share = Annotated[float, Field(ge=0, le=1)]
-Grade = Annotated[int, Field(ge=1)]
+Grade = Annotated[int, Field(ge=1, le=1_000)]
 SHOWN = 20
 """Problems that a refusal names; a file that has more is not what its writer thinks it is."""
 
@@ -54,7 +54,7 @@ class TextLine(_Line):
     name: Annotated[str, StringConstraints(max_length=NAME_LIMIT)] = ""
     haystack: Words = ""
     thread_id: Id | None = None
-    ordinal: Annotated[int, Field(ge=0)] | None = None
+    ordinal: Annotated[int, Field(ge=0, le=10**12)] | None = None
     captured_at: str | None = None
 
     @field_validator("captured_at")

@@ -30,6 +30,16 @@ def prepare(options: Options) -> Prepared:
     arms = chosen(options.arms, url=options.url)
     collections = read_collections(options)
     names = [collection.name for collection in collections]
+    if options.url and options.server:
+        raise EngrainError(
+            f"The server at {options.url} has its own settings, not {', '.join(options.server)}. Leave --setting out,"
+            " or leave --url out to have a server started."
+        )
+    if unasked := [each.name for each in collections if not any(_asked_of(each, arms))]:
+        raise EngrainError(
+            f"None of the arms that were named asks {', '.join(unasked)}: an arm asks by recall or by search, as a set"
+            " says. Name another --arm, or leave the set out."
+        )
     return Prepared(
         command={"sets": names, "arms": [arm.name for arm in arms], "limit": options.limit, "url": options.url,
                  "name": options.name},

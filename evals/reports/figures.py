@@ -11,6 +11,8 @@ from evals.runs import Stored
 
 HEADLINE = "all"
 """The category of the figures over everything that is not apart."""
+DEFAULT_MEASURE = "recall@10"
+"""What decides over cases that come without their run, where they have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,8 @@ def clusters_of(cases: Sequence[Case]) -> list[str]:
 def _part_of(cases: Sequence[Case]) -> Part:
     """What can be said of cases without their run."""
     first = cases[0]
-    return Part(first.set, first.arm, first.unit, texts=0, measure=next(iter(first.values), ""))
+    measure = DEFAULT_MEASURE if DEFAULT_MEASURE in first.values else next(iter(first.values), "")
+    return Part(first.set, first.arm, first.unit, texts=0, measure=measure)
 
 
 def _summary(part: Part, cases: Sequence[Case]) -> Summary:

@@ -153,7 +153,9 @@ def test_a_server_elsewhere_is_asked_with_a_key_in_a_project_of_its_own(tmp_path
         ({"sets": ["locomo"], "data": Path("/nowhere")}, "no folder"),
         ({"arms": ["slow"]}, "no arm slow"),
         ({"arms": ["fast", "lexical"], "url": "http://127.0.0.1:1"}, "ENGRAIN_EMBEDDING_PROVIDER=none"),
-        ({"url": "http://127.0.0.1:1"}, "got no answer"),
+        ({"arms": []}, "None of the arms that were named asks talks"),
+        ({"url": "http://127.0.0.1:1"}, "its own settings, not ENGRAIN_EMBEDDING_PROVIDER"),
+        ({"url": "http://127.0.0.1:1", "server": {}}, "got no answer"),
     ],
 )
 def test_what_cannot_be_measured_is_a_sentence_and_exit_code_2(

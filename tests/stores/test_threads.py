@@ -50,7 +50,8 @@ def test_the_thread_counts_before_the_session() -> None:
 
 
 def test_ordinals_come_in_their_order_and_before_times() -> None:
-    orders = [place(memory(thread_id=7, ordinal=number)).order for number in (-(10**30), -1, 0, 0.5, 1, 10, 10**30)]
+    numbers = (-(10**400), -(10**30), -1, 0, 0.5, 1, 10, 10**30, 10**400)
+    orders = [place(memory(thread_id=7, ordinal=number)).order for number in numbers]
     assert orders == sorted(orders)
     assert orders[-1] < place(memory(thread_id=7)).order
 

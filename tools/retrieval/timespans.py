@@ -5,6 +5,7 @@ from calendar import monthrange
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import NamedTuple
 
 LONGEST_READ = 2_000
@@ -46,13 +47,14 @@ _DATES = [
     for form in (
         rf"(?:{_APART}\s+)?(?:the\s+)?{_NTH}(?:\s+of)?\s+{_MONTH}(?:,?\s+{_YEAR})?",
         rf"(?:{_APART}\s+)?{_MONTH}\s+{_NTH}(?!:)(?:,?\s+{_YEAR})?",
-        rf"(?:{_APART}\s+)?(?P<year>(?:19|20)\d\d)-(?P<number>0[1-9]|1[0-2])(?:-(?P<day>0[1-9]|[12]\d|3[01]))?\b",
+        rf"(?:{_APART}\s+)?(?P<year>(?:19|20)\d\d)-(?P<number>0[1-9]|1[0-2])(?:-(?P<day>0[1-9]|[12]\d|3[01]))?(?![\d-])",
         rf"(?:{_APART}\s+)?{_MONTH},?\s+(?:of\s+)?{_YEAR}",
         rf"{_ALONE}(?P<month>{_FULL})\b",
         rf"{_ALONE}{_YEAR}",
     )
 ]
 _NEAR = re.compile(
+    r"(?<!before )(?<!after )(?<!until )(?<!by )"
     r"\b(?:(?P<day>the day before yesterday|yesterday|last night|today|tonight)"
     rf"|(?P<which>this|last|past|previous)\s+(?:(?P<one>weekend|week|month|year)|(?P<weekday>{'|'.join(_WEEKDAYS)}))\b"
     rf"|{_COUNT}\s+{_UNIT}\s+ago|(?:last|past|previous)\s+(?P<many>\d{{1,3}}|{'|'.join(_COUNTS)})\s+"
@@ -73,10 +75,10 @@ def timespans(question: str, asked_at: datetime) -> list[Span]:
         return []
     found: list[Span] = []
     for form in _DATES:
-        for match in form.finditer(left):
+        for match in islice(form.finditer(left), MOST_SPANS):
             found += _within_time(_dated(match, asked_at))
         left = form.sub(lambda match: " " * len(match.group()), left)
-    for match in _NEAR.finditer(left):
+    for match in islice(_NEAR.finditer(left), MOST_SPANS):
         found += _within_time(_relative(match, asked_at))
     return sorted({span for span in found if span.start <= asked_at})[:MOST_SPANS]
 
@@ -97,6 +99,7 @@ def _dated(match: re.Match[str], asked_at: datetime) -> Iterator[Span]:
         if parts["open"]:
             if parts["open"].lower() == "since" and span.start < asked_at:
                 yield Span(span.start, asked_at)
+                return
         elif parts.get("side"):
             yield _beside(span, parts)
         else:

@@ -27,6 +27,7 @@ def days(start: str, end: str) -> Span:
         ("Who came on October 13th, 2023?", "2023-10-13", "2023-10-13"),
         ("the outage of 2023-05-07", "2023-05-07", "2023-05-07"),
         ("the outages of 2023-05", "2023-05-01", "2023-05-31"),
+        ("the outage of 2023-05-07T10:00:00Z", "2023-05-07", "2023-05-07"),
         ("which releases were in 2023", "2023-01-01", "2023-12-31"),
         ("the week of 9 June 2023", "2023-06-05", "2023-06-11"),
         ("the week before 9 June 2023", "2023-06-02", "2023-06-08"),
@@ -66,6 +67,8 @@ def test_a_distance_names_what_lies_about_there(question: str, day: str) -> None
 def test_of_the_past_months_and_since_reach_until_now() -> None:
     assert timespans("in the past two months", ASKED) == [Span(datetime(2026, 9, 23, tzinfo=UTC), ASKED)]
     assert timespans("since May 2026", ASKED) == [Span(datetime(2026, 5, 1, tzinfo=UTC), ASKED)]
+    assert timespans("since May", ASKED) == [Span(datetime(2026, 5, 1, tzinfo=UTC), ASKED)]
+    assert timespans("since December", ASKED) == [Span(datetime(2025, 12, 1, tzinfo=UTC), ASKED)]
 
 
 def test_a_month_without_a_year_is_that_of_each_year_that_has_begun() -> None:
@@ -78,6 +81,7 @@ def test_a_month_without_a_year_is_that_of_each_year_that_has_begun() -> None:
     [
         "", "What may I do?", "march on", "the second of those", "31 June 2023", "before May 2023", "by 7 July 2023",
         "in 2027", "port 2023", "version 2023.05", "2023-13-01", "3 ago", "last one",
+        "two days before yesterday", "what was there before yesterday", "due by today",
     ],
 )  # fmt: skip
 def test_what_names_no_days_of_the_past_has_none(question: str) -> None:
