@@ -42,7 +42,8 @@ def prepare(options: Options) -> Prepared:
     sections = [(each.id, section.title, sorted(section.must)) for each in requests for section in each.sections]
     sha = hashlib.sha256(repr((labels, sections, records)).encode())
     command = {"name": options.name, "limit": options.limit}
-    return Prepared(command, {}, {"synthesis": sha.hexdigest()}, lambda journal: _measure(journal, options))
+    settings = {"server": dict(options.server)}
+    return Prepared(command, settings, {"synthesis": sha.hexdigest()}, lambda journal: _measure(journal, options))
 
 
 def _measure(journal: Journal, options: Options) -> Outcome:
