@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from stores.embedding import Embedder
+from stores.embedding.late import LateEncoder
 
 ENGINES = ("tantivy", "lancedb")
 CLOSE_TIMEOUT_S = 10.0
@@ -53,6 +54,16 @@ def load_model(embedder: Embedder | None) -> None:
         embedder.embed_query("ready")
     except Exception:  # an endpoint that is down now may be up later
         log.warning("embedder_not_ready", model=embedder.model, exc_info=True)
+
+
+def load_late_model(encoder: LateEncoder | None) -> None:
+    """Read a word token by token, so that the model is there for the first question."""
+    if encoder is None:
+        return
+    try:
+        encoder.encode_question("ready")
+    except Exception:  # searches go on without it
+        log.warning("late_model_not_ready", model=encoder.model, exc_info=True)
 
 
 def import_engines(graph_engine: str) -> None:

@@ -1,5 +1,6 @@
 """What every test may use: the real embedder, an open application, people who call it."""
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from tools.app import App, open_app
 from tools.logs import LogRing
 from tools.settings import Settings
 
+# The model for late interaction costs each server a second and 70 MB: tests that are about it switch it on.
+os.environ.setdefault("ENGRAIN_LATE_INTERACTION", "false")
 # The same examples in every run: a change fails for what it changed. `--hypothesis-profile default` searches on.
 hypothesis_settings.register_profile("same", derandomize=True)
 hypothesis_settings.load_profile("same")

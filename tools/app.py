@@ -22,11 +22,12 @@ from auth.tokens import Tokens
 from stores.analytics import Analytics, Exposures
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
+from stores.embedding.late import LateEncoder
 from stores.errors import InvalidSetting
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
-from stores.warming import Warming, import_engines, load_model
+from stores.warming import Warming, import_engines, load_late_model, load_model
 from tools.events import EventHub
 from tools.housekeeping import keep_house
 from tools.llm import LanguageModel, ModelSpec, build_language_model
@@ -61,6 +62,8 @@ class App:
     ledger: Ledger
     indexer: Indexer
     embedder: Embedder | None
+    late: LateEncoder | None
+    """Reads questions token by token; None where that is switched off, or nobody embeds."""
     analytics: Analytics
     exposures: Exposures
     usage: Usage
@@ -135,6 +138,7 @@ class Stores:
     ledger: Ledger
     indexer: Indexer
     embedder: Embedder | None
+    late: LateEncoder | None
     process_id: str
 
 
@@ -159,18 +163,22 @@ def open_stores(
         if embedder is None and (embedder := build_embedder(_embedding(settings))) is not None:
             stack.callback(embedder.close)
         watched = WatchedEmbedder(embedder) if embedder is not None else None
+        late = LateEncoder() if embedder is not None and settings.late_interaction else None
+        if late is not None:
+            stack.callback(late.close)
         options = IndexerOptions(
             graph_engine=settings.graph_engine,
             open_limit=settings.open_organizations,
             vector_budget_mb=settings.vector_memory_mb,
             graph_budget_mb=settings.graph_memory_mb,
         )
-        indexer = Indexer(ledger, folder.path / "organizations", embedder=watched, options=options, clock=clock)
+        organizations = folder.path / "organizations"
+        indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=late)
         ledger.on_commit.append(indexer.notify)
         ledger.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
-        yield Stores(folder, ledger, indexer, watched, process_id)
+        yield Stores(folder, ledger, indexer, watched, late, process_id)
 
 
 @contextmanager
@@ -195,6 +203,7 @@ def _opened(
         loads: list[Callable[[], object]] = [
             Tokens.load,
             partial(load_model, stores.embedder),
+            partial(load_late_model, stores.late),
             partial(import_engines, settings.graph_engine),
             providers.load,
             *([language_model.load] if language_model is not None else []),
@@ -221,6 +230,7 @@ def _opened(
             ledger=stores.ledger,
             indexer=stores.indexer,
             embedder=stores.embedder,
+            late=stores.late,
             analytics=analytics,
             exposures=exposures,
             usage=usage,

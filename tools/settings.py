@@ -54,6 +54,9 @@ class Settings(BaseModel):
     embedding_base_url: str | None = Field(None, description="The remote endpoint's address.")
     embedding_api_key: str | None = Field(None, description="The remote endpoint's key.", repr=False)
     embedding_dimension: int | None = Field(None, ge=1, le=8192, description="Asked of the endpoint when unset.")
+    late_interaction: bool = Field(
+        True, description="Whether the best candidates are compared with the question token by token."
+    )
     embedding_threads: int = Field(1, ge=1, le=64, description="Threads of the built-in model.")
     embedding_timeout_s: float = Field(30, gt=0, le=600, description="Seconds that one remote call may take.")
     embedding_question_timeout_s: float = Field(

@@ -13,6 +13,7 @@ import structlog
 from stores.embedding import Embedder
 from stores.graph import Room
 from stores.indexer.folders import OrganizationFolder
+from stores.indexer.late import TokenEncoder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
 from stores.indexer.registry import Registry, claim, release
@@ -41,10 +42,11 @@ class Indexer:
         embedder: Embedder | Callable[[], Embedder] | None,
         options: IndexerOptions,
         clock: Callable[[], datetime],
+        late: TokenEncoder | None = None,
     ) -> None:
         self._folder = folder.absolute()
         self._ledger = ledger
-        turns = EmbeddingThread(EmbedderSource(embedder), options) if embedder is not None else None
+        turns = EmbeddingThread(EmbedderSource(embedder), options, late) if embedder is not None else None
         self._turns = turns
         self._builders = ThreadPoolExecutor(BUILDERS, "index-builder")
         self._shared = Shared(

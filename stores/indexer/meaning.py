@@ -11,6 +11,7 @@ from stores.indexer.feed import FeedGap, LedgerUnreadable, reading
 from stores.indexer.folders import Watermark
 from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.lane import FOREVER, Lane, Surroundings, log
+from stores.indexer.late import LateVectors, TokenEncoder
 from stores.indexer.opener import VectorOpener
 from stores.indexer.turns import EmbeddingThread
 from stores.indexer.works import Work, Works
@@ -34,11 +35,12 @@ class VectorLane(Lane):
         super().__init__(around)
         self.works = Works()
         self._turns = turns
-        self._opener = VectorOpener(around, turns.source)
+        self._opener = VectorOpener(around, turns.source, turns.late)
         self._handle: Handle[VectorIndex] | None = None
         self._leaving: Handle[VectorIndex] | None = None
         self._backlog = Backlog(Progress(0, frozenset()), around.options.backlog_limit)
         self._backfill = Backfill()
+        self._late: LateVectors | None = None
         self._epoch = ""
         self._stored: VectorState | None = None
         self._buffer: list[Work] = []
@@ -59,7 +61,26 @@ class VectorLane(Lane):
     def busy(self) -> bool:
         """Tell whether records wait for their vectors."""
         with self._lock:
-            return self._state in ("catching_up", "rebuilding") or not self._backlog.idle or bool(self._buffer)
+            working = self._state in ("catching_up", "rebuilding") or not self._backlog.idle or bool(self._buffer)
+            return working or self.late > 0
+
+    @property
+    def late(self) -> int:
+        """How many records wait for token vectors."""
+        return len(self._late) if self._late is not None else 0
+
+    def late_turn(self, encoder: TokenEncoder) -> None:
+        """Encode the tokens of a few passages; on the embedding thread."""
+        late, handle = self._late, self.acquire()
+        if handle is None:
+            return
+        try:
+            if late is not None:
+                late.turn(encoder)
+        finally:
+            handle.release()
+        if not self.late:
+            self._around.progressed()
 
     def differences(self) -> list[str]:
         """Compare the index with the ledger; what is still on its way is no difference."""
@@ -116,7 +137,9 @@ class VectorLane(Lane):
             self._backlog, self._backfill = Backlog(progress, self._around.options.backlog_limit), backfill
             self.works, self._buffer = Works(), []
             self._handle = handle
+            self._late = LateVectors(index.tokens, self._around.feed, index.contents()) if index.tokens else None
         self._announce_backfill(handle, objection or "")
+        self._turns.wake()
         return handle
 
     def _embed_all_again(self, handle: Handle[VectorIndex]) -> None:
@@ -128,6 +151,9 @@ class VectorLane(Lane):
             raise
         with self._lock:
             self._backfill = backfill
+        if self._late is not None:
+            self._late.begin_again()
+            self._turns.wake()
         self._announce_backfill(handle, "on request")
 
     def _compare(self, backfill: Backfill, mode: str, index: VectorIndex) -> None:
@@ -266,6 +292,9 @@ class VectorLane(Lane):
             self._backfill.embedded(newest)
             if self._backfill.active and self._backfill.total:
                 self._detail = self._backfill.detail
+        if self._late is not None:
+            self._late.follow([record.record_id for record in records], deleted)
+            self._turns.wake()
         self._end_backfill_if_done(handle)
         self._done()
 
@@ -307,6 +336,7 @@ class VectorLane(Lane):
     def _release(self) -> Path | None:
         with self._lock:
             handle, self._handle = self._handle, None
+            self._late = None
             self.works, self._buffer = Works(), []
         if handle is None:
             return None
@@ -325,14 +355,15 @@ class VectorLane(Lane):
         if self._stored is None or self._handle is None:
             return None
         position, applied = self._stored.position, self._stored.applied
-        return Watermark(position.sequence, ranges(applied), complete=not self._backfill.active)
+        return Watermark(position.sequence, ranges(applied), complete=not self._backfill.active and not self.late)
 
     def _watermark(self) -> int:
         return self._backlog.prefix if self._handle is not None else 0
 
     def _pending(self, head: int) -> int:
-        # A record may wait in both.
-        return max(self._backlog.pending(head), len(self._backfill)) if self._handle is not None else head
+        # A record may wait in more than one.
+        waiting = max(self._backlog.pending(head), len(self._backfill), self.late)
+        return waiting if self._handle is not None else head
 
     def _objection(self) -> str:
         if self._state == "failed":

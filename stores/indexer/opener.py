@@ -4,18 +4,22 @@ from pathlib import Path
 
 from stores.embedding import Embedder, Passage
 from stores.indexer.backfill import MISSING, Backfill
+from stores.indexer.handle import closing_on_error
 from stores.indexer.lane import ModelUnavailable, Surroundings, describe, log
+from stores.indexer.late import TokenEncoder
 from stores.indexer.turns import EmbedderSource
 from stores.records import Position
+from stores.tokens import TokenStore
 from stores.vectors import ModelChanged, VectorIndex, VectorState
 
 
 class VectorOpener:
     """Whatever fails because of the model fails as `ModelUnavailable`: no vectors on disk are worse for it."""
 
-    def __init__(self, around: Surroundings, source: EmbedderSource) -> None:
+    def __init__(self, around: Surroundings, source: EmbedderSource, late: TokenEncoder | None) -> None:
         self._around = around
         self._source = source
+        self._late = late
 
     def open(self) -> tuple[Path, VectorIndex]:
         """Open the generation that serves; where there is none, or it is of no use, a fresh one that serves at once."""
@@ -62,7 +66,11 @@ class VectorOpener:
         except Exception as error:
             raise _unavailable(error) from error
         budget = self._around.options.vector_budget_mb
-        return VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
+        index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
+        if self._late is not None:
+            with closing_on_error(index):
+                index.tokens = TokenStore.open(folder, model=self._late.model, width=self._late.width)
+        return index
 
     def _open_folder(self, folder: Path, embedder: Embedder) -> VectorIndex | None:
         """Open what is there; None when it is of no use."""

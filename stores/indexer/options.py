@@ -28,6 +28,8 @@ class IndexerOptions:
     batch_changes: int = 2_000
     batch_characters: int = 8_000_000
     passages_per_turn: int = 8
+    late_after_s: float = 0.3
+    """How long no single write must have come before tokens are encoded: the next one would wait for that."""
     remembered_passages: int = 4_096
     """Passages whose vectors are kept in memory, so that a change of metadata alone embeds nothing."""
     commit_records: int = 64

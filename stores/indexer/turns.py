@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from stores.embedding import Embedder
+from stores.indexer.late import TokenEncoder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.remembered import RememberedVectors
 from stores.indexer.works import Slice, Works
@@ -33,8 +34,17 @@ class Rider(Protocol):
         """Its queues."""
         ...
 
+    @property
+    def late(self) -> int:
+        """How many of its records wait for token vectors."""
+        ...
+
     def wake(self) -> None:
         """Called when records are complete, or the model failed."""
+        ...
+
+    def late_turn(self, encoder: TokenEncoder) -> None:
+        """Encode the tokens of a few passages."""
         ...
 
 
@@ -70,8 +80,11 @@ def _yield_to_others() -> None:
 class EmbeddingThread:
     """Takes turns between organizations, so that no text of whatever length and no import keeps others waiting."""
 
-    def __init__(self, source: EmbedderSource, options: IndexerOptions) -> None:
+    def __init__(self, source: EmbedderSource, options: IndexerOptions, late: TokenEncoder | None = None) -> None:
         self.source = source
+        self.late = late
+        """The model for late interaction; None where there is to be none."""
+        self._late_from = 0.0
         self.remembered = RememberedVectors(options.remembered_passages)
         self._options = options
         self._signal = threading.Condition()
@@ -140,10 +153,13 @@ class EmbeddingThread:
     def _turn(self) -> None:
         found = self._next()
         if found is None:
+            self._late_turn()
             return
         rider, works, slices = found
         # Whatever comes of this turn, there may be another one to take.
         self._woken = True
+        if any(each.work.item.interactive for each in slices):
+            self._late_from = max(self._late_from, time.monotonic() + self._options.late_after_s)
         texts = [text for each in slices for text in each.texts]
         try:
             vectors = self.source.get().embed_documents(texts)
@@ -153,6 +169,24 @@ class EmbeddingThread:
             self._failed(works, slices, error)
             return
         self._succeeded(rider, works, slices, vectors)
+
+    def _late_turn(self) -> None:
+        """Encode tokens where nothing else waits: searches find everything without them, and rank it a little worse."""
+        with self._signal:
+            rider = next((each for each in self._riders if each.late), None) if self.late is not None else None
+            if rider is None or self.late is None:
+                return
+            if self._late_from > time.monotonic():
+                self._rested_at = min(self._late_from, self._rested_at or self._late_from)
+                return
+            self._riders.remove(rider)
+            self._riders.append(rider)
+        self._woken = True
+        try:
+            rider.late_turn(self.late)
+        except Exception as error:  # noqa: BLE001  # a damaged file of a model, a full disk
+            log.warning("token_vectors_failed", error=str(error))
+            self._late_from = time.monotonic() + self._options.retry_at_most_s
 
     def _next(self) -> tuple[Rider, Works, list[Slice]] | None:
         with self._signal:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from stores.records import IndexFilter
+from stores.tokens import TokenStore
 from stores.vectors.catalog import Catalog
 from stores.vectors.conditions import wanted
 from stores.vectors.matrix import Matrix, Snapshot, row_bytes
@@ -39,6 +40,8 @@ class VectorIndex:
         self._validity = self._catalog.validity()
         self._matrix: Matrix | None = None
         self._dropped = False
+        self.tokens: TokenStore | None = None
+        """Vectors of the single tokens of its records, where they are kept; closed with the index."""
 
     @classmethod
     def open(
@@ -155,6 +158,8 @@ class VectorIndex:
         """
         with self._writing:
             self._erase()
+            if self.tokens is not None:
+                self.tokens.compact()
             if not self._fits() and self._catalog.passages >= self._index_from:
                 self._table.ensure_index()
 
@@ -162,6 +167,8 @@ class VectorIndex:
         """Release the table and the memory."""
         with self._writing:
             self._matrix = None
+            if self.tokens is not None:
+                self.tokens.close()
             self._table.close()
 
     def _check(self, records: Iterable[EmbeddedRecord]) -> None:

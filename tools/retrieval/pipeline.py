@@ -1,5 +1,6 @@
 """One search over the indexes of an organization: candidates, fuse, expand, check, rank. Blocks."""
 
+import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -14,7 +15,9 @@ from stores.lexical import LexicalResult
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHit, Vector
 from tools.app import App
+from tools.retrieval import late
 from tools.retrieval.checks import Checks, not_imported, unwanted
+from tools.retrieval.late import Questions
 from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
@@ -25,8 +28,10 @@ from tools.retrieval.scoring import (
     DATED_BONUS,
     NEIGHBOUR_BONUS,
     NEIGHBOUR_SHARE,
+    NOTHING_LENT,
     RECENCY_BONUS,
     Beside,
+    Lent,
     Scores,
     fuse,
     fused_by_rank,
@@ -51,6 +56,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         if past is not None and not past.is_whole:
             ranking.degraded["history"] = "too_many_changes"
         question, checks = _embedding(app, indexes, plan), Checks(app, plan)
+        tokens = late.question_tokens(app, indexes, plan) if question is not None else None
         with ranking.timed("lexical"):
             words = _lexical_lane(indexes, plan, past)
         near = _dense_lane(indexes, plan, question, past, ranking)
@@ -64,7 +70,11 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("thread"):
             lent = _thread_lane(indexes, plan, pool, words, checks, measure)
             if lent is not None:
-                pool.fused = _fused(plan, pool, words, dense=near is not None, lent=lent)
+                pool.fused = _fused(plan, pool, words, dense=near is not None, lent=Lent(lent))
+        with ranking.timed("late"):
+            if near is not None and tokens is not None:
+                better = _late_lane(indexes, plan, pool, checks, tokens, ranking)
+                pool.fused = _fused(plan, pool, words, dense=True, lent=Lent(lent, better))
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
                 _graph_lane(app, indexes, plan, pool)
@@ -128,10 +138,10 @@ def _measure(indexes: OpenIndexes, question: Future[Vector] | None) -> Measure:
     return lambda record_ids: vectors.measure(question.result(), record_ids)
 
 
-def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool, lent: Beside | None = None) -> Scores:
+def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool, lent: Lent = NOTHING_LENT) -> Scores:
     if plan.is_naive:
         return fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
-    return fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense, beside=lent)
+    return fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense, lent=lent)
 
 
 def _thread_lane(
@@ -143,6 +153,18 @@ def _thread_lane(
         return None
     checks.expect(pool.ids)
     return beside(index, plan, pool, checks, words, measure)
+
+
+def _late_lane(
+    indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, tokens: Future[Questions], ranking: Ranking
+) -> Scores | None:
+    """Compare the best candidates with the question token by token."""
+    try:
+        return late.compare(indexes, plan, pool, checks, tokens.result())
+    except (EmbeddingFailed, sqlite3.Error) as error:
+        ranking.degraded["tokens"] = "index_unavailable"
+        log.warning("tokens_not_compared", organization_id=plan.organization_id, detail=str(error))
+        return None
 
 
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:

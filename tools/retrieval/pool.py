@@ -92,10 +92,15 @@ class Pool:
         """How many records a lane found."""
         return int(np.count_nonzero(self.ranks[lane]))
 
+    def passage_starts(self, places: Sequence[int]) -> list[int]:
+        """Where the nearest passage of some records begins in their texts; 0 where that is not known."""
+        hits = (self._nearest(place) for place in places)
+        return [hit.start if hit is not None else 0 for hit in hits]
+
     def candidate(self, place: int, score: float) -> Candidate:
         """Everything about one record."""
         lexical, vector, graph, thread = (int(self.ranks[lane][place]) or None for lane in LANES)
-        hit = self._dense[vector - 1] if vector is not None else self._measured.get(self.ids[place])
+        hit = self._nearest(place)
         return Candidate(
             id=self.ids[place],
             lexical=float(self.lexical[place]) if lexical is not None else None,
@@ -110,6 +115,10 @@ class Pool:
             usage=float(self.usage[place]) if self.usage is not None else 0.0,
             score=score,
         )
+
+    def _nearest(self, place: int) -> DenseHit | None:
+        rank = int(self.ranks["vector"][place])
+        return self._dense[rank - 1] if rank else self._measured.get(self.ids[place])
 
 
 def _grown(column: Scores, count: int, value: float) -> Scores:

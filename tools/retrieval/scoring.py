@@ -55,6 +55,9 @@ DATED_BONUS = 0.2
 """How far it can lift a score to tell of the days that the question names; see `lifted`."""
 DATED_AMONG = 200
 """Best candidates of which it is looked up when they happened: a millisecond, and five for all of a large pool."""
+LATE_WEIGHT = 3.0
+"""Of the mean best match of the question's tokens, above what the best candidates have on average; the cosine has
+weight 1."""
 USAGE_BONUS = 0.1
 """How far having been cited can lift a score; see `lifted`."""
 USAGE_HALF = 2.0
@@ -70,15 +73,28 @@ class Beside:
     """The idf-weighted share of the query's terms that neighbours hold and the record does not, discounted."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lent:
+    """What is known of the best candidates beyond what the lanes say."""
+
+    beside: Beside | None = None
+    late: Scores | None = None
+    """How much better the question's tokens match those of a record than they match the best candidates on average;
+    0 where that is not known."""
+
+
+NOTHING_LENT = Lent()
+
+
 def fuse(
-    lexical: Scores, coverage: Scores, cosine: Scores, *, ceiling: float, dense: bool, beside: Beside | None = None
+    lexical: Scores, coverage: Scores, cosine: Scores, *, ceiling: float, dense: bool, lent: Lent = NOTHING_LENT
 ) -> Scores:
     """Return the fused score of each record, 0 to 1.
 
     The columns have one row per record; BM25 and cosine are not a number where their lane did not find the record.
     `ceiling` is the BM25 that no record can exceed for this query; without `dense` there is no dense lane.
     """
-    words = words_evidence(lexical, coverage, ceiling)
+    words, beside = words_evidence(lexical, coverage, ceiling), lent.beside
     if beside is not None:
         words += (BM25_WEIGHT * HELD_ONCE + COVERAGE_WEIGHT) * beside.share
     if dense:
@@ -89,6 +105,8 @@ def fuse(
             evidence = np.where(beside.is_threaded, THREAD_NEARNESS * near + THREAD_WORDS * words, evidence)
     else:
         evidence = WORDS_ALONE * words
+    if lent.late is not None:
+        evidence = np.maximum(evidence + LATE_WEIGHT * lent.late, 0.0)
     exact = EXACT_EVIDENCE * coverage**EXACTNESS + EXACT_SHARE * evidence
     return calibrated(np.maximum(evidence, exact))
 

@@ -71,6 +71,32 @@ class HashEmbedder:
         return vector / np.float32(np.linalg.norm(vector))
 
 
+class LetterTokens:
+    """A token for each word, and the vector of a word is its first letter. Counts what it is asked."""
+
+    model = "letters-1"
+    width = 32
+
+    def __init__(self) -> None:
+        self.passages: list[str] = []
+        self.gate = threading.Event()
+        self.gate.set()
+        self.failure: Exception | None = None
+
+    def split(self, text: str) -> list[Passage]:
+        return HashEmbedder().split(text)
+
+    def encode_passage(self, text: str) -> NDArray[np.int8]:
+        assert self.gate.wait(PATIENCE_S)
+        if self.failure is not None:
+            raise self.failure
+        self.passages.append(text)
+        words = text.lower().split()
+        vectors = np.zeros((len(words), self.width), np.int8)
+        vectors[range(len(words)), [ord(word[0]) % self.width for word in words]] = 127
+        return vectors
+
+
 class Clock:
     """Stands still until a test turns it."""
 
@@ -93,6 +119,7 @@ class World:
         self.clock = Clock()
         self.embedder: HashEmbedder | None = HashEmbedder()
         self.make_embedder: Callable[[], HashEmbedder] | None = None
+        self.late: LetterTokens | None = None
         self.options = IndexerOptions(gather_s=0, gather_deferred_s=0, retry_first_s=0.02, poll_s=0.1)
         self.ledger = self.open_ledger()
         for each in organizations:
@@ -135,6 +162,7 @@ class World:
             embedder=self.make_embedder or self.embedder,
             options=self.options,
             clock=self.clock,
+            late=self.late,
         )
         self.ledger.on_commit.append(indexer.notify)
         self.ledger.on_delete.append(indexer.forget)
@@ -190,12 +218,25 @@ class World:
 
         until(settled)
 
+    def settle_but_for_tokens(self, org: str = ORG) -> None:
+        """Wait until every write can be found."""
+        head = self.ledger.head(org).sequence
+        until(lambda: not self.indexer.wait_applied(org, head, [], PATIENCE_S))
+
     def queued(self, *, interactive: bool, org: str = ORG) -> int:
         """How many records stand ready for the embedding thread."""
         organization = self.indexer._registry.get(org)
         assert organization is not None
         assert organization.vectors is not None
         return organization.vectors.works.waiting(interactive=interactive)
+
+    def tokens(self, *record_ids: str, org: str = ORG) -> dict[str, int]:
+        """How many tokens are read of each record that has vectors of them."""
+        with self.indexer.indexes(org) as open_:
+            assert open_.vectors is not None, open_.degraded
+            assert open_.vectors.tokens is not None
+            found = open_.vectors.tokens.read(dict.fromkeys(record_ids, 0))
+        return {record_id: sum(map(len, passages)) for record_id, passages in found.items()}
 
     def by_words(self, text: str, org: str = ORG) -> list[str]:
         with self.indexer.indexes(org) as open_:

@@ -1,0 +1,158 @@
+"""Token vectors of one organization's records: which ones are missing, and making them a few passages at a time."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from itertools import islice
+from typing import Protocol
+
+from stores.embedding import Passage
+from stores.indexer.feed import Feed
+from stores.records import Entity, searchable_text
+from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore
+
+PASSAGES_PER_TURN = 4
+"""What may keep a write that is made meanwhile waiting: a fifth of a second on a slow processor."""
+
+
+class TokenEncoder(Protocol):
+    """A model for late interaction."""
+
+    @property
+    def model(self) -> str:
+        """What the vectors are recorded with."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Numbers of each vector."""
+        ...
+
+    def split(self, text: str) -> list[Passage]:
+        """Divide a text into passages that fit the model."""
+        ...
+
+    def encode_passage(self, text: str) -> Tokens:
+        """Return (tokens, width) bytes, 127 times a unit vector each."""
+        ...
+
+
+class LateVectors:
+    """Follows the vector index: what that has taken in, gets token vectors when nothing else waits for a model.
+
+    `turn` is called by one thread, everything else by any.
+    """
+
+    def __init__(self, store: TokenStore, feed: Feed, held: Mapping[str, int]) -> None:
+        """Begin with the records and revisions that the vector index holds."""
+        self._store = store
+        self._feed = feed
+        self._lock = threading.Lock()
+        known = store.contents()
+        self._waiting = OrderedDict.fromkeys(each for each, revision in held.items() if known.get(each) != revision)
+        self._current: _Unfinished | None = None
+        self._under_way: set[str] = set()
+        """Records that are being encoded and have neither changed nor gone since."""
+        store.drop([each for each in known if each not in held])
+
+    def __len__(self) -> int:
+        """How many records wait."""
+        with self._lock:
+            return len(self._waiting) + len(self._under_way)
+
+    def follow(self, changed: Iterable[str], deleted: Iterable[str]) -> None:
+        """Take note of what the vector index has just taken in."""
+        gone, new = list(deleted), list(changed)
+        with self._lock:
+            for record_id in gone:
+                self._waiting.pop(record_id, None)
+            self._waiting.update(OrderedDict.fromkeys(new))
+            self._under_way.difference_update(gone, new)
+            # Under the lock, so that a turn that is ending cannot bring back what is gone.
+            self._store.drop(gone)
+
+    def begin_again(self) -> None:
+        """Throw away what there is, and make it anew."""
+        with self._lock:
+            known = self._store.contents()
+            self._store.drop(known)
+            self._waiting.update(OrderedDict.fromkeys(known))
+            self._under_way.clear()
+
+    def turn(self, encoder: TokenEncoder) -> None:
+        """Encode the next few passages, and keep the records that are complete."""
+        left = PASSAGES_PER_TURN
+        done: list[TokenRecord] = []
+        while left > 0 and (unfinished := self._next(encoder)) is not None:
+            left -= unfinished.encode(encoder, left)
+            if unfinished.is_done:
+                done.append(unfinished.record())
+                self._current = None
+        if done:
+            self._keep(done)
+
+    def _keep(self, done: list[TokenRecord]) -> None:
+        with self._lock:
+            self._store.put(record for record in done if record.record_id in self._under_way)
+            self._under_way.difference_update(record.record_id for record in done)
+
+    def _next(self, encoder: TokenEncoder) -> "_Unfinished | None":
+        while True:
+            with self._lock:
+                if self._current is not None and self._current.record_id in self._under_way:
+                    return self._current
+                self._current = None
+                if not self._waiting:
+                    return None
+                ids = list(islice(self._waiting, PASSAGES_PER_TURN))
+            self._begin(ids, encoder)
+
+    def _begin(self, ids: list[str], encoder: TokenEncoder) -> None:
+        entities = self._feed.entities(ids)
+        texts = {each.id: searchable_text(each) for each in entities.values()}
+        digests = self._store.digests(texts)
+        same: dict[str, int] = {}
+        with self._lock:
+            for record_id in ids:
+                entity = entities.get(record_id)
+                if entity is not None and digests.get(record_id) != _digest(texts[record_id]):
+                    self._waiting.pop(record_id, None)
+                    self._under_way.add(record_id)
+                    self._current = _Unfinished(entity, texts[record_id], encoder.split(texts[record_id]))
+                    break
+                if self._waiting.pop(record_id, record_id) is None and entity is not None:
+                    same[record_id] = entity.revision
+        if same:
+            self._store.confirm(same)
+
+
+class _Unfinished:
+    """A record some of whose passages are encoded."""
+
+    def __init__(self, entity: Entity, text: str, passages: list[Passage]) -> None:
+        self.record_id = entity.id
+        self._revision = entity.revision
+        self._text = text
+        self._passages = passages if text else []
+        self._tokens: list[PassageTokens] = []
+
+    @property
+    def is_done(self) -> bool:
+        return len(self._tokens) == len(self._passages)
+
+    def encode(self, encoder: TokenEncoder, most: int) -> int:
+        """Encode some passages; return how many."""
+        first = len(self._tokens)
+        chosen = self._passages[first : first + most]
+        for each in chosen:
+            vectors = encoder.encode_passage(self._text[each.start : each.end])
+            self._tokens.append(PassageTokens(each.start, each.end, vectors))
+        return len(chosen)
+
+    def record(self) -> TokenRecord:
+        return TokenRecord(self.record_id, self._revision, _digest(self._text), self._tokens)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

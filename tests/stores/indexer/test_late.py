@@ -1,0 +1,136 @@
+"""Token vectors follow the vector index, behind everything that somebody waits for."""
+
+import pytest
+
+from stores.embedding import EmbeddingFailed
+from stores.tokens.store import FILE
+from tests.stores.indexer.samples import ORG, PASSAGE_WORDS, LetterTokens, World, draft, until
+
+
+@pytest.fixture
+def late(world: World) -> LetterTokens:
+    world.late = LetterTokens()
+    world.start(late_after_s=0.0)
+    return world.late
+
+
+def waiting(world: World) -> int:
+    """What the vectors have still to take in, as readiness tells it."""
+    return next(line.pending for line in world.indexer.status() if line.index == "vectors")
+
+
+def level(world: World) -> None:
+    world.settle()
+    until(lambda: waiting(world) == 0)
+
+
+def test_records_get_token_vectors_without_anybody_waiting_for_them(world: World, late: LetterTokens) -> None:
+    late.gate.clear()
+    sequence = world.write(draft("a", "the kestrel hovers"), draft("b", "a heron"))
+    assert world.indexer.wait_applied(ORG, sequence, ["a", "b"], 60) == []
+    assert world.tokens("a", "b") == {}
+    assert waiting(world) == 2
+    late.gate.set()
+    level(world)
+    assert world.tokens("a", "b") == {"a": 4, "b": 3}
+
+
+def test_a_change_of_the_text_is_encoded_anew_and_one_of_metadata_is_not(world: World, late: LetterTokens) -> None:
+    world.write(draft("a", "the kestrel hovers"))
+    level(world)
+    before = len(late.passages)
+    world.update("a", metadata={"status": "open"})
+    level(world)
+    assert len(late.passages) == before
+    world.update("a", content="it dives")
+    level(world)
+    assert world.tokens("a") == {"a": 3}
+    world.restart()
+    level(world)
+    assert len(late.passages) == before + 1
+
+
+def test_a_deleted_record_leaves_no_vectors_and_no_bytes(world: World, late: LetterTokens) -> None:
+    world.write(draft("a", "zzz " * 30), draft("b", "a heron"))
+    level(world)
+    assert world.tokens("a", "b").keys() == {"a", "b"}
+    world.delete("a")
+    level(world)
+    assert world.tokens("a", "b").keys() == {"b"}
+    world.stop()
+    trace = bytes(([0] * (ord("z") % 32) + [127] + [0] * (31 - ord("z") % 32)) * 20)
+    files = list(world.indexes.rglob(f"{FILE}*"))
+    assert files
+    assert not any(trace in file.read_bytes() for file in files)
+
+
+def test_a_record_that_goes_while_it_is_encoded_is_not_brought_back(world: World, late: LetterTokens) -> None:
+    late.gate.clear()
+    world.write(draft("a", "word " * 20 * PASSAGE_WORDS))
+    world.settle_but_for_tokens()
+    world.delete("a")
+    world.settle_but_for_tokens()
+    late.gate.set()
+    level(world)
+    assert world.tokens("a") == {}
+
+
+def test_what_is_missing_after_a_stop_is_encoded_after_the_start(world: World, late: LetterTokens) -> None:
+    late.failure = EmbeddingFailed("not today")
+    world.write(draft("a", "the kestrel hovers"))
+    world.settle_but_for_tokens()
+    until(lambda: waiting(world) == 1)
+    world.stop()
+    late.failure = None
+    world.start()
+    level(world)
+    assert world.tokens("a") == {"a": 4}
+
+
+def test_a_model_that_fails_is_asked_again_after_a_pause_and_holds_nothing_up(world: World, late: LetterTokens) -> None:
+    world.restart(retry_at_most_s=0.05)
+    late.failure = EmbeddingFailed("not today")
+    sequence = world.write(draft("a", "the kestrel hovers"))
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
+    assert world.by_meaning("the kestrel hovers") == ["a"]
+    late.failure = None
+    level(world)
+    assert world.tokens("a") == {"a": 4}
+
+
+def test_another_model_means_other_vectors(world: World, late: LetterTokens) -> None:
+    world.write(draft("a", "the kestrel hovers"))
+    level(world)
+    world.stop()
+    late.model, late.passages = "letters-2", []
+    world.start()
+    level(world)
+    assert len(late.passages) == 1
+
+
+def test_a_file_that_cannot_be_read_is_made_anew(world: World, late: LetterTokens) -> None:
+    world.write(draft("a", "the kestrel hovers"))
+    level(world)
+    world.stop()
+    for file in world.indexes.rglob(f"{FILE}*"):
+        file.write_bytes(b"no database " * 999)
+    world.start()
+    level(world)
+    assert world.tokens("a") == {"a": 4}
+    assert world.by_meaning("the kestrel hovers") == ["a"]
+
+
+def test_a_rebuild_on_request_makes_them_anew(world: World, late: LetterTokens) -> None:
+    world.write(draft("a", "the kestrel hovers"))
+    level(world)
+    late.passages = []
+    world.indexer.reindex(ORG, ["vectors"])
+    level(world)
+    assert len(late.passages) == 1
+
+
+def test_a_record_without_text_waits_for_nothing(world: World, late: LetterTokens) -> None:
+    world.write(draft("a", "", name=""))
+    level(world)
+    assert world.tokens("a") == {}
+    assert late.passages == []

@@ -1,0 +1,125 @@
+"""Token vectors on disk: whole or absent, and gone when they are to be."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore
+from stores.tokens.store import FILE, READ_EACH
+
+WIDTH = 8
+
+
+def opened(folder: Path, model: str = "m") -> TokenStore:
+    return TokenStore.open(folder, model=model, width=WIDTH)
+
+
+def tokens(count: int, value: int = 1) -> Tokens:
+    return np.full((count, WIDTH), value, np.int8)
+
+
+def record(record_id: str, *counts: int, revision: int = 1, value: int = 1) -> TokenRecord:
+    passages = [PassageTokens(100 * at, 100 * at + 100, tokens(count, value)) for at, count in enumerate(counts)]
+    return TokenRecord(record_id, revision, b"text", passages)
+
+
+def lengths(store: TokenStore, **wanted: int) -> dict[str, list[int]]:
+    return {record_id: list(map(len, found)) for record_id, found in store.read(wanted).items()}
+
+
+def test_what_was_put_is_read_after_the_next_opening(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.put([record("a", 3, 5, revision=2, value=-127), record("b", 1), record("empty")])
+    store.close()
+    again = opened(tmp_path)
+    assert again.contents() == {"a": 2, "b": 1, "empty": 1}
+    assert lengths(again, a=0, b=0, empty=0, unknown=0) == {"a": [3, 5], "b": [1]}
+    assert np.array_equal(again.read({"a": 0})["a"][1], tokens(5, -127))
+    assert again.digests(["a", "unknown"]) == {"a": b"text"}
+    again.close()
+
+
+def test_putting_replaces_and_dropping_removes(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.put([record("a", 3, 5), record("b", 1)])
+    store.put([record("a", 2, revision=2)])
+    store.drop(["b"])
+    store.confirm({"a": 7})
+    assert lengths(store, a=0, b=0) == {"a": [2]}
+    assert store.contents() == {"a": 7}
+    store.close()
+
+
+def test_of_a_long_record_the_beginning_is_read_and_the_passage_that_is_asked_for(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.put([record("a", *range(1, 21))])
+    first = list(range(1, READ_EACH + 1))
+    assert lengths(store, a=0) == {"a": first}
+    assert lengths(store, a=1_250) == {"a": [*first, 13]}
+    assert lengths(store, a=99_999) == {"a": first}
+    store.close()
+
+
+def test_what_was_dropped_is_nowhere_on_disk_once_the_file_is_compact(tmp_path: Path) -> None:
+    store, trace = opened(tmp_path), tokens(50, 77).tobytes()
+    store.put([record("a", 50, value=77), record("b", 50, value=3)])
+    assert any(trace in file.read_bytes() for file in tmp_path.iterdir())
+    store.drop(["a"])
+    store.compact()
+    assert not any(trace in file.read_bytes() for file in tmp_path.iterdir())
+    assert lengths(store, a=0, b=0) == {"b": [50]}
+    store.close()
+
+
+def test_one_bad_record_and_none_of_them_is_kept(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    wide = TokenRecord("b", 1, b"", [PassageTokens(0, 1, np.ones((2, WIDTH + 1), np.int8))])
+    with pytest.raises(ValueError, match="8 wide"):
+        store.put([record("a", 1), wide])
+    assert store.contents() == {}
+    store.close()
+
+
+def test_vectors_of_another_model_are_thrown_away(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.put([record("a", 1)])
+    store.close()
+    other = opened(tmp_path, model="n")
+    assert other.contents() == {}
+    other.close()
+
+
+def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.put([record("a", 400)])
+    store.close()
+    (tmp_path / FILE).write_bytes(b"x" * 5_000)
+    again = opened(tmp_path)
+    assert again.contents() == {}
+    again.put([record("a", 1)])
+    assert lengths(again, a=0) == {"a": [1]}
+    again.close()
+
+
+def test_reads_and_writes_go_on_beside_each_other(tmp_path: Path) -> None:
+    store, faults = opened(tmp_path), list[BaseException]()
+
+    def read() -> None:
+        try:
+            for _ in range(200):
+                assert all(sizes in ([2], [9, 9]) for sizes in lengths(store, a=0).values())
+        except BaseException as error:  # noqa: BLE001 - shown below
+            faults.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for each in readers:
+        each.start()
+    for turn in range(100):
+        store.put([record("a", 9, 9) if turn % 2 else record("a", 2)])
+    for each in readers:
+        each.join()
+    assert faults == []
+    store.close()
+    assert store.read({"a": 0}) == {}

@@ -1,0 +1,103 @@
+"""Late interaction: the best candidates, held against the question token by token.
+
+Each token of the question counts with its best match among the tokens of a record (MaxSim: Khattab and Zaharia, SIGIR
+2020), or of one that stands near it in its thread, discounted. What was measured is in `docs/retrieval.md`.
+"""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stores.indexer import OpenIndexes
+from stores.lexical import LexicalIndex
+from stores.tokens import Tokens
+from tools.app import App
+from tools.retrieval.checks import Checks
+from tools.retrieval.plan import RADIUS, Plan
+from tools.retrieval.pool import Pool
+from tools.retrieval.scoring import Scores, ranked
+
+AMONG = 50
+"""Best candidates that are compared: 100 find the same, for twice the time."""
+DISCOUNT = 0.93
+"""What a match one place away in a thread counts, as a share; two places away its square."""
+_SCALE = 127.0
+_PRODUCT = 250_000
+"""Multiplications at once: above it a BLAS starts threads that spin, and cost a busy machine more than they bring."""
+
+Questions = NDArray[np.float32]
+"""(tokens, width), of length 1 each."""
+Near = Mapping[str, Sequence[tuple[str, int]]]
+"""For each record those that stand near it in its thread, and how many places away."""
+
+
+def question_tokens(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Questions] | None:
+    """Let the model read the question beside everything else; None where tokens are not compared."""
+    if app.late is None or indexes.vectors is None or indexes.vectors.tokens is None:
+        return None
+    if plan.is_naive or plan.words_alone or plan.as_of is not None:
+        return None
+    return app.beside.submit(app.late.encode_question, plan.query)
+
+
+def compare(indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, question: Questions) -> Scores | None:
+    """Tell of each record how much better the question's tokens match it than they match the best on average.
+
+    Between -2 and 2, and 0 where that is not known: beyond the best candidates, and for records whose tokens are still
+    to be encoded. None where there is nothing to compare.
+    """
+    store = indexes.vectors.tokens if indexes.vectors is not None else None
+    places = ranked(pool.ids, pool.fused, AMONG)
+    if store is None or not places:
+        return None
+    ids = [pool.ids[place] for place in places]
+    near = _near(indexes.lexical, ids, checks) if plan.heeds_threads and indexes.lexical is not None else {}
+    starts = pool.passage_starts(places)
+    wanted = dict(zip(ids, starts, strict=True))
+    for each in near.values():
+        for record_id, _ in each:
+            wanted.setdefault(record_id, 0)
+    matches = {record_id: best_matches(question, held) for record_id, held in store.read(wanted).items()}
+    known = [at for at, record_id in enumerate(ids) if record_id in matches]
+    if not known:
+        return None
+    means = np.array([_with_neighbours(ids[at], near, matches).mean() for at in known], np.float64)
+    better = np.zeros(len(pool.ids))
+    better[np.array(places)[known]] = means - means.mean()
+    return better
+
+
+def best_matches(question: Questions, passages: Sequence[Tokens]) -> Questions:
+    """For each token of a question, its greatest cosine with a token of any of these passages; (tokens,)."""
+    rows = max(_PRODUCT // question.size, 1)
+    best = np.full(len(question), -1.0, np.float32)
+    for vectors in passages:
+        for first in range(0, len(vectors), rows):
+            products = vectors[first : first + rows].astype(np.float32) @ question.T
+            np.maximum(best, products.max(axis=0) / _SCALE, out=best)
+    return best
+
+
+def _with_neighbours(record_id: str, near: Near, matches: Mapping[str, Questions]) -> Questions:
+    best = matches[record_id]
+    for other, distance in near.get(record_id, ()):
+        if other in matches:
+            best = np.maximum(best, DISCOUNT**distance * matches[other])
+    return best
+
+
+def _near(index: LexicalIndex, ids: Sequence[str], checks: Checks) -> Near:
+    """Those near in their threads that the caller may read and that are in force."""
+    found = index.around(ids, RADIUS)
+    if not found.keys:
+        return {}
+    names = index.named_by(set(found.keys))
+    allowed = checks.wanted(names.values())
+    near: dict[str, list[tuple[str, int]]] = {}
+    for owner, key, distance in zip(found.owners, found.keys, found.distances, strict=True):
+        other = names.get(key)
+        if other in allowed:
+            near.setdefault(ids[owner], []).append((other, distance))
+    return near
