@@ -54,13 +54,32 @@ def read_safetensors(data: bytes) -> Weights:
     }
 
 
-class BertGraph:
+class GraphParts:
+    """The nodes and constants of a graph, as they are added."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+
+    def constant(self, name: str, values: NDArray[np.generic]) -> str:
+        """Add a constant and return its name."""
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def node(self, kind: str, inputs: list[str], output: str, domain: str = "", **attributes: float) -> str:
+        """Add a node with one output and return the output's name."""
+        node = helper.make_node(kind, inputs, [output], name=f"{output}/{kind}", domain=domain)
+        node.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
+        self.nodes.append(node)
+        return output
+
+
+class BertGraph(GraphParts):
     """The encoder as ONNX nodes: `input_ids` in, `tokens` (last hidden states) and `sentence` (unit length) out."""
 
     def __init__(self, weights: Weights) -> None:
+        super().__init__()
         self._weights = weights
-        self._nodes: list[onnx.NodeProto] = []
-        self._constants: list[onnx.TensorProto] = []
 
     def model(self, *, quantised_words: bool = True) -> onnx.ModelProto:
         """Return the whole model; matrix products are still float32, word vectors are int8 unless told otherwise."""
@@ -69,56 +88,46 @@ class BertGraph:
             states = self._layer(layer, states, output="tokens" if layer == LAYERS - 1 else f"states_{layer + 1}")
         self._pool()
         graph = helper.make_graph(
-            self._nodes,
+            self.nodes,
             "all-MiniLM-L6-v2",
             [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "length"])],
             [
                 helper.make_tensor_value_info("sentence", TensorProto.FLOAT, ["batch", HIDDEN]),
                 helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["batch", "length", HIDDEN]),
             ],
-            self._constants,
+            self.constants,
         )
         opsets = [helper.make_opsetid("", 20), helper.make_opsetid(FUSED, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="engrain")
 
-    def _constant(self, name: str, values: NDArray[np.generic]) -> str:
-        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
-        return name
-
     def _weight(self, name: str, *, transposed: bool = False) -> str:
         values = self._weights[name]
-        return self._constant(name, values.T if transposed else values)
-
-    def _node(self, kind: str, inputs: list[str], output: str, domain: str = "", **attributes: float) -> str:
-        node = helper.make_node(kind, inputs, [output], name=f"{output}/{kind}", domain=domain)
-        node.attribute.extend(helper.make_attribute(key, value) for key, value in attributes.items())
-        self._nodes.append(node)
-        return output
+        return self.constant(name, values.T if transposed else values)
 
     def _embeddings(self, *, quantised_words: bool) -> str:
         words = self._word_vectors(quantised=quantised_words)
         # Every token is of segment 0, so that segment's vector is added once, here.
         segment = self._weights["embeddings.token_type_embeddings.weight"][0]
-        self._constant("positions", self._weights["embeddings.position_embeddings.weight"] + segment)
-        self._constant("zero", np.array([0], np.int64))
-        self._node("Shape", ["input_ids"], "length", start=1, end=2)
-        self._node("Slice", ["positions", "zero", "length", "zero"], "position_vectors")
-        self._node("Add", [words, "position_vectors"], "embedded")
+        self.constant("positions", self._weights["embeddings.position_embeddings.weight"] + segment)
+        self.constant("zero", np.array([0], np.int64))
+        self.node("Shape", ["input_ids"], "length", start=1, end=2)
+        self.node("Slice", ["positions", "zero", "length", "zero"], "position_vectors")
+        self.node("Add", [words, "position_vectors"], "embedded")
         norm = [self._weight(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")]
-        return self._node("LayerNormalization", ["embedded", *norm], "states_0", axis=-1, epsilon=EPSILON)
+        return self.node("LayerNormalization", ["embedded", *norm], "states_0", axis=-1, epsilon=EPSILON)
 
     def _word_vectors(self, *, quantised: bool) -> str:
         table = self._weights["embeddings.word_embeddings.weight"]
         if not quantised:
-            return self._node("Gather", [self._constant("words", table), "input_ids"], "word_vectors")
+            return self.node("Gather", [self.constant("words", table), "input_ids"], "word_vectors")
         # One scale per word: half of the model is this table, and one scale for all of it costs quality.
         scales = np.abs(table).max(axis=1, keepdims=True) / 127
-        self._constant("words", np.round(table / scales).astype(np.int8))
-        self._constant("word_scales", scales.astype(np.float32))
-        self._node("Gather", ["words", "input_ids"], "word_integers")
-        self._node("Cast", ["word_integers"], "word_floats", to=TensorProto.FLOAT)
-        self._node("Gather", ["word_scales", "input_ids"], "scale_of_word")
-        return self._node("Mul", ["word_floats", "scale_of_word"], "word_vectors")
+        self.constant("words", np.round(table / scales).astype(np.int8))
+        self.constant("word_scales", scales.astype(np.float32))
+        self.node("Gather", ["words", "input_ids"], "word_integers")
+        self.node("Cast", ["word_integers"], "word_floats", to=TensorProto.FLOAT)
+        self.node("Gather", ["word_scales", "input_ids"], "scale_of_word")
+        return self.node("Mul", ["word_floats", "scale_of_word"], "word_vectors")
 
     def _layer(self, number: int, states: str, output: str) -> str:
         prefix = f"encoder.layer.{number}."
@@ -127,7 +136,7 @@ class BertGraph:
         middle = self._add_and_norm(prefix + "attention.output", states, projected, prefix + "attended_states")
         widened = self._product(prefix + "intermediate.dense", middle)
         bias = self._weight(prefix + "intermediate.dense.bias")
-        activated = self._node("BiasGelu", [widened, bias], prefix + "activated", FUSED)
+        activated = self.node("BiasGelu", [widened, bias], prefix + "activated", FUSED)
         narrowed = self._product(prefix + "output.dense", activated)
         return self._add_and_norm(prefix + "output", middle, narrowed, output)
 
@@ -135,22 +144,22 @@ class BertGraph:
         parts = [f"{prefix}attention.self.{part}" for part in ("query", "key", "value")]
         weight = np.concatenate([self._weights[f"{part}.weight"].T for part in parts], axis=1)
         bias = np.concatenate([self._weights[f"{part}.bias"] for part in parts])
-        inputs = [states, self._constant(f"{prefix}qkv.weight", weight), self._constant(f"{prefix}qkv.bias", bias)]
-        return self._node("Attention", inputs, prefix + "attention", FUSED, num_heads=HEADS)
+        inputs = [states, self.constant(f"{prefix}qkv.weight", weight), self.constant(f"{prefix}qkv.bias", bias)]
+        return self.node("Attention", inputs, prefix + "attention", FUSED, num_heads=HEADS)
 
     def _product(self, name: str, states: str) -> str:
-        return self._node("MatMul", [states, self._weight(f"{name}.weight", transposed=True)], f"{name}/product")
+        return self.node("MatMul", [states, self._weight(f"{name}.weight", transposed=True)], f"{name}/product")
 
     def _add_and_norm(self, name: str, residual: str, states: str, output: str) -> str:
         parts = ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")
         inputs = [residual, states, *(self._weight(f"{name}.{part}") for part in parts)]
-        return self._node("SkipLayerNormalization", inputs, output, FUSED, epsilon=EPSILON)
+        return self.node("SkipLayerNormalization", inputs, output, FUSED, epsilon=EPSILON)
 
     def _pool(self) -> None:
         # The mean and the sum differ by a factor, which the normalisation removes.
-        self._constant("length_axis", np.array([1], np.int64))
-        self._node("ReduceSum", ["tokens", "length_axis"], "summed", keepdims=0)
-        self._node("LpNormalization", ["summed"], "sentence", axis=-1, p=2)
+        self.constant("length_axis", np.array([1], np.int64))
+        self.node("ReduceSum", ["tokens", "length_axis"], "summed", keepdims=0)
+        self.node("LpNormalization", ["summed"], "sentence", axis=-1, p=2)
 
 
 def quantise(source: Path, target: Path) -> None:
@@ -173,24 +182,26 @@ def build(weights: bytes, vocabulary: bytes, folder: Path) -> dict[str, str]:
     Raises:
         ValueError: The weights or the vocabulary are not the published ones.
     """
-    _require(weights, WEIGHTS_SHA256, "model.safetensors")
-    _require(vocabulary, VOCABULARY_SHA256, VOCABULARY_FILE)
+    require(weights, WEIGHTS_SHA256, "model.safetensors")
+    require(vocabulary, VOCABULARY_SHA256, VOCABULARY_FILE)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         floats = Path(scratch, "float.onnx")
         onnx.save(BertGraph(read_safetensors(weights)).model(), floats)
         quantise(floats, folder / MODEL_FILE)
     (folder / VOCABULARY_FILE).write_bytes(vocabulary)
-    return {name: _sha256((folder / name).read_bytes()) for name in (MODEL_FILE, VOCABULARY_FILE)}
+    return {name: sha256((folder / name).read_bytes()) for name in (MODEL_FILE, VOCABULARY_FILE)}
 
 
-def _sha256(data: bytes) -> str:
+def sha256(data: bytes) -> str:
+    """Return the digest as `stores/embedding/shipped.py` has it."""
     return hashlib.sha256(data).hexdigest()
 
 
-def _require(data: bytes, digest: str, name: str) -> None:
-    if _sha256(data) != digest:
-        raise ValueError(f"{name} has SHA-256 {_sha256(data)}, expected {digest}: these are not the published weights.")
+def require(data: bytes, digest: str, name: str) -> None:
+    """Raise a ValueError where the data are not what was published."""
+    if sha256(data) != digest:
+        raise ValueError(f"{name} has SHA-256 {sha256(data)}, expected {digest}: these are not the published weights.")
 
 
 def find_wheel() -> Path | None:

