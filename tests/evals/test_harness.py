@@ -91,7 +91,7 @@ def test_an_interrupted_run_goes_on_with_the_same_command_and_asks_nothing_twice
     monkeypatch.setitem(ARMS, "fast", counting)  # type: ignore[misc]
     said: list[str] = []
     assert run_suite("retrieval", options(tmp_path), said.append) == INTERRUPTED
-    assert "2 answers kept" in said[-1]
+    assert "2 answers are kept" in said[-1]
     assert run_suite("retrieval", options(tmp_path), said.append) == 0, said
     assert any("Going on" in line for line in said)
     asked.remove("interrupted")
