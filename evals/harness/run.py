@@ -5,6 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from evals.datasets import READERS, Collection, read_own
+from evals.datasets.collection import UNREADABLE
 from evals.harness.arms import Arm, chosen
 from evals.harness.asking import Asking
 from evals.harness.loading import load
@@ -105,9 +106,12 @@ def _public(name: str, options: Options) -> Collection:
     if not path.is_dir():
         raise EngrainError(f"{path.parent} holds no folder {folder}.")
     try:
-        return reader(path)
-    except (OSError, KeyError, ValueError) as error:
+        found = reader(path)
+    except UNREADABLE as error:
         raise EngrainError(f"{path} cannot be read as {name}: {type(error).__name__} {error}.") from error
+    if not found.texts or not found.questions:
+        raise EngrainError(f"{path} holds {len(found.texts)} texts and {len(found.questions)} questions of {name}.")
+    return found
 
 
 def _measure(journal: Journal, options: Options, collections: Sequence[Collection], arms: Sequence[Arm]) -> Outcome:
