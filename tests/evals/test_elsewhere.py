@@ -25,16 +25,18 @@ def refusing_poison(request: dict[str, Any]) -> Reply:
     return Reply.json({}, 400) if any("poison" in text for text in request["input"]) else openai(request)
 
 
+def settings_of(model: str) -> dict[str, str]:
+    return {
+        "ENGRAIN_EMBEDDING_PROVIDER": "openai", "ENGRAIN_EMBEDDING_MODEL": "m", "ENGRAIN_EMBEDDING_BASE_URL": model,
+        "ENGRAIN_EMBEDDING_DIMENSION": "4",
+    }  # fmt: skip
+
+
 @contextmanager
 def embedding_server(folder: Path) -> Iterator[str]:
     """A server whose model refuses texts that hold a word: their index is behind for good."""
-    with running(refusing_poison) as model:
-        environ = {
-            "ENGRAIN_EMBEDDING_PROVIDER": "openai", "ENGRAIN_EMBEDDING_MODEL": "m",
-            "ENGRAIN_EMBEDDING_BASE_URL": model.url, "ENGRAIN_EMBEDDING_DIMENSION": "4",
-        }  # fmt: skip
-        with served(folder, environ, None) as target:
-            yield target.address
+    with running(refusing_poison) as model, served(folder, settings_of(model.url), None) as target:
+        yield target.address
 
 
 def test_what_is_kept_of_a_run_is_what_the_server_says_and_nothing_of_this_checkout(
@@ -87,3 +89,15 @@ def test_an_own_index_that_is_behind_for_good_ends_the_run_with_its_name(
     assert said[-1].startswith("The index vectors of eval-")
     assert address in said[-1]
     assert "does not hold everything" in said[-1]
+
+
+def test_a_model_that_does_not_answer_ends_a_run_on_a_server_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evals.harness.waiting.FOR_GOOD_S", 1.0)
+    said: list[str] = []
+    with running(lambda _: Reply.json({}, 500)) as model:
+        wanted = Options(sets=[str(write_own(tmp_path))], server=settings_of(model.url), runs=tmp_path / "runs")
+        assert run_suite("retrieval", wanted, said.append) == NOTHING_TO_MEASURE
+    assert said[-1].startswith("The index vectors of the server that was started says ")
+    assert "the same command goes on" in said[-1]
