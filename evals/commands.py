@@ -23,7 +23,7 @@ WORSE = 1
 
 UNFINISHED = (
     "A run that is not finished goes on with the command that began it; with --afresh as well it begins anew. One that"
-    " never started holds nothing. Removing the folder of a run, which has its name, forgets it."
+    " never started has nothing to go on with. Removing the folder of a run, which has its name, forgets it."
 )
 
 

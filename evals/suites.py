@@ -90,7 +90,7 @@ def _left(journal: Journal) -> str:
     """Say what a run leaves behind that was not finished; what would be empty is removed."""
     if journal.is_empty:
         journal.discard()
-        return "Nothing was stored or answered yet, so that nothing is kept."
+        return "Nothing was stored or answered as a whole yet, so that nothing is kept."
     return f"{len(journal.cases)} answers are kept: the same command goes on with {journal.record.id}."
 
 
