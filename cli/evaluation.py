@@ -80,11 +80,11 @@ def retrieval(  # noqa: PLR0913 - the options of a command
     from evals.harness.arms import ARMS  # noqa: PLC0415 - engines load only when they are used
     from evals.options import Options  # noqa: PLC0415 - as above
 
-    names = [arm for arm in ARMS if not url or not ARMS[arm].environ] if arms == "all" else _words(arms)
-    key = os.environ.get("ENGRAIN_TOKEN", "").strip() if url else ""
+    address, key = (None, "") if url is None else _elsewhere(url)
+    names = [arm for arm in ARMS if not address or not ARMS[arm].environ] if arms == "all" else _words(arms)
     options = Options(
-        data, _words(sets), names, limit, concurrency, url, key, _settings(setting), runs, name, afresh, json, markdown,
-        html,
+        data, _words(sets), names, limit, concurrency, address, key, _settings(setting), runs, name, afresh, json,
+        markdown, html,
     )  # fmt: skip
     _run("retrieval", options)
 
@@ -262,6 +262,22 @@ def _run(suite: str, options: "Options") -> None:
     from evals.suites import run_suite  # noqa: PLC0415 - as above
 
     raise typer.Exit(run_suite(suite, options, typer.echo))
+
+
+def _elsewhere(url: str) -> tuple[str, str]:
+    """The address of a server that runs already, and the key for it."""
+    from cli.client.address import server_address  # noqa: PLC0415 - only with --url
+    from cli.client.client import checked_token  # noqa: PLC0415 - as above
+    from cli.client.failure import CommandFailed  # noqa: PLC0415 - as above
+
+    try:
+        address = server_address(url)
+    except CommandFailed as failure:
+        raise typer.BadParameter(f"{failure.message} {failure.remediation}", param_hint="--url") from None
+    try:
+        return address, checked_token(os.environ.get("ENGRAIN_TOKEN", "").strip(), "ENGRAIN_TOKEN")
+    except CommandFailed as failure:
+        raise typer.BadParameter(f"{failure.message} {failure.remediation}", param_hint="ENGRAIN_TOKEN") from None
 
 
 def _words(text: str | None) -> list[str]:

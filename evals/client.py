@@ -2,15 +2,17 @@
 
 import http.client
 import json
+import re
 import time
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from stores.errors import EngrainError
 
 TIMEOUT_S = 120.0
+LONGEST_WAIT_S = 3600
 _DATA = b"data:"
 IDLE_S = 2.0
 """After so long a pause a new connection is made, before the server closes the old one."""
@@ -23,7 +25,7 @@ class Client:
         parts = urlsplit(address)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         self._address = address
-        self._prefix = parts.path.rstrip("/")
+        self._prefix = quote(parts.path.rstrip("/"), safe="/%")
         self._connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
         self._used_at = 0.0
         self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
@@ -72,6 +74,21 @@ class Client:
         return max(int(index["pending"]) for index in self.get("/api/health/ready")["indexes"])
 
     def _send(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
+        response, content = self._exchange(method, path, body)
+        while response.status == HTTPStatus.TOO_MANY_REQUESTS and (wait_s := _wait_s(response)) is not None:
+            # A server elsewhere limits how often one signs in, and says how long to wait.
+            time.sleep(wait_s)
+            response, content = self._exchange(method, path, body)
+        if not 200 <= response.status < 300:
+            raise EngrainError(f"{method} {path} answered {response.status}: {_reason(content)}")
+        if response.headers.get_content_type() == "text/event-stream":
+            content = b"".join(line[len(_DATA) :] for line in content.splitlines() if line.startswith(_DATA))
+        answer = _object(content)
+        if answer is None:
+            raise EngrainError(f"{method} {path} answered with something that is no object of JSON: {content[:300]!r}")
+        return answer
+
+    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[http.client.HTTPResponse, bytes]:
         if time.monotonic() - self._used_at > IDLE_S:
             self._connection.close()
         start = time.perf_counter()
@@ -79,24 +96,34 @@ class Client:
             self._connection.request(method, self._prefix + path, body, self._headers)
             response = self._connection.getresponse()
             content = response.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise EngrainError(f"{method} {path} got no answer: {error or type(error).__name__}.") from error
+        except (OSError, http.client.HTTPException, UnicodeError) as error:
+            reason = str(error) or type(error).__name__
+            raise EngrainError(f"{method} {path} got no answer from {self._address}: {reason}.") from error
         self.took_ms = (time.perf_counter() - start) * 1000
         self._used_at = time.monotonic()
-        wait = response.getheader("Retry-After", "")
-        if response.status == HTTPStatus.TOO_MANY_REQUESTS and wait.isascii() and wait.isdigit():
-            # A server elsewhere limits how often one signs in, and says how long to wait.
-            time.sleep(int(wait) + 1)
-            return self._send(method, path, body)
-        if not 200 <= response.status < 300:
-            raise EngrainError(f"{method} {path} answered {response.status}: {content[:300].decode(errors='replace')}")
-        if response.headers.get_content_type() == "text/event-stream":
-            content = b"".join(line[len(_DATA) :] for line in content.splitlines() if line.startswith(_DATA))
-        try:
-            answer: dict[str, Any] = json.loads(content)
-        except ValueError as error:
-            raise EngrainError(f"{method} {path} answered with something that is no JSON: {content[:300]!r}") from error
-        return answer
+        return response, content
+
+
+def _wait_s(response: http.client.HTTPResponse) -> int | None:
+    """How long a server asks to be left alone; None where it does not say so, or for longer than a run can wait."""
+    said = response.getheader("Retry-After", "")
+    wait_s = int(said) + 1 if re.fullmatch("[0-9]{1,9}", said) else None
+    return wait_s if wait_s is not None and wait_s <= LONGEST_WAIT_S else None
+
+
+def _object(content: bytes) -> dict[str, Any] | None:
+    try:
+        answer = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _reason(content: bytes) -> str:
+    """What a refusal says, in our own shape or whatever it is."""
+    said = _object(content) or {}
+    words = [str(said[name]) for name in ("message", "remediation") if said.get(name)]
+    return " ".join(words) or content[:300].decode(errors="replace")
 
 
 def encoded(body: Mapping[str, Any]) -> bytes:

@@ -8,10 +8,11 @@ from evals.datasets import check_file
 from evals.datasets.own import SHOWN
 from evals.gate import judge
 from evals.options import Options
+from evals.outputs import refuse_outputs, refuse_unwritable, write
 from evals.reports.tables import Table
 from evals.reports.text import as_markdown, draw
 from evals.runs import Archive, default_runs
-from evals.runs.journal import write_cases
+from evals.runs.journal import as_lines, standing
 from evals.suites import NOTHING_TO_MEASURE, report
 from stores.errors import EngrainError
 
@@ -20,26 +21,42 @@ WORSE = 1
 """Exit code of a closed gate, and of a file with problems."""
 
 
+UNFINISHED = (
+    "A run that is not finished goes on with the command that began it; with --afresh as well it begins anew. One that"
+    " never started has nothing to go on with. Removing the folder of a run, which has its name, forgets it."
+)
+
+
 def show_runs(folder: Path | None, say: Say) -> int:
-    """List the runs, the latest first."""
+    """List the runs, the latest first. Returns 2 where there is a file in place of the folder."""
     runs = folder or default_runs()
-    records = Archive(runs).records() if runs.is_dir() else []
+    if runs.exists() and not runs.is_dir():
+        say(f"{runs} is no folder.")
+        return NOTHING_TO_MEASURE
+    found, remarks = Archive(runs).listed()
     rows = [
         [
-            record.id, record.suite, f"{record.finished_at:%Y-%m-%d %H:%M}" if record.finished_at else "unfinished",
-            record.commit, ", ".join(record.data), ", ".join(record.command.get("arms", ())),
+            record.id, record.suite, standing(path, record), record.version, record.commit,
+            str(record.command.get("url") or ""), ", ".join(record.data), ", ".join(record.command.get("arms", ())),
             str(record.command.get("limit") or "all"), str(record.command.get("name", "")),
         ]
-        for record in records
+        for path, record in found
     ]  # fmt: skip
-    columns = ("run", "suite", "finished", "commit", "data", "arms", "questions per set", "name")
-    say(draw([Table(str(runs), columns, rows)]) if rows else f"There are no runs in {runs} yet.")
+    columns = ("run", "suite", "finished", "version", "commit", "server", "data", "arms", "questions per set", "name")
+    note = UNFINISHED if any(record.finished_at is None for _, record in found) else ""
+    say(draw([Table(str(runs), columns, rows, note)]) if rows else f"There are no runs in {runs} yet.")
+    _warn(remarks, say)
     return 0
 
 
 def show_report(run: str, options: Options, say: Say) -> int:
     """Show a stored run, and write it where it is wanted."""
-    return _said(say, lambda: report(Archive(options.runs or default_runs()).read(run), options, say))
+
+    def show() -> None:
+        refuse_outputs(options)
+        report(_archive(options.runs, say).read(run), options, say)
+
+    return _said(say, show)
 
 
 def show_comparison(
@@ -48,18 +65,19 @@ def show_comparison(
     """Compare two stored runs."""
 
     def show() -> None:
-        archive = Archive(folder or default_runs())
+        refuse_unwritable([markdown] if markdown else [])
+        archive = _archive(folder, say)
         table = as_table(compare(archive.read(names[0]), archive.read(names[1]), arms))
         say(draw([table]))
         if markdown:
-            markdown.write_text(as_markdown(table) + "\n", encoding="utf-8")
+            write(markdown, as_markdown(table) + "\n")
 
     return _said(say, show)
 
 
 def judge_run(baseline: str, run: str, most_p50_ms: float | None, folder: Path | None, say: Say) -> int:
     """Hold a run against a baseline. Returns 1 where it is worse beyond noise, 2 where they cannot be compared."""
-    archive = Archive(folder or default_runs())
+    archive = _archive(folder, say)
     try:
         verdict = judge(archive.read(baseline), archive.read(run), most_p50_ms=most_p50_ms)
     except EngrainError as error:
@@ -75,12 +93,13 @@ def judge_run(baseline: str, run: str, most_p50_ms: float | None, folder: Path |
 def write_baseline(run: str, file: Path, folder: Path | None, say: Say) -> int:
     """Write a stored run's cases."""
 
-    def write() -> None:
-        stored = Archive(folder or default_runs()).read(run)
-        write_cases(file, stored.cases)
+    def keep() -> None:
+        refuse_unwritable([file])
+        stored = _archive(folder, say).read(run)
+        write(file, as_lines(stored.cases))
         say(f"{file} holds the {len(stored.cases)} cases of {stored.name}.")
 
-    return _said(say, write)
+    return _said(say, keep)
 
 
 def check_files(files: Sequence[Path], say: Say) -> int:
@@ -97,6 +116,18 @@ def check_files(files: Sequence[Path], say: Say) -> int:
         elif found.head is not None:
             say(f"{file}: {found.head.name}, {len(found.texts)} texts, {len(found.questions)} questions.")
     return 0 if clean else WORSE
+
+
+def _archive(folder: Path | None, say: Say) -> Archive:
+    """Open the runs, and say which of them cannot be read: `latest` passes over them."""
+    archive = Archive(folder or default_runs())
+    _warn(archive.listed()[1], say)
+    return archive
+
+
+def _warn(remarks: Sequence[str], say: Say) -> None:
+    for remark in remarks:
+        say(f"Warning: {remark}")
 
 
 def _said(say: Say, act: Callable[[], None]) -> int:

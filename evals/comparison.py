@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from evals.machine import UNKNOWN
 from evals.metrics import Difference, compared
 from evals.reports.figures import HEADLINE, clusters_of, summaries
 from evals.reports.tables import Table, signed
@@ -114,7 +115,7 @@ def _changes(before: Stored, after: Stored) -> list[str]:
 
 def _short(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {str(each)[:16]}" for name, each in value.items())
+        return ", ".join(f"{name} {str(each)[:16]}" for name, each in value.items()) or UNKNOWN
     return str(value)
 
 

@@ -4,13 +4,32 @@ import hashlib
 import os
 import platform
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 ENGINES = ("lancedb", "tantivy", "ladybug", "kuzu", "onnxruntime", "sqlalchemy", "uvicorn", "starlette", "pydantic")
+UNKNOWN = "unknown"
+"""What a server elsewhere does not say of itself."""
 _ROOT = Path(__file__).parents[1]
 _GIT_TIMEOUT_S = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is measured, and what it runs on."""
+
+    commit: str
+    """Empty for an installed package."""
+    version: str
+    model: str
+    """A hash of the model files in the package."""
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    """Empty where it is not known."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Of libraries: the product's, and those that the figures are computed with."""
 
 
 def facts() -> dict[str, object]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from evals.machine import Subject
 from evals.results import Outcome
 from evals.runs import Journal
 
@@ -18,3 +19,5 @@ class Prepared:
     """A hash of each set."""
     measure: Callable[[Journal], Outcome]
     """Answers that the journal has are not asked for again."""
+    subject: Subject | None = None
+    """What is measured, where it is not this checkout on this machine."""

@@ -4,10 +4,12 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from evals.harness import prepare as prepare_retrieval
 from evals.options import Options
+from evals.outputs import refuse_outputs, write
 from evals.packs import prepare as prepare_packs
 from evals.prepared import Prepared
 from evals.reflection import prepare as prepare_reflection
@@ -15,7 +17,7 @@ from evals.release_notes import prepare as prepare_release_notes
 from evals.reports.figures import Summary, summaries
 from evals.reports.page import page
 from evals.reports.text import in_terminal, markdown
-from evals.runs import Archive, Journal, Stored, default_runs, new_record
+from evals.runs import Archive, Journal, RunRecord, Stored, default_runs, new_record
 from evals.synthesis import prepare as prepare_synthesis
 from evals.usage import prepare as prepare_usage
 from stores.errors import EngrainError
@@ -38,13 +40,14 @@ SUITES: Mapping[str, Callable[[Options], Prepared]] = {
 def run_suite(name: str, options: Options, say: Callable[[str], None]) -> int:
     """Measure, keep and report. Returns the exit code: 0; 2 with a sentence where it cannot be done; 130 on Ctrl-C."""
     try:
+        refuse_outputs(options)
         stored = measure(name, options, say)
+        if stored is None:
+            return INTERRUPTED
+        report(stored, options, say)
     except EngrainError as error:
         say(error.message)
         return NOTHING_TO_MEASURE
-    if stored is None:
-        return INTERRUPTED
-    report(stored, options, say)
     return 0
 
 
@@ -54,38 +57,65 @@ def measure(name: str, options: Options, say: Callable[[str], None]) -> Stored |
     Raises:
         EngrainError: It cannot be measured; what was answered until then is kept for the same command.
     """
+    if not options.name.isprintable():
+        raise EngrainError(f"--name is {options.name!r}: take letters, digits and signs that can be seen.")
     runs = options.runs or default_runs()
     prepared = SUITES[name](options)
-    record = new_record(name, prepared.command, prepared.settings, prepared.data)
-    journal = Journal.begin(runs, record, afresh=options.afresh)
+    record = new_record(name, prepared.command, prepared.settings, prepared.data, prepared.subject)
+    for remark in Archive(runs).listed()[1]:
+        say(f"Warning: {remark}")
+    journal = _begun(runs, record, afresh=options.afresh)
     if journal.is_resumed:
         say(f"Going on with {journal.record.id}, which has {len(journal.cases)} answers.")
     try:
-        outcome = prepared.measure(journal)
-        return Archive(runs).finish(journal, outcome)
+        return Archive(runs).finish(journal, prepared.measure(journal))
     except KeyboardInterrupt:
-        say(f"Interrupted with {len(journal.cases)} answers kept. The same command goes on with {journal.record.id}.")
+        say(f"Interrupted. {_left(journal)}")
         return None
-    except EngrainError as error:
-        kept = f" {len(journal.cases)} answers are kept: the same command goes on with {journal.record.id}."
-        raise EngrainError(error.message + kept) from error
+    except (EngrainError, OSError) as error:
+        reason = error.message if isinstance(error, EngrainError) else f"{error}."
+        raise EngrainError(f"{reason} {_left(journal)}") from error
     finally:
         journal.close()
 
 
+def _begun(runs: Path, record: RunRecord, *, afresh: bool) -> Journal:
+    try:
+        return Journal.begin(runs, record, afresh=afresh)
+    except OSError as error:
+        raise EngrainError(f"No run can be kept in {runs}: {error}. Name another folder with --runs.") from error
+
+
+def _left(journal: Journal) -> str:
+    """Say what a run leaves behind that was not finished; what would be empty is removed."""
+    if journal.is_empty:
+        journal.discard()
+        return "Nothing was stored or answered as a whole yet, so that nothing is kept."
+    return f"{len(journal.cases)} answers are kept: the same command goes on with {journal.record.id}."
+
+
 def report(stored: Stored, options: Options, say: Callable[[str], None]) -> None:
-    """Show the figures, and write them where the user wants them."""
+    """Show the figures, and write them where the user wants them.
+
+    Raises:
+        EngrainError: A file cannot be written; the message names the command that writes it from the stored run.
+    """
     say(in_terminal(stored))
     if stored.details:
         say(stored.details)
-    if options.markdown_file:
-        options.markdown_file.write_text(markdown(stored), encoding="utf-8")
-    if options.html_file:
-        points = Archive(options.runs or default_runs()).points() if stored.record is not None else []
-        options.html_file.write_text(page(stored, points), encoding="utf-8")
-    if options.json_file:
-        options.json_file.write_text(json.dumps(_numbers(document(stored)), indent=2), encoding="utf-8")
-    say(f"Kept as {stored.name}.")
+    try:
+        if options.markdown_file:
+            write(options.markdown_file, markdown(stored))
+        if options.html_file:
+            points = Archive(options.runs or default_runs()).points() if stored.record is not None else []
+            write(options.html_file, page(stored, points))
+        if options.json_file:
+            write(options.json_file, json.dumps(_numbers(document(stored)), indent=2))
+    except EngrainError as error:
+        way = f" The run is kept: `engrain eval report {stored.name}` writes it." if stored.record else ""
+        raise EngrainError(error.message + way) from error
+    if stored.record is not None:
+        say(f"Kept as {stored.name}.")
 
 
 def document(stored: Stored) -> dict[str, Any]:

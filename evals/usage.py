@@ -104,7 +104,7 @@ def _one(journal: Journal, options: Options, collection: Collection) -> Cost:
     shutil.rmtree(folder, ignore_errors=True)
     journal.forget(collection.name)
     with served(folder, options.server, None) as target:
-        places, loading_s = load(journal, target.address, "", collection)
+        places, loading_s = load(journal, target, "", collection)
 
         def ask(arm: str) -> None:
             wanted = Arm(arm, "", {"search": searched(_QUIET)})

@@ -5,6 +5,7 @@ from datetime import datetime
 from pydantic import Field
 
 from stores.errors import EngrainError
+from stores.indexer import State
 from tools.app import App
 from tools.health import stats
 from tools.operation import Call, Operation, Request, Result, Route
@@ -31,6 +32,13 @@ class OrganizationHealthRequest(Request):
     """Nothing has to be said."""
 
 
+class IndexState(Result):
+    """How far one index of the organization is."""
+
+    name: str = Field(description="`lexical`, `graph` or `vectors`; one that is not configured is not named.")
+    state: State = Field(description="`ready` holds everything, `catching_up` and `rebuilding` will, `failed` not.")
+
+
 class OrganizationHealth(Result):
     """Whether the organization is served with everything that it has."""
 
@@ -42,6 +50,7 @@ class OrganizationHealth(Result):
     graph_connected: bool = Field(description="Whether the graph can be walked now.")
     entity_counts: dict[str, int] = Field(description="Current records by type that the caller may read.")
     errors: list[str] = Field(description="One sentence for each index that is missing or incomplete.")
+    indexes: list[IndexState] = Field(description="How far each index is with what was written in the organization.")
 
 
 async def admin_stats(app: App, call: Call, _request: StatsRequest) -> Stats:
@@ -59,8 +68,10 @@ def _health(app: App, call: Call) -> OrganizationHealth:
     try:
         with app.indexer.indexes(organization) as indexes:
             connected, missing = indexes.graph is not None, sorted(indexes.degraded)
+            # No numbers: they would count what the caller may not read.
+            states = [IndexState(name=each.index, state=each.state) for each in app.indexer.status_of(organization)]
     except (EngrainError, TimeoutError):
-        connected, missing = False, ["indexes"]
+        connected, missing, states = False, ["indexes"], []
     return OrganizationHealth(
         status="degraded" if missing else "healthy",
         server_name="engrain",
@@ -71,6 +82,7 @@ def _health(app: App, call: Call) -> OrganizationHealth:
         entity_counts=app.ledger.entity_counts(organization, call.caller.visible),
         # Why is the operator's: causes name files of the server.
         errors=[f"{name}: missing or incomplete at this moment." for name in missing],
+        indexes=states,
     )
 
 

@@ -1,14 +1,20 @@
 """What a labelled collection is, whatever form its files have."""
 
+import csv
 import gzip
 import hashlib
 import json
 import random
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+UNREADABLE = (
+    OSError, EOFError, zlib.error, csv.Error, LookupError, ValueError, TypeError, AttributeError, RecursionError,
+)  # fmt: skip
+"""What reading a file of a form raises that is torn, damaged or of another form."""
 Door = Literal["recall", "search"]
 """`recall` captures raw memories and recalls them; `search` creates entities in bulk and searches."""
 DISTRACTORS_EACH = 20

@@ -2,20 +2,25 @@
 
 import gzip
 import json
+import re
 import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from evals.datasets.collection import Aim, Collection, Question, Text
-from stores.errors import EngrainError
+from stores.clock import utc_now
+from stores.errors import EngrainError, ValidationFailed
+from tools.dates import DATE_LIMIT, moment
 from tools.entity_models import CONTENT_LIMIT, NAME_LIMIT
 from tools.entity_types import EntityType
 from tools.memory_models import RAW_CONTENT_LIMIT
+from tools.parsing import refuse_unstorable
 
 Measure = Literal[
     "recall@5", "recall@10", "any-hit@5", "any-hit@10", "all-hit@5", "all-hit@10", "nDCG@10", "MRR@10"
@@ -24,6 +29,7 @@ Id = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Words = Annotated[str, StringConstraints(max_length=500)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Grade = Annotated[int, Field(ge=1, le=1_000)]
+_DAY_OR_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:\Z|[Tt ])", re.ASCII)
 SHOWN = 20
 """Problems that a refusal names; a file that has more is not what its writer thinks it is."""
 
@@ -60,9 +66,16 @@ class TextLine(_Line):
     @field_validator("captured_at")
     @classmethod
     def _is_a_moment(cls, text: str | None) -> str | None:
-        if text is not None:
-            datetime.fromisoformat(text)
-        return text
+        """Narrower than the server, which also takes weeks and `7d`: a set says the same on every day it is read."""
+        if text is None:
+            return None
+        try:
+            if len(text) <= DATE_LIMIT and _DAY_OR_TIME.match(text):
+                moment(text, now=utc_now(), field="captured_at")
+                return text
+        except ValidationFailed:
+            pass
+        raise PydanticCustomError("no_moment", "it is no day and no time: write 2026-05-04 or 2026-05-04T09:00:00Z")
 
 
 class QuestionLine(_Line):
@@ -96,7 +109,11 @@ class Problem:
     def __str__(self) -> str:
         """Say it in one line."""
         where = f"{self.file}, line {self.line}" if self.line else str(self.file)
-        return f"{where}{f', field {self.field}' if self.field else ''}: {self.message}"
+        return f"{where}{f', field {_shown(self.field)}' if self.field else ''}: {self.message}"
+
+
+def _shown(name: str) -> str:
+    return name if name.isprintable() else ascii(name)
 
 
 @dataclass(slots=True)
@@ -169,7 +186,9 @@ def _lines(found: Checked) -> Iterator[tuple[int, SetLine | TextLine | QuestionL
     try:
         for number, raw in enumerate(_raw(found.file), start=1):
             try:
-                yield number, _LINE.validate_python(json.loads(raw))
+                read = json.loads(raw, object_pairs_hook=_Object)
+                if not _is_unsound(found, number, read):
+                    yield number, _LINE.validate_python(read)
             except ValidationError as error:
                 for each in error.errors(include_url=False):
                     found.wrong(number, _field(each["loc"]), each["msg"])
@@ -177,6 +196,32 @@ def _lines(found: Checked) -> Iterator[tuple[int, SetLine | TextLine | QuestionL
                 found.wrong(number, "", f"it is no JSON: {error}")
     except (OSError, EOFError, zlib.error) as error:
         found.wrong(0, "", f"it cannot be read after line {number}: {error}")
+
+
+class _Object(dict[str, Any]):
+    """An object of JSON that remembers which of its keys came more than once."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        counted = Counter(name for name, _ in pairs) if len(self) < len(pairs) else {}
+        self.twice = [name for name, count in counted.items() if count > 1]
+
+
+def _is_unsound(found: Checked, number: int, line: object) -> bool:
+    """Note what JSON allows and no set may hold: one key twice, and characters that no server keeps."""
+    if not isinstance(line, _Object):
+        return False
+    before = len(found.problems)
+    for name in line.twice:
+        found.wrong(number, name, "it is there more than once: keep one of them")
+    for name, value in line.items():
+        for key in value.twice if isinstance(value, _Object) else ():
+            found.wrong(number, name, f"it holds {key!r} more than once: keep one of them")
+        try:
+            refuse_unstorable(value, name)
+        except ValidationFailed as error:
+            found.wrong(number, name, f"{error.message} Remove or replace it.")
+    return len(found.problems) > before
 
 
 def _raw(path: Path) -> Iterable[bytes]:

@@ -8,18 +8,17 @@ from multiprocessing.pool import ThreadPool
 from evals.client import Client
 from evals.datasets.collection import Collection, Text
 from evals.harness.places import Place, opened
+from evals.harness.server import Target
+from evals.harness.waiting import until_whole
 from evals.progress import Advance, progress
 from evals.runs import Journal
-from stores.errors import EngrainError
 from tools.create import BULK_LIMIT
 
 LOADERS = 2
 """Haystacks that are stored at once; the texts of one are stored one after the other."""
-_INDEXING_LIMIT_S = 7200.0
-_POLL_S = 0.25
 
 
-def load(journal: Journal, address: str, key: str, collection: Collection) -> tuple[dict[str, Place], float]:
+def load(journal: Journal, target: Target, key: str, collection: Collection) -> tuple[dict[str, Place], float]:
     """Store what is not stored yet; return where each haystack lies, and the seconds that all of it took."""
     start, before = time.perf_counter(), journal.note(f"loading-{collection.name}").get("seconds", 0.0)
     by_haystack: dict[str, list[Text]] = {}
@@ -32,15 +31,14 @@ def load(journal: Journal, address: str, key: str, collection: Collection) -> tu
     with progress(f"{collection.name}: storing texts", len(collection.texts), stored) as advance:
 
         def store(item: tuple[str, Sequence[Text]]) -> tuple[str, Place]:
-            with Client(address) as client:
+            with Client(target.address) as client:
                 return item[0], _stored(client, opened(client, key), collection, item[1], advance)
 
         with ThreadPool(LOADERS) as pool:
             for name, place in pool.imap_unordered(store, missing):
                 places[name] = place
                 journal.keep(note, {name: each.plain() for name, each in places.items()})
-    with Client(address) as client:
-        _until_whole(client, collection.name)
+    until_whole(target, key, places, collection.name)
     took_s = before + time.perf_counter() - start if missing else before
     journal.keep(f"loading-{collection.name}", {"seconds": took_s})
     return places, took_s
@@ -71,16 +69,3 @@ def _memory(place: Place, text: Text) -> Mapping[str, object]:
 def _entity(place: Place, collection: Collection, text: Text) -> Mapping[str, object]:
     fields = {"name": text.name, "content": text.content, "entity_type": collection.entity_type}
     return {**fields, "metadata": place.metadata}
-
-
-def _until_whole(client: Client, name: str) -> None:
-    behind = client.pending()
-    with progress(f"{name}: indexing", behind) as advance:
-        deadline = time.monotonic() + _INDEXING_LIMIT_S
-        while behind:
-            if time.monotonic() > deadline:
-                raise EngrainError(f"The indexes are {behind} changes behind after {_INDEXING_LIMIT_S:.0f} s.")
-            time.sleep(_POLL_S)
-            left = client.pending()
-            advance(max(0, behind - left))
-            behind = min(behind, left) if left else 0

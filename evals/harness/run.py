@@ -5,15 +5,17 @@ from itertools import groupby
 from pathlib import Path
 
 from evals.datasets import READERS, Collection, read_own
+from evals.datasets.collection import UNREADABLE
 from evals.harness.arms import Arm, chosen
 from evals.harness.asking import Asking
 from evals.harness.loading import load
-from evals.harness.server import Target, served
+from evals.harness.server import Target, described, served
 from evals.metrics import require_library
 from evals.options import Options, default_data
 from evals.prepared import Prepared
 from evals.results import Outcome, Part
 from evals.runs import Journal
+from evals.runs.record import asker
 from stores.errors import EngrainError
 
 P50_LIMIT_MS = 30.0
@@ -24,7 +26,7 @@ def prepare(options: Options) -> Prepared:
     """Read the collections and choose the arms; nothing is started yet.
 
     Raises:
-        EngrainError: There is no such set or arm, or a set is damaged.
+        EngrainError: There is no such set or arm, a set is damaged, or no server answers at the address.
     """
     require_library()
     arms = chosen(options.arms, url=options.url)
@@ -40,12 +42,16 @@ def prepare(options: Options) -> Prepared:
             f"None of the arms that were named asks {', '.join(unasked)}: an arm asks by recall or by search, as a set"
             " says. Name another --arm, or leave the set out."
         )
+    elsewhere = described(options.url, options.key) if options.url else None
+    # Of a server elsewhere the record holds nothing of this checkout but that it is what asked.
+    about = {"server": dict(elsewhere.parts), "asked_by": asker()} if elsewhere else {"server": dict(options.server)}
     return Prepared(
         command={"sets": names, "arms": [arm.name for arm in arms], "limit": options.limit, "url": options.url,
                  "name": options.name},
-        settings={"concurrency": options.concurrency, "server": dict(options.server)},
+        settings={"concurrency": options.concurrency, **about},
         data={collection.name: collection.digest() for collection in collections},
         measure=lambda journal: _measure(journal, options, collections, arms),
+        subject=elsewhere.subject if elsewhere else None,
     )  # fmt: skip
 
 
@@ -100,9 +106,12 @@ def _public(name: str, options: Options) -> Collection:
     if not path.is_dir():
         raise EngrainError(f"{path.parent} holds no folder {folder}.")
     try:
-        return reader(path)
-    except (OSError, KeyError, ValueError) as error:
+        found = reader(path)
+    except UNREADABLE as error:
         raise EngrainError(f"{path} cannot be read as {name}: {type(error).__name__} {error}.") from error
+    if not found.texts or not found.questions:
+        raise EngrainError(f"{path} holds {len(found.texts)} texts and {len(found.questions)} questions of {name}.")
+    return found
 
 
 def _measure(journal: Journal, options: Options, collections: Sequence[Collection], arms: Sequence[Arm]) -> Outcome:
@@ -123,7 +132,7 @@ def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
 
 
 def _ask(journal: Journal, options: Options, collection: Collection, arms: Sequence[Arm], target: Target) -> None:
-    places, loading_s = load(journal, target.address, options.key, collection)
+    places, loading_s = load(journal, target, options.key, collection)
     for arm in arms:
         Asking(target.address, options.key, collection, arm, places, options.concurrency).ask_all(journal)
         resident_mb, peak_mb = target.memory_mb()

@@ -6,7 +6,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from evals.client import Client
+from evals.machine import UNKNOWN, Subject, library_versions
 from evals.process import resident_mb
+from evals.runs.record import MEASURED_WITH
+from stores.errors import EngrainError
 from tools.client_settings import PREFIX
 from tools.launch import server_process
 
@@ -21,6 +25,11 @@ class Target:
     pid: int | None = None
     """Of the process, where it is ours."""
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether the harness has started it, for itself alone."""
+        return self.pid is not None
+
     def memory_mb(self) -> tuple[float | None, float | None]:
         """Return the resident memory and its peak; unknown of a server elsewhere."""
         return resident_mb(self.pid) if self.pid is not None else (None, None)
@@ -30,9 +39,51 @@ class Target:
 def served(folder: Path, environ: Mapping[str, str], url: str | None) -> Iterator[Target]:
     """Serve a data folder with these settings and no others of the user's, until the block ends."""
     if url:
-        yield Target(url.rstrip("/"))
+        yield Target(url)
         return
     blank = {name: "" for name in os.environ if name.startswith(PREFIX)}
     own = {f"{PREFIX}{name}": value for name, value in _OWN.items()}
     with server_process(folder, environ={**blank, **own, **environ}) as server:
         yield Target(server.address, server.process.pid)
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A server that runs already, as it describes itself."""
+
+    subject: Subject
+    parts: Mapping[str, str]
+    """What it keeps its records in, and what embeds them."""
+
+
+def described(url: str, key: str) -> Elsewhere:
+    """Ask a server what it is; what it does not tell is not known, whatever this checkout is.
+
+    Raises:
+        EngrainError: No Engrain server answers there, it is not ready, or it does not accept the key.
+    """
+    with Client(url, key) as client:
+        said, ready = client.get("/api/health"), client.get("/api/health/ready")
+        if key:
+            client.get("/api/auth/me")
+    runtime = said.get("runtime")
+    if not isinstance(runtime, dict) or runtime.get("name") != "engrain":
+        raise EngrainError(f"What answers at {url} is no Engrain server. Check the address and the port.")
+    told = {name: str(value) for name, value in ((n, runtime.get(n)) for n in ("commit", "model")) if value}
+    subject = Subject(
+        commit=told.get("commit", UNKNOWN),
+        version=str(said.get("version") or UNKNOWN),
+        model=told.get("model", UNKNOWN),
+        versions=library_versions(MEASURED_WITH),
+    )
+    return Elsewhere(subject, _parts(ready.get("dependencies")))
+
+
+def _parts(dependencies: object) -> dict[str, str]:
+    """The ledger's engine and the provider of the model; whether they are ready at this moment is nothing of a run."""
+    listed = [each for each in dependencies if isinstance(each, dict)] if isinstance(dependencies, list) else []
+    by_name = {str(each.get("name")): each for each in listed}
+    return {
+        "ledger": str(by_name.get("ledger", {}).get("backend") or UNKNOWN),
+        "embedder": str(by_name.get("embedder", {}).get("detail") or UNKNOWN).partition(":")[0],
+    }

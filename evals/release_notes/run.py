@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from evals.datasets.collection import UNREADABLE
 from evals.options import Options, default_data
 from evals.prepared import Prepared
 from evals.reflection.scoring import Score
 from evals.release_notes.labels import LABELS, Project, read_labels
-from evals.release_notes.replay import BEGINNING, END, replay
+from evals.release_notes.replay import BEGINNING, END, Replay, replay
 from evals.release_notes.scoring import WITHIN, Found, Result, score
 from evals.results import Case, Outcome, Part
 from stores.errors import EngrainError
@@ -48,7 +49,7 @@ def _measure(projects: Sequence[Project], logs: Mapping[str, Path], analyse: Ana
     results = []
     with tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
         for project in projects:
-            replayed = replay(logs[project.name], Path(temporary) / project.name)
+            replayed = _replayed(logs[project.name], Path(temporary) / project.name)
             results.append(score(project, analyse(replayed.folder, BEGINNING, END), replayed.originals))
     document = {
         "took_s": round(time.perf_counter() - start, 1),
@@ -57,6 +58,13 @@ def _measure(projects: Sequence[Project], logs: Mapping[str, Path], analyse: Ana
     }
     parts = [Part(f"notes {result.project}", "rules", "change", result.commits, "right") for result in results]
     return Outcome([case for result in results for case in _cases(result)], parts, markdown(results), document)
+
+
+def _replayed(log: Path, folder: Path) -> Replay:
+    try:
+        return replay(log, folder)
+    except UNREADABLE as error:
+        raise EngrainError(f"{log} cannot be read as a log: {type(error).__name__} {error}.") from error
 
 
 def _cases(result: Result) -> Iterator[Case]:

@@ -67,6 +67,7 @@ def _header(stored: Stored, found: Sequence[Summary], names: Sequence[str]) -> s
     if record is not None:
         said = [
             f"{record.started_at:%d %B %Y, %H:%M} UTC",
+            *([f"{record.command['url']}, version {record.version}"] if record.command.get("url") else []),
             *([f"commit {record.commit}"] if record.commit else []),
             *said,
         ]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evals.machine import UNKNOWN
 from evals.metrics import Interval
 from evals.reports.figures import HEADLINE, Summary
 from evals.runs import RunRecord
@@ -128,12 +129,14 @@ def run_facts(record: RunRecord) -> Table:
         ["run", f"{record.id} ({record.suite})"],
         ["started", f"{record.started_at:%Y-%m-%d %H:%M:%S} UTC"],
         ["finished", f"{record.finished_at:%Y-%m-%d %H:%M:%S} UTC" if record.finished_at else "not yet"],
+        *([["server", str(record.command["url"])]] if record.command.get("url") else []),
+        ["version", record.version],
         ["commit", record.commit or "an installed package"],
         ["model", record.model],
         *[[f"data {name}", digest[:16]] for name, digest in record.data.items()],
         ["command", _pairs(record.command)],
         ["settings", _pairs(record.settings)],
-        ["machine", _pairs(record.machine)],
+        ["machine", _pairs(record.machine) or UNKNOWN],
         ["versions", _pairs(record.versions)],
     ]
     return Table("The run", ("", ""), rows)

@@ -51,8 +51,9 @@ def draw(tables: Sequence[Table]) -> str:
             if not table.rows:
                 continue
             drawn = Drawn(title=table.title, caption=table.note, title_justify="left", caption_justify="left")
-            for column in table.columns:
-                drawn.add_column(column)
+            for place, column in enumerate(table.columns):
+                # What a row is about can be copied from a narrow terminal, too, and nothing is cut off.
+                drawn.add_column(column, no_wrap=place == 0, overflow="fold")
             for row in table.rows:
                 drawn.add_row(*[_styled(cell) for cell in row])
             console.print(drawn)

@@ -1,15 +1,17 @@
 """Finished runs: a folder of Parquet files each, and all of them together in one DuckDB file for whoever asks SQL."""
 
 import json
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from evals.results import Case, Outcome, Part
-from evals.runs.journal import RECORD, Journal, read_cases
-from evals.runs.record import RunRecord
+from evals.runs.journal import Journal, read_cases
+from evals.runs.record import RECORD, RunRecord, read_record, read_records, write_record
 from stores.errors import EngrainError
 
 DATABASE = "runs.duckdb"
@@ -17,6 +19,7 @@ CASES, PARTS, RUN = "cases.parquet", "parts.parquet", "run.parquet"
 DETAILS, DOCUMENT = "details.md", "details.json"
 _LOCK_TRIES = 50
 _LOCK_WAIT_S = 0.2
+_COUNTED = re.compile(r"latest(?:~(\d{1,9}))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +50,40 @@ class Archive:
         (journal.folder / DETAILS).write_text(outcome.details, encoding="utf-8")
         (journal.folder / DOCUMENT).write_text(json.dumps(outcome.document), encoding="utf-8")
         self._add_to_database(journal.folder, record.id)
-        (journal.folder / RECORD).write_text(json.dumps(record.plain(), indent=2), encoding="utf-8")
+        write_record(journal.folder, record)
         journal.clear()
         return _read(journal.folder)
 
+    def listed(self) -> tuple[list[tuple[Path, RunRecord]], list[str]]:
+        """Return all runs with their folders, the latest first, and a sentence for each that cannot be read."""
+        return read_records(self.folder)
+
     def records(self) -> list[RunRecord]:
-        """Return all runs, the latest first; the unfinished ones have no end."""
-        found = (json.loads(path.read_text(encoding="utf-8")) for path in self.folder.glob(f"*/{RECORD}"))
-        return sorted(map(RunRecord.of, found), key=lambda record: record.started_at, reverse=True)
+        """Return all runs that can be read, the latest first; the unfinished ones have no end."""
+        return [record for _, record in self.listed()[0]]
 
     def read(self, name: str) -> Stored:
         """Read a run by its id, the beginning of one, `latest`, `latest~1`, or the path of a file of cases.
 
         Raises:
-            EngrainError: There is no such finished run, or several that begin so.
+            EngrainError: There is no such finished run, or several that begin so, or it is damaged.
         """
         path = Path(name)
-        if path.is_file():
-            return Stored(path.name, None, read_cases(path), ())
-        if path.is_dir() and (path / RECORD).is_file():
-            return _read(path)
+        try:
+            if path.is_file():
+                return Stored(path.name, None, read_cases(path), ())
+            if (path / RECORD).is_file():
+                return _read(path)
+        except OSError:
+            # No system has a path of that length, so that it can only be an id.
+            pass
         finished = [record.id for record in self.records() if record.finished_at is not None]
         return _read(self.folder / _chosen(name, finished, self.folder))
 
     def points(self) -> list[dict[str, Any]]:
         """Return every set and arm of every stored run with the mean of its measure and its median time, by SQL."""
+        if not (self.folder / DATABASE).exists():
+            return []
         with _connected(self.folder / DATABASE) as database:
             answer = database.execute(_POINTS)
             names = [column[0] for column in answer.description]
@@ -97,14 +109,34 @@ _POINTS = """
 """
 
 
-def _connected(path: Path) -> Any:  # noqa: ANN401, RUF100 - a connection of DuckDB
-    """Open the database; another process that writes to it has it for a moment."""
+@contextmanager
+def _connected(path: Path) -> Iterator[Any]:
+    """Open the database; another process that writes to it has it for a moment.
+
+    Raises:
+        EngrainError: It is in use all the time, or is damaged.
+    """
     import duckdb  # noqa: PLC0415 - commands that store nothing need no engine
+
+    try:
+        with _opened(path) as database:
+            yield database
+    except duckdb.Error as error:
+        raise EngrainError(
+            f"{path} cannot be used: {error}. Where it is damaged, move it away and repeat the command: it is made"
+            " anew and holds the runs from then on; those before stay in their folders."
+        ) from error
+
+
+def _opened(path: Path) -> Any:  # noqa: ANN401, RUF100 - a connection of DuckDB
+    import duckdb  # noqa: PLC0415 - as above
 
     for attempt in range(_LOCK_TRIES):
         try:
             return duckdb.connect(str(path))
         except duckdb.IOException as error:
+            if "lock" not in str(error):
+                raise
             if attempt == _LOCK_TRIES - 1:
                 raise EngrainError(f"{path} is in use by another process: {error}") from error
             time.sleep(_LOCK_WAIT_S)
@@ -112,26 +144,38 @@ def _connected(path: Path) -> Any:  # noqa: ANN401, RUF100 - a connection of Duc
 
 
 def _chosen(name: str, finished: Sequence[str], folder: Path) -> str:
-    word, _, back = name.partition("~")
-    if word == "latest":
-        place = int(back) if back.isdigit() else 0
+    if counted := _COUNTED.fullmatch(name):
+        place = int(counted[1] or 0)
         if place < len(finished):
             return finished[place]
         raise EngrainError(f"{folder} holds {len(finished)} finished runs, so that there is no {name}.")
-    matching = [run_id for run_id in finished if run_id.startswith(name)]
+    matching = [run_id for run_id in finished if name and run_id.startswith(name)]
     if name in matching or len(matching) == 1:
         return name if name in matching else matching[0]
     if matching:
         raise EngrainError(f"Several runs begin with {name!r}: {', '.join(matching)}.")
-    raise EngrainError(f"There is no finished run {name!r} in {folder}; `engrain eval runs` lists them.")
+    raise EngrainError(
+        f"There is no finished run {name!r} in {folder}; `engrain eval runs` lists them. The latest is `latest`, the"
+        " one before it `latest~1`."
+    )
 
 
 def _read(folder: Path) -> Stored:
-    import pyarrow.parquet as parquet  # noqa: PLC0415 - as above
-
-    record = RunRecord.of(json.loads((folder / RECORD).read_text(encoding="utf-8")))
+    record = read_record(folder)
     if record.finished_at is None:
         raise EngrainError(f"The run {record.id} is not finished; the command that began it goes on with it.")
+    try:
+        return _read_files(folder, record)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise EngrainError(
+            f"The files of the run {record.id} in {folder} cannot be read: {type(error).__name__} {error}. Remove the"
+            " folder and measure it again."
+        ) from error
+
+
+def _read_files(folder: Path, record: RunRecord) -> Stored:
+    import pyarrow.parquet as parquet  # noqa: PLC0415 - as above
+
     cases = [Case.of(_with_maps(row)) for row in parquet.read_table(folder / CASES).to_pylist()]
     parts = [Part(**row) for row in parquet.read_table(folder / PARTS).to_pylist()]
     details = (folder / DETAILS).read_text(encoding="utf-8")

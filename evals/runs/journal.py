@@ -2,16 +2,19 @@
 
 import fcntl
 import json
+import math
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TextIO
 
 from evals.results import Case, Part
-from evals.runs.record import RunRecord
+from evals.runs.record import RunRecord, read_records, write_record
 from stores.errors import EngrainError
 
-RECORD, CASES, PARTS = "run.json", "cases.jsonl", "parts.jsonl"
+CASES, PARTS = "cases.jsonl", "parts.jsonl"
 SERVERS, NOTES = "servers", "notes"
 """The data folders of servers that a run starts, and what has been stored there. Both go when it is finished."""
 
@@ -23,10 +26,14 @@ class Journal:
         self.folder = folder
         self.record = record
         self._file = _locked(folder / CASES, record.id)
-        for name in (CASES, PARTS):
-            _mend(folder / name)
-        self.cases = {case.key: case for case in map(Case.of, _rows(folder / CASES))}
-        self.parts = {(row["set"], row["arm"]): Part(**row) for row in _rows(folder / PARTS)}
+        try:
+            for name in (CASES, PARTS):
+                _mend(folder / name)
+            self.cases = {case.key: case for case in map(Case.of, _rows(folder / CASES))}
+            self.parts = {(row["set"], row["arm"]): Part(**row) for row in _rows(folder / PARTS)}
+        except (ValueError, TypeError, KeyError) as error:
+            self._file.close()
+            raise _damaged(folder, error) from error
 
     @classmethod
     def begin(cls, runs: Path, record: RunRecord, *, afresh: bool = False) -> Self:
@@ -37,24 +44,33 @@ class Journal:
                 message names what differs and the ways out.
         """
         for folder, earlier in _interrupted(runs, record):
+            if afresh:
+                with _locked(folder / CASES, earlier.id):
+                    shutil.rmtree(folder)
+                continue
             journal, differs = cls(folder, earlier), earlier.differences(record)
-            if not afresh and not differs:
+            if not differs:
                 return journal
-            journal.close()
-            if not afresh and journal.is_resumed:
+            if journal.is_resumed:
+                journal.close()
                 raise EngrainError(_refusal(folder, earlier, differs))
-            # It is to go, or has no answer that would be lost.
-            shutil.rmtree(folder)
+            # It has no answer that would be lost.
+            journal.discard()
         folder = _free(runs, record.id)
         folder.mkdir(parents=True)
-        record = RunRecord.of({**record.plain(), "id": folder.name})
-        (folder / RECORD).write_text(json.dumps(record.plain(), indent=2), encoding="utf-8")
+        record = replace(record, id=folder.name)
+        write_record(folder, record)
         return cls(folder, record)
 
     @property
     def is_resumed(self) -> bool:
         """Whether it holds answers of an earlier try."""
         return bool(self.cases)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was stored and nothing answered, so that nothing is lost with it."""
+        return not self.cases and not self.parts and not any((self.folder / NOTES).glob("*.json"))
 
     def add(self, case: Case) -> None:
         """Keep an answer."""
@@ -83,7 +99,10 @@ class Journal:
     def note(self, name: str) -> Mapping[str, Any]:
         """Read back what was kept under a name; empty where nothing was."""
         path = self.folder / NOTES / f"{name}.json"
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        try:
+            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        except ValueError as error:
+            raise _damaged(self.folder, error) from error
         return found
 
     def keep(self, name: str, value: Mapping[str, Any]) -> None:
@@ -98,6 +117,11 @@ class Journal:
         """Let go of the file; what is in it stays."""
         self._file.close()
 
+    def discard(self) -> None:
+        """Remove the run with everything that it has."""
+        shutil.rmtree(self.folder)
+        self.close()
+
     def clear(self) -> None:
         """Remove what only an unfinished run needs; its record and what the archive wrote stay."""
         self.close()
@@ -108,14 +132,15 @@ class Journal:
                 path.unlink()
 
 
-def write_cases(path: Path, cases: Iterable[Case]) -> None:
-    """Write cases as JSON Lines without texts, as a baseline that a repository can hold."""
-    with path.open("w", encoding="utf-8") as file:
-        for case in cases:
-            row = {name: value for name, value in case.plain().items() if name not in ("question", "best", "missed")}
-            if case.took_ms is not None:
-                row["took_ms"] = round(case.took_ms, 2)
-            file.write(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
+def as_lines(cases: Iterable[Case]) -> str:
+    """Lay cases out as JSON Lines without texts, as a baseline that a repository can hold."""
+    lines = []
+    for case in cases:
+        row = {name: value for name, value in case.plain().items() if name not in ("question", "best", "missed")}
+        if case.took_ms is not None:
+            row["took_ms"] = round(case.took_ms, 2)
+        lines.append(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
+    return "".join(lines)
 
 
 def read_cases(path: Path) -> list[Case]:
@@ -124,19 +149,58 @@ def read_cases(path: Path) -> list[Case]:
     Raises:
         EngrainError: It is none.
     """
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - files of others alone are checked so closely
+
     try:
-        if found := [Case.of(row) for row in _rows(path)]:
-            return found
-    except (OSError, ValueError, TypeError) as error:
+        rows = TypeAdapter(list[Case]).validate_python(list(_rows(path)))
+        found = [Case.of(row.plain()) for row in rows]
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"][1:]))
+        raise EngrainError(
+            f"{path} holds no cases of a run: case {first['loc'][0]}, {where}: {first['msg']}."
+        ) from None
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise EngrainError(f"{path} holds no cases of a run: {error}.") from error
-    raise EngrainError(f"{path} holds no cases of a run.")
+    if not found or not all(math.isfinite(value) for case in found for value in case.values.values()):
+        raise EngrainError(f"{path} holds no cases of a run{', but values that are no numbers' if found else ''}.")
+    return found
+
+
+def standing(folder: Path, record: RunRecord) -> str:
+    """Say when a run was finished, or how far it is."""
+    if record.finished_at is not None:
+        return f"{record.finished_at:%Y-%m-%d %H:%M}"
+    if _is_being_measured(folder / CASES):
+        return "being measured"
+    answers = 0
+    with suppress(OSError), (folder / CASES).open("rb") as file:
+        answers = sum(line.endswith(b"\n") for line in file)
+    if answers:
+        return f"interrupted, {answers} answers"
+    return "interrupted, no answers" if any((folder / NOTES).glob("*.json")) else "never started"
+
+
+def _is_being_measured(path: Path) -> bool:
+    with suppress(FileNotFoundError, PermissionError), path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def _interrupted(runs: Path, record: RunRecord) -> Iterator[tuple[Path, RunRecord]]:
-    for path in sorted(runs.glob(f"*/{RECORD}"), reverse=True):
-        earlier = RunRecord.of(json.loads(path.read_text(encoding="utf-8")))
+    for folder, earlier in read_records(runs)[0]:
         if earlier.finished_at is None and earlier.command_digest == record.command_digest:
-            yield path.parent, earlier
+            yield folder, earlier
+
+
+def _damaged(folder: Path, error: Exception) -> EngrainError:
+    return EngrainError(
+        f"What the interrupted run in {folder} has cannot be read: {type(error).__name__} {error}. Add --afresh to"
+        " throw it away and begin anew, or --name to begin another beside it."
+    )
 
 
 def _refusal(folder: Path, earlier: RunRecord, differs: Mapping[str, tuple[object, object]]) -> str:

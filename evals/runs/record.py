@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -9,10 +10,15 @@ from pathlib import Path
 from typing import Any, Self
 
 import platformdirs
+from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
-from evals.machine import ENGINES, commit, facts, library_versions, model_digest
+from evals.machine import ENGINES, Subject, commit, facts, library_versions, model_digest
+from stores.errors import EngrainError
+from tools.version import VERSION
 
-MEASURED_WITH = (*ENGINES, "duckdb", "pyarrow", "numpy", "ir-measures", "pytrec-eval-terrier")
+RECORD = "run.json"
+MEASURED_WITH = ("duckdb", "pyarrow", "numpy", "ir-measures", "pytrec-eval-terrier")
+"""The libraries that figures are computed and kept with, whatever is measured."""
 
 
 def default_runs() -> Path:
@@ -26,7 +32,7 @@ class RunRecord:
 
     id: str
     suite: str
-    started_at: datetime
+    started_at: AwareDatetime
     command: Mapping[str, Any]
     """What the user asked for: sets, arms, limit and so on. The same command finds an interrupted run again."""
     settings: Mapping[str, Any]
@@ -34,12 +40,12 @@ class RunRecord:
     commit: str
     version: str
     model: str
-    """A hash of the model files in the package."""
+    """As those of the server that is asked; `unknown` where it does not say."""
     data: Mapping[str, str]
     """A hash of each set, as it is loaded and asked."""
     machine: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    finished_at: datetime | None = None
+    finished_at: AwareDatetime | None = None
 
     def differences(self, other: "RunRecord") -> dict[str, tuple[object, object]]:
         """Name what makes the answers of two runs of one command incomparable."""
@@ -63,27 +69,92 @@ class RunRecord:
         return {**asdict(self), **{name: at.isoformat() if at else None for name, at in moments.items()}}
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Self:
-        """Read an object of JSON."""
-        moments = {name: datetime.fromisoformat(plain[name]) for name in ("started_at", "finished_at") if plain[name]}
-        return cls(**{**plain, **moments})
+    def of(cls, plain: object) -> "RunRecord":
+        """Read an object of JSON.
+
+        Raises:
+            ValidationError: It is no record of a run.
+        """
+        return _READER.validate_python(plain)
+
+
+_READER = TypeAdapter(RunRecord)
 
 
 def new_record(
-    suite: str, command: Mapping[str, Any], settings: Mapping[str, Any], data: Mapping[str, str]
+    suite: str,
+    command: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    data: Mapping[str, str],
+    subject: Subject | None = None,
 ) -> RunRecord:
-    """Describe a run that begins now."""
-    machine, now = facts(), datetime.now(UTC)
+    """Describe a run that begins now; without a subject this checkout on this machine is measured."""
+    now = datetime.now(UTC)
+    measured = subject or _checkout()
     return RunRecord(
         id=f"{now:%Y%m%d-%H%M%S}-{suite}",
         suite=suite,
         started_at=now,
         command=command,
         settings=settings,
+        commit=measured.commit,
+        version=measured.version,
+        model=measured.model,
+        data=data,
+        machine=measured.machine,
+        versions=measured.versions,
+    )
+
+
+def asker() -> dict[str, str]:
+    """Say which checkout asks a server elsewhere; an interrupted run goes on with no other."""
+    return {"commit": commit(), "version": VERSION}
+
+
+def _checkout() -> Subject:
+    machine = facts()
+    return Subject(
         commit=commit(),
         version=str(machine["engrain"]),
         model=model_digest(),
-        data=data,
         machine={name: machine[name] for name in ("cores", "load_1min", "system", "python")},
-        versions=library_versions(MEASURED_WITH),
+        versions=library_versions((*ENGINES, *MEASURED_WITH)),
     )
+
+
+def write_record(folder: Path, record: RunRecord) -> None:
+    """Write what a run was into its folder, whole or not at all."""
+    draft = (folder / RECORD).with_suffix(".draft")
+    with draft.open("w", encoding="utf-8") as file:
+        json.dump(record.plain(), file, indent=2)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(folder / RECORD)
+
+
+def read_record(folder: Path) -> RunRecord:
+    """Read what a run was; it goes by the name of its folder.
+
+    Raises:
+        EngrainError: The file is damaged, or none of ours.
+    """
+    path = folder / RECORD
+    try:
+        return replace(RunRecord.of(json.loads(path.read_text(encoding="utf-8"))), id=folder.name)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        reason = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
+    except (OSError, ValueError, RecursionError) as error:
+        reason = str(error)
+    raise EngrainError(f"{path} cannot be read as a run: {reason}. Remove its folder to forget that run.")
+
+
+def read_records(runs: Path) -> tuple[list[tuple[Path, RunRecord]], list[str]]:
+    """Read all runs of a folder with the folder of each, the latest first, and say which cannot be read."""
+    found, remarks = [], []
+    for path in runs.glob(f"*/{RECORD}"):
+        try:
+            found.append((path.parent, read_record(path.parent)))
+        except EngrainError as error:
+            remarks.append(error.message)
+    return sorted(found, key=lambda each: (each[1].started_at, each[1].id), reverse=True), sorted(remarks)

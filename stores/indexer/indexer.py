@@ -185,6 +185,11 @@ class Indexer:
             lines += organization.status()
         return sorted(lines, key=lambda line: (line.organization_id, NAMES.index(line.index)))
 
+    def status_of(self, organization_id: str) -> list[IndexStatus]:
+        """Where the indexes of one organization are; empty while it is closed."""
+        organization = self._registry.get(organization_id)
+        return organization.status() if organization is not None else []
+
     @property
     def surveyed(self) -> bool:
         """Tell whether `status` knows every organization yet; shortly after the start it does not."""

@@ -10,7 +10,7 @@ from evals.comparison import as_table, compare
 from evals.gate import judge
 from evals.results import Case, Outcome, Part
 from evals.runs import Archive, Journal, Stored, new_record
-from evals.runs.journal import read_cases, write_cases
+from evals.runs.journal import as_lines, read_cases
 from stores.errors import EngrainError
 
 N = 60
@@ -133,7 +133,7 @@ def test_an_unfinished_run_without_answers_makes_way_for_another_configuration(t
 
 def test_a_baseline_holds_the_cases_without_their_texts(tmp_path: Path) -> None:
     file = tmp_path / "baseline.jsonl"
-    write_cases(file, GOOD.cases)
+    file.write_text(as_lines(GOOD.cases))
     assert read_cases(file) == [replace(one, question="") for one in GOOD.cases]
     assert judge(Archive(tmp_path).read(str(file)), run("worse", [0.0] * N)).failures
     (tmp_path / "other.jsonl").write_text('{"a": 1}\n')

@@ -1,5 +1,6 @@
 """The harness against a real server: loaded in order, asked by every arm, kept as it comes, and resumed."""
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -91,7 +92,7 @@ def test_an_interrupted_run_goes_on_with_the_same_command_and_asks_nothing_twice
     monkeypatch.setitem(ARMS, "fast", counting)  # type: ignore[misc]
     said: list[str] = []
     assert run_suite("retrieval", options(tmp_path), said.append) == INTERRUPTED
-    assert "2 answers kept" in said[-1]
+    assert "2 answers are kept" in said[-1]
     assert run_suite("retrieval", options(tmp_path), said.append) == 0, said
     assert any("Going on" in line for line in said)
     asked.remove("interrupted")
@@ -172,6 +173,11 @@ def test_absent_and_damaged_data_are_a_sentence(tmp_path: Path) -> None:
         assert run_suite("retrieval", Options(data, names, runs=tmp_path), said.append) == NOTHING_TO_MEASURE
     assert ["no folder" in said[0], "holds no folder" in said[1], "locomo" in said[2]] == [True] * 3
     write_scifact(tmp_path / "scifact")
-    (tmp_path / "scifact" / "corpus.jsonl.gz").write_bytes(b"not gzip")
+    corpus = tmp_path / "scifact" / "corpus.jsonl.gz"
+    for content in (b"not gzip", corpus.read_bytes()[:-10], gzip.compress(b"[1]\n"), gzip.compress(b"{}\n")):
+        corpus.write_bytes(content)
+        assert run_suite("retrieval", Options(tmp_path, runs=tmp_path), said.append) == NOTHING_TO_MEASURE
+        assert "cannot be read as scifact" in said[-1]
+    corpus.write_bytes(gzip.compress(b""))
     assert run_suite("retrieval", Options(tmp_path, runs=tmp_path), said.append) == NOTHING_TO_MEASURE
-    assert "cannot be read as scifact" in said[-1]
+    assert "holds 0 texts" in said[-1]

@@ -41,7 +41,17 @@ def wrong(change: dict[str, Any]) -> dict[str, Any]:
     ("line", "field", "word"),
     [
         (wrong({"content": ""}), "content", "at least 1"),
-        (wrong({"captured_at": "yesterday"}), "captured_at", "Invalid isoformat"),
+        (wrong({"captured_at": "yesterday"}), "captured_at", "write 2026-05-04 or"),
+        (wrong({"captured_at": "2023-W01"}), "captured_at", "write 2026-05-04 or"),
+        (wrong({"captured_at": "2023-05"}), "captured_at", "write 2026-05-04 or"),
+        (wrong({"captured_at": "7d"}), "captured_at", "write 2026-05-04 or"),
+        (wrong({"captured_at": "2023-02-30"}), "captured_at", "write 2026-05-04 or"),
+        (wrong({"captured_at": "2023-05-04T25:00"}), "captured_at", "write 2026-05-04 or"),
+        (wrong({"captured_at": "2023-05-04" + " " * 300}), "captured_at", "write 2026-05-04 or"),
+        (wrong({"content": "a\0b"}), "content", "U+0000"),
+        (wrong({"name": "a\0b"}), "name", "U+0000"),
+        (wrong({"thread_id": "a\0b"}), "thread_id", "U+0000"),
+        ({"kind": "question", "id": "q", "text": "a\0", "answers": ["north-0"]}, "text", "U+0000"),
         (wrong({"ordinal": -1}), "ordinal", "greater than or equal to 0"),
         (wrong({"ordinal": "1"}), "ordinal", "integer"),
         (wrong({"ordinal": 0}), "ordinal", "line 2 has this place"),
@@ -70,6 +80,35 @@ def test_a_problem_is_named_with_its_file_line_and_field(
     assert any(one.startswith(f"{file}, line 15, field {field}: ") for one in said)
     with pytest.raises(EngrainError, match="line 15"):
         read_own(file)
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "word"),
+    [
+        ('{"kind": "text", "id": "x", "id": "y", "content": "z"}', "id", "more than once: keep one"),
+        ('{"kind": "text", "kind": "text", "id": "x", "content": "z"}', "kind", "more than once: keep one"),
+        (
+            '{"kind": "question", "id": "q", "text": "?", "answers": {"north-0": 1, "north-0": 2}}',
+            "answers",
+            "'north-0' more than once",
+        ),
+        ('{"kind": "text", "id": "x", "content": "\\ud800"}', "content", "surrogate"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " not in value else "",
+)
+def test_what_json_allows_and_no_server_keeps_is_refused_with_its_field(
+    tmp_path: Path, line: str, field: str, word: str
+) -> None:
+    file = write_own(tmp_path)
+    file.write_text(file.read_text() + line + "\n")
+    assert [(p.line, p.field, word in p.message) for p in check_file(file).problems] == [(15, field, True)]
+
+
+@pytest.mark.parametrize("said", ["2023-05-04", "2023-05-04T09:00", "2023-05-04 09:00:00.5+02:00", "2023-05-04t24:00z"])
+def test_days_and_times_of_capture_are_read(tmp_path: Path, said: str) -> None:
+    lines = own_lines()
+    lines[1]["captured_at"] = said
+    assert read_own(write_lines(tmp_path / "talks.jsonl", lines)).texts[0].captured_at == said
 
 
 def test_what_is_no_json_or_no_set_is_named(tmp_path: Path) -> None:

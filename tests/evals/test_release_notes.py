@@ -103,6 +103,16 @@ def test_without_logs_it_says_so(tmp_path: Path) -> None:
     assert "Give --data PATH" in said[0]
 
 
+def test_a_log_that_is_damaged_is_named(tmp_path: Path) -> None:
+    said: list[str] = []
+    for content in (b"not gzip", gzip.compress(b"{}\n")[:-4], gzip.compress(b"{}\n"), gzip.compress(b"")):
+        for project in read_labels():
+            (tmp_path / f"gitlog_{project.name}.jsonl.gz").write_bytes(content)
+        wanted = Options(tmp_path, runs=tmp_path / "runs", analyse=lambda *_: [])
+        assert run_suite("release-notes", wanted, said.append) == 2
+        assert "cannot be read as a log" in said[-1]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(default_data() is None, reason="the logs are not beside this checkout")
 def test_what_was_reached_is_kept(tmp_path: Path) -> None:

@@ -70,6 +70,22 @@ async def test_health_names_an_index_that_is_gone_but_not_where_it_was(app: App,
         assert str(tmp_path) not in str(each)
 
 
+async def test_health_tells_how_far_each_index_of_the_own_organization_is(owner: Person, stranger: Person) -> None:
+    for reader in (owner, stranger):
+        await reader.call("create_entity", name="a", sync=True)
+        told = {each["name"]: each["state"] for each in (await reader.call("admin_health"))["indexes"]}
+        assert {"lexical", "graph"} <= told.keys() <= {"lexical", "graph", "vectors"}
+        assert set(told.values()) == {"ready"}
+
+
+async def test_health_tells_of_no_index_of_another_organization(app: App, owner: Person, stranger: Person) -> None:
+    for reader in (owner, stranger):
+        await reader.call("create_entity", name="a", sync=True)
+    app.indexer.report(owner.organization_id, "graph", OSError("it is damaged"))
+    while (await owner.call("admin_health"))["status"] != "healthy":
+        assert {each["state"] for each in (await stranger.call("admin_health"))["indexes"]} == {"ready"}
+
+
 async def test_a_short_id_stands_for_one_record(owner: Person) -> None:
     task = (await owner.call("create_entity", name="t", entity_type="task"))["id"]
     rule = (await owner.call("create_entity", name="r", entity_type="rule"))["id"]
