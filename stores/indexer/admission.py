@@ -5,6 +5,7 @@ the record, the index that refused it is damaged; where the new one takes nothin
 Both are left to the lane, which opens the index again, builds it anew or waits.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
@@ -20,7 +21,9 @@ T = TypeVar("T")
 
 _OF_NO_RECORD = (OSError, MemoryError, LedgerUnreadable, Interrupted)
 # How the engines begin what they say of disks: to Python all their errors are of one type.
-_OF_THE_DISK = ("IO exception", "An IO error occurred")
+_OF_THE_DISK = re.compile(
+    r"IO exception|An IO error|Failed to open file|lance error: LanceError\(IO\)|Internal error: '.*\(os error \d+\)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +111,7 @@ def divide(items: Sequence[T], attempt: Callable[[Sequence[T]], None], why: str)
 
 def is_of_the_machine(error: Exception) -> bool:
     """Tell whether no record is to blame for an error."""
-    return isinstance(error, _OF_NO_RECORD) or str(error).startswith(_OF_THE_DISK)
+    return isinstance(error, _OF_NO_RECORD) or _OF_THE_DISK.match(str(error)) is not None
 
 
 def _pieces(batch: IndexBatch) -> list[_Piece]:

@@ -4,16 +4,22 @@ A revision that is no number is refused by Tantivy, by the graph's engine and by
 """
 
 import json
+import resource
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from stores.graph import GraphIndex
+from stores.index import Index
 from stores.indexer import IndexName, IndexStatus
-from stores.indexer.admission import divide
+from stores.indexer.admission import Admission, divide, is_of_the_machine
+from stores.indexer.feed import Feed
 from stores.indexer.refusals import MOST, Refusal, Refusals
+from stores.lexical import LexicalIndex
 from tests.stores.indexer.samples import ORG, PATIENCE_S, HashEmbedder, Vectors, World, draft, until
 
 FOLLOWERS: tuple[IndexName, ...] = ("lexical", "graph")
@@ -323,12 +329,52 @@ def test_a_reindex_ends_where_a_record_cannot_be_embedded(world: World) -> None:
     assert not list((world.indexes / ORG).rglob("*.incomplete"))
 
 
+@contextmanager
+def little_room() -> Iterator[None]:
+    """Let no file grow beyond 60 kB, as where a disk is full: what an engine says of it is real."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize("name", FOLLOWERS)
+def test_where_no_room_is_left_no_record_is_to_blame(world: World, name: IndexName) -> None:
+    text = " ".join(f"word{number}" for number in range(3_000))
+    world.write(*[draft(f"e{at}{'x' * 300}", f"{text} {at}") for at in range(400)])
+    feed = Feed(world.ledger, ORG, batch_changes=1_000, batch_characters=10**9)
+    batch = feed.read(feed.origin())
+    assert batch is not None
+    folder = world.folder / name
+    index: Index = LexicalIndex.open(folder) if name == "lexical" else GraphIndex.open(folder)
+
+    @contextmanager
+    def fresh() -> Iterator[Index]:
+        pytest.fail("a record is under suspicion")
+        yield index
+
+    try:
+        with little_room(), pytest.raises((RuntimeError, ValueError)) as failed:
+            Admission(index, fresh, lambda: None).attempt(batch, feed.origin())
+        assert is_of_the_machine(failed.value)
+        assert not index.contents()
+    finally:
+        index.close()
+
+
 @pytest.mark.parametrize(
     "error",
-    [OSError(28, "No space left on device"), MemoryError(), RuntimeError("IO exception: Cannot write to file.")],
-    ids=["disk", "memory", "the engine's word for the disk"],
+    [
+        OSError(28, "No space left on device"),
+        MemoryError(),
+        RuntimeError("lance error: LanceError(IO): No space left on device (os error 28), structural.rs:258:9"),
+        ValueError("Failed to open file for write: 'IoError { io_error: Custom { kind: StorageFull } }'"),
+    ],
+    ids=["disk", "memory", "vectors", "words"],
 )
-def test_no_record_is_to_blame_for_the_machine(error: Exception) -> None:
+def test_an_attempt_that_fails_at_the_machine_ends_the_search_for_a_record(error: Exception) -> None:
     def attempt(_: Sequence[str]) -> None:
         raise error
 
