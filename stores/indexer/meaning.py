@@ -1,17 +1,19 @@
 """The lane of the vector index: records go through the embedding thread and are committed in groups."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from stores.indexer.admission import divide, is_of_the_machine
 from stores.indexer.backfill import ALL, MISSING, Backfill
 from stores.indexer.backlog import Backlog, Item, Progress
 from stores.indexer.comparison import differences
 from stores.indexer.feed import FeedGap, LedgerUnreadable, reading
 from stores.indexer.folders import Watermark
 from stores.indexer.handle import Handle, closing_on_error
-from stores.indexer.lane import FOREVER, Lane, Surroundings, log
+from stores.indexer.lane import FOREVER, Lane, Surroundings, describe, log
 from stores.indexer.opener import VectorOpener
+from stores.indexer.refusals import summary
 from stores.indexer.turns import EmbeddingThread
 from stores.indexer.works import Work, Works
 from stores.records import Entity, Position, searchable_text
@@ -23,6 +25,8 @@ READY_RECORDS = 48
 """Records that are read and divided ahead of the model, interactive and deferred ones each."""
 AT_ONCE = 16
 WAIT_FOR_READERS_S = 5.0
+SELDOM = 20
+"""How much longer what the index refused rests than what the model did: it is the less likely to change."""
 
 
 class VectorLane(Lane):
@@ -67,8 +71,14 @@ class VectorLane(Lane):
             handle, after, awaited = self._handle, self._backlog.prefix, self._backfill.left
             if handle is None or not handle.acquire():
                 return self._why_absent()
+        awaited |= self.works.left_out()
+        failing = {} if self._turns.outage else self.works.failing.copy()
+        named = [f"entity {each} cannot be embedded: {why}" for each, why in sorted(failing.items())]
         try:
-            return differences(self._around.ledger, self._around.organization_id, handle.index, after, awaited)
+            return [
+                *named,
+                *differences(self._around.ledger, self._around.organization_id, handle.index, after, awaited),
+            ]
         finally:
             handle.release()
 
@@ -85,6 +95,7 @@ class VectorLane(Lane):
             return 0.0
         self._prepare()
         self._collect()
+        self._end_backfill_if_done(handle)
         self._note_outage()
         delay = self._commit_when_due(handle)
         deaf_s = self._deaf_until - time.monotonic()
@@ -144,7 +155,7 @@ class VectorLane(Lane):
         self._end_backfill_if_done(handle)
 
     def _end_backfill_if_done(self, handle: Handle[VectorIndex]) -> None:
-        if not self._backfill.active or not self._backfill.done:
+        if not self._backfill.active or not self._backfill.is_done(self.works.left_out()):
             return
         self._store_progress(handle.index)
         with self._lock:
@@ -226,6 +237,7 @@ class VectorLane(Lane):
             return 0.0
         if wait < FOREVER:
             return wait
+        self._trouble = ""
         if self._state == "catching_up":
             self._set("ready")
             self._around.progressed()
@@ -249,17 +261,20 @@ class VectorLane(Lane):
         return queued or self.works.in_progress(interactive=interactive)
 
     def _commit(self, handle: Handle[VectorIndex]) -> None:
-        done, self._buffer = self._buffer, []
-        newest = {work.item.record_id: work for work in done}
-        records = [_record(work.entity, work) for work in newest.values() if work.entity is not None]
-        deleted = [work.item.record_id for work in newest.values() if work.entity is None]
-        items = [work.item for work in done]
-        with self._lock:
-            progress = self._backlog.after(items)
-        state = self._state_after(progress)
         begin = time.monotonic()
-        handle.index.replace(records, deleted, state)
+        state = self._state_with(self._buffer)
+        try:
+            _write(handle.index, self._buffer, state)
+        except Exception as error:
+            if is_of_the_machine(error):
+                raise
+            self._buffer = self._without_refused(handle.index, self._buffer, describe(error))
+            state = self._state_with(self._buffer)
+            _write(handle.index, self._buffer, state)
         self._took(time.monotonic() - begin)
+        done, self._buffer = self._buffer, []
+        self.works.accept(done)
+        items, newest = [work.item for work in done], {work.item.record_id for work in done}
         with self._lock:
             self._backlog.commit(items)
             self._stored = state
@@ -269,7 +284,29 @@ class VectorLane(Lane):
         self._end_backfill_if_done(handle)
         self._done()
 
-    def _state_after(self, progress: Progress) -> VectorState:
+    def _without_refused(self, index: VectorIndex, done: Sequence[Work], why: str) -> list[Work]:
+        """Let those rest that the index refuses, and return the others; raise where the index itself is to blame."""
+        state = self._state_with([])
+        newest = {work.item.record_id: work for work in done}
+        refused = divide(list(newest.values()), lambda some: _write(index, some, state), why)
+        gone = {work.item.record_id for work, _ in refused}
+        # What it held of them is no longer so. An index that does not take that takes nothing.
+        index.replace([], list(gone), state)
+        for work, reason in refused:
+            for other in done:
+                if other.item.record_id == work.item.record_id:
+                    work.item.sequences |= other.item.sequences
+            with self._lock:
+                rests = self._backlog.retake(work.item)
+            if rests:
+                self._log_refused("entity", work.item.record_id, reason, is_new=not work.refusals)
+                self.works.refuse(work, reason, lambda refusals: SELDOM * self._pause_s(refusals))
+        return [work for work in done if work.item.record_id not in gone]
+
+    def _state_with(self, works: Sequence[Work]) -> VectorState:
+        """How far the index is once it holds those records."""
+        with self._lock:
+            progress = self._backlog.after([work.item for work in works])
         position = self._around.feed.position(progress.prefix)
         batch = position.batch
         if progress.applied:
@@ -284,9 +321,7 @@ class VectorLane(Lane):
 
     def _store_progress(self, index: VectorIndex) -> None:
         """Write down how far changes of relations have moved the watermark, without a commit of theirs."""
-        with self._lock:
-            progress = self._backlog.after([])
-        state = self._state_after(progress)
+        state = self._state_with([])
         if state != self._stored:
             index.replace([], [], state)
             with self._lock:
@@ -325,7 +360,8 @@ class VectorLane(Lane):
         if self._stored is None or self._handle is None:
             return None
         position, applied = self._stored.position, self._stored.applied
-        return Watermark(position.sequence, ranges(applied), complete=not self._backfill.active)
+        refused = len(self._refused())
+        return Watermark(position.sequence, ranges(applied), complete=not self._backfill.active, refused=refused)
 
     def _watermark(self) -> int:
         return self._backlog.prefix if self._handle is not None else 0
@@ -334,13 +370,22 @@ class VectorLane(Lane):
         # A record may wait in both.
         return max(self._backlog.pending(head), len(self._backfill)) if self._handle is not None else head
 
-    def _objection(self) -> str:
-        if self._state == "failed":
-            return self._detail
+    def _refused(self) -> Collection[str]:
+        return () if self._turns.outage else list(self.works.failing.values())
+
+    def _left_out(self) -> str:
+        return summary(self._refused(), verb="embedded")
+
+    def _hindrance(self) -> str:
         if self.works.failing:
-            refused = f"{len(self.works.failing)} record(s) cannot be embedded"
-            return self._turns.outage or f"{refused}: {next(iter(self.works.failing.values()), '')}"
+            return self._turns.outage
         return f"rebuilding: {self._detail}" if self._backfill.active and self._backfill.total else ""
+
+
+def _write(index: VectorIndex, works: Sequence[Work], state: VectorState) -> None:
+    newest = {work.item.record_id: work for work in works}
+    records = [_record(work.entity, work) for work in newest.values() if work.entity is not None]
+    index.replace(records, [each for each, work in newest.items() if work.entity is None], state)
 
 
 def _record(entity: Entity, work: Work) -> EmbeddedRecord:

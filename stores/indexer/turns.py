@@ -158,6 +158,9 @@ class EmbeddingThread:
         with self._signal:
             rested = [at for rider in self._riders if (at := rider.works.wake_rested()) is not None]
             self._rested_at = min(rested, default=None)
+            for rider in self._riders:
+                if rider.works.has_done:
+                    rider.wake()
             for interactive in (True, False):
                 for rider in self._riders:
                     works = rider.works
