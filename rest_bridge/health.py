@@ -87,6 +87,7 @@ _READINESS: Schema = {
                     "pending": {"type": "integer", "minimum": 0, "description": "Changes not applied yet."},
                     "watermark": {"type": ["integer", "null"], "description": "The last change applied."},
                     "state": _STRING,
+                    "refused": {"type": "integer", "minimum": 0, "description": "Records that cannot be indexed."},
                 },
             },
         },

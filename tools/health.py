@@ -12,7 +12,7 @@ from tools.app import App
 from tools.version import VERSION
 
 OPEN_MCP = "/mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off): whoever reaches it is the first admin."
-_WORST = ("ready", "catching_up", "rebuilding", "failed")
+_WORST = ("ready", "catching_up", "degraded", "rebuilding", "failed")
 
 
 def health() -> dict[str, Any]:
@@ -73,12 +73,18 @@ def _indexes(lines: list[IndexStatus], otherwise: str) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "state": max((otherwise, *(line.state for line in by_name[name])), key=_WORST.index),
+            "state": max((otherwise, *map(_state, by_name[name])), key=_WORST.index),
             "pending": sum(line.pending for line in by_name[name]),
             "watermark": sum(line.watermark for line in by_name[name]),
+            "refused": sum(line.refused for line in by_name[name]),
         }
         for name in ("lexical", "graph", "vectors")
     ]
+
+
+def _state(line: IndexStatus) -> str:
+    """An index that is without a record it refused serves, and follows: it is degraded."""
+    return "degraded" if line.refused and line.state in ("ready", "catching_up") else line.state
 
 
 def stats(app: App, organization_id: str, visible: frozenset[str]) -> dict[str, Any]:

@@ -372,9 +372,11 @@ REST_ONLY = frozenset({
 
 def search_text(response: SearchResponse) -> str:
     """Say the hits in a text that an agent reads: best first, each with its id."""
+    faults = [f"{each['source']} ({each['error_type']})" for each in response.filters.get("search_source_failures", [])]
+    missing = [f"Not all could be searched: {', '.join(faults)}."] if faults else []
     if not response.results:
-        return "Nothing found."
-    lines = [f"{len(response.results)} of {response.total} hits"]
+        return "\n".join(["Nothing found.", *missing])
+    lines = [f"{len(response.results)} of {response.total} hits", *missing]
     for hit in response.results:
         path = hit.metadata.get("heading_path")
         name = " > ".join(map(str, path)) if isinstance(path, list) and path else hit.name

@@ -30,10 +30,9 @@ class Backfill:
         """Tell whether records wait to be queued."""
         return bool(self._waiting)
 
-    @property
-    def done(self) -> bool:
-        """Tell whether everything is in the index."""
-        return not self._waiting and not self._under_way
+    def is_done(self, left_out: Collection[str] = ()) -> bool:
+        """Tell whether everything is in the index but those records."""
+        return not self._waiting and self._under_way.issubset(left_out)
 
     @property
     def left(self) -> frozenset[str]:
@@ -71,7 +70,9 @@ class Backfill:
         self._under_way.difference_update(record_ids)
 
     def end(self) -> None:
-        """Remove the marker: the generation is whole."""
+        """Remove the marker: the generation is whole; where records are left out, the next opening looks for them."""
         self.active = False
-        if self._marker is not None:
+        if self._under_way:
+            self.ask(MISSING)
+        elif self._marker is not None:
             self._marker.unlink(missing_ok=True)

@@ -115,6 +115,15 @@ class Backlog:
         if held is not None:
             (self._interactive if held.interactive else self._deferred)[held.record_id] = held
 
+    def retake(self, item: Item) -> bool:
+        """Take a released record again; False where a newer change of it waits, which then stands for this one, too."""
+        waits = any(item.record_id in each for each in (self._taken, self._interactive, self._deferred))
+        if waits:
+            self._queue(item.record_id, interactive=item.interactive).sequences |= item.sequences
+        else:
+            self._taken.add(item.record_id)
+        return not waits
+
     def is_outdated(self, record_id: str) -> bool:
         """Tell whether a record has changed since it was taken."""
         return record_id in self._held

@@ -31,7 +31,8 @@ def differences(
 ) -> list[str]:
     """One sentence for each record that is missing, superfluous or stale.
 
-    What the feed has yet to bring to an index at `after` is no difference, and neither is a record that is `awaited`.
+    What the feed has yet to bring to an index at `after` is no difference, and neither is a record that is `awaited`,
+    or a relation that an index cannot show because an end of it is.
     """
     contents = dict(index.contents())
     relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
@@ -41,6 +42,7 @@ def differences(
         on_the_way = changed_after(ledger, organization_id, after).union(awaited)
     found = compare(contents, expected, on_the_way)
     if relations is not None:
+        on_the_way |= _led(ledger, organization_id, expected_relations - relations, awaited)
         found += compare_relations(relations, expected_relations, on_the_way)
     return found
 
@@ -66,6 +68,15 @@ def compare_relations(held: set[str], expected: set[str], ignored: Collection[st
         *(f"relation {each} is missing" for each in sorted(expected - held - left_out)),
         *(f"relation {each} is not in the ledger" for each in sorted(held - expected - left_out)),
     ]
+
+
+def _led(ledger: Ledger, organization_id: str, relation_ids: Collection[str], ends: Collection[str]) -> set[str]:
+    """Those of some relations that have one of these ends."""
+    if not ends or not relation_ids:
+        return set()
+    with reading():
+        facts = ledger.relations(organization_id, list(relation_ids))
+    return {each.id for each in facts.values() if each.source_id in ends or each.target_id in ends}
 
 
 def changed_after(ledger: Ledger, organization_id: str, after: int) -> set[str]:

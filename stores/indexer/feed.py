@@ -135,6 +135,17 @@ class Feed:
                     del self._kept[next(iter(self._kept))]
             return batch
 
+    def current(self, kinds: Mapping[str, Kind], position: Position) -> IndexBatch:
+        """The current state of some records, as a batch that leads to a position."""
+        wanted = [each for each, kind in kinds.items() if kind == "entity"]
+        stated = [each for each, kind in kinds.items() if kind == "relation"]
+        entities = self.entities(wanted)
+        with reading():
+            facts = self._ledger.relations(self.organization_id, stated)
+        return _batch(
+            {each: entities.get(each) for each in wanted}, {each: facts.get(each) for each in stated}, position
+        )
+
     def entities(self, record_ids: Sequence[str]) -> dict[str, Entity]:
         """The current state of those that exist."""
         with reading():

@@ -3,14 +3,16 @@
 `open` is there while a process has the organization open; found at the start, it tells of an unclean stop.
 `watermarks.json` says how far each index was when the organization was closed. `<index>/current` holds the number of
 the generation that serves, `<index>/0003/` is one generation; a rebuild fills the next one while that one serves.
-`<index>/0003.damaged` was set aside until the rebuild has replaced it, and `<index>/0003.incomplete` says that not
-everything that the ledger holds is in that generation yet.
+`<index>/0003.damaged` was set aside until the rebuild has replaced it, `<index>/0003.incomplete` says that not
+everything that the ledger holds is in that generation yet, and `<index>/0003.refused` which records never got in.
 """
 
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterable
+import tempfile
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -19,6 +21,8 @@ from stores.indexer.status import IndexName
 
 DAMAGED = ".damaged"
 INCOMPLETE = ".incomplete"
+REFUSED = ".refused"
+_SCRATCH = "scratch-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,8 @@ class Watermark:
     applied: list[list[int]] = field(default_factory=list)
     """Ranges of sequence numbers above it that have been applied, first and last included."""
     complete: bool = True
+    refused: int = 0
+    """Records that the index is without because it refused them."""
 
     def contains(self, sequence: int) -> bool:
         """Say whether the index holds that change."""
@@ -71,11 +77,13 @@ class OrganizationFolder:
         clean = closing.boot == _boot() if closing is not None else not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
         self._marker.touch()
+        for left in self.path.glob(f"{_SCRATCH}*"):
+            shutil.rmtree(left, ignore_errors=True)
         return clean
 
     def mark_closed(self, closing: Closing) -> None:
         """Record the watermarks and remove the marker."""
-        _write(self._record, json.dumps(asdict(replace(closing, boot=_boot()))))
+        write(self._record, json.dumps(asdict(replace(closing, boot=_boot()))))
         self._marker.unlink(missing_ok=True)
 
     def remove(self) -> bool:
@@ -113,7 +121,7 @@ class OrganizationFolder:
 
     def point(self, name: IndexName, generation: Path) -> None:
         """Let a generation serve from now on."""
-        _write(self.path / name / "current", generation.name)
+        write(self.path / name / "current", generation.name)
 
     def set_aside(self, name: IndexName, generation: Path) -> None:
         """Move a damaged generation out of the way; the rebuild that replaces it removes it."""
@@ -127,6 +135,18 @@ class OrganizationFolder:
             if entry.is_dir() and entry not in keep and (damaged or not entry.name.endswith(DAMAGED)):
                 shutil.rmtree(entry, ignore_errors=True)
                 marker(entry).unlink(missing_ok=True)
+        for refusals in self._entries(name):
+            if refusals.suffix == REFUSED and refusals not in map(refusals_of, keep):
+                refusals.unlink(missing_ok=True)
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """Lend an empty folder that is removed at the end."""
+        folder = tempfile.mkdtemp(prefix=_SCRATCH, dir=self.path)
+        try:
+            yield Path(folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _entries(self, name: IndexName) -> Iterable[Path]:
         parent = self.path / name
@@ -138,6 +158,11 @@ def marker(generation: Path) -> Path:
     return generation.with_name(generation.name + INCOMPLETE)
 
 
+def refusals_of(generation: Path) -> Path:
+    """The file beside a generation that names the records which it is without."""
+    return generation.with_name(generation.name + REFUSED)
+
+
 @cache
 def _boot() -> str:
     try:
@@ -146,7 +171,8 @@ def _boot() -> str:
         return "unknown"
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
+    """Replace a file: whole, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".new")
     temporary.write_text(text, "utf-8")

@@ -1,46 +1,26 @@
 """The lane of an index that applies the feed as it comes: the words and the graph."""
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, wait
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic
 
-from stores.index import Index
+from stores.index import Index, IndexBatch
+from stores.indexer.admission import Admission
 from stores.indexer.comparison import differences
 from stores.indexer.feed import FeedGap, LedgerUnreadable
 from stores.indexer.folders import Watermark
 from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.lane import FOREVER, Interrupted, Lane, Surroundings, describe, log
+from stores.indexer.refusals import Refusals, summary
 from stores.indexer.status import IndexName
-from stores.records import Position
+from stores.indexer.track import Maker, T, Track
 
 WAIT_FOR_READERS_S = 5.0
 PREPARE_AFTER_S = 1.0
 """How long after the last write an index is made ready for reads."""
-
-T = TypeVar("T", bound=Index)
-
-
-class Maker(Protocol[T]):
-    """How one kind of index is opened and filled."""
-
-    def open(self, folder: Path, *, clean: bool) -> T:
-        """Open what is in the folder, or raise; after an unclean stop with care."""
-        ...
-
-    def fill(self, index: T, around: Surroundings, check: Callable[[], None]) -> None:
-        """Load everything that the ledger holds into an empty index; call `check` between pages."""
-        ...
-
-
-@dataclass(slots=True)
-class Track(Generic[T]):
-    """An open index and how far it is."""
-
-    handle: Handle[T]
-    position: Position
 
 
 class FollowingLane(Lane, Generic[T]):
@@ -81,11 +61,14 @@ class FollowingLane(Lane, Generic[T]):
             track, follows = self._serving, self._follows
             if track is None or not follows or not track.handle.acquire():
                 return self._why_absent()
-            after = track.position.sequence
         try:
-            return differences(self._around.ledger, self._around.organization_id, track.handle.index, after)
+            return [*track.refusals.sentences(), *self._differences(track)]
         finally:
             track.handle.release()
+
+    def _differences(self, track: Track[T]) -> list[str]:
+        around, after = self._around, track.position.sequence
+        return differences(around.ledger, around.organization_id, track.handle.index, after, track.refusals.book)
 
     def _step(self) -> float:
         self._raise_reported()
@@ -203,14 +186,53 @@ class FollowingLane(Lane, Generic[T]):
     def _opened(self, folder: Path, *, clean: bool) -> Track[T]:
         index = self._maker.open(folder, clean=clean)
         with closing_on_error(index):
-            return Track(Handle(index, folder), index.position() or self._around.feed.origin())
+            return self._track(index, folder)
+
+    def _track(self, index: T, folder: Path) -> Track[T]:
+        return Track(Handle(index, folder), index.position() or self._around.feed.origin(), Refusals(folder))
 
     def _built(self, folder: Path) -> Track[T]:
         self._check_closing()
         index = self._maker.open(folder, clean=True)
         with closing_on_error(index):
-            self._maker.fill(index, self._around, self._check_closing)
-            return Track(Handle(index, folder), index.position() or self._around.feed.origin())
+            track = self._track(index, folder)
+
+            def admit(batch: IndexBatch) -> None:
+                track.position = batch.position
+                self._admit(track, batch)
+
+            self._maker.fill(index, self._around, admit, self._check_closing)
+            track.position = index.position() or track.position
+            return track
+
+    @contextmanager
+    def _fresh(self) -> Iterator[Index]:
+        """Lend an empty index of this kind."""
+        with self._around.files.scratch() as folder:
+            index = self._maker.open(folder, clean=True)
+            try:
+                yield index
+            finally:
+                index.close()
+
+    def _admit(self, track: Track[T], batch: IndexBatch) -> None:
+        """Apply a batch, but for the records that the index refuses."""
+        index, since = track.handle.index, track.position
+        refused = Admission(index, self._fresh, self._check_closing).attempt(batch, since)
+        if refused is None and not track.refusals.book:
+            return
+        new = track.refusals.note(refused or {}, _named(batch))
+        if refused is not None:
+            index.apply(IndexBatch((), (), (), (), batch.position))
+        for each in new:
+            self._log_refused(track.refusals.book[each].kind, each, track.refusals.book[each].reason)
+
+    def _try_again(self, track: Track[T]) -> None:
+        """Try what the index refused, as the ledger has it now."""
+        kinds = {each: why.kind for each, why in track.refusals.book.items()}
+        self._admit(track, self._around.feed.current(kinds, track.position))
+        track.refusals.put_off()
+        self._done()
 
     def _check_closing(self) -> None:
         if self._closing.is_set():
@@ -225,7 +247,7 @@ class FollowingLane(Lane, Generic[T]):
         if batch is None:
             return FOREVER
         begin = time.monotonic()
-        track.handle.index.apply(batch)
+        self._admit(track, batch)
         self._applied_at, self._is_unprepared = time.monotonic(), True
         self._took(self._applied_at - begin)
         with self._lock:
@@ -276,17 +298,20 @@ class FollowingLane(Lane, Generic[T]):
 
     def _caught_up(self, track: Track[T]) -> None:
         if not self._verified:
-            after = track.position.sequence
-            found = differences(self._around.ledger, self._around.organization_id, track.handle.index, after)
+            found = self._differences(track)
             self._verified = True
             if found:
                 self._asked = f"it differed from the ledger after an unclean stop: {found[0]}"
+        self._trouble = ""
         if self._state == "catching_up":
             self._around.files.sweep(self.name, [track.handle.folder])
             self._set("ready")
             self._around.progressed()
 
     def _quiet(self, track: Track[T]) -> float:
+        if track.refusals.due:
+            self._try_again(track)
+            return 0.0
         if self._is_unprepared:
             calm_s = PREPARE_AFTER_S - (time.monotonic() - self._applied_at)
             if calm_s > 0:
@@ -326,7 +351,9 @@ class FollowingLane(Lane, Generic[T]):
         return self._follows or not self._settled.is_set()
 
     def _recorded(self) -> Watermark | None:
-        return Watermark(self._serving.position.sequence) if self._serving is not None and self._follows else None
+        if self._serving is None or not self._follows:
+            return None
+        return Watermark(self._serving.position.sequence, refused=len(self._refused()))
 
     def _watermark(self) -> int:
         return self._serving.position.sequence if self._serving is not None and self._follows else 0
@@ -334,7 +361,16 @@ class FollowingLane(Lane, Generic[T]):
     def _pending(self, head: int) -> int:
         return max(0, head - self._watermark())
 
-    def _objection(self) -> str:
-        if self._state == "failed":
-            return self._detail
+    def _refused(self) -> Collection[str]:
+        return [why.reason for why in self._serving.refusals.book.values()] if self._serving is not None else ()
+
+    def _left_out(self) -> str:
+        return summary(self._refused())
+
+    def _hindrance(self) -> str:
         return "" if self._follows or not self._settled.is_set() else f"rebuilding: {self._detail}"
+
+
+def _named(batch: IndexBatch) -> set[str]:
+    named = {*batch.deleted_entities, *batch.deleted_relations}
+    return named.union((each.id for each in batch.entities), (each.id for each in batch.relations))

@@ -67,6 +67,7 @@ class Lane(ABC):
         self._state: State = "catching_up"
         self._detail = ""
         self._failures = 0
+        self._trouble = ""
         self._retry_at = 0.0
         self._postponed = 0
         self._commits = 0
@@ -125,7 +126,9 @@ class Lane(ABC):
             state = self._state
             if state in ("ready", "catching_up") and self._settled.is_set():
                 state = "catching_up" if pending else "ready"
-            return IndexStatus(self._around.organization_id, self.name, state, watermark, pending, self._detail)
+            detail = self._detail or self._left_out()
+            refused = len(self._refused())
+            return IndexStatus(self._around.organization_id, self.name, state, watermark, pending, detail, refused)
 
     def report(self, error: BaseException) -> None:
         """Take note that a reader met a damaged index: it is opened again, or rebuilt."""
@@ -190,7 +193,22 @@ class Lane(ABC):
     def _pending(self, head: int) -> int: ...
 
     @abstractmethod
-    def _objection(self) -> str: ...
+    def _refused(self) -> Collection[str]:
+        """Why the index is without some records, for each of them."""
+
+    @abstractmethod
+    def _left_out(self) -> str:
+        """Say in a line that there are such records; empty where there are none."""
+
+    def _objection(self) -> str:
+        if self._state == "failed":
+            return self._detail
+        # It was opened again and has still to get beyond what it failed at.
+        return self._hindrance() or (f"it failed: {self._trouble}" if self._trouble else self._left_out())
+
+    @abstractmethod
+    def _hindrance(self) -> str:
+        """Why the index, which has not failed, cannot be relied on; empty when it can."""
 
     def _run(self) -> None:
         while not self._closing.is_set():
@@ -218,7 +236,7 @@ class Lane(ABC):
             self._settled.set()
             self._around.progressed()
             return self._postpone(str(error))
-        except Exception as error:  # noqa: BLE001  # the thread's edge: nothing may end it in silence
+        except BaseException as error:  # noqa: BLE001  # the thread's edge: no panic may end it in silence
             self._fail(error)
             return 0.0
 
@@ -240,7 +258,8 @@ class Lane(ABC):
         folder = self._guarded_release()
         if folder is not None and self._failures > 1:
             self._around.files.set_aside(self.name, folder)
-        self._set("failed", describe(error))
+        self._trouble = describe(error)
+        self._set("failed", self._trouble)
         self._settled.set()
         self._around.progressed()
 
@@ -254,6 +273,14 @@ class Lane(ABC):
     def _log_failure(self, error: BaseException) -> None:
         organization_id, failures = self._around.organization_id, self._failures
         log.error("index_failed", organization_id=organization_id, index=self.name, failures=failures, exc_info=error)
+
+    def _log_refused(self, kind: str, record_id: str, reason: str, *, is_new: bool = True) -> None:
+        if is_new:
+            # Not as `organization_id`: its owners read those lines, and the record may be somebody's own.
+            organization = self._around.organization_id
+            log.error(
+                "record_refused", organization=organization, index=self.name, kind=kind, id=record_id, reason=reason
+            )
 
     def _raise_reported(self) -> None:
         with self._lock:
@@ -308,7 +335,7 @@ class Lane(ABC):
 
     def _done(self) -> None:
         """Note that a commit succeeded."""
-        self._failures = 0
+        self._failures, self._trouble = 0, ""
         self._advanced()
 
     def _advanced(self) -> None:

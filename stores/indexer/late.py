@@ -2,15 +2,18 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from itertools import islice
 from typing import Protocol
 
 from stores.embedding import Passage
 from stores.indexer.feed import Feed
+from stores.indexer.handle import Handle
+from stores.indexer.lane import Surroundings
 from stores.records import Entity, searchable_text
 from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore
+from stores.vectors import VectorIndex
 
 PASSAGES_PER_TURN = 4
 """What may keep a write that is made meanwhile waiting: a fifth of a second on a slow processor."""
@@ -36,6 +39,55 @@ class TokenEncoder(Protocol):
     def encode_passage(self, text: str) -> Tokens:
         """Return (tokens, width) bytes, 127 times a unit vector each."""
         ...
+
+
+class LateRider:
+    """The token vectors of one organization, of whichever index is open at the moment. Safe to use from any thread."""
+
+    def __init__(self, around: Surroundings, wake: Callable[[], None]) -> None:
+        self._around = around
+        self._wake = wake
+        self._handle: Handle[VectorIndex] | None = None
+        self._vectors: LateVectors | None = None
+
+    def __len__(self) -> int:
+        """How many records wait for their token vectors."""
+        return len(self._vectors) if self._vectors is not None else 0
+
+    def adopt(self, handle: Handle[VectorIndex]) -> None:
+        """Follow an index from what it holds now."""
+        index = handle.index
+        self._handle = handle
+        self._vectors = LateVectors(index.tokens, self._around.feed, index.contents()) if index.tokens else None
+        self._wake()
+
+    def let_go(self) -> None:
+        """Follow none."""
+        self._handle = self._vectors = None
+
+    def follow(self, changed: Iterable[str], deleted: Iterable[str]) -> None:
+        """Take note of what the index has just taken in."""
+        if self._vectors is not None:
+            self._vectors.follow(changed, deleted)
+            self._wake()
+
+    def begin_again(self) -> None:
+        """Throw away what there is, and make it anew."""
+        if self._vectors is not None:
+            self._vectors.begin_again()
+            self._wake()
+
+    def turn(self, encoder: TokenEncoder) -> None:
+        """Encode the tokens of a few passages."""
+        handle, vectors = self._handle, self._vectors
+        if handle is None or vectors is None or not handle.acquire():
+            return
+        try:
+            vectors.turn(encoder)
+        finally:
+            handle.release()
+        if not vectors:
+            self._around.progressed()
 
 
 class LateVectors:

@@ -7,11 +7,12 @@ from typing import TypeVar
 
 from stores.graph import GraphIndex, Room, probe
 from stores.index import IndexBatch
-from stores.indexer.lane import Surroundings
+from stores.indexer.lane import Interrupted, Surroundings, describe, log
 from stores.indexer.options import GraphEngine
 from stores.lexical import LexicalIndex
 
 Row = TypeVar("Row")
+Admit = Callable[[IndexBatch], None]
 
 
 class DamagedGraph(Exception):  # says what is wrong, not who is
@@ -25,13 +26,13 @@ class LexicalMaker:
         """Open the index in a folder; Tantivy's commits are whole or absent, so an unclean stop is no concern."""
         return LexicalIndex.open(folder)
 
-    def fill(self, index: LexicalIndex, around: Surroundings, check: Callable[[], None]) -> None:
+    def fill(self, index: LexicalIndex, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
         """Load every entity, a page per commit."""
         with around.ledger.snapshot(around.organization_id) as snapshot:
-            index.apply(IndexBatch((), (), (), (), snapshot.position))
+            admit(IndexBatch((), (), (), (), snapshot.position))
             for page in snapshot.entities():
                 check()
-                index.apply(IndexBatch(page, (), (), (), snapshot.position))
+                admit(IndexBatch(page, (), (), (), snapshot.position))
 
 
 class GraphMaker:
@@ -48,11 +49,22 @@ class GraphMaker:
             raise DamagedGraph("The graph cannot be opened after an unclean stop.")
         return GraphIndex.open(folder, engine=self._engine, clock=self._clock, room=self._room)
 
-    def fill(self, index: GraphIndex, around: Surroundings, check: Callable[[], None]) -> None:
-        """Load every entity and relation in bulk."""
+    def fill(self, index: GraphIndex, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
+        """Load every entity and relation in bulk; page by page, which takes long, where that stops at a record."""
         with around.ledger.snapshot(around.organization_id) as snapshot:
-            entities, relations = snapshot.entities(), snapshot.relations()
-            index.load(_checked(entities, check), _checked(relations, check), snapshot.position)
+            try:
+                entities, relations = snapshot.entities(), snapshot.relations()
+                index.load(_checked(entities, check), _checked(relations, check), snapshot.position)
+            except (Interrupted, OSError):
+                raise
+            except Exception as error:  # noqa: BLE001  # engines raise anything about a record
+                # Not as `organization_id`: its owners read those lines, and the reason may quote what is not theirs.
+                log.warning("graph_not_loaded", organization=around.organization_id, reason=describe(error))
+                index.load((), (), snapshot.position)
+                for entity_page in _checked(snapshot.entities(), check):
+                    admit(IndexBatch(entity_page, (), (), (), snapshot.position))
+                for relation_page in _checked(snapshot.relations(), check):
+                    admit(IndexBatch((), (), relation_page, (), snapshot.position))
 
 
 def _checked(pages: Iterator[list[Row]], check: Callable[[], None]) -> Iterator[list[Row]]:

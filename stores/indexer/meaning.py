@@ -1,18 +1,20 @@
 """The lane of the vector index: records go through the embedding thread and are committed in groups."""
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from stores.indexer.admission import divide, is_of_the_machine
 from stores.indexer.backfill import ALL, MISSING, Backfill
 from stores.indexer.backlog import Backlog, Item, Progress
 from stores.indexer.comparison import differences
 from stores.indexer.feed import FeedGap, LedgerUnreadable, reading
 from stores.indexer.folders import Watermark
 from stores.indexer.handle import Handle, closing_on_error
-from stores.indexer.lane import FOREVER, Lane, Surroundings, log
-from stores.indexer.late import LateVectors, TokenEncoder
+from stores.indexer.lane import FOREVER, Lane, Surroundings, describe, log
+from stores.indexer.late import LateRider
 from stores.indexer.opener import VectorOpener
+from stores.indexer.refusals import summary
 from stores.indexer.turns import EmbeddingThread
 from stores.indexer.works import Work, Works
 from stores.records import Entity, Position, searchable_text
@@ -24,6 +26,8 @@ READY_RECORDS = 48
 """Records that are read and divided ahead of the model, interactive and deferred ones each."""
 AT_ONCE = 16
 WAIT_FOR_READERS_S = 5.0
+SELDOM = 20
+"""How much longer what the index refused rests than what the model did: it is the less likely to change."""
 
 
 class VectorLane(Lane):
@@ -34,13 +38,13 @@ class VectorLane(Lane):
     def __init__(self, around: Surroundings, turns: EmbeddingThread) -> None:
         super().__init__(around)
         self.works = Works()
+        self.late = LateRider(around, turns.wake)
         self._turns = turns
         self._opener = VectorOpener(around, turns.source, turns.late)
         self._handle: Handle[VectorIndex] | None = None
         self._leaving: Handle[VectorIndex] | None = None
         self._backlog = Backlog(Progress(0, frozenset()), around.options.backlog_limit)
         self._backfill = Backfill()
-        self._late: LateVectors | None = None
         self._epoch = ""
         self._stored: VectorState | None = None
         self._buffer: list[Work] = []
@@ -62,25 +66,7 @@ class VectorLane(Lane):
         """Tell whether records wait for their vectors."""
         with self._lock:
             working = self._state in ("catching_up", "rebuilding") or not self._backlog.idle or bool(self._buffer)
-            return working or self.late > 0
-
-    @property
-    def late(self) -> int:
-        """How many records wait for token vectors."""
-        return len(self._late) if self._late is not None else 0
-
-    def late_turn(self, encoder: TokenEncoder) -> None:
-        """Encode the tokens of a few passages; on the embedding thread."""
-        late, handle = self._late, self.acquire()
-        if handle is None:
-            return
-        try:
-            if late is not None:
-                late.turn(encoder)
-        finally:
-            handle.release()
-        if not self.late:
-            self._around.progressed()
+            return working or bool(self.late)
 
     def differences(self) -> list[str]:
         """Compare the index with the ledger; what is still on its way is no difference."""
@@ -88,8 +74,14 @@ class VectorLane(Lane):
             handle, after, awaited = self._handle, self._backlog.prefix, self._backfill.left
             if handle is None or not handle.acquire():
                 return self._why_absent()
+        awaited |= self.works.left_out()
+        failing = {} if self._turns.outage else self.works.failing.copy()
+        named = [f"entity {each} cannot be embedded: {why}" for each, why in sorted(failing.items())]
         try:
-            return differences(self._around.ledger, self._around.organization_id, handle.index, after, awaited)
+            return [
+                *named,
+                *differences(self._around.ledger, self._around.organization_id, handle.index, after, awaited),
+            ]
         finally:
             handle.release()
 
@@ -106,6 +98,7 @@ class VectorLane(Lane):
             return 0.0
         self._prepare()
         self._collect()
+        self._end_backfill_if_done(handle)
         self._note_outage()
         delay = self._commit_when_due(handle)
         deaf_s = self._deaf_until - time.monotonic()
@@ -137,9 +130,8 @@ class VectorLane(Lane):
             self._backlog, self._backfill = Backlog(progress, self._around.options.backlog_limit), backfill
             self.works, self._buffer = Works(), []
             self._handle = handle
-            self._late = LateVectors(index.tokens, self._around.feed, index.contents()) if index.tokens else None
+            self.late.adopt(handle)
         self._announce_backfill(handle, objection or "")
-        self._turns.wake()
         return handle
 
     def _embed_all_again(self, handle: Handle[VectorIndex]) -> None:
@@ -151,9 +143,7 @@ class VectorLane(Lane):
             raise
         with self._lock:
             self._backfill = backfill
-        if self._late is not None:
-            self._late.begin_again()
-            self._turns.wake()
+        self.late.begin_again()
         self._announce_backfill(handle, "on request")
 
     def _compare(self, backfill: Backfill, mode: str, index: VectorIndex) -> None:
@@ -170,7 +160,7 @@ class VectorLane(Lane):
         self._end_backfill_if_done(handle)
 
     def _end_backfill_if_done(self, handle: Handle[VectorIndex]) -> None:
-        if not self._backfill.active or not self._backfill.done:
+        if not self._backfill.active or not self._backfill.is_done(self.works.left_out()):
             return
         self._store_progress(handle.index)
         with self._lock:
@@ -252,6 +242,7 @@ class VectorLane(Lane):
             return 0.0
         if wait < FOREVER:
             return wait
+        self._trouble = ""
         if self._state == "catching_up":
             self._set("ready")
             self._around.progressed()
@@ -275,30 +266,53 @@ class VectorLane(Lane):
         return queued or self.works.in_progress(interactive=interactive)
 
     def _commit(self, handle: Handle[VectorIndex]) -> None:
-        done, self._buffer = self._buffer, []
-        newest = {work.item.record_id: work for work in done}
-        records = [_record(work.entity, work) for work in newest.values() if work.entity is not None]
-        deleted = [work.item.record_id for work in newest.values() if work.entity is None]
-        items = [work.item for work in done]
-        with self._lock:
-            progress = self._backlog.after(items)
-        state = self._state_after(progress)
         begin = time.monotonic()
-        handle.index.replace(records, deleted, state)
+        state = self._state_with(self._buffer)
+        try:
+            _write(handle.index, self._buffer, state)
+        except Exception as error:
+            if is_of_the_machine(error):
+                raise
+            self._buffer = self._without_refused(handle.index, self._buffer, describe(error))
+            state = self._state_with(self._buffer)
+            _write(handle.index, self._buffer, state)
         self._took(time.monotonic() - begin)
+        done, self._buffer = self._buffer, []
+        self.works.accept(done)
+        items, newest = [work.item for work in done], {work.item.record_id for work in done}
         with self._lock:
             self._backlog.commit(items)
             self._stored = state
             self._backfill.embedded(newest)
             if self._backfill.active and self._backfill.total:
                 self._detail = self._backfill.detail
-        if self._late is not None:
-            self._late.follow([record.record_id for record in records], deleted)
-            self._turns.wake()
+        self.late.follow([record.record_id for record in records], deleted)
         self._end_backfill_if_done(handle)
         self._done()
 
-    def _state_after(self, progress: Progress) -> VectorState:
+    def _without_refused(self, index: VectorIndex, done: Sequence[Work], why: str) -> list[Work]:
+        """Let those rest that the index refuses, and return the others; raise where the index itself is to blame."""
+        state = self._state_with([])
+        newest = {work.item.record_id: work for work in done}
+        refused = divide(list(newest.values()), lambda some: _write(index, some, state), why)
+        gone = {work.item.record_id for work, _ in refused}
+        # What it held of them is no longer so. An index that does not take that takes nothing.
+        index.replace([], list(gone), state)
+        for work, reason in refused:
+            for other in done:
+                if other.item.record_id == work.item.record_id:
+                    work.item.sequences |= other.item.sequences
+            with self._lock:
+                rests = self._backlog.retake(work.item)
+            if rests:
+                self._log_refused("entity", work.item.record_id, reason, is_new=not work.refusals)
+                self.works.refuse(work, reason, lambda refusals: SELDOM * self._pause_s(refusals))
+        return [work for work in done if work.item.record_id not in gone]
+
+    def _state_with(self, works: Sequence[Work]) -> VectorState:
+        """How far the index is once it holds those records."""
+        with self._lock:
+            progress = self._backlog.after([work.item for work in works])
         position = self._around.feed.position(progress.prefix)
         batch = position.batch
         if progress.applied:
@@ -313,9 +327,7 @@ class VectorLane(Lane):
 
     def _store_progress(self, index: VectorIndex) -> None:
         """Write down how far changes of relations have moved the watermark, without a commit of theirs."""
-        with self._lock:
-            progress = self._backlog.after([])
-        state = self._state_after(progress)
+        state = self._state_with([])
         if state != self._stored:
             index.replace([], [], state)
             with self._lock:
@@ -336,7 +348,7 @@ class VectorLane(Lane):
     def _release(self) -> Path | None:
         with self._lock:
             handle, self._handle = self._handle, None
-            self._late = None
+            self.late.let_go()
             self.works, self._buffer = Works(), []
         if handle is None:
             return None
@@ -355,23 +367,33 @@ class VectorLane(Lane):
         if self._stored is None or self._handle is None:
             return None
         position, applied = self._stored.position, self._stored.applied
-        return Watermark(position.sequence, ranges(applied), complete=not self._backfill.active and not self.late)
+        complete = not self._backfill.active and not self.late
+        return Watermark(position.sequence, ranges(applied), complete=complete, refused=len(self._refused()))
 
     def _watermark(self) -> int:
         return self._backlog.prefix if self._handle is not None else 0
 
     def _pending(self, head: int) -> int:
         # A record may wait in more than one.
-        waiting = max(self._backlog.pending(head), len(self._backfill), self.late)
+        waiting = max(self._backlog.pending(head), len(self._backfill), len(self.late))
         return waiting if self._handle is not None else head
 
-    def _objection(self) -> str:
-        if self._state == "failed":
-            return self._detail
+    def _refused(self) -> Collection[str]:
+        return () if self._turns.outage else list(self.works.failing.values())
+
+    def _left_out(self) -> str:
+        return summary(self._refused(), verb="embedded")
+
+    def _hindrance(self) -> str:
         if self.works.failing:
-            refused = f"{len(self.works.failing)} record(s) cannot be embedded"
-            return self._turns.outage or f"{refused}: {next(iter(self.works.failing.values()), '')}"
+            return self._turns.outage
         return f"rebuilding: {self._detail}" if self._backfill.active and self._backfill.total else ""
+
+
+def _write(index: VectorIndex, works: Sequence[Work], state: VectorState) -> None:
+    newest = {work.item.record_id: work for work in works}
+    records = [_record(work.entity, work) for work in newest.values() if work.entity is not None]
+    index.replace(records, [each for each, work in newest.items() if work.entity is None], state)
 
 
 def _record(entity: Entity, work: Work) -> EmbeddedRecord:

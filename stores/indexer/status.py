@@ -21,6 +21,8 @@ class IndexStatus:
     pending: int
     """Changes of the feed that are not applied yet."""
     detail: str = ""
+    refused: int = 0
+    """Records that the index is without because it, or the embedding model, refused them."""
 
 
 @dataclass(frozen=True, slots=True)

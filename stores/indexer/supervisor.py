@@ -14,7 +14,7 @@ from stores.indexer.folders import Closing, OrganizationFolder
 from stores.indexer.memory import VectorMemory
 from stores.indexer.organization import OpenOrganization, Shared
 from stores.indexer.registry import Registry
-from stores.indexer.status import NAMES, IndexName, IndexStatus
+from stores.indexer.status import NAMES, IndexName, IndexStatus, State
 
 HOLD_TIMEOUT_S = 5.0
 DISCARD_TIMEOUT_S = 20.0
@@ -130,7 +130,8 @@ class Supervisor:
         # How much is left of what was being built is not recorded.
         pending = mark.pending(head) if mark.complete else head
         whole = mark.complete and not pending
-        return IndexStatus(organization_id, name, "ready" if whole else "catching_up", mark.sequence, pending)
+        state: State = "ready" if whole else "catching_up"
+        return IndexStatus(organization_id, name, state, mark.sequence, pending, refused=mark.refused)
 
     def _run(self) -> None:
         while not self._stopping.is_set():

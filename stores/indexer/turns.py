@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from stores.embedding import Embedder
-from stores.indexer.late import TokenEncoder
+from stores.indexer.late import LateRider, TokenEncoder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.remembered import RememberedVectors
 from stores.indexer.works import Slice, Works
@@ -35,16 +35,12 @@ class Rider(Protocol):
         ...
 
     @property
-    def late(self) -> int:
-        """How many of its records wait for token vectors."""
+    def late(self) -> LateRider:
+        """What waits for token vectors."""
         ...
 
     def wake(self) -> None:
         """Called when records are complete, or the model failed."""
-        ...
-
-    def late_turn(self, encoder: TokenEncoder) -> None:
-        """Encode the tokens of a few passages."""
         ...
 
 
@@ -183,7 +179,7 @@ class EmbeddingThread:
             self._riders.append(rider)
         self._woken = True
         try:
-            rider.late_turn(self.late)
+            rider.late.turn(self.late)
         except Exception as error:  # noqa: BLE001  # a damaged file of a model, a full disk
             log.warning("token_vectors_failed", error=str(error))
             self._late_from = time.monotonic() + self._options.retry_at_most_s
@@ -192,6 +188,9 @@ class EmbeddingThread:
         with self._signal:
             rested = [at for rider in self._riders if (at := rider.works.wake_rested()) is not None]
             self._rested_at = min(rested, default=None)
+            for rider in self._riders:
+                if rider.works.has_done:
+                    rider.wake()
             for interactive in (True, False):
                 for rider in self._riders:
                     works = rider.works

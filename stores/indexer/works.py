@@ -27,6 +27,8 @@ class Work:
     vectors: "list[Vectors]" = field(default_factory=list)
     failures: int = 0
     """Turns in a row that it was in and that failed. It takes the next one by itself, so that it cannot fail others."""
+    refusals: int = 0
+    """How often the index refused it with the vectors that it got."""
     rests_until: float = 0.0
 
     def texts(self) -> list[str]:
@@ -58,7 +60,7 @@ class Works:
         self._resting: list[Work] = []
         self._done: list[Work] = []
         self.failing: dict[str, str] = {}
-        """Records that the model refused last time, and why."""
+        """Records that the model, or the index, refused last time, and why."""
 
     def add(self, work: Work) -> None:
         """Queue a record."""
@@ -103,7 +105,8 @@ class Works:
                 each.work.vectors.extend(vectors[at : at + len(each.texts)])
                 at += len(each.texts)
                 each.work.failures = 0
-                self.failing.pop(each.work.item.record_id, None)
+                if not each.work.refusals:
+                    self.failing.pop(each.work.item.record_id, None)
                 if each.work.remaining:
                     self._queue(each.work).append(each.work)
             complete = [each.work for each in slices if not each.work.remaining]
@@ -122,6 +125,32 @@ class Works:
                 self.failing[work.item.record_id] = reason
                 self._resting.append(work)
 
+    def refuse(self, work: Work, reason: str, pause_s: Callable[[int], float]) -> None:
+        """Let a record rest that the index refused; then it is embedded again, as its vectors may be to blame."""
+        with self._lock:
+            work.refusals += 1
+            work.vectors = []
+            work.rests_until = time.monotonic() + pause_s(work.refusals)
+            self.failing[work.item.record_id] = reason
+            self._resting.append(work)
+
+    def accept(self, works: Iterable[Work]) -> None:
+        """Note that records are in the index, those too that it refused before."""
+        with self._lock:
+            for work in works:
+                if work.refusals:
+                    self.failing.pop(work.item.record_id, None)
+
+    def left_out(self) -> set[str]:
+        """The records that rest because they failed by themselves, in the model or at the index."""
+        with self._lock:
+            return {work.item.record_id for work in self._resting if work.failures > 1 or work.refusals}
+
+    @property
+    def has_done(self) -> bool:
+        """Tell whether there is something to collect."""
+        return bool(self._done)
+
     def wake_rested(self) -> float | None:
         """Queue the records that have rested, behind all others; return when the next one will have."""
         if not self._resting:
@@ -131,7 +160,8 @@ class Works:
             rested = [work for work in self._resting if work.rests_until <= now]
             self._resting = [work for work in self._resting if work.rests_until > now]
             for work in rested:
-                self._queue(work).append(work)
+                # A record without text needs no model.
+                (self._queue(work) if work.remaining else self._done).append(work)
             return min((work.rests_until for work in self._resting), default=None)
 
     def withdraw(self, outdated: Callable[[str], bool]) -> list[Work]:

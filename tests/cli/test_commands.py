@@ -74,6 +74,25 @@ def test_check_prints_ten_differences_of_an_organization_and_counts_the_others(d
     assert "1 organization(s), 30 difference(s), 0 not level" in result.stdout
 
 
+def test_check_names_a_record_that_cannot_be_indexed_and_a_reindex_takes_it_once_it_can(data: Path) -> None:
+    def set_revision(value: object) -> None:
+        with closing(sqlite3.connect(data / "ledger.sqlite")) as changed:
+            changed.execute("UPDATE entities SET revision = ?", (value,))
+            changed.commit()
+
+    set_revision("many")
+    for _ in range(2):
+        result = run("check", "--data-dir", str(data))
+        assert result.exit_code == 1, result.output
+        assert "org-slug: 2 difference(s)" in result.stdout
+        assert "  lexical: entity note_1 cannot be indexed: TypeError: " in result.stdout
+        assert "  graph: entity note_1 cannot be indexed: RuntimeError: " in result.stdout
+        assert run("reindex", "--data-dir", str(data)).exit_code == 0
+    set_revision(1)
+    assert run("reindex", "--data-dir", str(data)).exit_code == 0
+    assert run("check", "--data-dir", str(data)).exit_code == 0
+
+
 def test_check_says_what_is_still_to_be_taken_in(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     behind = [Examined("lexical", 0, []), Examined("vectors", 885, [])]
     monkeypatch.setattr(Indexer, "examine", lambda *_: behind)

@@ -24,6 +24,13 @@ def finish(backlog: Backlog, items: list[Item]) -> Progress:
     return progress
 
 
+def refuse(backlog: Backlog, items: list[Item]) -> list[Item]:
+    """Let the index refuse records; return those that are still in work."""
+    for item in items:
+        backlog.release(item)
+    return [item for item in items if backlog.retake(item)]
+
+
 def test_an_interactive_change_is_taken_before_the_deferred_ones_and_counts_as_applied_alone() -> None:
     backlog = Backlog(NOTHING, limit=10)
     backlog.scan([change(1, "a", deferred=True), change(2, "b")])
@@ -79,6 +86,22 @@ def test_an_import_beyond_the_limit_stays_in_the_feed_and_does_not_hide_what_com
     assert done == [f"e{at}" for at in range(1, 31)]
 
 
+def test_a_refused_record_is_taken_again_unless_a_newer_change_of_it_waits() -> None:
+    backlog = Backlog(NOTHING, limit=10)
+    backlog.scan([change(1, "a")])
+    (item,) = backlog.take(interactive=True, limit=9)
+    backlog.release(item)
+    assert backlog.retake(item)
+    backlog.scan([change(2, "a")])
+    assert backlog.is_outdated("a")
+    backlog.release(item)
+    assert not backlog.retake(item)
+    (newer,) = backlog.take(interactive=True, limit=9)
+    assert newer.sequences == {1, 2}
+    assert finish(backlog, [newer]) == Progress(2, frozenset())
+    assert backlog.idle
+
+
 @given(st.data())
 def test_whatever_the_order_nothing_is_lost_and_nothing_counts_before_it_is_done(data: st.DataObject) -> None:
     records, kinds = st.sampled_from("abcdef"), st.sampled_from(["entity", "entity", "relation"])
@@ -86,7 +109,7 @@ def test_whatever_the_order_nothing_is_lost_and_nothing_counts_before_it_is_done
     feed = [change(at, each, deferred=slow, kind=kind) for at, (each, slow, kind) in enumerate(drawn, start=1)]  # type: ignore[arg-type]
     backlog, read, in_work, seen_at = Backlog(NOTHING, limit=data.draw(st.integers(1, 5))), 0, [], dict[str, int]()
     while read < len(feed) or not backlog.idle:
-        action = data.draw(st.integers(0, 3)) if read < len(feed) else 3
+        action = data.draw(st.integers(0, 4)) if read < len(feed) else 3
         if action == 0 or (action == 3 and read < len(feed)):
             step = data.draw(st.integers(1, 6))
             backlog.scan(feed[read : read + step])
@@ -98,7 +121,9 @@ def test_whatever_the_order_nothing_is_lost_and_nothing_counts_before_it_is_done
                 assert item.record_id not in [each.record_id for each in in_work]
                 seen_at[item.record_id] = read
                 in_work.append(item)
-        if action >= 2 and in_work:
+        if action == 4:
+            in_work = [*in_work[1:], *refuse(backlog, in_work[:1])]
+        elif action >= 2 and in_work:
             item = in_work.pop(data.draw(st.integers(0, len(in_work) - 1)))
             progress = finish(backlog, [item])
             assert progress.prefix <= backlog.prefix

@@ -1,0 +1,79 @@
+"""Which records an index is without because it refused them, and why: in a file beside the generation."""
+
+import json
+import time
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from stores.indexer.folders import refusals_of, write
+
+AGAIN_S = 3_600.0
+"""How long what was refused rests before it is tried again: the reason may have been a passing one after all."""
+MOST = 10_000
+"""Records; where an index refuses more than that, it is of no use."""
+
+
+class Refusal(NamedTuple):
+    """Why a record is not in an index."""
+
+    kind: Literal["entity", "relation"]
+    reason: str
+
+
+class Refusals:
+    """The book of one generation. Only the lane's thread writes in it; `book` is replaced whole, so that all may read.
+
+    It is written to disk before the index's position moves on: a kill in between brings the records again.
+    """
+
+    def __init__(self, generation: Path) -> None:
+        self._file = refusals_of(generation)
+        self.book: Mapping[str, Refusal] = _read(self._file)
+        """By record id."""
+        self._again_at = 0.0
+
+    @property
+    def due(self) -> bool:
+        """Tell whether it is time to try them again: after the opening, then once an hour."""
+        return bool(self.book) and time.monotonic() >= self._again_at
+
+    def put_off(self) -> None:
+        """Note that they have just been tried."""
+        self._again_at = time.monotonic() + AGAIN_S
+
+    def note(self, refused: Mapping[str, Refusal], tried: Collection[str]) -> list[str]:
+        """Take down what became of the records that were tried; return those that are refused for the first time.
+
+        Raises:
+            RuntimeError: There are too many.
+        """
+        kept = {each: why for each, why in self.book.items() if each not in tried} | dict(refused)
+        if len(kept) > MOST:
+            raise RuntimeError(f"The index refuses {len(kept)} records, the last one because of {kept.popitem()[1]}.")
+        new = [each for each in refused if each not in self.book]
+        if kept != self.book:
+            if kept:
+                write(self._file, json.dumps(kept))
+            else:
+                self._file.unlink(missing_ok=True)
+            self.book = kept
+        if new:
+            self.put_off()
+        return new
+
+    def sentences(self) -> list[str]:
+        """One for each record, for operators."""
+        return [f"{why.kind} {each} cannot be indexed: {why.reason}" for each, why in sorted(self.book.items())]
+
+
+def summary(reasons: Collection[str], *, verb: str = "indexed") -> str:
+    """Say how many records are left out and why the first of them is; empty when none is."""
+    return f"{len(reasons)} record(s) cannot be {verb}: {next(iter(reasons))}" if reasons else ""
+
+
+def _read(file: Path) -> dict[str, Refusal]:
+    try:
+        return {each: Refusal(*why) for each, why in json.loads(file.read_text("utf-8")).items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
