@@ -66,7 +66,7 @@ class LateRider:
         self._handle = self._vectors = None
 
     def follow(self, changed: Iterable[str], deleted: Iterable[str]) -> None:
-        """Take note of what the index has just taken in."""
+        """Take note of what the index has just taken in, and of what is gone from it, whatever changed before."""
         if self._vectors is not None:
             self._vectors.follow(changed, deleted)
             self._wake()
@@ -117,9 +117,9 @@ class LateVectors:
         """Take note of what the vector index has just taken in."""
         gone, new = list(deleted), list(changed)
         with self._lock:
+            self._waiting.update(OrderedDict.fromkeys(new))
             for record_id in gone:
                 self._waiting.pop(record_id, None)
-            self._waiting.update(OrderedDict.fromkeys(new))
             self._under_way.difference_update(gone, new)
             # Under the lock, so that a turn that is ending cannot bring back what is gone.
             self._store.drop(gone)

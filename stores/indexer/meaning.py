@@ -18,7 +18,7 @@ from stores.indexer.refusals import summary
 from stores.indexer.turns import EmbeddingThread
 from stores.indexer.works import Work, Works
 from stores.records import Entity, Position, searchable_text
-from stores.vectors import EmbeddedPassage, EmbeddedRecord, VectorIndex, VectorState
+from stores.vectors import VectorIndex, VectorState
 from stores.vectors.passages import ranges
 
 READ_CHANGES = 500
@@ -286,7 +286,7 @@ class VectorLane(Lane):
             self._backfill.embedded(newest)
             if self._backfill.active and self._backfill.total:
                 self._detail = self._backfill.detail
-        self.late.follow([record.record_id for record in records], deleted)
+        self.late.follow(newest, [work.item.record_id for work in done if work.entity is None])
         self._end_backfill_if_done(handle)
         self._done()
 
@@ -298,6 +298,7 @@ class VectorLane(Lane):
         gone = {work.item.record_id for work, _ in refused}
         # What it held of them is no longer so. An index that does not take that takes nothing.
         index.replace([], list(gone), state)
+        self.late.follow([], gone)
         for work, reason in refused:
             for other in done:
                 if other.item.record_id == work.item.record_id:
@@ -392,13 +393,5 @@ class VectorLane(Lane):
 
 def _write(index: VectorIndex, works: Sequence[Work], state: VectorState) -> None:
     newest = {work.item.record_id: work for work in works}
-    records = [_record(work.entity, work) for work in newest.values() if work.entity is not None]
+    records = [record for work in newest.values() if (record := work.record()) is not None]
     index.replace(records, [each for each, work in newest.items() if work.entity is None], state)
-
-
-def _record(entity: Entity, work: Work) -> EmbeddedRecord:
-    passages = [
-        EmbeddedPassage(passage.start, passage.end, vector)
-        for passage, vector in zip(work.passages, work.vectors, strict=True)
-    ]
-    return EmbeddedRecord.of(entity, passages)

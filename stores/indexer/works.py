@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from stores.embedding import Passage
 from stores.indexer.backlog import Item
 from stores.records import Entity
+from stores.vectors import EmbeddedPassage, EmbeddedRecord
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
@@ -39,6 +40,16 @@ class Work:
     def remaining(self) -> int:
         """How many passages have no vector yet."""
         return len(self.passages) - len(self.vectors)
+
+    def record(self) -> EmbeddedRecord | None:
+        """The record with its vectors, all of which are there; None where it is gone."""
+        if self.entity is None:
+            return None
+        passages = [
+            EmbeddedPassage(passage.start, passage.end, vector)
+            for passage, vector in zip(self.passages, self.vectors, strict=True)
+        ]
+        return EmbeddedRecord.of(self.entity, passages)
 
 
 @dataclass(frozen=True, slots=True)
