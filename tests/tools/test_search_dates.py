@@ -43,6 +43,7 @@ async def test_a_memory_of_a_month_is_of_each_of_its_days(member: Person) -> Non
     asked = "Who painted the harbour fence and a wall"
     assert next(iter(await scores(member, f"{asked} on 9 May 2023?"))) == may
     assert next(iter(await scores(member, f"{asked} on 30 June 2023?"))) == june
+    assert next(iter(await scores(member, f"{asked} between 12 and 14 May 2023?"))) == may
     assert next(iter(await scores(member, f"{asked} yesterday?"))) == ago
 
 
