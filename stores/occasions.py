@@ -1,31 +1,32 @@
 """When it happened what a record tells of: a time that its sender names, else that of its capture."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
+
+from stores.moments import Span, instant, span_of
 
 if TYPE_CHECKING:
     from stores.records import Entity
 
-_NAMED_IN = ("occurred_at", "captured_at")
-"""The metadata keys that say it in ISO 8601; the first that is there counts."""
+CAPTURED_AT = "captured_at"
+NAMED_IN = ("occurred_at", CAPTURED_AT)
+"""The metadata keys that say it, as `stores/moments.py` reads them; the first that can be read counts."""
 
 
-def happened_at(entity: "Entity") -> datetime | None:
-    """The time that a record's metadata names, else when it was kept; None for a chunk that names none."""
-    named = next(filter(None, (named_moment(entity.metadata, key) for key in _NAMED_IN)), None)
+def happened(entity: "Entity") -> Span | None:
+    """The span that a record's metadata names, else the instant when it was kept; None for a chunk that names none."""
+    named = named_span(entity.metadata, kept_at=entity.created_at)
     if named is not None or entity.source_id is not None:
         return named
-    return entity.created_at
+    return instant(entity.created_at)
 
 
-def named_moment(metadata: Mapping[str, object], key: str) -> datetime | None:
-    """Read a time of metadata, aware; None where there is none that can be read."""
-    said = metadata.get(key)
-    if not isinstance(said, str):
-        return None
-    try:
-        read = datetime.fromisoformat(said.strip())
-    except ValueError:
-        return None
-    return read if read.tzinfo else read.replace(tzinfo=UTC)
+def named_span(metadata: Mapping[str, object], *, kept_at: datetime) -> Span | None:
+    """The span that metadata names; how long ago it was counts from when the record was kept."""
+    return next(filter(None, (span_of(metadata.get(key), now=kept_at) for key in NAMED_IN)), None)
+
+
+def unread_dates(metadata: Mapping[str, object], *, kept_at: datetime) -> list[str]:
+    """The keys that hold something that cannot be read as a date: it counts as if it were not there."""
+    return [key for key in NAMED_IN if metadata.get(key) is not None and span_of(metadata[key], now=kept_at) is None]

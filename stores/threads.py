@@ -4,7 +4,8 @@ import hashlib
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from stores.occasions import named_moment
+from stores.moments import span_of
+from stores.occasions import CAPTURED_AT
 
 if TYPE_CHECKING:
     from stores.records import Entity
@@ -50,4 +51,5 @@ def _order(entity: "Entity") -> int:
         isinstance(ordinal, float) and math.isfinite(ordinal)
     ):
         return round(max(-_LARGEST_ORDINAL, min(ordinal, _LARGEST_ORDINAL)) * _ORDINAL_STEP)
-    return round((named_moment(entity.metadata, "captured_at") or entity.created_at).timestamp() * 1_000_000)
+    captured = span_of(entity.metadata.get(CAPTURED_AT), now=entity.created_at)
+    return round((captured.start if captured else entity.created_at).timestamp() * 1_000_000)

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from auth.policy import MemoryScope
+from stores.occasions import unread_dates
 from stores.records import JsonObject, RawMemory, ReviewState
 from tools.entity_models import BackgroundJobs, EntityId, Label, Labels, MutationReceipt
 from tools.json_values import StoredJson
@@ -38,7 +39,8 @@ class RawMemoryFields(Request):
     tags: Labels = Field([], description="Browse-only labels, without effect on ranking.")
     metadata: JsonObject = Field(
         {},
-        description="Structured data. `captured_at` (a date) is when it was said, where that is not now; "
+        description="Structured data. `captured_at` (a date) is when it was said, where that is not now, and "
+        "`occurred_at` when it happened what it tells of; "
         "`thread_id` names the thread that it was said in, and `ordinal` (a number) its place there; "
         "`capture_mode` is shown with the capture.",
     )
@@ -66,6 +68,10 @@ class RawMemoryView(Result):
     created_at: datetime
     diary: bool
     agent_id: str | None
+    unread_dates: list[str] = Field(
+        [],
+        description="Those of `occurred_at` and `captured_at` in `metadata` that are no date, and count as missing.",
+    )
     review_state: ReviewState
     entity_id: str | None = Field(None, description="The entity that was made of it, where the caller may read it.")
     revision: int
@@ -109,6 +115,7 @@ def memory_fields(memory: RawMemory, *, policy_reason: str) -> dict[str, object]
         "capture_surface": capture.capture_surface,
         "captured_at": capture.captured_at,
         "created_at": entity.created_at,
+        "unread_dates": unread_dates(entity.metadata, kept_at=entity.created_at),
         "diary": capture.agent_id is not None,
         "agent_id": capture.agent_id,
         "review_state": capture.review_state,

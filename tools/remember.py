@@ -10,6 +10,7 @@ from auth.policy import Visibility, may_read, require_writable
 from auth.principal import Principal
 from stores.errors import ValidationFailed
 from stores.ledger import Transaction
+from stores.occasions import unread_dates
 from stores.records import Entity, JsonObject, RawMemory
 from stores.searched import RETRIEVAL_KEYS
 from tools.active_task import active_task
@@ -283,6 +284,11 @@ def _message(kept: Kept, others: Sequence[Similar]) -> str:
         said += f"; found by {', '.join(f'“{each}”' for each in kept.found_by)} from now on, too"
     if kept.not_applied:
         said += f"; not applied: {', '.join(kept.not_applied)} (to replace it, add supersedes:{kept.entity.id})"
+    memory = kept.memory.entity
+    said += "".join(
+        f"; metadata.{key} is no date, and counts as missing"
+        for key in unread_dates(memory.metadata, kept_at=memory.created_at)
+    )
     return said + (f"; {len(others)} similar record(s) exist" if others else "")
 
 

@@ -68,10 +68,10 @@ class SearchRequest(Request):
     labels: Labels = Field([], description="Of raw memories, only those with one of these in metadata.labels.")
     thread_id: EntityId | None = Field(None, description="Of raw memories, only those with this metadata.thread_id.")
     occurred_after: datetime | None = Field(
-        None, description="Of raw memories, only those whose metadata.occurred_at lies after it."
+        None, description="Of raw memories, only those whose metadata.occurred_at lies after it, wholly or in part."
     )
     occurred_before: datetime | None = Field(
-        None, description="Of raw memories, only those whose metadata.occurred_at lies before it."
+        None, description="Of raw memories, only those whose metadata.occurred_at lies before it, wholly or in part."
     )
     use_enhanced: bool = Field(True, description="Whether the graph contributes to the ranking.")
     boost_recent: bool = Field(True, description="Whether newer records rank slightly higher.")

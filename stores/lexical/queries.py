@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from tantivy import FieldType, Occur, Query, Schema, Searcher
 
@@ -201,19 +200,6 @@ def any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
 def any_of_numbers(schema: Schema, field: str, values: Iterable[int]) -> Query:
     """Records that have one of the numbers in a field."""
     return Query.term_set_query(schema, field, sorted(values))
-
-
-def happened(schema: Schema, keys: Iterable[int], spans: Iterable[tuple[datetime, datetime]]) -> Query:
-    """The query for those of some records that tell of what happened in one of the spans."""
-    ranges = [
-        Query.range_query(
-            schema, "happened_at", FieldType.Integer, lower_bound=microseconds(start), upper_bound=microseconds(end) - 1
-        )
-        for start, end in spans
-    ]
-    return Query.const_score_query(
-        Query.boolean_query([(Occur.Must, any_of_numbers(schema, "key", keys)), (Occur.Must, union(ranges))]), 1.0
-    )
 
 
 def _phrase(schema: Schema, words: tuple[tuple[int, str], ...]) -> Query:

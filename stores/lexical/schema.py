@@ -9,12 +9,12 @@ from typing import get_args
 from tantivy import Document, Index, Schema, SchemaBuilder
 
 from stores.lexical.analysis import identifiers, name_key, prepare, token_analyser, word_analyser
-from stores.occasions import happened_at
+from stores.occasions import happened
 from stores.records import Entity, Facet, Position, facets
 from stores.searched import searched_parts
 from stores.threads import thread_place
 
-FORMAT = 5
+FORMAT = 6
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
@@ -24,6 +24,9 @@ RESERVED = "reserved"
 POSITION_KEY = "position"
 THREADED = "threaded"
 """What is reserved in a record that stands in a thread."""
+
+HAPPENED = ("happened_from", "happened_until")
+"""The columns with the first and the last microsecond of when it happened what a record tells of."""
 
 
 def open_index(path: str) -> Index:
@@ -43,8 +46,7 @@ def build_schema() -> Schema:
     builder.add_integer_field("key", stored=True, indexed=True, fast=True)
     builder.add_integer_field("revision", stored=True)
     builder.add_integer_field("updated_at", stored=True, indexed=True, fast=True)
-    builder.add_integer_field("happened_at", stored=True, indexed=True, fast=True)
-    for name in ("thread", "place"):
+    for name in (*HAPPENED, "thread", "place"):
         builder.add_integer_field(name, stored=True, fast=True)
     builder.add_text_field("text", stored=True, tokenizer_name="words", index_option="position")
     builder.add_text_field("exact", stored=True, tokenizer_name="tokens", index_option="freq")
@@ -61,9 +63,10 @@ def to_document(entity: Entity) -> Document:
     document.add_text("visibility", entity.visibility)
     document.add_integer("revision", entity.revision)
     document.add_integer("updated_at", microseconds(entity.updated_at))
-    happened = happened_at(entity)
-    if happened is not None:
-        document.add_integer("happened_at", microseconds(happened))
+    occasion = happened(entity)
+    if occasion is not None:
+        for name, moment in zip(HAPPENED, (occasion.start, occasion.last), strict=True):
+            document.add_integer(name, microseconds(moment))
     for facet, values in facets(entity).items():
         for value in values:
             document.add_text(facet, value)

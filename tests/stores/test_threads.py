@@ -66,3 +66,5 @@ def test_without_ordinals_the_time_of_capture_orders() -> None:
     unknown = place(memory(thread_id="t", captured_at="long ago"))
     late = place(memory(thread_id="t", captured_at=(NOW + timedelta(hours=1)).isoformat()))
     assert early.order < unknown.order < late.order
+    month, ago = place(memory(thread_id="t", captured_at="2026-02")), place(memory(thread_id="t", captured_at="2d"))
+    assert month.order == early.order < ago.order < unknown.order

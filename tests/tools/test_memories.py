@@ -344,19 +344,35 @@ async def test_a_search_narrows_raw_memories_by_what_their_import_says_of_them(m
     said = {"thread_id": "t1", "participants": ["Ann", "Bob"], "labels": ["Ops"], "occurred_at": "2026-03-01T12:00:00Z"}
     mail = await keep(member, metadata=said)
     plain = await keep(member, WALRUS + " Again.")
+    # What is no date counts as missing, whichever of the two it is.
+    month = await keep(member, WALRUS + " Ever.", metadata={"occurred_at": "soon", "captured_at": "2026-01"})
     for fields, wanted in (
-        ({}, {mail["id"], plain["id"]}),
+        ({}, {mail["id"], plain["id"], month["id"]}),
         ({"thread_id": "t1"}, {mail["id"]}),
         ({"thread_id": "t2"}, set()),
         ({"participants": ["ann", "zoe"]}, {mail["id"]}),
         ({"labels": ["ops"], "participants": ["zoe"]}, set()),
         ({"occurred_after": "2026-03-01T12:00:00+02:00"}, {mail["id"]}),
         ({"occurred_after": "2026-03-01T12:00:00"}, set()),
-        ({"occurred_before": "2026-03-02"}, {mail["id"]}),
+        ({"occurred_before": "2026-03-02"}, {mail["id"], month["id"]}),
+        ({"occurred_before": "2026-02-01"}, {month["id"]}),
+        ({"occurred_after": "2026-01-15", "occurred_before": "2026-01-16"}, {month["id"]}),
+        ({"occurred_before": "2026-01-01"}, set()),
     ):
         found = await member.call("search", query="walrus granite cache", **fields)
         assert {hit["id"] for hit in found["results"]} == wanted, fields
         assert found["raw_memory_count"] == len(wanted)
+
+
+async def test_what_is_no_date_is_kept_and_said_to_count_as_missing(member: Person) -> None:
+    said = {"occurred_at": "the day of the storm", "captured_at": "2026-W10"}
+    kept = await keep(member, metadata=said)
+    assert kept["metadata"] == said
+    assert kept["unread_dates"] == ["occurred_at"]
+    assert kept["captured_at"] == "2026-03-02T00:00:00Z"
+    assert (await keep(member, metadata={"occurred_at": 1_700_000_000}))["unread_dates"] == ["occurred_at"]
+    for dated in ({}, {"occurred_at": None}, {"occurred_at": "2026-03", "captured_at": "3d"}):
+        assert (await keep(member, metadata=dated))["unread_dates"] == []
 
 
 async def test_a_reader_makes_nothing_for_the_others_who_read_a_memory(owner: Person, member: Person) -> None:

@@ -131,6 +131,14 @@ async def test_what_is_wrong_is_named_and_nothing_is_kept(
     assert (await member.call("explore"))["total"] == 0
 
 
+async def test_a_time_that_is_no_date_is_kept_and_said_to_count_as_missing(member: Person) -> None:
+    told = await remember(member, content=WALRUS, metadata={"occurred_at": "07/05/2026"})
+    assert "metadata.occurred_at is no date" in told["message"]
+    capture = await member.call("get_capture", capture_id=told["raw_memory_id"])
+    assert (capture["metadata"]["occurred_at"], capture["unread_dates"]) == ("07/05/2026", ["occurred_at"])
+    assert "no date" not in (await remember(member, content="Other.", metadata={"occurred_at": "2026-05"}))["message"]
+
+
 async def test_a_viewer_remembers_nothing(viewer: Person) -> None:
     with pytest.raises(Forbidden, match=r"Viewer.*Member"):
         await remember(viewer)

@@ -35,6 +35,18 @@ async def test_a_memory_of_the_named_days_comes_first(member: Person) -> None:
     assert max(dated.values()) < 1
 
 
+async def test_a_memory_of_a_month_is_of_each_of_its_days(member: Person) -> None:
+    june = await keep(member, 1, captured_at="2023-06")
+    may = await keep(member, 2, captured_at="2024-01-01", occurred_at="2023-05")
+    ago = await keep(member, 3, captured_at="1d", occurred_at="long ago")
+    await caught_up(member)
+    asked = "Who painted the harbour fence and a wall"
+    assert next(iter(await scores(member, f"{asked} on 9 May 2023?"))) == may
+    assert next(iter(await scores(member, f"{asked} on 30 June 2023?"))) == june
+    assert next(iter(await scores(member, f"{asked} between 12 and 14 May 2023?"))) == may
+    assert next(iter(await scores(member, f"{asked} yesterday?"))) == ago
+
+
 async def test_days_are_counted_from_the_time_of_the_question(member: Person) -> None:
     old = await keep(member, 1, captured_at="2023-05-06T10:00:00Z")
     new = await keep(member, 2)

@@ -84,7 +84,7 @@ def not_imported(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set
         return set()
     said = [each.id for each in standings.values() if each.entity_type == RAW_MEMORY]
     found = app.ledger.entities(plan.organization_id, said)
-    passed = {each.id for each in found.values() if plan.imported.passes(each.metadata)}
+    passed = {each.id for each in found.values() if plan.imported.passes(each)}
     return {memory_id for memory_id in said if memory_id not in passed}
 
 

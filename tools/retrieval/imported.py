@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from pydantic import JsonValue
 
-from stores.records import JsonObject
+from stores.occasions import named_span
+from stores.records import Entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Imported:
     """Any of them, in lower case, among `labels`."""
     thread_id: str | None = None
     after: datetime | None = None
-    """Aware; `occurred_at` lies after it, or `captured_at` where there is none."""
+    """Aware; what the metadata says of when it happened lies after it, or a part of that does."""
     before: datetime | None = None
 
     @property
@@ -27,8 +28,9 @@ class Imported:
         """Whether everything passes."""
         return self == EVERYTHING
 
-    def passes(self, metadata: JsonObject) -> bool:
-        """Whether a raw memory with this metadata is wanted."""
+    def passes(self, memory: Entity) -> bool:
+        """Whether a raw memory with its metadata is wanted."""
+        metadata = memory.metadata
         if self.thread_id is not None and metadata.get("thread_id") != self.thread_id:
             return False
         for wanted, found in ((self.participants, metadata.get("participants")), (self.labels, metadata.get("labels"))):
@@ -36,8 +38,10 @@ class Imported:
                 return False
         if self.after is None and self.before is None:
             return True
-        at = _moment(metadata.get("occurred_at", metadata.get("captured_at")))
-        return at is not None and (self.after is None or at > self.after) and (self.before is None or at < self.before)
+        named = named_span(metadata, kept_at=memory.created_at)
+        if named is None:
+            return False
+        return (self.after is None or named.last > self.after) and (self.before is None or named.start < self.before)
 
 
 EVERYTHING = Imported()
@@ -45,13 +49,3 @@ EVERYTHING = Imported()
 
 def _words(found: Iterable[JsonValue]) -> set[str]:
     return {each.lower() for each in found if isinstance(each, str)}
-
-
-def _moment(value: JsonValue) -> datetime | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        read = datetime.fromisoformat(value.strip())
-    except ValueError:
-        return None
-    return read if read.tzinfo else read.replace(tzinfo=UTC)

@@ -1,0 +1,115 @@
+"""Which span of time a text means: ISO 8601 from a year to an instant, in any zone, or how long ago like `7d`."""
+
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import NamedTuple
+
+LONGEST_READ = 200
+"""Characters of the longest text that can be a moment."""
+LATEST = datetime.max.replace(tzinfo=UTC)
+"""Where a span ends that would end after the year 9999."""
+
+_RELATIVE = re.compile(r"([0-9]{1,6})\s*([hdwmy])", re.IGNORECASE)
+_DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
+_MONTH_OR_YEAR = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
+_DAY_OF_YEAR = re.compile(r"([0-9]{4})-?([0-9]{3})(?=$|T)")
+# A day with a zone and without a time is that of XML Schema.
+_DAY_IN_ZONE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(Z|[+-][0-9]{2}:?[0-9]{2})")
+_END_OF_DAY = re.compile(r"T24(?=(?::?00){0,2}(?:[.,]0+)?(?:Z|[+-][0-9:]+)?$)")
+_PARTS = re.compile(
+    r"(?:[0-9]{4}-?W(?P<week>[0-9]{2})(?P<weekday>-?[0-9])?|[0-9]{4}-?[0-9]{2}-?[0-9]{2})"
+    r"(?:.(?P<hour>[0-9]{2})(?P<minute>:?[0-9]{2})?(?P<second>:?[0-9]{2})?)?"
+)
+_INSTANT = timedelta(microseconds=1)
+"""As short as times are told apart."""
+
+
+class Span(NamedTuple):
+    """From a moment to another one, aware; the second is not of it."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def last(self) -> datetime:
+        """The last instant of it."""
+        return max(self.start, self.end - _INSTANT)
+
+
+def read_span(text: str, *, now: datetime) -> Span:
+    """Read the span that a text means, in UTC: `2023-05` is all of May 2023, `2023-05-07T10:00` a minute.
+
+    A time with seconds is an instant, as is how long ago it was, counted from `now`; a time without a zone is in UTC.
+
+    Raises:
+        ValueError: It is none, or lies outside the years 1 to 9999.
+    """
+    text = text.strip()
+    try:
+        if len(text) > LONGEST_READ:
+            raise ValueError(len(text))
+        if relative := _RELATIVE.fullmatch(text):
+            return instant(now - timedelta(days=int(relative[1]) * _DAYS[relative[2].lower()]))
+        return _iso(text.upper())
+    except (OverflowError, ValueError):
+        raise ValueError(f"{text[:LONGEST_READ]!r} is no moment.") from None
+
+
+def span_of(value: object, *, now: datetime) -> Span | None:
+    """Read the span that a value of metadata means; None for what is no text, or none that can be read."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return read_span(value, now=now)
+    except ValueError:
+        return None
+
+
+def instant(moment: datetime) -> Span:
+    """The span of a moment alone."""
+    return _lasting(moment, _INSTANT)
+
+
+def _iso(text: str) -> Span:
+    """Read what ISO 8601 allows, also where Python 3.11 does not: months, years, days of a year, the end of a day."""
+    if alone := _MONTH_OR_YEAR.fullmatch(text):
+        return _month_or_year(int(alone[1]), int(alone[2]) if alone[2] else None)
+    if in_zone := _DAY_IN_ZONE.fullmatch(text):
+        return _lasting(_utc(datetime.fromisoformat(f"{in_zone[1]}T00:00{in_zone[2]}")), timedelta(days=1))
+    if ordinal := _DAY_OF_YEAR.match(text):
+        text = _day_of_year(int(ordinal[1]), int(ordinal[2])).isoformat() + text[ordinal.end() :]
+    start_of_day, ends = _END_OF_DAY.subn("T00", text)
+    start = datetime.fromisoformat(start_of_day) + timedelta(days=ends)
+    return _lasting(_utc(start), _precision(text))
+
+
+def _month_or_year(year: int, month: int | None) -> Span:
+    start = datetime(year, month or 1, 1, tzinfo=UTC)
+    if (year, month or 12) == (LATEST.year, LATEST.month):
+        return Span(start, LATEST)
+    return Span(start, datetime(year + (month or 12) // 12, (month or 12) % 12 + 1, 1, tzinfo=UTC))
+
+
+def _day_of_year(year: int, number: int) -> date:
+    found = date(year, 1, 1) + timedelta(days=number - 1)
+    if found.year != year:
+        raise ValueError(number)
+    return found
+
+
+def _precision(text: str) -> timedelta:
+    """How long it lasts what the last part of a date and time names."""
+    parts = _PARTS.match(text)
+    if parts is None or parts["second"]:
+        return _INSTANT
+    if parts["hour"]:
+        return timedelta(minutes=1) if parts["minute"] else timedelta(hours=1)
+    return timedelta(days=7 if parts["week"] and not parts["weekday"] else 1)
+
+
+def _utc(read: datetime) -> datetime:
+    return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
+
+
+def _lasting(start: datetime, length: timedelta) -> Span:
+    return Span(start, start + min(length, LATEST - start))
