@@ -47,7 +47,7 @@ def embedder() -> Iterator[Embedder]:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """Settings of a fresh data folder."""
-    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False)
+    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, late_interaction=False)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
 from itertools import islice
 from typing import Protocol
@@ -54,6 +54,15 @@ class LateRider:
         """How many records wait for their token vectors."""
         return len(self._vectors) if self._vectors is not None else 0
 
+    @property
+    def is_hurried(self) -> bool:
+        """Whether somebody waits for a write of this organization to show."""
+        return bool(self) and self._around.hurried()
+
+    def awaits(self, record_ids: Collection[str]) -> bool:
+        """Whether one of some records has still to get its token vectors."""
+        return self._vectors is not None and self._vectors.awaits(record_ids)
+
     def adopt(self, handle: Handle[VectorIndex]) -> None:
         """Follow an index from what it holds now."""
         index = handle.index
@@ -77,17 +86,20 @@ class LateRider:
             self._vectors.begin_again()
             self._wake()
 
+    def give_up_for_now(self) -> None:
+        """Let nobody wait for what failed."""
+        self._around.progressed()
+
     def turn(self, encoder: TokenEncoder) -> None:
         """Encode the tokens of a few passages."""
         handle, vectors = self._handle, self._vectors
         if handle is None or vectors is None or not handle.acquire():
             return
         try:
-            vectors.turn(encoder)
+            if vectors.turn(encoder):
+                self._around.progressed()
         finally:
             handle.release()
-        if not vectors:
-            self._around.progressed()
 
 
 class LateVectors:
@@ -103,7 +115,10 @@ class LateVectors:
         self._lock = threading.Lock()
         known = store.contents()
         self._waiting = OrderedDict.fromkeys(each for each, revision in held.items() if known.get(each) != revision)
+        """The newest last, which are encoded first: somebody may be waiting for them."""
         self._current: _Unfinished | None = None
+        self._parked: dict[str, _Unfinished] = {}
+        """Records that had to make way for newer ones."""
         self._under_way: set[str] = set()
         """Records that are being encoded and have neither changed nor gone since."""
         store.drop([each for each in known if each not in held])
@@ -117,10 +132,13 @@ class LateVectors:
         """Take note of what the vector index has just taken in."""
         gone, new = list(deleted), list(changed)
         with self._lock:
-            self._waiting.update(OrderedDict.fromkeys(new))
-            for record_id in gone:
-                self._waiting.pop(record_id, None)
             self._under_way.difference_update(gone, new)
+            for record_id in (*gone, *new):
+                self._waiting.pop(record_id, None)
+                self._parked.pop(record_id, None)
+            if new:
+                self._park()
+            self._waiting.update(OrderedDict.fromkeys(each for each in new if each not in gone))
             # Under the lock, so that a turn that is ending cannot bring back what is gone.
             self._store.drop(gone)
 
@@ -131,18 +149,35 @@ class LateVectors:
             self._store.drop(known)
             self._waiting.update(OrderedDict.fromkeys(known))
             self._under_way.clear()
+            self._parked.clear()
 
-    def turn(self, encoder: TokenEncoder) -> None:
-        """Encode the next few passages, and keep the records that are complete."""
+    def awaits(self, record_ids: Collection[str]) -> bool:
+        """Whether one of some records waits, or is being encoded."""
+        with self._lock:
+            return any(each in self._waiting or each in self._under_way for each in record_ids)
+
+    def turn(self, encoder: TokenEncoder) -> bool:
+        """Encode the next few passages, and keep the records that are complete; tell whether any is done with."""
+        before = len(self)
         left = PASSAGES_PER_TURN
         done: list[TokenRecord] = []
         while left > 0 and (unfinished := self._next(encoder)) is not None:
             left -= unfinished.encode(encoder, left)
             if unfinished.is_done:
                 done.append(unfinished.record())
-                self._current = None
+                with self._lock:
+                    self._current = None if self._current is unfinished else self._current
         if done:
             self._keep(done)
+        return len(self) < before
+
+    def _park(self) -> None:
+        if self._current is not None and self._current.record_id in self._under_way:
+            record_id = self._current.record_id
+            self._parked[record_id] = self._current
+            self._under_way.discard(record_id)
+            self._waiting[record_id] = None
+        self._current = None
 
     def _keep(self, done: list[TokenRecord]) -> None:
         with self._lock:
@@ -157,7 +192,7 @@ class LateVectors:
                 self._current = None
                 if not self._waiting:
                     return None
-                ids = list(islice(self._waiting, PASSAGES_PER_TURN))
+                ids = list(islice(reversed(self._waiting), PASSAGES_PER_TURN))
             self._begin(ids, encoder)
 
     def _begin(self, ids: list[str], encoder: TokenEncoder) -> None:
@@ -171,7 +206,10 @@ class LateVectors:
                 if entity is not None and digests.get(record_id) != _digest(texts[record_id]):
                     self._waiting.pop(record_id, None)
                     self._under_way.add(record_id)
-                    self._current = _Unfinished(entity, texts[record_id], encoder.split(texts[record_id]))
+                    parked = self._parked.pop(record_id, None)
+                    if parked is None or not parked.is_of(entity, texts[record_id]):
+                        parked = _Unfinished(entity, texts[record_id], encoder.split(texts[record_id]))
+                    self._current = parked
                     break
                 if self._waiting.pop(record_id, record_id) is None and entity is not None:
                     same[record_id] = entity.revision
@@ -192,6 +230,9 @@ class _Unfinished:
     @property
     def is_done(self) -> bool:
         return len(self._tokens) == len(self._passages)
+
+    def is_of(self, entity: Entity, text: str) -> bool:
+        return entity.revision == self._revision and text == self._text
 
     def encode(self, encoder: TokenEncoder, most: int) -> int:
         """Encode some passages; return how many."""

@@ -359,7 +359,9 @@ class VectorLane(Lane):
         return handle.folder
 
     def _contains(self, sequence: int, record_ids: Collection[str]) -> bool:
-        return self._handle is not None and self._backlog.contains(sequence, record_ids)
+        if self._handle is None or not self._backlog.contains(sequence, record_ids):
+            return False
+        return not self._turns.encodes_tokens or not self.late.awaits(record_ids)
 
     def _hopeful(self) -> bool:
         return not self._turns.outage

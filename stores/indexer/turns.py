@@ -81,6 +81,8 @@ class EmbeddingThread:
         self.late = late
         """The model for late interaction; None where there is to be none."""
         self._late_from = 0.0
+        self._late_fails = 0.0
+        """Until when it is left alone, because it failed; 0 where it did not."""
         self.remembered = RememberedVectors(options.remembered_passages)
         self._options = options
         self._signal = threading.Condition()
@@ -147,9 +149,12 @@ class EmbeddingThread:
             return False
 
     def _turn(self) -> None:
-        found = self._next()
-        if found is None:
-            self._late_turn()
+        self._look_around()
+        found = self._next(interactive=True)
+        if found is None and self._late_turn(hurried=True):
+            return
+        if found is None and (found := self._next(interactive=False)) is None:
+            self._late_turn(hurried=False)
             return
         rider, works, slices = found
         # Whatever comes of this turn, there may be another one to take.
@@ -166,39 +171,54 @@ class EmbeddingThread:
             return
         self._succeeded(rider, works, slices, vectors)
 
-    def _late_turn(self) -> None:
-        """Encode tokens where nothing else waits: searches find everything without them, and rank it a little worse."""
+    @property
+    def encodes_tokens(self) -> bool:
+        """Whether it makes sense to wait for token vectors."""
+        return self.late is not None and not self._late_fails
+
+    def _late_turn(self, *, hurried: bool) -> bool:
+        """Encode tokens of a record that somebody waits for, or else where nothing waits; tell whether it came to it.
+
+        Searches find everything without them, and rank it a little worse.
+        """
         with self._signal:
-            rider = next((each for each in self._riders if each.late), None) if self.late is not None else None
+            due_at = max(self._late_fails, 0.0 if hurried else self._late_from)
+            waiting = (each for each in self._riders if (each.late.is_hurried if hurried else each.late))
+            rider = next(waiting, None) if self.late is not None else None
             if rider is None or self.late is None:
-                return
-            if self._late_from > time.monotonic():
-                self._rested_at = min(self._late_from, self._rested_at or self._late_from)
-                return
+                return False
+            if due_at > time.monotonic():
+                self._rested_at = min(due_at, self._rested_at or due_at)
+                return False
             self._riders.remove(rider)
             self._riders.append(rider)
         self._woken = True
         try:
             rider.late.turn(self.late)
+            self._late_fails = 0.0
         except Exception as error:  # noqa: BLE001  # a damaged file of a model, a full disk
             log.warning("token_vectors_failed", error=str(error))
-            self._late_from = time.monotonic() + self._options.retry_at_most_s
+            self._late_fails = time.monotonic() + self._options.retry_at_most_s
+            rider.late.give_up_for_now()
+        return True
 
-    def _next(self) -> tuple[Rider, Works, list[Slice]] | None:
+    def _look_around(self) -> None:
         with self._signal:
             rested = [at for rider in self._riders if (at := rider.works.wake_rested()) is not None]
             self._rested_at = min(rested, default=None)
             for rider in self._riders:
                 if rider.works.has_done:
                     rider.wake()
-            for interactive in (True, False):
-                for rider in self._riders:
-                    works = rider.works
-                    if works.waiting(interactive=interactive):
-                        self._riders.remove(rider)
-                        self._riders.append(rider)
-                        size = self._options.passages_per_turn
-                        return rider, works, works.take(interactive=interactive, passages=size)
+
+    def _next(self, *, interactive: bool) -> tuple[Rider, Works, list[Slice]] | None:
+        with self._signal:
+            for rider in self._riders:
+                works = rider.works
+                if works.waiting(interactive=interactive):
+                    self._riders.remove(rider)
+                    self._riders.append(rider)
+                    size = self._options.passages_per_turn
+                    return rider, works, works.take(interactive=interactive, passages=size)
         return None
 
     def _succeeded(self, rider: Rider, works: Works, slices: list[Slice], vectors: "Vectors") -> None:

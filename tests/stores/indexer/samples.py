@@ -218,11 +218,6 @@ class World:
 
         until(settled)
 
-    def settle_but_for_tokens(self, org: str = ORG) -> None:
-        """Wait until every write can be found."""
-        head = self.ledger.head(org).sequence
-        until(lambda: not self.indexer.wait_applied(org, head, [], PATIENCE_S))
-
     def queued(self, *, interactive: bool, org: str = ORG) -> int:
         """How many records stand ready for the embedding thread."""
         organization = self.indexer._registry.get(org)

@@ -24,15 +24,35 @@ def level(world: World) -> None:
     until(lambda: waiting(world) == 0)
 
 
-def test_records_get_token_vectors_without_anybody_waiting_for_them(world: World, late: LetterTokens) -> None:
+def test_records_are_found_before_they_have_token_vectors(world: World, late: LetterTokens) -> None:
     late.gate.clear()
-    sequence = world.write(draft("a", "the kestrel hovers"), draft("b", "a heron"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a", "b"], 60) == []
+    world.write(draft("a", "the kestrel hovers"), draft("b", "a heron"))
+    until(lambda: world.by_meaning("a heron")[:1] == ["b"])
     assert world.tokens("a", "b") == {}
     assert waiting(world) == 2
     late.gate.set()
     level(world)
     assert world.tokens("a", "b") == {"a": 4, "b": 3}
+
+
+def test_whoever_waits_for_a_write_waits_for_its_token_vectors(world: World, late: LetterTokens) -> None:
+    world.restart(late_after_s=3600)
+    world.write(*(draft(f"n{number}", "word " * 20 * PASSAGE_WORDS) for number in range(20)))
+    sequence = world.write(draft("a", "the kestrel hovers"))
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
+    assert world.tokens("a") == {"a": 4}
+
+
+def test_a_long_record_makes_way_and_is_resumed(world: World, late: LetterTokens) -> None:
+    late.gate.clear()
+    world.write(draft("long", "word " * 30 * PASSAGE_WORDS))
+    until(lambda: world.by_meaning("word")[:1] == ["long"])
+    sequence = world.write(draft("a", "the kestrel hovers"))
+    late.gate.set()
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
+    level(world)
+    assert world.tokens("a", "long").keys() == {"a", "long"}
+    assert sum("word" in text for text in late.passages) == len(late.split("long\n" + "word " * 30 * PASSAGE_WORDS))
 
 
 def test_a_change_of_the_text_is_encoded_anew_and_one_of_metadata_is_not(world: World, late: LetterTokens) -> None:
@@ -67,9 +87,9 @@ def test_a_deleted_record_leaves_no_vectors_and_no_bytes(world: World, late: Let
 def test_a_record_that_goes_while_it_is_encoded_is_not_brought_back(world: World, late: LetterTokens) -> None:
     late.gate.clear()
     world.write(draft("a", "word " * 20 * PASSAGE_WORDS))
-    world.settle_but_for_tokens()
+    until(lambda: world.by_meaning("word") == ["a"])
     world.delete("a")
-    world.settle_but_for_tokens()
+    until(lambda: world.by_meaning("word") == [])
     late.gate.set()
     level(world)
     assert world.tokens("a") == {}
@@ -78,7 +98,7 @@ def test_a_record_that_goes_while_it_is_encoded_is_not_brought_back(world: World
 def test_what_is_missing_after_a_stop_is_encoded_after_the_start(world: World, late: LetterTokens) -> None:
     late.failure = EmbeddingFailed("not today")
     world.write(draft("a", "the kestrel hovers"))
-    world.settle_but_for_tokens()
+    until(lambda: world.by_meaning("kestrel") == ["a"])
     until(lambda: waiting(world) == 1)
     world.stop()
     late.failure = None
