@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from evals.datasets.collection import Aim, Collection, Question, Text
 from stores.clock import utc_now
 from stores.errors import EngrainError, ValidationFailed
-from stores.moments import span_of
+from stores.moments import LONGEST_READ, span_of
 from tools.entity_models import CONTENT_LIMIT, NAME_LIMIT
 from tools.entity_types import EntityType
 from tools.memory_models import RAW_CONTENT_LIMIT
@@ -69,7 +69,7 @@ class TextLine(_Line):
         """Narrower than the server, which also takes weeks and `7d`: a set says the same on every day it is read."""
         if text is None:
             return None
-        if _DAY_OR_TIME.match(text) and span_of(text, now=utc_now()) is not None:
+        if len(text) <= LONGEST_READ and _DAY_OR_TIME.match(text) and span_of(text, now=utc_now()) is not None:
             return text
         raise PydanticCustomError("no_moment", "it is no day and no time: write 2026-05-04 or 2026-05-04T09:00:00Z")
 
