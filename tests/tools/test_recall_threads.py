@@ -1,5 +1,6 @@
 """What was said next to a memory counts for it: never of what the caller may not read, or what is no longer so."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,11 +8,17 @@ import pytest
 from stores.errors import EngrainError
 from tests.people import Person, caught_up
 from tools.memories import DEPTH
+from tools.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
 QUESTION, ANSWER = "Where did the walrus spend the holiday?", "Lisbon, for two sunny weeks."
 ASKED = "walrus holiday"
+
+
+@pytest.fixture(params=[False, True], ids=["lanes alone", "tokens compared"])
+def settings(tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
+    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, late_interaction=request.param)
 
 
 async def say(who: Person, text: str, ordinal: int | None = None, *, thread: str = "t", **fields: Any) -> str:

@@ -1,0 +1,112 @@
+"""Token by token: the arithmetic, and what a search makes of it."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from stores.errors import ValidationFailed
+from stores.tokens import Tokens
+from tests.people import Person
+from tools.app import App
+from tools.retrieval.late import best_matches
+from tools.retrieval.scoring import Lent, fuse
+from tools.settings import Settings
+
+anyio = pytest.mark.anyio
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False)
+
+
+def units(count: int, seed: int, width: int = 64) -> np.ndarray:
+    drawn = np.random.default_rng(seed).standard_normal((count, width)).astype(np.float32)
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+
+
+def as_bytes(vectors: np.ndarray) -> Tokens:
+    return np.rint(127 * vectors).astype(np.int8)
+
+
+@pytest.mark.parametrize("sizes", [(1,), (3, 700), (254, 254, 9)])
+def test_each_token_of_a_question_has_its_best_match_in_any_passage(sizes: tuple[int, ...]) -> None:
+    question = units(17, 1)
+    passages = [units(size, size) for size in sizes]
+    wanted = (question @ np.concatenate(passages).T).max(axis=1)
+    found = best_matches(question, [as_bytes(passage) for passage in passages])
+    assert found.shape == (17,)
+    assert np.abs(found - wanted).max() < 0.01
+
+
+def test_a_better_match_lifts_a_record_and_a_worse_one_lowers_it() -> None:
+    same, ceiling = np.full(3, 2.0), 10.0
+    late = np.array([0.05, 0.0, -0.05])
+    scores = fuse(same, np.full(3, 0.3), np.full(3, 0.4), ceiling=ceiling, dense=True, lent=Lent(late=late))
+    plain = fuse(same, np.full(3, 0.3), np.full(3, 0.4), ceiling=ceiling, dense=True)
+    assert scores[0] > scores[1] > scores[2]
+    assert scores[1] == plain[1]
+
+
+def test_what_holds_every_word_stays_an_exact_answer() -> None:
+    late = np.array([-2.0])
+    (score,) = fuse(np.array([9.0]), np.array([1.0]), np.array([0.5]), ceiling=9.0, dense=True, lent=Lent(late=late))
+    assert score >= 0.9
+
+
+TEXTS = {
+    "Outage": "The sign-in page answered with error 500 because the session store had run out of memory.",
+    "Repair": "Mira restarted the session store at noon, and people could log in again.",
+    "Menu": "The canteen serves noodles on Thursday, and soup on every other day of the week.",
+}
+
+
+async def stored(who: Person) -> None:
+    for name, content in TEXTS.items():
+        await who.call("create_entity", name=name, content=content, sync=True)
+
+
+@anyio
+async def test_a_search_right_after_a_write_that_was_waited_for_compares_its_tokens(app: App, owner: Person) -> None:
+    await stored(owner)
+    with app.indexer.indexes(owner.organization_id) as indexes:
+        assert indexes.vectors is not None
+        assert indexes.vectors.tokens is not None
+        assert len(indexes.vectors.tokens.contents()) >= len(TEXTS)
+    found = await owner.call("search", query="who made logging in work again")
+    assert found["results"][0]["name"] == "Repair"
+    assert not found["filters"]["search_source_degraded"]
+
+
+@anyio
+async def test_the_same_question_has_the_same_answer_twice(owner: Person) -> None:
+    await stored(owner)
+    first, second = [await owner.call("search", query="why could nobody sign in") for _ in range(2)]
+    assert [(each["id"], each["score"]) for each in first["results"]] == [
+        (each["id"], each["score"]) for each in second["results"]
+    ]
+
+
+@anyio
+async def test_without_token_vectors_a_search_says_so_and_answers(app: App, owner: Person) -> None:
+    await stored(owner)
+    with app.indexer.indexes(owner.organization_id) as indexes:
+        assert indexes.vectors is not None
+        assert indexes.vectors.tokens is not None
+        connection = indexes.vectors.tokens._writer
+        with connection:
+            connection.execute("DROP TABLE passages")
+    found = await owner.call("search", query="who made logging in work again")
+    assert {each["name"] for each in found["results"]} >= {"Repair"}
+    failures = found["filters"]["search_source_failures"]
+    assert failures == [{"source": "tokens", "error_type": "index_unavailable"}]
+
+
+@anyio
+@pytest.mark.parametrize("query", ["", "   ", "\u200b", "?" * 3_000, "ß" * 500, "\ud800"])
+async def test_any_question_can_be_asked(owner: Person, query: str) -> None:
+    await stored(owner)
+    with suppress(ValidationFailed):
+        await owner.call("search", query=query)
