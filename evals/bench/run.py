@@ -13,6 +13,7 @@ from evals.bench.floors import Floors, measure_floors
 from evals.bench.graph import measure_graph
 from evals.bench.measurement import Measurement
 from evals.bench.memory import RECALL, measure_memory
+from evals.bench.models import bare_models
 from evals.bench.release_notes import measure_release_notes
 from evals.bench.stages import (
     ACKNOWLEDGED,
@@ -20,7 +21,6 @@ from evals.bench.stages import (
     PACK,
     SEARCH,
     VISIBLE,
-    bare_embedder,
     measure_server,
     measure_starts,
 )
@@ -90,8 +90,8 @@ def _floors(measurement: Measurement) -> Floors:
     measurement.say("the engines alone …")
     asked = questions(measurement.texts, measurement.times(300), seed=2)
     fresh = records(measurement.times(200), seed=12)
-    with bare_embedder() as embedder:
-        return measure_floors(measurement.texts, fresh, asked, embedder)
+    with bare_models() as models:
+        return measure_floors(measurement.texts, fresh, asked, models)
 
 
 def _complete(figures: list[Figure], floors: Floors) -> list[Figure]:
@@ -115,8 +115,9 @@ def _explanation(report: dict[str, object]) -> str:
         f"\n{report['entities']} entities in one organization, one client, {report['took_s']} s in all;"
         f" {report['machine']}.\n"
         "`engines alone`: our index classes called directly in this run, one after the other, on as many records: a"
-        " bare SQLite commit (WAL, synchronous=FULL); for sync=true also the text embedded and one commit each in the"
-        " lexical index, the graph and the vectors; for a search the question embedded, 50 hits of each lane, ten"
+        " bare SQLite commit (WAL, synchronous=FULL); for sync=true also the text through both models and one commit"
+        " each in the lexical index, the graph and the vectors; for a search the question through both models, 50 hits"
+        " of each lane, ten"
         " one-hop reads and ten rows; the same for a context pack.\n"
         f"The cheapest request (GET /api/health) takes {report['http_round_trip_ms']:.2f} ms from this client: it is in"
         " every figure of a request and in no floor.\n"

@@ -11,16 +11,16 @@ from pathlib import Path
 from evals.bench.figures import Figure, Target
 from evals.bench.identity import measure_identity
 from evals.bench.measurement import Measurement
+from evals.bench.models import bare_models
 from evals.bench.reflection import measure_reflection
 from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
 from evals.process import resident_mb
 from evals.timing import spread, timed_ms
-from stores.embedding import Embedder, EmbeddingSpec, build_embedder
 from stores.errors import EngrainError
 from tools.create import BULK_LIMIT
 from tools.launch import ServerProcess, server_process
-from tools.settings import PREFIX, Settings
+from tools.settings import PREFIX
 
 BUSY_SHARE = 0.2
 """The part of the entities that is written while a second tenant searches; the ingest rate is that of the rest."""
@@ -45,19 +45,6 @@ def bench_server(data: Path, settings: Mapping[str, str] | None = None) -> Itera
     unset["PYTHONDONTWRITEBYTECODE"] = ""
     with server_process(data, environ={**unset, f"{PREFIX}RATE_LIMIT_ENABLED": "false", **(settings or {})}) as server:
         yield server
-
-
-@contextmanager
-def bare_embedder() -> Iterator[Embedder]:
-    """Load the embedder as the server has it by default, without the server."""
-    embedder = build_embedder(EmbeddingSpec(threads=Settings().embedding_threads))
-    if embedder is None:
-        raise EngrainError("There is no embedder to compare with.")
-    try:
-        embedder.embed_query("load the model")
-        yield embedder
-    finally:
-        embedder.close()
 
 
 def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path]) -> None:
@@ -97,7 +84,7 @@ def _memory(measurement: Measurement) -> None:
 
 
 def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -> None:
-    """Write in bulk and wait for the last vector; before and after, some of the same texts go to a bare embedder."""
+    """Write in bulk and wait for the last vector; before and after, some of the same texts go to the bare models."""
     measurement.say(f"ingest of {len(texts)} entities …")
     sample = texts[: measurement.times(400)]
     before = _bare_rate(sample)
@@ -113,16 +100,16 @@ def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -
     measurement.figures += [
         Figure("ingest until embedded", "records/s", rate, len(texts), floor=bare,
                note=f"acknowledged and durable at {len(texts) / accepted_s:.0f} records/s"),
-        Figure("ingest rate / bare embedder", "%", 100 * rate / bare, len(texts),
+        Figure("ingest rate / bare models", "%", 100 * rate / bare, len(texts),
                target=Target(85, 95, more_is_better=True),
                note=f"bare: {before:.1f} records/s before, {after:.1f} after, n={len(sample)} each"),
     ]  # fmt: skip
 
 
 def _bare_rate(texts: Sequence[Record]) -> float:
-    with bare_embedder() as embedder:
+    with bare_models() as models:
         start = time.perf_counter()
-        embedder.embed_documents([text.searchable for text in texts])
+        models.read(texts)
         return len(texts) / (time.perf_counter() - start)
 
 
