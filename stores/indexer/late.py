@@ -11,6 +11,7 @@ from stores.embedding import Passage
 from stores.indexer.feed import Feed
 from stores.indexer.handle import Handle
 from stores.indexer.lane import Surroundings
+from stores.indexer.remembered import RememberedTokens
 from stores.records import Entity, searchable_text
 from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore
 from stores.vectors import VectorIndex
@@ -90,13 +91,13 @@ class LateRider:
         """Let nobody wait for what failed."""
         self._around.progressed()
 
-    def turn(self, encoder: TokenEncoder) -> None:
+    def turn(self, encoder: TokenEncoder, remembered: RememberedTokens) -> None:
         """Encode the tokens of a few passages."""
         handle, vectors = self._handle, self._vectors
         if handle is None or vectors is None or not handle.acquire():
             return
         try:
-            if vectors.turn(encoder):
+            if vectors.turn(encoder, remembered):
                 self._around.progressed()
         finally:
             handle.release()
@@ -156,13 +157,13 @@ class LateVectors:
         with self._lock:
             return any(each in self._waiting or each in self._under_way for each in record_ids)
 
-    def turn(self, encoder: TokenEncoder) -> bool:
+    def turn(self, encoder: TokenEncoder, remembered: RememberedTokens) -> bool:
         """Encode the next few passages, and keep the records that are complete; tell whether any is done with."""
         before = len(self)
         left = PASSAGES_PER_TURN
         done: list[TokenRecord] = []
         while left > 0 and (unfinished := self._next(encoder)) is not None:
-            left -= unfinished.encode(encoder, left)
+            left -= unfinished.encode(encoder, remembered, left)
             if unfinished.is_done:
                 done.append(unfinished.record())
                 with self._lock:
@@ -234,12 +235,12 @@ class _Unfinished:
     def is_of(self, entity: Entity, text: str) -> bool:
         return entity.revision == self._revision and text == self._text
 
-    def encode(self, encoder: TokenEncoder, most: int) -> int:
+    def encode(self, encoder: TokenEncoder, remembered: RememberedTokens, most: int) -> int:
         """Encode some passages; return how many."""
         first = len(self._tokens)
         chosen = self._passages[first : first + most]
         for each in chosen:
-            vectors = encoder.encode_passage(self._text[each.start : each.end])
+            vectors = remembered.encoded(self._text[each.start : each.end], encoder.encode_passage)
             self._tokens.append(PassageTokens(each.start, each.end, vectors))
         return len(chosen)
 

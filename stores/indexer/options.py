@@ -32,6 +32,8 @@ class IndexerOptions:
     """How long no single write must have come before tokens are encoded: the next one would wait for that."""
     remembered_passages: int = 4_096
     """Passages whose vectors are kept in memory, so that a change of metadata alone embeds nothing."""
+    remembered_token_bytes: int = 12_000_000
+    """The same for the vectors of single tokens: some 900 passages."""
     commit_records: int = 64
     commit_after_s: float = 0.25
     commit_deferred_after_s: float = 1.0

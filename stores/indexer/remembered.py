@@ -2,9 +2,11 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
+
+from stores.tokens import Tokens
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
@@ -43,6 +45,31 @@ class RememberedVectors:
             self._kept.update((key, vector.copy()) for key, vector in zip(keys, vectors, strict=True))
             while len(self._kept) > self._limit:
                 self._kept.popitem(last=False)
+
+
+class RememberedTokens:
+    """Token vectors of passages encoded lately: the same text in several organizations is encoded once.
+
+    The least recently used go first. Used by the embedding thread alone.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit = limit_bytes
+        self._size = 0
+        self._kept: OrderedDict[bytes, Tokens] = OrderedDict()
+
+    def encoded(self, text: str, encode: Callable[[str], Tokens]) -> Tokens:
+        """The vectors of a passage, encoded where they are not known."""
+        key = _key(text)
+        found = self._kept.get(key)
+        if found is not None:
+            self._kept.move_to_end(key)
+            return found
+        found = self._kept[key] = encode(text)
+        self._size += found.nbytes
+        while self._size > self._limit:
+            self._size -= self._kept.popitem(last=False)[1].nbytes
+        return found
 
 
 def _key(text: str) -> bytes:

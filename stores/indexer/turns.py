@@ -14,7 +14,7 @@ import structlog
 from stores.embedding import Embedder
 from stores.indexer.late import LateRider, TokenEncoder
 from stores.indexer.options import IndexerOptions
-from stores.indexer.remembered import RememberedVectors
+from stores.indexer.remembered import RememberedTokens, RememberedVectors
 from stores.indexer.works import Slice, Works
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ class EmbeddingThread:
         self._late_fails = 0.0
         """Until when it is left alone, because it failed; 0 where it did not."""
         self.remembered = RememberedVectors(options.remembered_passages)
+        self._tokens = RememberedTokens(options.remembered_token_bytes)
         self._options = options
         self._signal = threading.Condition()
         self._riders: deque[Rider] = deque()
@@ -194,7 +195,7 @@ class EmbeddingThread:
             self._riders.append(rider)
         self._woken = True
         try:
-            rider.late.turn(self.late)
+            rider.late.turn(self.late, self._tokens)
             self._late_fails = 0.0
         except Exception as error:  # noqa: BLE001  # a damaged file of a model, a full disk
             log.warning("token_vectors_failed", error=str(error))

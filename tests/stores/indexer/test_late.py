@@ -44,15 +44,16 @@ def test_whoever_waits_for_a_write_waits_for_its_token_vectors(world: World, lat
 
 
 def test_a_long_record_makes_way_and_is_resumed(world: World, late: LetterTokens) -> None:
+    text = " ".join(f"word{number}" for number in range(30 * PASSAGE_WORDS))
     late.gate.clear()
-    world.write(draft("long", "word " * 30 * PASSAGE_WORDS))
-    until(lambda: world.by_meaning("word")[:1] == ["long"])
+    world.write(draft("long", text))
+    until(lambda: world.by_meaning("word7")[:1] == ["long"])
     sequence = world.write(draft("a", "the kestrel hovers"))
     late.gate.set()
     assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
     level(world)
     assert world.tokens("a", "long").keys() == {"a", "long"}
-    assert sum("word" in text for text in late.passages) == len(late.split("long\n" + "word " * 30 * PASSAGE_WORDS))
+    assert sum("word" in passage for passage in late.passages) == len(late.split(f"long\n{text}"))
 
 
 def test_a_change_of_the_text_is_encoded_anew_and_one_of_metadata_is_not(world: World, late: LetterTokens) -> None:
@@ -141,12 +142,28 @@ def test_a_file_that_cannot_be_read_is_made_anew(world: World, late: LetterToken
 
 
 def test_a_rebuild_on_request_makes_them_anew(world: World, late: LetterTokens) -> None:
+    world.restart(remembered_token_bytes=0)
     world.write(draft("a", "the kestrel hovers"))
     level(world)
     late.passages = []
     world.indexer.reindex(ORG, ["vectors"])
     level(world)
     assert len(late.passages) == 1
+
+
+def test_a_text_that_stands_in_two_records_is_encoded_once_as_long_as_it_is_remembered(
+    world: World, late: LetterTokens
+) -> None:
+    same = {"name": "n", "content": "the kestrel hovers"}
+    world.write(draft("a", **same), draft("b", **same))
+    level(world)
+    assert world.tokens("a", "b") == {"a": 4, "b": 4}
+    assert len(late.passages) == 1
+    world.restart(remembered_token_bytes=3 * late.width)
+    world.write(draft("c", **same))
+    world.write(draft("d", **same))
+    level(world)
+    assert len(late.passages) == 3
 
 
 def test_a_record_without_text_waits_for_nothing(world: World, late: LetterTokens) -> None:
