@@ -11,6 +11,9 @@ from tests.stores.indexer.samples import ORG, PASSAGE_WORDS, LetterTokens, World
 def late(world: World) -> LetterTokens:
     world.late = LetterTokens()
     world.start(late_after_s=0.0)
+    world.write(draft("first"))
+    level(world)
+    world.late.passages.clear()
     return world.late
 
 
