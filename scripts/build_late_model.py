@@ -1,8 +1,10 @@
 """Build the model for late interaction that ships in `stores/models`: a ColBERT encoder as one int8 ONNX file.
 
 The published file is an int8 export with unfused operators. Its integers, scales and biases are kept as they are, and
-laid out anew with the operators that onnxruntime's CPU provider runs fused; the last hidden states are then projected
-on `late_basis.npy` and normalised. As with MiniLM there is no attention mask: one text at a time.
+laid out anew with the operators that onnxruntime's CPU provider runs fused, which are as fast and take a third less
+memory; the last hidden states are then projected on `late_basis.npy` and normalised. As with MiniLM there is no
+attention mask: one text at a time. The basis is not centred: subtracting the mean of all tokens first was measured to
+stretch the scores and to change nothing else.
 
 Run it as `python -m scripts.build_late_model` with the `model` extra installed; it prints the digest that
 `stores/embedding/shipped.py` checks. With `--new-basis` it first learns the basis again, from this repository's own

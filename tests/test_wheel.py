@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from stores.embedding.shipped import SHA256
+
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("tools", "stores", "rest_bridge", "auth", "cli", "evals")
 ROUND_TRIP = """
@@ -45,10 +47,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def test_the_wheel_holds_every_folder_the_model_and_the_migrations(wheel: Path) -> None:
+def test_the_wheel_holds_every_folder_the_models_and_the_migrations(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.split("/")[0] for name in names if not name.startswith("engrain-")} == set(FOLDERS)
-    assert any(name.startswith("stores/models/") and name.endswith(".onnx") for name in names)
+    assert {f"stores/models/{name}" for name in (*SHA256, "LICENSE", "NOTICE")} <= set(names)
     assert any(name.startswith("stores/ledger/migrations/versions/") for name in names)
 
 

@@ -61,7 +61,7 @@ class LateEncoder:
     def encode_passage(self, text: str) -> NDArray[np.int8]:
         """Return one row per token, (tokens, width): vectors of unit length times 127, rounded.
 
-        A passage costs about twice what `BuiltinEmbedder` takes for it.
+        A passage takes about twice the time that `BuiltinEmbedder` takes for it.
 
         Raises:
             EmbeddingFailed: The model cannot be loaded, or was closed.
