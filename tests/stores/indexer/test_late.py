@@ -11,7 +11,7 @@ from tests.stores.indexer.samples import ORG, PASSAGE_WORDS, LetterTokens, World
 def late(world: World) -> LetterTokens:
     world.late = LetterTokens()
     world.start(late_after_s=0.0)
-    world.write(draft("first"))
+    world.write(draft("first", "", name=""))
     level(world)
     world.late.passages.clear()
     return world.late
