@@ -190,8 +190,8 @@ class TokenStore:
 
 def _connected(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False, timeout=_BUSY_MS / 1000)
-    # Large pages, because one passage is kilobytes; what is deleted is overwritten; a lost commit is made anew.
+    # What is deleted is overwritten; a commit that is lost is made anew.
     with closing(connection.cursor()) as cursor:
-        for pragma in ("page_size = 16384", "journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
+        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
             cursor.execute(f"PRAGMA {pragma}")
     return connection
