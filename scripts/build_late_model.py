@@ -4,7 +4,7 @@ The published file is an int8 export with unfused operators. Its integers, scale
 laid out anew with the operators that onnxruntime's CPU provider runs fused, which are as fast and take a third less
 memory; the last hidden states are then projected on `late_basis.npy` and normalised. As with MiniLM there is no
 attention mask: one text at a time. The basis is not centred: subtracting the mean of all tokens first was measured to
-stretch the scores and to change nothing else.
+stretch the scores as a greater weight does, and to gain nothing on any set.
 
 Run it as `python -m scripts.build_late_model` with the `model` extra installed; it prints the digest that
 `stores/embedding/shipped.py` checks. With `--new-basis` it first learns the basis again, from this repository's own
