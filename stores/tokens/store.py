@@ -190,8 +190,8 @@ class TokenStore:
 
 def _connected(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, check_same_thread=False, timeout=_BUSY_MS / 1000)
-    # What is deleted is overwritten; a commit that is lost is made anew.
+    # Little memory, as each organization has two; what is deleted is overwritten; a commit that is lost is made anew.
     with closing(connection.cursor()) as cursor:
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
+        for pragma in ("cache_size = -256", "journal_mode = WAL", "synchronous = NORMAL", "secure_delete = ON"):
             cursor.execute(f"PRAGMA {pragma}")
     return connection
