@@ -123,6 +123,10 @@ _ALL: tuple[Arm, ...] = (
         "lexical", "words alone: a server without a model for meaning", {"recall": _recall, "search": _PLAIN},
         {"ENGRAIN_EMBEDDING_PROVIDER": "none"},
     ),
+    Arm(
+        "without-tokens", "not compared token by token", {"recall": _recall, "search": _PLAIN},
+        {"ENGRAIN_LATE_INTERACTION": "false"},
+    ),
 )  # fmt: skip
 ARMS: Mapping[str, Arm] = {arm.name: arm for arm in _ALL}
 
