@@ -162,15 +162,27 @@ class LateVectors:
         before = len(self)
         left = PASSAGES_PER_TURN
         done: list[TokenRecord] = []
-        while left > 0 and (unfinished := self._next(encoder)) is not None:
-            left -= unfinished.encode(encoder, remembered, left)
-            if unfinished.is_done:
-                done.append(unfinished.record())
-                with self._lock:
-                    self._current = None if self._current is unfinished else self._current
-        if done:
+        try:
+            while left > 0 and (unfinished := self._next(encoder)) is not None:
+                left -= unfinished.encode(encoder, remembered, left)
+                if unfinished.is_done:
+                    done.append(unfinished.record())
+                    with self._lock:
+                        self._current = None if self._current is unfinished else self._current
+        except Exception:
+            self._put_last()
+            raise
+        finally:
             self._keep(done)
         return len(self) < before
+
+    def _put_last(self) -> None:
+        """Let a record that failed wait behind all others."""
+        with self._lock:
+            failed = self._current.record_id if self._current is not None else None
+            self._park()
+            if failed is not None and failed in self._waiting:
+                self._waiting.move_to_end(failed, last=False)
 
     def _park(self) -> None:
         if self._current is not None and self._current.record_id in self._under_way:
@@ -182,8 +194,14 @@ class LateVectors:
 
     def _keep(self, done: list[TokenRecord]) -> None:
         with self._lock:
-            self._store.put(record for record in done if record.record_id in self._under_way)
-            self._under_way.difference_update(record.record_id for record in done)
+            valid = [record for record in done if record.record_id in self._under_way]
+            self._under_way.difference_update(record.record_id for record in valid)
+            try:
+                if valid:
+                    self._store.put(valid)
+            except Exception:
+                self._waiting.update(OrderedDict.fromkeys(record.record_id for record in valid))
+                raise
 
     def _next(self, encoder: TokenEncoder) -> "_Unfinished | None":
         while True:

@@ -82,6 +82,7 @@ class LetterTokens:
         self.gate = threading.Event()
         self.gate.set()
         self.failure: Exception | None = None
+        self.refused: str | None = None
 
     def split(self, text: str) -> list[Passage]:
         return HashEmbedder().split(text)
@@ -90,6 +91,8 @@ class LetterTokens:
         assert self.gate.wait(PATIENCE_S)
         if self.failure is not None:
             raise self.failure
+        if self.refused is not None and self.refused in text:
+            raise ValueError(f"{self.refused} is not to my taste")
         self.passages.append(text)
         words = text.lower().split()
         vectors = np.zeros((len(words), self.width), np.int8)

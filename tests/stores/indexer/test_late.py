@@ -122,6 +122,17 @@ def test_a_model_that_fails_is_asked_again_after_a_pause_and_holds_nothing_up(wo
     assert world.tokens("a") == {"a": 4}
 
 
+def test_a_record_that_fails_keeps_no_other_from_its_vectors(world: World, late: LetterTokens) -> None:
+    world.restart(retry_at_most_s=0.05)
+    late.refused = "nettle"
+    world.write(*(draft(f"n{number}", "a heron") for number in range(6)), draft("bad", "a nettle"))
+    until(lambda: len(world.tokens(*(f"n{number}" for number in range(6)))) == 6)
+    assert waiting(world) == 1
+    late.refused = None
+    level(world)
+    assert world.tokens("bad").keys() == {"bad"}
+
+
 def test_another_model_means_other_vectors(world: World, late: LetterTokens) -> None:
     world.write(draft("a", "the kestrel hovers"))
     level(world)
