@@ -1,5 +1,6 @@
 """The token vectors of one organization's records: one SQLite file, a byte for each number, never held in memory."""
 
+import math
 import sqlite3
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -134,24 +135,26 @@ class TokenStore:
             for record_id in record_ids:
                 self._forget(record_id)
 
-    def read(self, wanted: Mapping[str, int]) -> dict[str, list[Tokens]]:
+    def read(self, wanted: Mapping[str, int], *, most: float = math.inf) -> dict[str, list[Tokens]]:
         """The vectors of some records, a table for each passage.
 
         Of each record the first `READ_EACH` passages are read, and the one in which a character stands that is given
-        with it. Records without vectors are left out.
+        with it. Records without vectors are left out, and those that come after so many tokens.
         """
+        found: dict[str, list[Tokens]] = {}
+        left = most
         with self._reading:
             if self._reader is None:
                 return {}
             execute = self._reader.execute
-            found = {
-                record_id: execute(_READ, (record_id, READ_EACH, at, at)).fetchall() for record_id, at in wanted.items()
-            }
-        return {
-            record_id: [np.frombuffer(row[0], np.int8).reshape(-1, self._width) for row in rows]
-            for record_id, rows in found.items()
-            if rows
-        }
+            for record_id, at in wanted.items():
+                rows = execute(_READ, (record_id, READ_EACH, at, at)).fetchall()
+                if rows:
+                    found[record_id] = [np.frombuffer(row[0], np.int8).reshape(-1, self._width) for row in rows]
+                    left -= sum(map(len, found[record_id]))
+                if left <= 0:
+                    break
+        return found
 
     def compact(self) -> None:
         """Write what was changed lately into the file itself: what is gone is then nowhere on disk."""

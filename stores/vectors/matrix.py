@@ -20,6 +20,9 @@ VISIBILITY = "visibility"
 _PICK_BELOW = 0.2
 _ROW_BYTES = 256
 _FEW_BURIED = 4_096
+# Passages that are taken for each record that is wanted, times how many a record has: all of some may be near.
+_MORE = 1.25
+_MOST_EACH = 4.0
 
 Bools = NDArray[np.bool_]
 Integers = NDArray[np.int64]
@@ -72,7 +75,7 @@ class Snapshot:
         if not len(places) or limit < 1:
             return []
         scores = self._scores(vector, places)
-        taken = min(limit + limit // 4, len(places))
+        taken = min(int(limit * _MORE * self._passages_each), len(places))
         while True:
             last = float(np.partition(scores, -taken)[-taken])
             chosen = np.flatnonzero(scores >= last - SLACK)
@@ -140,13 +143,21 @@ class Snapshot:
             ]
         )
 
+    @property
+    def _passages_each(self) -> float:
+        return max(1.0, min(self.size / max(len(self.places), 1), _MOST_EACH))
+
     def _hits(self, places: Integers, scores: Vector) -> list[DenseHit]:
+        """Keep each record's best passage, the first of equals; order by score, then id."""
         rounded = np.round(scores.astype(np.float64), DIGITS)
-        order = np.lexsort((self.starts[places], -rounded))
-        places = places[order]
-        owners = [self.owners[place] for place in places.tolist()]
-        starts, ends = self.starts[places].tolist(), self.ends[places].tolist()
-        return first_of_each(map(DenseHit, owners, rounded[order].tolist(), starts, ends))
+        # From the worst to the best, so that the best passage of each record is what stays of it.
+        order = np.lexsort((self.starts[places], -rounded))[::-1]
+        owners = [self.owners[place] for place in places[order].tolist()]
+        best = dict(zip(owners, order.tolist(), strict=True))
+        chosen = np.fromiter(best.values(), np.int64, len(best))
+        columns = (rounded[chosen], self.starts[places[chosen]], self.ends[places[chosen]])
+        hits = map(DenseHit, best, *(column.tolist() for column in columns))
+        return sorted(hits, key=lambda hit: (-hit.score, hit.record_id))
 
 
 class Matrix:
@@ -262,14 +273,7 @@ def best_per_record(found: Iterable[tuple[float, str, int, int]]) -> list[DenseH
     A passage is its score, its record's id, its start and its end.
     """
     hits = (DenseHit(record_id, round(score, DIGITS), start, end) for score, record_id, start, end in found)
-    return first_of_each(sorted(hits, key=lambda hit: (-hit.score, hit.start)))
-
-
-def first_of_each(hits: Iterable[DenseHit]) -> list[DenseHit]:
-    """Keep each record's first hit of those that are given by falling score; order equal scores by id."""
-    best: dict[str, DenseHit] = {}
-    for hit in hits:
-        best.setdefault(hit.record_id, hit)
+    best = {hit.record_id: hit for hit in sorted(hits, key=lambda hit: (hit.score, -hit.start))}
     return sorted(best.values(), key=lambda hit: (-hit.score, hit.record_id))
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from stores.indexer import OpenIndexes
 from stores.lexical import LexicalIndex
 from stores.tokens import Tokens
+from stores.vectors import Vector
 from tools.app import App
 from tools.retrieval.checks import Checks
 from tools.retrieval.plan import RADIUS, Plan
@@ -21,6 +22,8 @@ from tools.retrieval.scoring import Scores, ranked
 
 AMONG = 50
 """Best candidates that are compared: 100 find the same, for twice the time."""
+MOST_TOKENS = 10_000
+"""Tokens that are compared, those of neighbours among them: of long texts, the thirty best candidates find the same."""
 DISCOUNT = 0.93
 """What a match one place away in a thread counts, as a share; two places away its square."""
 _SCALE = 127.0
@@ -33,13 +36,26 @@ Near = Mapping[str, Sequence[tuple[str, int]]]
 """For each record those that stand near it in its thread, and how many places away."""
 
 
-def question_tokens(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Questions] | None:
-    """Let the model read the question beside everything else; None where tokens are not compared."""
-    if app.late is None or indexes.vectors is None or indexes.vectors.tokens is None:
+def question_tokens(
+    app: App, indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None
+) -> Future[Questions] | None:
+    """Let the model read the question beside everything else; None where tokens are not compared.
+
+    It begins when the vector of the question is there, which is wanted first: both at once would take two processors
+    from what looks up the words meanwhile.
+    """
+    if question is None or app.late is None or indexes.vectors is None or indexes.vectors.tokens is None:
         return None
     if plan.is_naive or plan.words_alone or plan.as_of is not None:
         return None
-    return app.beside.submit(app.late.encode_question, plan.query)
+    encoder = app.late
+
+    def encode() -> Questions:
+        # Submitted later to the same threads: it never waits for what has not begun.
+        question.result()
+        return encoder.encode_question(plan.query)
+
+    return app.beside.submit(encode)
 
 
 def compare(indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, question: Questions) -> Scores | None:
@@ -54,12 +70,11 @@ def compare(indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, questi
         return None
     ids = [pool.ids[place] for place in places]
     near = _near(indexes.lexical, ids, checks) if plan.heeds_threads and indexes.lexical is not None else {}
-    starts = pool.passage_starts(places)
-    wanted = dict(zip(ids, starts, strict=True))
-    for each in near.values():
-        for record_id, _ in each:
-            wanted.setdefault(record_id, 0)
-    matches = {record_id: best_matches(question, held) for record_id, held in store.read(wanted).items()}
+    starts = dict(zip(ids, pool.passage_starts(places), strict=True))
+    # Each with its neighbours, so that those left out in the end are the worst.
+    wanted = {one: starts.get(one, 0) for each in ids for one in (each, *(other for other, _ in near.get(each, ())))}
+    held = store.read(wanted, most=MOST_TOKENS)
+    matches = {record_id: best_matches(question, passages) for record_id, passages in held.items()}
     known = [at for at, record_id in enumerate(ids) if record_id in matches]
     if not known:
         return None

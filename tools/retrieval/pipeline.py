@@ -56,7 +56,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         if past is not None and not past.is_whole:
             ranking.degraded["history"] = "too_many_changes"
         question, checks = _embedding(app, indexes, plan), Checks(app, plan)
-        tokens = late.question_tokens(app, indexes, plan) if question is not None else None
+        tokens = late.question_tokens(app, indexes, plan, question)
         with ranking.timed("lexical"):
             words = _lexical_lane(indexes, plan, past)
         near = _dense_lane(indexes, plan, question, past, ranking)
