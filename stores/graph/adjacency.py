@@ -200,13 +200,15 @@ class Adjacency:
 
     def _passes(self, rows: Ints, query: NeighbourQuery, visible: Bools, now: datetime) -> Bools:
         edges = self._edges
-        moment = np.datetime64(stored_time(query.as_of or now), "us").astype(np.int64)
+        moment = _moment(query.as_of or now)
         passes = (edges["invalid_at"][rows] > moment) & _is_in(visible, edges["visibility"][rows])
         if query.as_of is None:
             begun = (edges["valid_at"][rows] <= moment) | edges["has_begun"][rows]
             passes &= begun & ~edges["is_closed"][rows]
-        else:
+        elif query.until is None:
             passes &= edges["valid_at"][rows] <= moment
+        else:
+            passes &= edges["valid_at"][rows] < _moment(query.until)
         passes &= self._is_named(rows, query)
         others = edges["other"][rows]
         passes &= _is_in(visible, self._visibility[others])
@@ -254,6 +256,10 @@ def _is_in(table: Bools, codes: Codes) -> Bools:
 def _found(values: pa.ChunkedArray, ids: pa.Array) -> Ints:
     found: Ints = pc.index_in(values, value_set=ids).to_numpy().astype(np.int64)
     return found
+
+
+def _moment(at: datetime) -> int:
+    return int(np.datetime64(stored_time(at), "us").astype(np.int64))
 
 
 def _micros(values: pa.ChunkedArray) -> Ints:

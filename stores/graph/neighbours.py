@@ -32,6 +32,8 @@ class NeighbourQuery:
     """None: edges that are current now: begun, neither closed nor ended. Else edges that were true then:
     `valid_at <= as_of < invalid_at`, by what is known today. What was known then of an end that was announced or
     changed, the ledger alone knows (`relation_history`): operations that ask about a moment ask there."""
+    until: datetime | None = None
+    """With `as_of`: edges that were true at some moment from then until this one: `valid_at < until`, in its stead."""
     limit_per_id: int = 50
     entity_types: frozenset[str] | None = None
     project_ids: frozenset[str] | None = None
@@ -39,6 +41,8 @@ class NeighbourQuery:
     def __post_init__(self) -> None:
         if self.limit_per_id < 1:
             raise ValueError("limit_per_id must be at least 1")
+        if self.until is not None and (self.as_of is None or self.until <= self.as_of):
+            raise ValueError("until must be later than as_of")
 
     def finds_nothing(self) -> bool:
         """Whether an empty set rules every edge out; engines cannot type an empty list."""
@@ -202,7 +206,8 @@ def _tests(query: NeighbourQuery, step: int) -> str:
         begun = f"({edge}.valid_at <= $moment OR {edge}.valid_at <= {edge}.created_at)"
         tests = [f"{edge}.expired_at = $never", f"{edge}.invalid_at > $moment", begun]
     else:
-        tests = [f"{edge}.valid_at <= $moment", f"{edge}.invalid_at > $moment"]
+        begun = f"{edge}.valid_at <= $moment" if query.until is None else f"{edge}.valid_at < $until"
+        tests = [begun, f"{edge}.invalid_at > $moment"]
     tests.append(f"{edge}.visibility IN $visibility")
     if query.names is not None:
         tests.append(f"{edge}.name IN $names")
@@ -223,6 +228,8 @@ def _values(query: NeighbourQuery, now: datetime) -> dict[str, Value]:
     values: dict[str, Value] = {"visibility": sorted(query.visibility), "moment": stored_time(query.as_of or now)}
     if query.as_of is None:
         values["never"] = OPEN_ENDED
+    if query.until is not None:
+        values["until"] = stored_time(query.until)
     if query.names is not None:
         values["names"] = sorted(query.names)
     if query.entity_types is not None:

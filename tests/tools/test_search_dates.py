@@ -69,3 +69,32 @@ async def test_entities_count_by_when_they_were_kept_and_off_topic_stays_low(mem
     assert today["score"] > plain["score"]
     far = await member.call("search", query="Which proteins fold today?", boost_recent=False)
     assert all(each["score"] < 0.3 for each in far["results"])
+
+
+async def test_a_fact_that_was_true_in_the_named_days_leads_to_what_it_told_of(owner: Person) -> None:
+    async def made(name: str) -> str:
+        content = f"{name} leads a group of engineers."
+        entity = await owner.call("create_entity", name=name, content=content, entity_type="note", sync=True)
+        return str(entity["id"])
+
+    payments, then, now = await made("Payments"), await made("Mira Vance"), await made("Tomas Brandt")
+    began, changed = "2022-01-01", "2023-06-01"
+    for person, times in ((then, {"valid_at": began, "invalid_at": changed}), (now, {"valid_at": changed})):
+        await owner.call("add_relation", source_id=person, name="owns", target_id=payments, sync=True, **times)
+    await caught_up(owner)
+
+    async def led(question: str) -> tuple[set[str], dict[str, float]]:
+        answer = await owner.call(
+            "search", query=question, types=["note"], boost_recent=False, include_retrieval_diagnostics=True
+        )
+        details = answer["filters"]["graph_retrieval"]["source_details"]
+        by_graph = {each for each, told in details.items() if "graph" in told["ranks"]}
+        return by_graph & {then, now}, {each["id"]: each["score"] for each in answer["results"]}
+
+    found, plain = await led("Who leads Payments?")
+    assert found == {now}
+    found, dated = await led("Who leads Payments in March 2022?")
+    assert found == {then, now}
+    assert dated[then] - dated[now] > plain[then] - plain[now] + 0.01
+    assert (await led("Who leads Payments in March 2021?"))[0] == {now}
+    assert (await led("Who leads Payments since July 2023?"))[0] == {now}

@@ -4,6 +4,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 
 import numpy as np
 import structlog
@@ -12,6 +13,7 @@ from stores.embedding import EmbeddingFailed
 from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
 from stores.lexical import LexicalResult
+from stores.moments import Span
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHit, Vector
 from tools.app import App
@@ -20,7 +22,7 @@ from tools.retrieval.checks import Checks, not_imported, unwanted
 from tools.retrieval.late import Questions
 from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
-from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, Plan
+from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, SPANS_FOLLOWED, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import LANES, Ranking
 from tools.retrieval.scoring import (
@@ -75,14 +77,15 @@ def retrieve(app: App, plan: Plan) -> Ranking:
             if near is not None and tokens is not None:
                 better = _late_lane(indexes, plan, pool, checks, tokens, ranking)
                 pool.fused = _fused(plan, pool, words, dense=True, lent=Lent(lent, better))
+        spans = _named_days(plan)
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
-                _graph_lane(app, indexes, plan, pool)
+                _graph_lane(app, indexes, plan, pool, spans)
         with ranking.timed("hydration"):
             updated_us = _keep_permitted(app, plan, past, pool, checks, ranking)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
-            _note_dated(indexes, plan, pool)
+            _note_dated(indexes, pool, spans)
             _rank(plan, pool, updated_us, ranking)
     return ranking
 
@@ -167,14 +170,21 @@ def _late_lane(
         return None
 
 
-def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
+def _named_days(plan: Plan) -> Sequence[Span]:
+    """The days that the question names; mostly none."""
+    if plan.is_naive or plan.as_of is not None or plan.words_alone:
+        return ()
+    return timespans(plan.query, plan.now)
+
+
+def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, spans: Sequence[Span]) -> None:
     """Let the best candidates bring in their neighbours, and lift those that are linked to better ones."""
     if indexes.graph is None:
         return
     strength = {pool.ids[place]: float(pool.fused[place]) for place in ranked(pool.ids, pool.fused, SEEDS)}
     linked = app.ledger.linked(plan.organization_id, strength)
     seeds = [seed for seed in strength if seed in linked]
-    pairs = _linked_now(indexes.graph, plan, seeds) if plan.as_of is None else linked_then(app, plan, seeds)
+    pairs = _linked_now(indexes.graph, plan, seeds, spans) if plan.as_of is None else linked_then(app, plan, seeds)
     reached: dict[str, float] = {}
     for seed, neighbour in pairs:
         reached[neighbour] = max(reached.get(neighbour, 0.0), strength[seed])
@@ -189,9 +199,16 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
     pool.ranks["graph"][places] = np.arange(1, len(places) + 1)
 
 
-def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str]) -> list[tuple[str, str]]:
-    query = NeighbourQuery(visibility=plan.filter.visibility, limit_per_id=NEIGHBOURS_EACH)
-    return [(each.origin_id, each.id) for each in graph.neighbours(seeds, query=query)]
+def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str], spans: Sequence[Span]) -> list[tuple[str, str]]:
+    """Pair records with what was one step from them in the days that the question names, and with what is now."""
+    now = NeighbourQuery(visibility=plan.filter.visibility, limit_per_id=NEIGHBOURS_EACH)
+    then = (replace(now, as_of=span.start, until=span.end) for span in spans[-SPANS_FOLLOWED:])
+    found: dict[str, dict[str, None]] = {seed: {} for seed in seeds}
+    for query in (*then, now):
+        for each in graph.neighbours(seeds, query=query):
+            if len(found[each.origin_id]) < NEIGHBOURS_EACH:
+                found[each.origin_id][each.id] = None
+    return [(seed, neighbour) for seed, around in found.items() for neighbour in around]
 
 
 def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks: Checks, ranking: Ranking) -> Scores:
@@ -237,12 +254,9 @@ def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:
         pool.usage = usage_share(weight)
 
 
-def _note_dated(indexes: OpenIndexes, plan: Plan, pool: Pool) -> None:
-    """Note which of the best candidates tell of the days that the question names; most questions name none."""
-    if indexes.lexical is None or plan.is_naive or plan.as_of is not None or plan.words_alone:
-        return
-    spans = timespans(plan.query, plan.now)
-    if not spans:
+def _note_dated(indexes: OpenIndexes, pool: Pool, spans: Sequence[Span]) -> None:
+    """Note which of the best candidates tell of the days that the question names."""
+    if indexes.lexical is None or not spans:
         return
     best = ranked(pool.ids, pool.fused, DATED_AMONG)
     told = indexes.lexical.happened([pool.ids[place] for place in best], spans)

@@ -17,6 +17,8 @@ DECAY_DAYS = 30.0
 SEEDS = 6
 """Best candidates whose neighbours the graph is asked for."""
 NEIGHBOURS_EACH = 8
+SPANS_FOLLOWED = 3
+"""Of the spans of days that a question names, the latest, in which relations are followed that are over by now."""
 LEADING = 10
 """Best candidates next to which further ones are looked for in their threads."""
 RADIUS = 2

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,6 +134,34 @@ def test_edges_are_followed_as_of_a_moment(graph: GraphIndex, as_of: datetime | 
     graph.apply(batch(entities("ab"), relations))
     query = replace(EVERYTHING, as_of=as_of)
     assert sorted(neighbour.relation_id for neighbour in graph.neighbours(["a"], query=query)) == found
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "found"),
+    [
+        (NOW - 4 * DAY, NOW - 2 * DAY, []),
+        (NOW - 4 * DAY, NOW - 2 * DAY + timedelta(microseconds=1), ["past"]),
+        (NOW - 2 * DAY, NOW, ["now", "past"]),
+        (NOW - DAY, NOW + DAY, ["now"]),
+    ],
+    ids=["before all", "until one begins", "over a change", "from when one ends"],
+)
+def test_edges_of_a_span_are_those_that_were_true_at_some_moment_of_it(
+    graph: GraphIndex, begin: datetime, end: datetime, found: list[str]
+) -> None:
+    relations = [
+        relation("past", "a", "b", valid_at=NOW - 2 * DAY, invalid_at=NOW - DAY),
+        relation("now", "a", "b", valid_at=NOW - DAY),
+    ]
+    graph.apply(batch(entities("ab"), relations))
+    query = replace(EVERYTHING, as_of=begin, until=end)
+    assert sorted(neighbour.relation_id for neighbour in graph.neighbours(["a"], query=query)) == found
+
+
+@pytest.mark.parametrize("fields", [{"until": NOW}, {"as_of": NOW, "until": NOW}], ids=["no beginning", "empty"])
+def test_a_span_has_a_beginning_before_its_end(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="later"):
+        NeighbourQuery(frozenset(), **fields)
 
 
 def test_rare_visible_edges_of_a_hub_are_found_and_the_limit_holds(graph: GraphIndex) -> None:

@@ -49,8 +49,12 @@ def relations(draw: st.DrawFn) -> Relation:
     )
 
 
+SPANS = st.none() | st.tuples(HOURS, HOURS).filter(lambda span: span[0] < span[1])
 QUERIES = st.builds(
-    NeighbourQuery,
+    lambda as_of, span, **others: NeighbourQuery(
+        **others, as_of=span[0] if span else as_of, until=span[1] if span else None
+    ),
+    span=SPANS,
     visibility=st.frozensets(VISIBILITIES),
     names=st.none() | st.frozensets(st.sampled_from(["BLOCKS", "OWNS"])),
     include_incoming=st.booleans(),
@@ -123,7 +127,7 @@ def _true_at(edge: Relation, query: NeighbourQuery) -> bool:
     if edge.invalid_at is not None and edge.invalid_at <= moment:
         return False
     if query.as_of is not None:
-        return edge.valid_at <= moment
+        return edge.valid_at <= moment if query.until is None else edge.valid_at < query.until
     if edge.valid_at > max(moment, edge.created_at):
         return False
     return edge.expired_at is None

@@ -27,6 +27,7 @@ QUERIES = [
     replace(EVERYTHING, names=frozenset({"OWNS"}), incoming_names=frozenset({"BLOCKS"})),
     replace(EVERYTHING, include_incoming=False),
     replace(EVERYTHING, as_of=NOW - HOUR),
+    replace(EVERYTHING, as_of=NOW - HOUR, until=NOW + 2 * HOUR),
     replace(EVERYTHING, entity_types=frozenset({"Task"})),
     replace(EVERYTHING, project_ids=frozenset({"p"})),
     NeighbourQuery(frozenset()),
