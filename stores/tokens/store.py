@@ -1,4 +1,4 @@
-"""The token vectors of one organization's records: one SQLite file, a byte for each number, never held in memory."""
+"""The token vectors of one organization's records: one SQLite file, never held in memory."""
 
 import math
 import sqlite3
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tokens = NDArray[np.int8]
-"""(tokens, width): each line is 127 times a vector of length 1, rounded."""
+"""(tokens, width): each line is a vector, in the form that its model keeps them in."""
 
 FILE = "tokens.sqlite"
 READ_EACH = 4

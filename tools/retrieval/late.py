@@ -4,12 +4,13 @@ Each token of the question counts with its best match among the tokens of a reco
 2020), or of one that stands near it in its thread, discounted. What was measured is in `docs/retrieval.md`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 
 import numpy as np
 from numpy.typing import NDArray
 
+from stores.embedding.late import unpacked
 from stores.indexer import OpenIndexes
 from stores.lexical import LexicalIndex
 from stores.tokens import Tokens
@@ -26,7 +27,6 @@ MOST_TOKENS = 10_000
 """Tokens that are compared, those of neighbours among them: of long texts, the thirty best candidates find the same."""
 DISCOUNT = 0.93
 """What a match one place away in a thread counts, as a share; two places away its square."""
-_SCALE = 127.0
 _PRODUCT = 250_000
 """Multiplications at once: above it a BLAS starts threads that spin, and cost a busy machine more than they bring."""
 
@@ -74,24 +74,28 @@ def compare(indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, questi
     # Each with its neighbours, so that those left out in the end are the worst.
     wanted = {one: starts.get(one, 0) for each in ids for one in (each, *(other for other, _ in near.get(each, ())))}
     held = store.read(wanted, most=MOST_TOKENS)
-    matches = {record_id: best_matches(question, passages) for record_id, passages in held.items()}
-    known = [at for at, record_id in enumerate(ids) if record_id in matches]
-    if not known:
+    if not held.keys() & starts.keys():
         return None
+    matches = dict(zip(held, best_matches(question, held.values()), strict=True))
+    known = [at for at, record_id in enumerate(ids) if record_id in matches]
     means = np.array([_with_neighbours(ids[at], near, matches).mean() for at in known], np.float64)
     better = np.zeros(len(pool.ids))
     better[np.array(places)[known]] = means - means.mean()
     return better
 
 
-def best_matches(question: Questions, passages: Sequence[Tokens]) -> Questions:
-    """For each token of a question, its greatest cosine with a token of any of these passages; (tokens,)."""
+def best_matches(question: Questions, records: Collection[Sequence[Tokens]]) -> Questions:
+    """For each record and token of a question, the greatest cosine with a token of any passage; (records, tokens).
+
+    No record is without tokens.
+    """
+    sizes = [sum(map(len, passages)) for passages in records]
+    tokens = np.concatenate([passage for passages in records for passage in passages])
+    products = np.empty((len(tokens), len(question)), np.float32)
     rows = max(_PRODUCT // question.size, 1)
-    best = np.full(len(question), -1.0, np.float32)
-    for vectors in passages:
-        for first in range(0, len(vectors), rows):
-            products = vectors[first : first + rows].astype(np.float32) @ question.T
-            np.maximum(best, products.max(axis=0) / _SCALE, out=best)
+    for first in range(0, len(tokens), rows):
+        np.matmul(unpacked(tokens[first : first + rows]), question.T, out=products[first : first + rows])
+    best: Questions = np.maximum.reduceat(products, np.cumsum([0, *sizes[:-1]]), axis=0)
     return best
 
 

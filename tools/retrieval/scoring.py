@@ -58,6 +58,8 @@ DATED_AMONG = 200
 LATE_WEIGHT = 3.0
 """Of the mean best match of the question's tokens, above what the best candidates have on average; the cosine has
 weight 1."""
+THREAD_LATE = 8.0
+"""The same among records in threads, for their order alone: so much of it would lift the best of bad ones, too."""
 USAGE_BONUS = 0.1
 """How far having been cited can lift a score; see `lifted`."""
 USAGE_HALF = 2.0
@@ -107,8 +109,19 @@ def fuse(
         evidence = WORDS_ALONE * words
     if lent.late is not None:
         evidence = np.maximum(evidence + LATE_WEIGHT * lent.late, 0.0)
+        if beside is not None:
+            order = evidence + (THREAD_LATE - LATE_WEIGHT) * lent.late
+            evidence = _reordered(evidence, order, beside.is_threaded & (lent.late != 0))
     exact = EXACT_EVIDENCE * coverage**EXACTNESS + EXACT_SHARE * evidence
     return calibrated(np.maximum(evidence, exact))
+
+
+def _reordered(evidence: Scores, order: Scores, among: NDArray[np.bool_]) -> Scores:
+    """Put some of the records into another order: the first has the most evidence that any of them had, and so on."""
+    places = np.flatnonzero(among)
+    turned = evidence.copy()
+    turned[places[np.argsort(-order[places], kind="stable")]] = np.sort(evidence[places])[::-1]
+    return turned
 
 
 def fused_by_rank(lanes: Iterable[NDArray[np.int64]]) -> Scores:

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from stores.embedding import EmbeddingFailed
-from stores.embedding.late import PASSAGE_MARKER, QUESTION_MARKER, LateEncoder
+from stores.embedding.late import PASSAGE_MARKER, QUESTION_MARKER, LateEncoder, packed, unpacked
 from stores.embedding.shipped import LATE_MODEL_FILE, SHA256, load_tokenizer
 
 QUESTION = "Where do we keep the retry policy?"
@@ -31,21 +31,44 @@ def late() -> Iterator[LateEncoder]:
 
 def similarity(question: NDArray[np.float32], passage: NDArray[np.int8]) -> float:
     """The mean over the question's tokens of the best cosine with a token of the passage."""
-    return float((question @ passage.T.astype(np.float32) / 127).max(axis=1).mean())
+    return float((question @ unpacked(passage).T).max(axis=1).mean())
 
 
 def test_a_question_has_a_row_of_unit_length_for_each_token_and_three_more(late: LateEncoder) -> None:
     rows = late.encode_question(QUESTION)
     assert rows.dtype == np.float32
-    assert rows.shape == (len(load_tokenizer().pieces(QUESTION).spans) + 3, late.width)
+    assert rows.shape == (len(load_tokenizer().pieces(QUESTION).spans) + 3, late.numbers)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
 
 
-def test_a_passage_has_rows_of_integers_that_are_127_times_a_unit_vector(late: LateEncoder) -> None:
+def test_a_passage_has_rows_of_bytes_that_are_read_as_vectors_of_about_unit_length(late: LateEncoder) -> None:
     rows = late.encode_passage(PASSAGES[0])
     assert rows.dtype == np.int8
     assert rows.shape == (len(load_tokenizer().pieces(PASSAGES[0]).spans) + 3, late.width)
-    np.testing.assert_allclose(np.linalg.norm(rows.astype(np.float32), axis=1), 127, atol=127 * 0.02)
+    np.testing.assert_allclose(np.linalg.norm(unpacked(rows), axis=1), 1, atol=0.05)
+
+
+def test_half_a_byte_tells_a_number_to_half_a_step() -> None:
+    numbers = np.linspace(-0.24, 0.24, 24_960, dtype=np.float32).reshape(-1, LateEncoder.numbers)
+    assert packed(numbers).shape == (len(numbers), LateEncoder.width)
+    step = np.unique(unpacked(packed(numbers)))
+    assert len(step) == 16
+    assert np.abs(unpacked(packed(numbers)) - numbers).max() <= np.diff(step).max() / 2 + 1e-6
+
+
+def test_numbers_beyond_the_steps_are_cut_off() -> None:
+    far = np.array([[1, -1] * (LateEncoder.numbers // 2)], np.float32)
+    read = unpacked(packed(far))
+    assert (read[:, ::2] == read.max()).all()
+    assert (read[:, 1::2] == read.min()).all()
+    assert read.max() == -read.min()
+
+
+def test_rows_that_are_kept_are_as_similar_as_those_they_were_made_of(late: LateEncoder) -> None:
+    question = late.encode_question(QUESTION)
+    for passage in PASSAGES:
+        whole = late.encode_question(passage)
+        assert abs(similarity(question, packed(whole)) - float((question @ whole.T).max(axis=1).mean())) < 0.01
 
 
 def test_the_passage_that_answers_is_the_most_similar(late: LateEncoder) -> None:
@@ -62,8 +85,8 @@ def test_a_word_is_compared_in_its_context(late: LateEncoder) -> None:
 
 def test_the_same_words_are_encoded_as_a_question_or_as_a_passage(late: LateEncoder) -> None:
     question, passage = late.encode_question(QUESTION), late.encode_passage(QUESTION)
-    assert question.shape == passage.shape
-    assert (np.rint(question * 127) != passage).any()
+    assert len(question) == len(passage)
+    assert (packed(question) != passage).any()
 
 
 @pytest.mark.parametrize(
@@ -112,13 +135,13 @@ def test_a_closed_encoder_says_so() -> None:
 
 def test_a_damaged_model_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SHA256, LATE_MODEL_FILE, "0" * 64)
-    with pytest.raises(EmbeddingFailed, match=r"answerai-colbert-small-v1-int8-64\.onnx is not the file") as failure:
+    with pytest.raises(EmbeddingFailed, match=r"answerai-colbert-small-v1-int8-128\.onnx is not the file") as failure:
         LateEncoder().encode_question("anything")
     assert "Install engrain again" in failure.value.remediation
 
 
 def test_the_name_that_rows_are_kept_with_changes_with_the_file() -> None:
-    assert LateEncoder.model == f"answerai-colbert-small-v1-int8-64@{SHA256[LATE_MODEL_FILE][:12]}"
+    assert LateEncoder.model == f"answerai-colbert-small-v1-int8-128@{SHA256[LATE_MODEL_FILE][:12]}"
 
 
 def test_the_markers_are_words_that_no_text_has() -> None:

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from stores.embedding.late import LateEncoder, packed, unpacked
 from stores.errors import ValidationFailed
-from stores.tokens import Tokens
 from tests.people import Person
 from tools.app import App
 from tools.retrieval.late import best_matches
-from tools.retrieval.scoring import Lent, fuse
+from tools.retrieval.scoring import Beside, Lent, Scores, fuse
 from tools.settings import Settings
 
 anyio = pytest.mark.anyio
@@ -22,23 +23,20 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False)
 
 
-def units(count: int, seed: int, width: int = 64) -> np.ndarray:
-    drawn = np.random.default_rng(seed).standard_normal((count, width)).astype(np.float32)
-    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+def units(count: int, seed: int) -> NDArray[np.float32]:
+    drawn = np.random.default_rng(seed).standard_normal((count, LateEncoder.numbers)).astype(np.float32)
+    return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
 
 
-def as_bytes(vectors: np.ndarray) -> Tokens:
-    return np.rint(127 * vectors).astype(np.int8)
-
-
-@pytest.mark.parametrize("sizes", [(1,), (3, 700), (254, 254, 9)])
-def test_each_token_of_a_question_has_its_best_match_in_any_passage(sizes: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("records", [[(1,)], [(3, 700), (1,)], [(254, 254, 9), (5,), (40, 40)]])
+def test_each_token_of_a_question_has_its_best_match_in_any_passage_of_a_record(records: list[tuple[int, ...]]) -> None:
     question = units(17, 1)
-    passages = [units(size, size) for size in sizes]
-    wanted = (question @ np.concatenate(passages).T).max(axis=1)
-    found = best_matches(question, [as_bytes(passage) for passage in passages])
-    assert found.shape == (17,)
-    assert np.abs(found - wanted).max() < 0.01
+    passages = [[packed(units(size, 10 * at + size)) for size in sizes] for at, sizes in enumerate(records)]
+    found = best_matches(question, passages)
+    assert found.shape == (len(records), 17)
+    for best, each in zip(found, passages, strict=True):
+        wanted = (question @ np.concatenate([unpacked(tokens) for tokens in each]).T).max(axis=1)
+        np.testing.assert_allclose(best, wanted, atol=1e-5)
 
 
 def test_a_better_match_lifts_a_record_and_a_worse_one_lowers_it() -> None:
@@ -48,6 +46,24 @@ def test_a_better_match_lifts_a_record_and_a_worse_one_lowers_it() -> None:
     plain = fuse(same, np.full(3, 0.3), np.full(3, 0.4), ceiling=ceiling, dense=True)
     assert scores[0] > scores[1] > scores[2]
     assert scores[1] == plain[1]
+
+
+def test_in_threads_the_match_decides_the_order_and_the_scores_stay() -> None:
+    words, ceiling, near = np.array([6.0, 4.0, 2.0, 1.0]), 10.0, np.full(4, 0.4)
+    late = np.array([-0.04, 0.04, 0.0, 0.02])
+    beside = Beside(np.array([True, True, True, False]), np.zeros(4))
+
+    def scores(matches: Scores) -> Scores:
+        return fuse(words, np.full(4, 0.3), near, ceiling=ceiling, dense=True, lent=Lent(beside, matches))
+
+    plain, found = scores(late / 1e6), scores(late)
+    assert plain[0] > plain[1]
+    assert found[1] > found[0]
+    outside = fuse(words, np.full(4, 0.3), near, ceiling=ceiling, dense=True, lent=Lent(late=late))
+    assert found[2] == plain[2], "what was not compared stays where it is"
+    assert found[3] == outside[3], "and so does what stands in no thread"
+    kept = Beside(np.zeros(4, np.bool_), np.zeros(4))
+    assert max(found) < max(fuse(words, np.full(4, 0.3), near, ceiling=ceiling, dense=True, lent=Lent(kept, 8 * late)))
 
 
 def test_what_holds_every_word_stays_an_exact_answer() -> None:
