@@ -63,10 +63,9 @@ class VectorLane(Lane):
 
     @property
     def busy(self) -> bool:
-        """Tell whether records wait for their vectors."""
+        """Tell whether records wait for their vectors; those of tokens do not count."""
         with self._lock:
-            working = self._state in ("catching_up", "rebuilding") or not self._backlog.idle or bool(self._buffer)
-            return working or bool(self.late)
+            return self._state in ("catching_up", "rebuilding") or not self._backlog.idle or bool(self._buffer)
 
     def differences(self) -> list[str]:
         """Compare the index with the ledger; what is still on its way is no difference."""
