@@ -3,7 +3,6 @@
 import hashlib
 import os
 import platform
-import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -14,7 +13,6 @@ ENGINES = ("lancedb", "tantivy", "ladybug", "kuzu", "onnxruntime", "sqlalchemy",
 UNKNOWN = "unknown"
 """What a server elsewhere does not say of itself."""
 _ROOT = Path(__file__).parents[1]
-_GIT_TIMEOUT_S = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +51,6 @@ def library_versions(names: Iterable[str]) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def commit() -> str:
-    """Name the commit of this checkout, with `+` and a hash of what differs from it; empty for an installed package."""
-    sha = _git("rev-parse", "--short=12", "HEAD")
-    if not sha:
-        return ""
-    changed = _git("diff", "HEAD", "--", "*.py", "*.toml", "*.onnx")
-    return f"{sha}+{hashlib.sha256(changed.encode()).hexdigest()[:8]}" if changed else sha
-
-
-def _git(*arguments: str) -> str:
-    if not (_ROOT / ".git").exists():
-        return ""
-    try:
-        done = subprocess.run(  # noqa: S603 - our own arguments
-            ["git", "-C", str(_ROOT), *arguments],  # noqa: S607 - whichever git the user has
-            capture_output=True, text=True, errors="replace", check=True, timeout=_GIT_TIMEOUT_S,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()
 
 
 def model_digest() -> str:

@@ -38,9 +38,14 @@ class Root:
 class Liveness:
     """Serves `/api/health`: the process answers. It touches no store, so that a slow disk is no reason to kill it."""
 
+    def __init__(self) -> None:
+        self._body: bytes | None = None
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with fixed facts."""
-        await Response(to_json(health()), headers=_UNCACHED, media_type="application/json")(scope, receive, send)
+        """Answer with fixed facts; at first a checkout is looked at for half a second: which commit it is."""
+        if self._body is None:
+            self._body = to_json(await in_thread(health))
+        await Response(self._body, headers=_UNCACHED, media_type="application/json")(scope, receive, send)
 
 
 class Readiness:
@@ -59,6 +64,18 @@ class Readiness:
 _UNCACHED = {"Cache-Control": "no-store"}
 
 _STRING: Schema = {"type": "string"}
+_RUNTIME: Schema = {
+    "type": "object",
+    "required": ["name", "commit"],
+    "properties": {
+        "name": {"const": "engrain"},
+        "commit": {
+            "type": ["string", "null"],
+            "description": "The commit that the code is of, as it was at the start, with `+` and a hash where files "
+            "differ from it; null for an installed package.",
+        },
+    },
+}
 _READINESS: Schema = {
     "type": "object",
     "required": ["status", "dependencies", "indexes", "warnings"],
@@ -131,7 +148,7 @@ PATHS: dict[str, Schema] = {
                 {
                     "type": "object",
                     "required": ["status", "version", "runtime"],
-                    "properties": {"status": {"const": "healthy"}, "version": _STRING, "runtime": {"type": "object"}},
+                    "properties": {"status": {"const": "healthy"}, "version": _STRING, "runtime": _RUNTIME},
                 },
             )
         },

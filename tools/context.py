@@ -89,7 +89,8 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
         raise no_project(request.project)
     query = _query(request)
     keep = partial(relevant, layer=request.layer)
-    found = _choose(app, request, _rank(app, call, request, query, keep), request.facets)
+    ranked = _rank(app, call, request, query, keep)
+    found, degraded = _choose(app, request, ranked, request.facets), ranked.ranking.degraded
     items = _items(app, call, request, found)
     sections = [
         PackSection(facet=facet, title=SHELVES[facet].title, items=of_facet)
@@ -114,9 +115,17 @@ def _compile(app: App, call: Call, request: ContextRequest) -> ContextPack:
             [section.title for section in sections],
             budget=request.markdown_token_budget,
             hint=hint,
+            missing=_missing(degraded),
         ),
         evidence=_evidence(app, call, request, query, request.evidence) if request.evidence is not None else None,
+        degraded=degraded,
     )
+
+
+def _missing(degraded: Mapping[str, str]) -> str:
+    """Say to an agent what it would have to ask again for."""
+    faults = ", ".join(f"{name} ({why})" for name, why in sorted(degraded.items()))
+    return f"Not all could be searched: {faults}." if faults else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,3 +176,4 @@ class ContextPack(Result):
     usage_hint: str
     markdown: str = Field(description="The pack as a text within the token budget.")
     evidence: Evidence | None
+    degraded: dict[str, str] = Field(default_factory=dict, description="What could not answer, and a word for why.")

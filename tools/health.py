@@ -9,6 +9,7 @@ from stores.embedding import WatchedEmbedder
 from stores.errors import EngrainError
 from stores.indexer import IndexStatus
 from tools.app import App
+from tools.revision import commit
 from tools.version import VERSION
 
 OPEN_MCP = "/mcp is served WITHOUT authentication (ENGRAIN_MCP_AUTH_MODE=off): whoever reaches it is the first admin."
@@ -16,8 +17,8 @@ _WORST = ("ready", "catching_up", "degraded", "rebuilding", "failed")
 
 
 def health() -> dict[str, Any]:
-    """Say that the process answers."""
-    return {"status": "healthy", "version": VERSION, "runtime": {"name": "engrain"}}
+    """Say that the process answers, and which code it runs."""
+    return {"status": "healthy", "version": VERSION, "runtime": {"name": "engrain", "commit": commit()}}
 
 
 def readiness(app: App) -> dict[str, Any]:

@@ -36,7 +36,7 @@ OTHERS = """\
 | Path | What it serves |
 | --- | --- |
 | `GET /api/` | What this server is. |
-| `GET /api/health` | 200 while the process answers. |
+| `GET /api/health` | 200 while the process answers, with `version` and the `commit` of its code (`runtime`). |
 | `GET /api/health/ready` | 200 or 503; each store, and each index with `state`, `pending` and `watermark`. |
 | `GET /api/openapi.json`, `GET /api/docs` | This reference, for programs and for people. |
 | `GET /metrics` | Prometheus text; to loopback in development, else with the scrape token. |

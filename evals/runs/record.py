@@ -12,8 +12,9 @@ from typing import Any, Self
 import platformdirs
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
-from evals.machine import ENGINES, Subject, commit, facts, library_versions, model_digest
+from evals.machine import ENGINES, Subject, facts, library_versions, model_digest
 from stores.errors import EngrainError
+from tools.revision import commit
 from tools.version import VERSION
 
 RECORD = "run.json"
@@ -108,13 +109,13 @@ def new_record(
 
 def asker() -> dict[str, str]:
     """Say which checkout asks a server elsewhere; an interrupted run goes on with no other."""
-    return {"commit": commit(), "version": VERSION}
+    return {"commit": commit() or "", "version": VERSION}
 
 
 def _checkout() -> Subject:
     machine = facts()
     return Subject(
-        commit=commit(),
+        commit=commit() or "",
         version=str(machine["engrain"]),
         model=model_digest(),
         machine={name: machine[name] for name in ("cores", "load_1min", "system", "python")},

@@ -276,11 +276,7 @@ class Lane(ABC):
 
     def _log_refused(self, kind: str, record_id: str, reason: str, *, is_new: bool = True) -> None:
         if is_new:
-            # Not as `organization_id`: its owners read those lines, and the record may be somebody's own.
-            organization = self._around.organization_id
-            log.error(
-                "record_refused", organization=organization, index=self.name, kind=kind, id=record_id, reason=reason
-            )
+            log_refused(self._around.organization_id, self.name, kind, record_id, reason)
 
     def _raise_reported(self) -> None:
         with self._lock:
@@ -362,6 +358,12 @@ class Lane(ABC):
 
     def _rest(self) -> float:
         return max(self._around.options.quiet_s, 0.01) if self._commits else FOREVER
+
+
+def log_refused(organization_id: str, index: IndexName, kind: str, record_id: str, reason: str) -> None:
+    """Name a record that an index cannot take."""
+    # Not as `organization_id`: its owners read those lines, and the record may be somebody's own.
+    log.error("record_refused", organization=organization_id, index=index, kind=kind, id=record_id, reason=reason)
 
 
 def describe(error: BaseException) -> str:

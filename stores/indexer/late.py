@@ -1,6 +1,7 @@
 """Token vectors of one organization's records: which ones are missing, and making them a few passages at a time."""
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
@@ -8,9 +9,11 @@ from itertools import islice
 from typing import Protocol
 
 from stores.embedding import Passage
+from stores.indexer.admission import is_of_the_machine
 from stores.indexer.feed import Feed
 from stores.indexer.handle import Handle
-from stores.indexer.lane import Surroundings
+from stores.indexer.lane import Surroundings, describe, log_refused
+from stores.indexer.refusals import AGAIN_S
 from stores.indexer.remembered import RememberedTokens
 from stores.records import Entity, searchable_text
 from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore
@@ -18,6 +21,8 @@ from stores.vectors import VectorIndex
 
 PASSAGES_PER_TURN = 4
 """What may keep a write that is made meanwhile waiting: a fifth of a second on a slow processor."""
+PROBE = "A text of a few plain words."
+"""What a model that works encodes."""
 
 
 class TokenEncoder(Protocol):
@@ -60,6 +65,11 @@ class LateRider:
         """Whether somebody waits for a write of this organization to show."""
         return bool(self) and self._around.hurried()
 
+    @property
+    def refused(self) -> Mapping[str, str]:
+        """Records that the model cannot encode, and why."""
+        return self._vectors.refused if self._vectors is not None else {}
+
     def awaits(self, record_ids: Collection[str]) -> bool:
         """Whether one of some records has still to get its token vectors."""
         return self._vectors is not None and self._vectors.awaits(record_ids)
@@ -87,6 +97,11 @@ class LateRider:
             self._vectors.begin_again()
             self._wake()
 
+    def try_again(self) -> None:
+        """Let what was refused wait once more, where that was long ago."""
+        if self._vectors is not None and self._vectors.try_again():
+            self._wake()
+
     def give_up_for_now(self) -> None:
         """Let nobody wait for what failed."""
         self._around.progressed()
@@ -96,11 +111,15 @@ class LateRider:
         handle, vectors = self._handle, self._vectors
         if handle is None or vectors is None or not handle.acquire():
             return
+        known = vectors.refused
         try:
             if vectors.turn(encoder, remembered):
                 self._around.progressed()
         finally:
             handle.release()
+            now = vectors.refused
+            for each in now.keys() - known.keys():
+                log_refused(self._around.organization_id, "vectors", "entity", each, now[each])
 
 
 class LateVectors:
@@ -122,6 +141,9 @@ class LateVectors:
         """Records that had to make way for newer ones."""
         self._under_way: set[str] = set()
         """Records that are being encoded and have neither changed nor gone since."""
+        self.refused: Mapping[str, str] = {}
+        """Those that the model cannot encode, and why. Replaced whole, so that all may read."""
+        self._again_at = 0.0
         store.drop([each for each in known if each not in held])
 
     def __len__(self) -> int:
@@ -134,6 +156,7 @@ class LateVectors:
         gone, new = list(deleted), list(changed)
         with self._lock:
             self._under_way.difference_update(gone, new)
+            self._readmit({*gone, *new})
             for record_id in (*gone, *new):
                 self._waiting.pop(record_id, None)
                 self._parked.pop(record_id, None)
@@ -148,9 +171,19 @@ class LateVectors:
         with self._lock:
             known = self._store.contents()
             self._store.drop(known)
-            self._waiting.update(OrderedDict.fromkeys(known))
+            self._waiting.update(OrderedDict.fromkeys((*known, *self.refused)))
+            self._readmit(self.refused)
             self._under_way.clear()
             self._parked.clear()
+
+    def try_again(self) -> bool:
+        """Let those that were refused wait once more, behind all others, where that is due; tell whether it is."""
+        with self._lock:
+            is_due = bool(self.refused) and time.monotonic() >= self._again_at
+            if is_due:
+                self._again_at = time.monotonic() + AGAIN_S
+                self._wait_last(each for each in self.refused if each not in self._under_way)
+            return is_due
 
     def awaits(self, record_ids: Collection[str]) -> bool:
         """Whether one of some records waits, or is being encoded."""
@@ -158,13 +191,21 @@ class LateVectors:
             return any(each in self._waiting or each in self._under_way for each in record_ids)
 
     def turn(self, encoder: TokenEncoder, remembered: RememberedTokens) -> bool:
-        """Encode the next few passages, and keep the records that are complete; tell whether any is done with."""
+        """Encode the next few passages, and keep the records that are complete; tell whether any is done with.
+
+        A record that the model cannot encode, while it encodes others, is refused.
+        """
         before = len(self)
         left = PASSAGES_PER_TURN
         done: list[TokenRecord] = []
         try:
-            while left > 0 and (unfinished := self._next(encoder)) is not None:
-                left -= unfinished.encode(encoder, remembered, left)
+            while left > 0 and (unfinished := self._next()) is not None:
+                try:
+                    left -= _encoded(unfinished, encoder, remembered, left)
+                except _Unencodable as error:
+                    left -= 1
+                    self._refuse(unfinished.record_id, str(error))
+                    continue
                 if unfinished.is_done:
                     done.append(unfinished.record())
                     with self._lock:
@@ -182,7 +223,24 @@ class LateVectors:
             failed = self._current.record_id if self._current is not None else None
             self._park()
             if failed is not None and failed in self._waiting:
-                self._waiting.move_to_end(failed, last=False)
+                self._wait_last([failed])
+
+    def _wait_last(self, record_ids: Iterable[str]) -> None:
+        for each in record_ids:
+            self._waiting[each] = None
+            self._waiting.move_to_end(each, last=False)
+
+    def _refuse(self, record_id: str, reason: str) -> None:
+        with self._lock:
+            self._current = None
+            if record_id in self._under_way:  # Otherwise it has changed meanwhile, or is gone.
+                self._under_way.discard(record_id)
+                self._again_at = time.monotonic() + AGAIN_S
+                self.refused = {**self.refused, record_id: f"no token vectors: {reason}"}
+
+    def _readmit(self, record_ids: Collection[str]) -> None:
+        if not self.refused.keys().isdisjoint(record_ids):
+            self.refused = {each: why for each, why in self.refused.items() if each not in record_ids}
 
     def _park(self) -> None:
         if self._current is not None and self._current.record_id in self._under_way:
@@ -199,11 +257,12 @@ class LateVectors:
             try:
                 if valid:
                     self._store.put(valid)
+                self._readmit({record.record_id for record in valid})
             except Exception:
                 self._waiting.update(OrderedDict.fromkeys(record.record_id for record in valid))
                 raise
 
-    def _next(self, encoder: TokenEncoder) -> "_Unfinished | None":
+    def _next(self) -> "_Unfinished | None":
         while True:
             with self._lock:
                 if self._current is not None and self._current.record_id in self._under_way:
@@ -212,9 +271,9 @@ class LateVectors:
                 if not self._waiting:
                     return None
                 ids = list(islice(reversed(self._waiting), PASSAGES_PER_TURN))
-            self._begin(ids, encoder)
+            self._begin(ids)
 
-    def _begin(self, ids: list[str], encoder: TokenEncoder) -> None:
+    def _begin(self, ids: list[str]) -> None:
         entities = self._feed.entities(ids)
         texts = {each.id: searchable_text(each) for each in entities.values()}
         digests = self._store.digests(texts)
@@ -227,11 +286,12 @@ class LateVectors:
                     self._under_way.add(record_id)
                     parked = self._parked.pop(record_id, None)
                     if parked is None or not parked.is_of(entity, texts[record_id]):
-                        parked = _Unfinished(entity, texts[record_id], encoder.split(texts[record_id]))
+                        parked = _Unfinished(entity, texts[record_id])
                     self._current = parked
                     break
-                if self._waiting.pop(record_id, record_id) is None and entity is not None:
-                    same[record_id] = entity.revision
+                if self._waiting.pop(record_id, record_id) is None:
+                    self._readmit({record_id})
+                    same |= {record_id: entity.revision} if entity is not None else {}
         if same:
             self._store.confirm(same)
 
@@ -239,22 +299,24 @@ class LateVectors:
 class _Unfinished:
     """A record some of whose passages are encoded."""
 
-    def __init__(self, entity: Entity, text: str, passages: list[Passage]) -> None:
+    def __init__(self, entity: Entity, text: str) -> None:
         self.record_id = entity.id
         self._revision = entity.revision
         self._text = text
-        self._passages = passages if text else []
+        self._passages: list[Passage] | None = None if text else []
         self._tokens: list[PassageTokens] = []
 
     @property
     def is_done(self) -> bool:
-        return len(self._tokens) == len(self._passages)
+        return self._passages is not None and len(self._tokens) == len(self._passages)
 
     def is_of(self, entity: Entity, text: str) -> bool:
         return entity.revision == self._revision and text == self._text
 
     def encode(self, encoder: TokenEncoder, remembered: RememberedTokens, most: int) -> int:
         """Encode some passages; return how many."""
+        if self._passages is None:
+            self._passages = encoder.split(self._text)
         first = len(self._tokens)
         chosen = self._passages[first : first + most]
         for each in chosen:
@@ -264,6 +326,31 @@ class _Unfinished:
 
     def record(self) -> TokenRecord:
         return TokenRecord(self.record_id, self._revision, _digest(self._text), self._tokens)
+
+
+class _Unencodable(Exception):  # the record is at fault, the model is not
+    """The model encodes other texts and not this one."""
+
+
+def _encoded(unfinished: _Unfinished, encoder: TokenEncoder, remembered: RememberedTokens, most: int) -> int:
+    """Encode some passages of a record; return how many.
+
+    Raises:
+        _Unencodable: The record is to blame: twice it cannot be encoded, and another text can in between.
+        Exception: The model, or the machine, is.
+    """
+    try:
+        return unfinished.encode(encoder, remembered, most)
+    except Exception as error:
+        if is_of_the_machine(error):
+            raise
+        encoder.encode_passage(PROBE)
+    try:
+        return unfinished.encode(encoder, remembered, most)
+    except Exception as error:
+        if is_of_the_machine(error):
+            raise
+        raise _Unencodable(describe(error)) from error
 
 
 def _digest(text: str) -> bytes:

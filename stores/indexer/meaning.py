@@ -16,7 +16,7 @@ from stores.indexer.late import LateRider
 from stores.indexer.opener import VectorOpener
 from stores.indexer.refusals import summary
 from stores.indexer.turns import EmbeddingThread
-from stores.indexer.works import Work, Works
+from stores.indexer.works import Work, Works, write_works
 from stores.records import Entity, Position, searchable_text
 from stores.vectors import VectorIndex, VectorState
 from stores.vectors.passages import ranges
@@ -63,10 +63,9 @@ class VectorLane(Lane):
 
     @property
     def busy(self) -> bool:
-        """Tell whether records wait for their vectors."""
+        """Tell whether records wait for their vectors; those of tokens do not count."""
         with self._lock:
-            working = self._state in ("catching_up", "rebuilding") or not self._backlog.idle or bool(self._buffer)
-            return working or bool(self.late)
+            return self._state in ("catching_up", "rebuilding") or not self._backlog.idle or bool(self._buffer)
 
     def differences(self) -> list[str]:
         """Compare the index with the ledger; what is still on its way is no difference."""
@@ -75,8 +74,7 @@ class VectorLane(Lane):
             if handle is None or not handle.acquire():
                 return self._why_absent()
         awaited |= self.works.left_out()
-        failing = {} if self._turns.outage else self.works.failing.copy()
-        named = [f"entity {each} cannot be embedded: {why}" for each, why in sorted(failing.items())]
+        named = [f"entity {each} cannot be embedded: {why}" for each, why in sorted(self._failing().items())]
         try:
             return [
                 *named,
@@ -269,13 +267,13 @@ class VectorLane(Lane):
         begin = time.monotonic()
         state = self._state_with(self._buffer)
         try:
-            _write(handle.index, self._buffer, state)
+            write_works(handle.index, self._buffer, state)
         except Exception as error:
             if is_of_the_machine(error):
                 raise
             self._buffer = self._without_refused(handle.index, self._buffer, describe(error))
             state = self._state_with(self._buffer)
-            _write(handle.index, self._buffer, state)
+            write_works(handle.index, self._buffer, state)
         self._took(time.monotonic() - begin)
         done, self._buffer = self._buffer, []
         self.works.accept(done)
@@ -294,7 +292,7 @@ class VectorLane(Lane):
         """Let those rest that the index refuses, and return the others; raise where the index itself is to blame."""
         state = self._state_with([])
         newest = {work.item.record_id: work for work in done}
-        refused = divide(list(newest.values()), lambda some: _write(index, some, state), why)
+        refused = divide(list(newest.values()), lambda some: write_works(index, some, state), why)
         gone = {work.item.record_id for work, _ in refused}
         # What it held of them is no longer so. An index that does not take that takes nothing.
         index.replace([], list(gone), state)
@@ -321,6 +319,7 @@ class VectorLane(Lane):
         return VectorState(Position(self._epoch, progress.prefix, batch), progress.applied)
 
     def _quiet(self, index: VectorIndex) -> float:
+        self.late.try_again()
         if self._compaction_due(self._around.options.compact_after_commits):
             self._store_progress(index)
             self._compact(index.compact)
@@ -382,7 +381,10 @@ class VectorLane(Lane):
         return waiting if self._handle is not None else head
 
     def _refused(self) -> Collection[str]:
-        return () if self._turns.outage else list(self.works.failing.values())
+        return list(self._failing().values())
+
+    def _failing(self) -> dict[str, str]:
+        return {**self.late.refused, **({} if self._turns.outage else self.works.failing.copy())}
 
     def _left_out(self) -> str:
         return summary(self._refused(), verb="embedded")
@@ -391,9 +393,3 @@ class VectorLane(Lane):
         if self.works.failing:
             return self._turns.outage
         return f"rebuilding: {self._detail}" if self._backfill.active and self._backfill.total else ""
-
-
-def _write(index: VectorIndex, works: Sequence[Work], state: VectorState) -> None:
-    newest = {work.item.record_id: work for work in works}
-    records = [record for work in newest.values() if (record := work.record()) is not None]
-    index.replace(records, [each for each, work in newest.items() if work.entity is None], state)

@@ -121,6 +121,19 @@ class OpenOrganization:
     @property
     def busy(self) -> bool:
         """Tell whether there is work that closing would interrupt or put off."""
+        return self._works or self._encodes
+
+    @property
+    def busy_with_tokens(self) -> bool:
+        """Tell whether closing would put off vectors of tokens alone, for which nobody waits."""
+        return self._encodes and not self._works and not len(self.waits)
+
+    @property
+    def _encodes(self) -> bool:
+        return self.vectors is not None and bool(self.vectors.late)
+
+    @property
+    def _works(self) -> bool:
         if any(lane.busy or not lane.wait_settled(0) for lane in self.lanes):
             return True
         return any(not lane.contains(self.head) for lane in self.lanes if lane.waitable)

@@ -22,7 +22,7 @@ class IndexStatus:
     """Changes of the feed that are not applied yet."""
     detail: str = ""
     refused: int = 0
-    """Records that the index is without because it, or the embedding model, refused them."""
+    """Records that the index is without because it, or a model, refused them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from stores.embedding import Passage
 from stores.indexer.backlog import Item
 from stores.records import Entity
-from stores.vectors import EmbeddedPassage, EmbeddedRecord
+from stores.vectors import EmbeddedPassage, EmbeddedRecord, VectorIndex, VectorState
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
@@ -197,3 +197,10 @@ class Works:
 
     def _queue(self, work: Work) -> deque[Work]:
         return self._interactive if work.item.interactive else self._deferred
+
+
+def write_works(index: VectorIndex, works: Sequence[Work], state: VectorState) -> None:
+    """Put records with their vectors into an index, the newest of each, and take those out that are gone."""
+    newest = {work.item.record_id: work for work in works}
+    records = [record for work in newest.values() if (record := work.record()) is not None]
+    index.replace(records, [each for each, work in newest.items() if work.entity is None], state)

@@ -61,6 +61,7 @@ class LexicalIndex:
         self._schema = build_schema()
         self._position: Position | None = None
         self._erasable = 0
+        self._is_closed = False
         self._names: dict[int, str] = {}
         self._threads = Threads(self._placed)
         self._searcher: Searcher
@@ -225,8 +226,18 @@ class LexicalIndex:
         self._generations.retire()
 
     def close(self) -> None:
-        """Wait for running merges and release the lock."""
+        """Wait for running merges, and release the lock, the engine's thread and its memory; search no more.
+
+        A second call does nothing.
+        """
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._writer.wait_merging_threads()
+        # Whoever still knows a closed index would keep them: this object is in a circle, and in others'.
+        del self._writer, self._searcher, self._index
+        self._names.clear()
+        self._threads = Threads(tuple)
 
     def _adopt(self, generation: Path) -> None:
         self._index: Index = open_index(str(generation))

@@ -15,6 +15,7 @@ from evals.runs import Archive
 from evals.suites import NOTHING_TO_MEASURE, run_suite
 from tests.evals.sets import own_lines, write_lines, write_own
 from tests.stores.embedding.servers import Reply, openai, running
+from tools.revision import commit
 from tools.version import VERSION
 
 WORDS = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
@@ -52,7 +53,8 @@ def test_what_is_kept_of_a_run_is_what_the_server_says_and_nothing_of_this_check
         )
         assert run_suite("retrieval", wanted, said.append) == 0, said
     record = Archive(tmp_path / "runs").records()[0]
-    assert (record.commit, record.model, record.machine, record.version) == ("unknown", "unknown", {}, VERSION)
+    told = commit() or "unknown"
+    assert (record.commit, record.model, record.machine, record.version) == (told, "unknown", {}, VERSION)
     assert not {"lancedb", "tantivy"} & record.versions.keys()
     assert record.settings == {
         "concurrency": 1,
@@ -60,10 +62,10 @@ def test_what_is_kept_of_a_run_is_what_the_server_says_and_nothing_of_this_check
         "asked_by": {"commit": "abc", "version": VERSION},
     }
     report = (tmp_path / "r.md").read_text()
-    for row in (f"server | {target.address}", "commit | unknown", "model | unknown", "machine | unknown"):
+    for row in (f"server | {target.address}", f"commit | {told}", "model | unknown", "machine | unknown"):
         assert f"| {row} |" in report
     assert show_runs(tmp_path / "runs", said.append) == 0
-    assert "unknown" in said[-1]
+    assert told[:6] in said[-1]
 
 
 def test_an_index_of_another_organization_that_is_behind_for_good_holds_up_no_run(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from tests.rest_bridge.harness import client_of, settings_at
 from tests.rest_bridge.notes import Notes
 from tools.app import App, open_app
 from tools.logs import LogRing
+from tools.revision import commit
 from tools.version import VERSION
 
 pytestmark = pytest.mark.anyio
@@ -32,6 +33,7 @@ async def test_health_needs_no_token(client: httpx2.AsyncClient) -> None:
     body = (await client.get("/api/health")).json()
     assert body["status"] == "healthy"
     assert body["version"] == VERSION
+    assert body["runtime"] == {"name": "engrain", "commit": commit()}
 
 
 async def test_readiness_names_each_dependency_and_index(client: httpx2.AsyncClient) -> None:

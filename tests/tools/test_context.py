@@ -334,6 +334,16 @@ async def test_without_vectors_a_pack_is_made_of_words(owner: Person, monkeypatc
     pack = await owner.call("context", goal="idempotency key of charges", evidence={"types": ["decision"]})
     assert ids["decision"] in items(pack)
     assert pack["evidence"]["filters"]["search_source_degraded"] is True
+    recalled = await owner.call("recall", query="idempotency key of charges")
+    assert pack["degraded"] == recalled["degraded"] == {"vectors": "embedding_failed"}
+    assert "Not all could be searched: vectors (embedding_failed)." in pack["markdown"].splitlines()
+
+
+async def test_a_pack_for_which_all_was_searched_says_nothing_of_it(owner: Person) -> None:
+    await world(owner)
+    pack = await owner.call("context", goal=GOAL)
+    assert pack["degraded"] == {}
+    assert "could be searched" not in pack["markdown"]
 
 
 async def test_agents_get_the_text_and_no_reviews(owner: Person) -> None:

@@ -66,32 +66,35 @@ class _Block:
         return len(self.head) + 1 + (min(len(self.quoted), limit) + 1 if self.quoted else 0)
 
 
-def render(goal: str, entries: Sequence[Entry], sections: Sequence[str], *, budget: int | None, hint: str) -> str:
+def render(
+    goal: str, entries: Sequence[Entry], sections: Sequence[str], *, budget: int | None, hint: str, missing: str = ""
+) -> str:
     """Write the items, the most useful first, under the titles of their sections, in the order of those.
 
     With a budget (tokens of four characters) the text has at most that length: long texts are cut to a common length,
     then the least useful items are left out. One item is always there, even if it takes more. The last line says what
-    was cut, by the budget or because one record is long, or else is the hint. Without a budget there are eight items
-    with 280 characters each.
+    was cut, by the budget or because one record is long, or else is the hint; before it stands what is `missing`, if
+    anything is. Without a budget there are eight items with 280 characters each.
     """
+    title, before = _title(goal, budget), [missing] if missing else []
     if not entries:
-        return f"{_title(goal, budget)}\n\n{hint}\n"
+        return "\n\n".join([title, *before, hint]) + "\n"
     if budget is None:
         kept, limit = _few(entries), FREE_CONTENT
         blocks = [_block(entry) for entry in kept]
     else:
         blocks = [_block(entry) for entry in entries]
-        blocks, limit = _fitted(blocks, budget, len(_title(goal, budget)), hint)
-    missing = len(entries) - len(blocks)
-    by_budget = bool(missing) or any(len(block.quoted) > limit for block in blocks)
+        blocks, limit = _fitted(blocks, budget, len("\n\n".join([title, *before])), hint)
+    left_out = len(entries) - len(blocks)
+    by_budget = bool(left_out) or any(len(block.quoted) > limit for block in blocks)
     shortened = sum(block.is_cut or len(block.quoted) > limit for block in blocks)
-    last = trimmed(missing, shortened, by_budget=by_budget) if missing or shortened else hint
+    last = trimmed(left_out, shortened, by_budget=by_budget) if left_out or shortened else hint
     parts = [
         "\n".join([f"## {section}", *texts])
         for section in sections
         if (texts := [block.text(limit) for block in blocks if block.section == section])
     ]
-    return "\n\n".join([_title(goal, budget), *parts, last]) + "\n"
+    return "\n\n".join([title, *parts, *before, last]) + "\n"
 
 
 def trimmed(missing: int, shortened: int, *, by_budget: bool = True) -> str:

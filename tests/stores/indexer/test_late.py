@@ -2,7 +2,8 @@
 
 import pytest
 
-from stores.embedding import EmbeddingFailed
+from stores.embedding import EmbeddingFailed, Passage
+from stores.indexer import IndexStatus
 from stores.tokens.store import FILE
 from tests.stores.indexer.samples import ORG, PASSAGE_WORDS, LetterTokens, World, draft, until
 
@@ -17,9 +18,13 @@ def late(world: World) -> LetterTokens:
     return world.late
 
 
+def vectors_of(world: World) -> IndexStatus:
+    return next(line for line in world.indexer.status() if line.index == "vectors")
+
+
 def waiting(world: World) -> int:
     """What the vectors have still to take in, as readiness tells it."""
-    return next(line.pending for line in world.indexer.status() if line.index == "vectors")
+    return vectors_of(world).pending
 
 
 def level(world: World) -> None:
@@ -127,10 +132,85 @@ def test_a_record_that_fails_keeps_no_other_from_its_vectors(world: World, late:
     late.refused = "nettle"
     world.write(*(draft(f"n{number}", "a heron") for number in range(6)), draft("bad", "a nettle"))
     until(lambda: len(world.tokens(*(f"n{number}" for number in range(6)))) == 6)
-    assert waiting(world) == 1
-    late.refused = None
+    level(world)
+    assert world.tokens("bad") == {}
+
+
+def test_a_record_that_cannot_be_encoded_is_named_until_it_changes(world: World, late: LetterTokens) -> None:
+    late.refused = "nettle"
+    sequence = world.write(draft("bad", "a nettle"), draft("good", "a heron"))
+    assert world.indexer.wait_applied(ORG, sequence, ["bad", "good"], 60) == []
+    level(world)
+    line = vectors_of(world)
+    assert (line.state, line.pending, line.refused) == ("ready", 0, 1)
+    why = "no token vectors: ValueError: nettle is not to my taste"
+    assert line.detail == f"1 record(s) cannot be embedded: {why}"
+    assert world.indexer.check(ORG) == [f"vectors: entity bad cannot be embedded: {why}"]
+    assert "vectors" in world.indexer.degraded(ORG)
+    assert world.by_meaning("a nettle")[:1] == ["bad"]
+    world.update("bad", content="a kestrel")
     level(world)
     assert world.tokens("bad").keys() == {"bad"}
+    assert vectors_of(world).refused == 0
+    assert world.indexer.degraded(ORG) == {}
+
+
+@pytest.mark.parametrize("way", ["rebuild", "restart"])
+def test_a_record_that_could_not_be_encoded_is_tried_again(world: World, late: LetterTokens, way: str) -> None:
+    late.refused = "nettle"
+    world.write(draft("bad", "a nettle"), draft("good", "a heron"))
+    until(lambda: vectors_of(world).refused == 1)
+    late.refused = None
+    if way == "rebuild":
+        world.indexer.reindex(ORG, ["vectors"])
+    else:
+        world.restart()
+    level(world)
+    until(lambda: len(world.tokens("bad", "good")) == 2)
+    assert vectors_of(world).refused == 0
+
+
+def test_deleting_a_record_that_cannot_be_encoded_ends_the_matter(world: World, late: LetterTokens) -> None:
+    late.refused = "nettle"
+    world.write(draft("bad", "a nettle"))
+    until(lambda: vectors_of(world).refused == 1)
+    world.delete("bad")
+    until(lambda: vectors_of(world).refused == 0)
+    assert world.indexer.check(ORG) == []
+
+
+def test_what_was_refused_is_tried_again_after_an_hour(
+    world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("stores.indexer.late.AGAIN_S", 0.0)
+    late.refused = "nettle"
+    world.write(draft("bad", "a nettle"))
+    until(lambda: vectors_of(world).refused == 1)
+    late.refused = None
+    world.write(draft("good", "a heron"))
+    until(lambda: len(world.tokens("bad", "good")) == 2)
+    assert vectors_of(world).refused == 0
+
+
+def test_no_record_is_to_blame_for_a_model_that_cannot_even_divide_a_text(
+    world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.restart(retry_at_most_s=0.05)
+    tried: list[str] = []
+
+    def split(text: str) -> list[Passage]:
+        tried.append(text)
+        raise EmbeddingFailed("not today")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(late, "split", split)
+        late.failure = EmbeddingFailed("not today")
+        world.write(draft("a", "the kestrel hovers"))
+        until(lambda: len(tried) > 1)
+        assert (vectors_of(world).pending, vectors_of(world).refused) == (1, 0)
+    late.failure = None
+    level(world)
+    assert world.tokens("a") == {"a": 4}
 
 
 def test_another_model_means_other_vectors(world: World, late: LetterTokens) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from stores.embedding import EmbeddingFailed
 from stores.errors import NotFound
-from tests.stores.indexer.samples import PATIENCE_S, HashEmbedder, World, draft, until
+from tests.stores.indexer.samples import PATIENCE_S, HashEmbedder, LetterTokens, World, draft, until
 
 MANY = [f"org-{number:03d}" for number in range(100)]
 PAIR = ["big", "small"]
@@ -33,6 +34,23 @@ def test_a_hundred_organizations_are_indexed_with_four_places(tmp_path: Path) ->
         for each in MANY[::20]:
             assert world.by_words(f'"{each}"', org=each) == ["a"]
             assert world.indexer.check(each) == []
+    finally:
+        world.close()
+
+
+def test_organizations_that_only_wait_for_token_vectors_make_room(tmp_path: Path) -> None:
+    world = World(tmp_path, organizations=MANY[:8])
+    world.late = LetterTokens()
+    world.late.failure = EmbeddingFailed("not today")
+    try:
+        world.start(open_limit=2, poll_s=0.05, late_after_s=0.0, retry_at_most_s=0.05, busy_quantum_s=PATIENCE_S)
+        for each in MANY[:8]:
+            sequence = world.write(draft("a", f"kestrel of {each}"), org=each)
+            until(lambda each=each, sequence=sequence: world.indexer.applied(each, sequence))
+            until(lambda: len(world.indexer._registry.all()) <= 2)
+        world.late.failure = None
+        until(lambda: not any(line.pending for line in world.indexer.status()))
+        assert all(world.tokens("a", org=each) == {"a": 4} for each in MANY[:8])
     finally:
         world.close()
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tools.packs.markdown import CHARACTERS_PER_TOKEN, CONTENT_LIMIT, CONTENT_SHARE, Entry, Link, render, trimmed
 
+MISSING = "Not all could be searched: vectors (embedding_failed)."
 HINT = "Read one whole by its id."
 SECTIONS = ("Decisions", "Gotchas", "Recent Memory")
 LONG = "We measured it twice and it held. " * 60
@@ -83,6 +84,8 @@ def test_without_a_budget_there_are_eight_short_items() -> None:
 
 def test_nothing_found_is_said_in_a_sentence() -> None:
     assert render("g", [], [], budget=4000, hint="Nothing.") == "# Context: g\n\nNothing.\n"
+    said = render("g", [], [], budget=4000, hint="Nothing.", missing=MISSING)
+    assert said == f"# Context: g\n\n{MISSING}\n\nNothing.\n"
 
 
 LINE = re.compile(r"# Context: .*|## (Decisions|Gotchas|Recent Memory)|- `.*|  Related: .*|  >.*|Trimmed: .*|" + HINT)
@@ -118,9 +121,10 @@ entries = st.builds(
 )
 
 
-@given(st.lists(entries, min_size=1, max_size=50), st.integers(100, 32_000))
-def test_the_budget_holds_unless_a_single_item_exceeds_it(found: list[Entry], budget: int) -> None:
-    text = render("A goal", found, SECTIONS, budget=budget, hint=HINT)
+@given(st.lists(entries, min_size=1, max_size=50), st.integers(100, 32_000), st.sampled_from(("", MISSING)))
+def test_the_budget_holds_unless_a_single_item_exceeds_it(found: list[Entry], budget: int, missing: str) -> None:
+    text = render("A goal", found, SECTIONS, budget=budget, hint=HINT, missing=missing)
+    assert (f"\n\n{MISSING}\n\n" in text) == bool(missing)
     heads = [line for line in text.splitlines() if line.startswith("- `")]
     allowed = budget * CHARACTERS_PER_TOKEN
     assert heads

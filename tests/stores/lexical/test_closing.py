@@ -1,0 +1,42 @@
+"""What a closed index leaves behind: nothing, even where somebody still knows it."""
+
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from stores.lexical import LexicalIndex
+
+
+def engine_threads() -> set[str]:
+    """The engine's threads of this process, by number."""
+    found = set()
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            name = (task / "comm").read_text()
+        except OSError:  # It has ended.
+            continue
+        if "tantivy" in name or name.startswith(("merge_thread", "segment_updater")):
+            found.add(task.name)
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Threads have names to be read on Linux only.")
+def test_a_closed_index_keeps_no_thread_of_the_engine(tmp_path: Path) -> None:
+    before = engine_threads()
+    known = [LexicalIndex.open(tmp_path / str(number)) for number in range(3)]
+    assert len(engine_threads() - before) >= 3
+    for each in known:
+        each.close()
+    end, pause = time.monotonic() + 30, threading.Event()
+    while engine_threads() - before:
+        assert time.monotonic() < end, "They still run."
+        pause.wait(0.05)
+
+
+def test_an_index_can_be_closed_twice(tmp_path: Path) -> None:
+    index = LexicalIndex.open(tmp_path)
+    index.close()
+    index.close()

@@ -1,0 +1,36 @@
+"""The commit that the code was built from, where it runs from a checkout."""
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CODE = frozenset({".py", ".toml", ".onnx"})
+"""A file that ends otherwise makes no other server."""
+DIGITS = 12
+
+
+@cache
+def commit(root: Path = ROOT) -> str | None:
+    """Name the commit of a checkout, with `+` and a hash of what differs from it; None for an installed package.
+
+    It is read once: a server goes on with the code that it started with, whatever is checked out meanwhile.
+    """
+    if not (root / ".git").exists():
+        return None
+    import pygit2  # noqa: PLC0415 - an installed package never needs it
+
+    try:
+        repository = pygit2.Repository(str(root))
+        sha = str(repository.head.target)[:DIGITS]
+        deltas = list(repository.diff("HEAD").deltas)
+    # A folder of somebody else, a checkout without a commit, a file that is gone before it is read.
+    except (pygit2.GitError, KeyError, OSError):
+        return None
+    changed = sorted({path for each in deltas for path in (each.old_file.path, each.new_file.path)})
+    differs = hashlib.sha256()
+    code = [each for each in changed if Path(each).suffix in CODE]
+    for path in code:
+        file = root / path
+        differs.update(f"\0{path}\0".encode() + (file.read_bytes() if file.is_file() else b""))
+    return f"{sha}+{differs.hexdigest()[:8]}" if code else sha
