@@ -90,7 +90,8 @@ class LateEncoder:
 def packed(vectors: NDArray[np.float32]) -> NDArray[np.int8]:
     """Turn (tokens, numbers) into (tokens, numbers / 2) bytes."""
     steps = np.clip((vectors + _REACH) * (_STEPS / (2 * _REACH)), 0, _STEPS - 1).astype(np.uint8)
-    return (steps[:, ::2] + _STEPS * steps[:, 1::2]).view(np.int8)
+    tokens: NDArray[np.int8] = (steps[:, ::2] + _STEPS * steps[:, 1::2]).view(np.int8)
+    return tokens
 
 
 def unpacked(tokens: NDArray[np.int8]) -> NDArray[np.float32]:
