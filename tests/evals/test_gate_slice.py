@@ -1,19 +1,34 @@
 """The small set of this repository through a real server, held against what it reached before."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evals.commands import judge_run
+from evals.gate import judge
 from evals.options import Options
+from evals.results import Case
+from evals.runs import Archive, Stored
 from evals.suites import run_suite
 
 SETS = Path(__file__).parents[2] / "evals" / "sets"
+BASELINE = str(SETS / "workshop-baseline.jsonl")
 
 
 @pytest.mark.slow
-def test_retrieval_has_not_fallen_beyond_noise(tmp_path: Path) -> None:
+def test_retrieval_has_not_fallen_beyond_noise_and_simpler_ways_would_have(tmp_path: Path) -> None:
     said: list[str] = []
-    options = Options(sets=[str(SETS / "workshop.jsonl")], runs=tmp_path)
+    options = Options(sets=[str(SETS / "workshop.jsonl")], arms=["fast", "lexical", "naive"], runs=tmp_path)
     assert run_suite("retrieval", options, said.append) == 0, said
-    assert judge_run(str(SETS / "workshop-baseline.jsonl"), "latest", None, tmp_path, said.append) == 0, said[-3:]
+    assert judge_run(BASELINE, "latest", None, tmp_path, said.append) == 0, said[-3:]
+    archive = Archive(tmp_path)
+    run = archive.read("latest")
+    for arm in ("lexical", "naive"):
+        worse = replace(run, cases=_as_fast(run, arm))
+        assert not judge(archive.read(BASELINE), worse).is_open, arm
+
+
+def _as_fast(run: Stored, arm: str) -> Sequence[Case]:
+    return [replace(case, arm="fast") for case in run.cases if case.arm == arm]
