@@ -106,8 +106,8 @@ def usage(  # noqa: PLR0913 - as above
     from evals.options import Options  # noqa: PLC0415 - as above
 
     options = Options(
-        data, _words(sets), limit=limit, server=_settings(setting), runs=runs, name=name, afresh=afresh, json_file=json,
-        markdown_file=markdown, html_file=html,
+        data, _words(sets), limit=limit, server=_settings(setting), runs=runs, name=name, afresh=afresh,
+        json_file=json, markdown_file=markdown, html_file=html,
     )  # fmt: skip
     _run("usage", options)
 
@@ -288,4 +288,20 @@ def _settings(given: list[str] | None) -> dict[str, str]:
     pairs = [text.partition("=") for text in given or ()]
     if wrong := [name for name, sign, _ in pairs if not sign or not name.startswith("ENGRAIN_")]:
         raise typer.BadParameter(f"{wrong[0]!r} is not ENGRAIN_NAME=VALUE", param_hint="--setting")
-    return {name: value for name, _, value in pairs}
+    settings = {name: value for name, _, value in pairs}
+    if settings:
+        _refuse_unknown(settings)
+    return settings
+
+
+def _refuse_unknown(settings: dict[str, str]) -> None:
+    """A server only warns of a name that it does not know, and what it then measures is not what was meant."""
+    from stores.errors import InvalidSetting  # noqa: PLC0415 - only with --setting
+    from tools.settings import unknown_settings  # noqa: PLC0415 - as above
+
+    try:
+        unknown = unknown_settings(settings)
+    except InvalidSetting as error:
+        raise typer.BadParameter(error.message, param_hint="--setting") from None
+    if unknown:
+        raise typer.BadParameter("; ".join(unknown), param_hint="--setting")

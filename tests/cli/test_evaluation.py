@@ -73,6 +73,22 @@ def test_a_setting_that_is_none_is_refused() -> None:
     assert "ENGRAIN_NAME=VALUE" in done.output
 
 
+@pytest.mark.parametrize("command", ["retrieval", "usage", "synthesis"])
+def test_a_setting_that_no_server_knows_is_refused_with_the_nearest(tmp_path: Path, command: str) -> None:
+    # No run could be kept in a file, so that none is measured where this fails.
+    (tmp_path / "runs").touch()
+    done = invoke(command, "--setting", "ENGRAIN_LATE_INTERACTON=false", "--runs", str(tmp_path / "runs"))
+    assert done.exit_code == 2
+    said = " ".join(done.output.replace("│", " ").split())
+    assert "ENGRAIN_LATE_INTERACTON is not a setting of Engrain; did you mean ENGRAIN_LATE_INTERACTION?" in said
+
+
+def test_providers_that_cannot_be_read_are_refused() -> None:
+    done = invoke("--setting", "ENGRAIN_OIDC={")
+    assert done.exit_code == 2
+    assert "Invalid value for --setting: ENGRAIN_OIDC" in " ".join(done.output.split())
+
+
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load = builtins.__import__
 
