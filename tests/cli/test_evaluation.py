@@ -89,6 +89,16 @@ def test_providers_that_cannot_be_read_are_refused() -> None:
     assert "Invalid value for --setting: ENGRAIN_OIDC" in " ".join(done.output.split())
 
 
+@pytest.mark.parametrize("sets", ["", ",,", " , "])
+@pytest.mark.parametrize("command", ["retrieval", "usage"])
+def test_a_list_without_a_set_is_refused_and_not_taken_for_all(tmp_path: Path, command: str, sets: str) -> None:
+    runs = tmp_path / "runs"
+    done = invoke(command, "--set", sets, "--data", str(tmp_path), "--runs", str(runs))
+    assert done.exit_code == 2
+    assert "it names no set" in done.output
+    assert not runs.exists()
+
+
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load = builtins.__import__
 
