@@ -83,7 +83,7 @@ def retrieval(  # noqa: PLR0913 - the options of a command
     address, key = (None, "") if url is None else _elsewhere(url)
     names = [arm for arm in ARMS if not address or not ARMS[arm].environ] if arms == "all" else _words(arms)
     options = Options(
-        data, _words(sets), names, limit, concurrency, address, key, _settings(setting), runs, name, afresh, json,
+        data, _named_sets(sets), names, limit, concurrency, address, key, _settings(setting), runs, name, afresh, json,
         markdown, html,
     )  # fmt: skip
     _run("retrieval", options)
@@ -106,8 +106,8 @@ def usage(  # noqa: PLR0913 - as above
     from evals.options import Options  # noqa: PLC0415 - as above
 
     options = Options(
-        data, _words(sets), limit=limit, server=_settings(setting), runs=runs, name=name, afresh=afresh, json_file=json,
-        markdown_file=markdown, html_file=html,
+        data, _named_sets(sets), limit=limit, server=_settings(setting), runs=runs, name=name, afresh=afresh,
+        json_file=json, markdown_file=markdown, html_file=html,
     )  # fmt: skip
     _run("usage", options)
 
@@ -288,4 +288,28 @@ def _settings(given: list[str] | None) -> dict[str, str]:
     pairs = [text.partition("=") for text in given or ()]
     if wrong := [name for name, sign, _ in pairs if not sign or not name.startswith("ENGRAIN_")]:
         raise typer.BadParameter(f"{wrong[0]!r} is not ENGRAIN_NAME=VALUE", param_hint="--setting")
-    return {name: value for name, _, value in pairs}
+    settings = {name: value for name, _, value in pairs}
+    if settings:
+        _refuse_unknown(settings)
+    return settings
+
+
+def _refuse_unknown(settings: dict[str, str]) -> None:
+    """A server only warns of a name that it does not know, and what it then measures is not what was meant."""
+    from stores.errors import InvalidSetting  # noqa: PLC0415 - only with --setting
+    from tools.settings import unknown_settings  # noqa: PLC0415 - as above
+
+    try:
+        unknown = unknown_settings(settings)
+    except InvalidSetting as error:
+        raise typer.BadParameter(error.message, param_hint="--setting") from None
+    if unknown:
+        raise typer.BadParameter("; ".join(unknown), param_hint="--setting")
+
+
+def _named_sets(text: str | None) -> list[str]:
+    """Without the option every set that there is; a list of none is a slip that would measure them all."""
+    named = _words(text)
+    if text is not None and not named:
+        raise typer.BadParameter("it names no set; leave it out to measure all that --data has", param_hint="--set")
+    return named

@@ -13,6 +13,7 @@ from evals.reports.tables import Table
 from evals.reports.text import as_markdown, draw
 from evals.runs import Archive, default_runs
 from evals.runs.journal import as_lines, standing
+from evals.runs.record import RECORD
 from evals.suites import NOTHING_TO_MEASURE, report
 from stores.errors import EngrainError
 
@@ -54,7 +55,7 @@ def show_report(run: str, options: Options, say: Say) -> int:
 
     def show() -> None:
         refuse_outputs(options)
-        report(_archive(options.runs, say).read(run), options, say)
+        report(_archive(options.runs, say, run).read(run), options, say)
 
     return _said(say, show)
 
@@ -66,7 +67,7 @@ def show_comparison(
 
     def show() -> None:
         refuse_unwritable([markdown] if markdown else [])
-        archive = _archive(folder, say)
+        archive = _archive(folder, say, *names)
         table = as_table(compare(archive.read(names[0]), archive.read(names[1]), arms))
         say(draw([table]))
         if markdown:
@@ -77,7 +78,7 @@ def show_comparison(
 
 def judge_run(baseline: str, run: str, most_p50_ms: float | None, folder: Path | None, say: Say) -> int:
     """Hold a run against a baseline. Returns 1 where it is worse beyond noise, 2 where they cannot be compared."""
-    archive = _archive(folder, say)
+    archive = _archive(folder, say, baseline, run)
     try:
         verdict = judge(archive.read(baseline), archive.read(run), most_p50_ms=most_p50_ms)
     except EngrainError as error:
@@ -95,7 +96,7 @@ def write_baseline(run: str, file: Path, folder: Path | None, say: Say) -> int:
 
     def keep() -> None:
         refuse_unwritable([file])
-        stored = _archive(folder, say).read(run)
+        stored = _archive(folder, say, run).read(run)
         write(file, as_lines(stored.cases))
         say(f"{file} holds the {len(stored.cases)} cases of {stored.name}.")
 
@@ -118,10 +119,14 @@ def check_files(files: Sequence[Path], say: Say) -> int:
     return 0 if clean else WORSE
 
 
-def _archive(folder: Path | None, say: Say) -> Archive:
-    """Open the runs, and say which of them cannot be read: `latest` passes over them."""
+def _archive(folder: Path | None, say: Say, *wanted: str) -> Archive:
+    """Open the runs, and say which of them cannot be read: `latest` passes over them.
+
+    Of those that are wanted by their ids, reading them says so.
+    """
     archive = Archive(folder or default_runs())
-    _warn(archive.listed()[1], say)
+    told = tuple(f"{archive.folder / name / RECORD} " for name in wanted)
+    _warn([remark for remark in archive.listed()[1] if not remark.startswith(told)], say)
     return archive
 
 

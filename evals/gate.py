@@ -7,6 +7,7 @@ from evals.comparison import Comparison, compare
 from evals.reports.figures import summaries
 from evals.reports.tables import signed
 from evals.runs import Stored
+from stores.errors import EngrainError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +31,13 @@ def judge(baseline: Stored, run: Stored, *, most_p50_ms: float | None = None) ->
     tests, chance alone would fail more runs.
 
     Raises:
-        EngrainError: They have no case in common.
+        EngrainError: They have no case in common, or are one run, of which nothing could be worse.
     """
+    if baseline.record is not None and baseline.record == run.record:
+        raise EngrainError(
+            f"The baseline is the run {run.name} itself, so that nothing could be worse: name what it is to be held"
+            " against, such as `latest~1` or a file that `engrain eval baseline` wrote."
+        )
     comparison = compare(baseline, run)
     failures = [
         f"{line.set}, {line.arms[1]}: {line.measure} fell from {line.before:.3f} to {line.after:.3f}"

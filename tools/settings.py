@@ -18,7 +18,7 @@ from tools.settings_checks import HeaderSecret, HostHeader, ModelAddress, Origin
 from tools.settings_oidc import NAME as OIDC_NAME
 from tools.settings_oidc import OidcSetting, read_oidc
 
-__all__ = ["PREFIX", "Settings", "read_settings"]
+__all__ = ["PREFIX", "Settings", "read_settings", "unknown_settings"]
 
 LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 
@@ -229,25 +229,37 @@ def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Sett
     Raises:
         InvalidSetting: A known setting has a value that it cannot have.
     """
+    providers = _providers(environ)
     values: dict[str, object] = {}
-    warnings = []
-    providers = read_oidc(environ[OIDC_NAME], environ) if environ.get(OIDC_NAME) else None
-    known = {OIDC_NAME} | (providers.secret_names if providers else set())
-    for name in sorted(key for key in environ if key.startswith(PREFIX) and key not in known):
-        field = _field_of(name)
-        if field in CLIENT_SETTINGS:
-            continue
-        if field not in Settings.model_fields:
-            warnings.append(_unknown(name))
-        elif environ[name] != "":
-            raw = environ[name]
+    for name in _named(environ, providers):
+        field, raw = _field_of(name), environ[name]
+        if field in Settings.model_fields and raw != "":
             values[field] = tuple(part.strip() for part in raw.split(",") if part.strip()) if _is_list(field) else raw
     values["oidc"] = providers
     values |= {field: value for field, value in overrides.items() if value is not None}
     try:
-        return Settings.model_validate(values), warnings
+        return Settings.model_validate(values), unknown_settings(environ)
     except ValidationError as error:
         raise InvalidSetting(_sentence(error)) from None
+
+
+def unknown_settings(environ: Mapping[str, str]) -> list[str]:
+    """Say of each `ENGRAIN_*` name that is no setting that it is none, and which setting is nearest.
+
+    Raises:
+        InvalidSetting: The providers cannot be read, which say how the variables with their secrets are called.
+    """
+    known = {*Settings.model_fields, *CLIENT_SETTINGS}
+    return [_unknown(name) for name in _named(environ, _providers(environ)) if _field_of(name) not in known]
+
+
+def _providers(environ: Mapping[str, str]) -> OidcSetting | None:
+    return read_oidc(environ[OIDC_NAME], environ) if environ.get(OIDC_NAME) else None
+
+
+def _named(environ: Mapping[str, str], providers: OidcSetting | None) -> list[str]:
+    secrets = providers.secret_names if providers else frozenset()
+    return sorted(name for name in environ if name.startswith(PREFIX) and name != OIDC_NAME and name not in secrets)
 
 
 def _unknown(name: str) -> str:

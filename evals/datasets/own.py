@@ -141,9 +141,7 @@ def check_file(path: Path) -> Checked:
         elif isinstance(line, TextLine):
             _text(found, number, line, places)
         else:
-            if line.id in found.questions:
-                found.wrong(number, "id", f"there is a question {line.id!r} already")
-            found.questions[line.id] = line
+            _question(found, number, line)
             answers.append((number, line))
     for number, question in answers:
         for text_id in question.answers:
@@ -191,7 +189,9 @@ def _lines(found: Checked) -> Iterator[tuple[int, SetLine | TextLine | QuestionL
             except (ValueError, RecursionError) as error:
                 found.wrong(number, "", f"it is no JSON: {error}")
     except (OSError, EOFError, zlib.error) as error:
-        found.wrong(0, "", f"it cannot be read after line {number}: {error}")
+        after = f" after line {number}" if number else ""
+        reason = error.strerror if isinstance(error, OSError) else None
+        found.wrong(0, "", f"it cannot be read{after}: {reason or error}")
 
 
 class _Object(dict[str, Any]):
@@ -251,6 +251,17 @@ def _text(found: Checked, number: int, line: TextLine, places: dict[tuple[str, s
             found.wrong(number, "name", "what is searched for needs a name")
         if len(line.content) > CONTENT_LIMIT:
             found.wrong(number, "content", f"an entity holds {CONTENT_LIMIT} characters")
+
+
+def _question(found: Checked, number: int, line: QuestionLine) -> None:
+    if line.id in found.questions:
+        found.wrong(number, "id", f"there is a question {line.id!r} already")
+    found.questions[line.id] = line
+    if not line.text.strip():
+        found.wrong(number, "text", "it holds nothing but spaces: write what is asked")
+    for text_id, times in Counter(line.answers if isinstance(line.answers, list) else ()).items():
+        if times > 1:
+            found.wrong(number, "answers", f"it names {text_id!r} more than once: keep one of them")
 
 
 def _as_text(line: TextLine) -> Text:

@@ -72,8 +72,9 @@ class Archive:
         try:
             if path.is_file():
                 return Stored(path.name, None, read_cases(path), ())
-            if (path / RECORD).is_file():
-                return _read(path)
+            for folder in (path, self.folder / name):
+                if name and (folder / RECORD).is_file():
+                    return _read(folder)
         except OSError:
             # No system has a path of that length, so that it can only be an id.
             pass

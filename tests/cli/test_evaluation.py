@@ -73,6 +73,32 @@ def test_a_setting_that_is_none_is_refused() -> None:
     assert "ENGRAIN_NAME=VALUE" in done.output
 
 
+@pytest.mark.parametrize("command", ["retrieval", "usage", "synthesis"])
+def test_a_setting_that_no_server_knows_is_refused_with_the_nearest(tmp_path: Path, command: str) -> None:
+    # No run could be kept in a file, so that none is measured where this fails.
+    (tmp_path / "runs").touch()
+    done = invoke(command, "--setting", "ENGRAIN_LATE_INTERACTON=false", "--runs", str(tmp_path / "runs"))
+    assert done.exit_code == 2
+    said = " ".join(done.output.replace("│", " ").split())
+    assert "ENGRAIN_LATE_INTERACTON is not a setting of Engrain; did you mean ENGRAIN_LATE_INTERACTION?" in said
+
+
+def test_providers_that_cannot_be_read_are_refused() -> None:
+    done = invoke("--setting", "ENGRAIN_OIDC={")
+    assert done.exit_code == 2
+    assert "Invalid value for --setting: ENGRAIN_OIDC" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize("sets", ["", ",,", " , "])
+@pytest.mark.parametrize("command", ["retrieval", "usage"])
+def test_a_list_without_a_set_is_refused_and_not_taken_for_all(tmp_path: Path, command: str, sets: str) -> None:
+    runs = tmp_path / "runs"
+    done = invoke(command, "--set", sets, "--data", str(tmp_path), "--runs", str(runs))
+    assert done.exit_code == 2
+    assert "it names no set" in done.output
+    assert not runs.exists()
+
+
 def test_without_the_extra_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     load = builtins.__import__
 

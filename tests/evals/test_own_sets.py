@@ -65,6 +65,12 @@ def wrong(change: dict[str, Any]) -> dict[str, Any]:
         ({"kind": "question", "id": "q", "text": "?", "answers": []}, "answers", "at least 1"),
         ({"kind": "question", "id": "q", "text": "?", "answers": {"north-0": 0}}, "answers", "greater than or equal"),
         ({"kind": "question", "id": "q", "text": "", "answers": ["north-0"]}, "text", "at least 1"),
+        ({"kind": "question", "id": "q", "text": " \t\u3000", "answers": ["north-0"]}, "text", "nothing but spaces"),
+        (
+            {"kind": "question", "id": "q", "text": "?", "haystack": "north", "answers": ["north-0", "north-0"]},
+            "answers",
+            "names 'north-0' more than once: keep one",
+        ),
         ({**own_lines()[-1], "answers": ["north-0"]}, "id", "already"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -119,7 +125,8 @@ def test_what_is_no_json_or_no_set_is_named(tmp_path: Path) -> None:
     assert check_file(file).problems[0].message == "the first line has to be of kind set"
     (tmp_path / "b.jsonl.gz").write_bytes(b"not gzip")
     assert "cannot be read" in check_file(tmp_path / "b.jsonl.gz").problems[0].message
-    assert "cannot be read" in check_file(tmp_path / "absent.jsonl").problems[0].message
+    (absent,) = check_file(tmp_path / "absent.jsonl").problems
+    assert str(absent) == f"{tmp_path / 'absent.jsonl'}: it cannot be read: No such file or directory"
 
 
 def test_what_is_searched_for_needs_a_name(tmp_path: Path) -> None:

@@ -160,6 +160,35 @@ def test_runs_that_cannot_be_read_are_named_and_passed_over(tmp_path: Path) -> N
             assert f"Warning: {tmp_path / name / 'run.json'} cannot be read as a run" in result.output
 
 
+@pytest.mark.parametrize("content", ["{}", "[", json.dumps({"id": "n", "suite": "s"})])
+def test_a_run_that_is_wanted_and_cannot_be_read_is_told_of_once(tmp_path: Path, content: str) -> None:
+    keep_run(tmp_path)
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "run.json").write_text(content)
+    for words in (("report", "broken"), ("gate", "broken"), ("compare", "latest", "broken")):
+        result = typed(*words, "--runs", tmp_path)
+        assert result.exit_code == 2
+        assert result.output.count("cannot be read as a run") == 1
+        assert "Warning" not in result.output
+        assert "no finished run" not in result.output
+
+
+def test_a_run_that_is_wanted_and_not_finished_is_said_to_be(tmp_path: Path) -> None:
+    journal = Journal.begin(tmp_path, new_record("retrieval", {"name": ""}, {}, {}))
+    journal.close()
+    result = typed("report", journal.record.id, "--runs", tmp_path)
+    assert (result.exit_code, "is not finished" in result.output) == (2, True)
+
+
+def test_a_gate_between_a_run_and_itself_is_refused(tmp_path: Path) -> None:
+    run = keep_run(tmp_path)
+    for words in (("latest",), (run,), (tmp_path / run, "latest~0")):
+        result = typed("gate", *words, "--runs", tmp_path)
+        assert result.exit_code == 2
+        assert f"The baseline is the run {run} itself" in result.output
+        assert "The gate is" not in result.output
+
+
 def test_a_run_whose_files_are_gone_or_whose_database_is_damaged_is_a_sentence(tmp_path: Path) -> None:
     run = keep_run(tmp_path)
     (tmp_path / "runs.duckdb").write_text("no database")

@@ -9,10 +9,12 @@ from stores.moments import Span
 from tools.retrieval.days.cursor import Cursor
 from tools.retrieval.days.phrases import TELLING, dates_of, is_telling
 from tools.retrieval.days.spans import Date
-from tools.retrieval.days.tokens import tokens
+from tools.retrieval.days.tokens import opening
 
 LONGEST_READ = 2_000
-"""Characters of a question in which days are looked for."""
+"""Characters of a question in which phrases that name days are looked for."""
+_LONGEST_PHRASE = 64
+"""Words that a phrase may take behind these characters: its year may be the last of them."""
 TOLD_WITHIN = timedelta(days=7)
 """What happened is often told of some days later: so long after a span still counts as of it."""
 YEARS_BACK = 10
@@ -28,13 +30,13 @@ def timespans(question: str, asked_at: datetime) -> list[Span]:
     A word that opens a side ("before May") names none; "since" reaches until the question is asked. Of very many the
     first named are returned.
     """
-    left, asked_at = question[:LONGEST_READ], asked_at.astimezone(UTC)
-    if _HINT.search(left) is None:
+    asked_at = asked_at.astimezone(UTC)
+    if _HINT.search(question, 0, 2 * LONGEST_READ) is None:
         return []
-    said = tokens(left)
+    said, begun = opening(question, LONGEST_READ, _LONGEST_PHRASE)
     if not any(map(is_telling, said)):
         return []
-    cursor = Cursor(said, asked_at)
+    cursor = Cursor(said, asked_at, begun)
     found: dict[Span, None] = {}
     for date in dates_of(cursor):
         found |= dict.fromkeys(span for span in _within_time(date, asked_at) if span.start <= asked_at)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stores.moments import Span
-from tools.retrieval.timespans import MOST_SPANS, TOLD_WITHIN, YEARS_BACK, timespans
+from tools.retrieval.timespans import LONGEST_READ, MOST_SPANS, TOLD_WITHIN, YEARS_BACK, timespans
 
 # A Sunday.
 ASKED = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
@@ -87,6 +87,17 @@ def test_a_month_without_a_year_is_that_of_each_year_that_has_begun() -> None:
 )  # fmt: skip
 def test_what_names_no_days_of_the_past_has_none(question: str) -> None:
     assert timespans(question, ASKED) == []
+
+
+@pytest.mark.parametrize("before", [*range(1_980, LONGEST_READ - 1, 3), LONGEST_READ - 2])
+@pytest.mark.parametrize("filler", ["x ", "y"])
+def test_a_date_that_begins_within_what_is_read_is_read_to_its_end(before: int, filler: str) -> None:
+    filled = (filler * before)[:before]
+    assert timespans(f"{filled} on 5 May 2023 we met", ASKED) == [days("2023-05-05", "2023-05-05")]
+
+
+def test_a_date_that_begins_behind_what_is_read_is_none() -> None:
+    assert timespans("x " * 1_000 + "on 5 May 2023", ASKED) == []
 
 
 WORDS = (

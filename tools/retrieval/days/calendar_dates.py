@@ -16,12 +16,28 @@ from tools.retrieval.days.cursor import (
     year,
     year_of,
 )
-from tools.retrieval.days.spans import Date, days, mapped, months, weekend_near, years
+from tools.retrieval.days.spans import NOTHING, Date, days, mapped, months, weekend_near, years
+from tools.retrieval.days.tokens import Token
 
 _THROUGH = ("to", "through", "thru", "till", "until")
 _MOST_DAYS = 8
 """Days of a month that are named at once, as in “3, 5 and 7 June”."""
-_NO_PLURALS = frozenset({"is", "was", "has", "does", "as", "vs", "its", "this", "plus"})
+_NO_PLURALS_TABLE = (
+    "was has does as vs its always afterwards towards besides perhaps sometimes whereas says goes comes gets"
+)
+_NO_PLURALS = frozenset(_NO_PLURALS_TABLE.split())
+_NO_PLURAL_ENDINGS = ("ss", "us", "is")
+_COUNTED_TABLE = (
+    "% \u2030 \u20ac $ \u00a3 \u00a5 \u00b0 percent pct ppm usd eur gbp chf jpy euro ms s sec min h hr g kg mg lb oz t "
+    "m km cm mm mi mph kb mb gb tb kib mib gib hz khz mhz ghz w kw mw wh kwh v px pt dpi fps rpm qps rps "
+    "people persons men women children feet hundred thousand million billion dozen"
+)
+_COUNTED = frozenset(_COUNTED_TABLE.split())
+"""Units of measure, and what there may be many of without an “s”."""
+_CONNECTING = frozenset({"in", "at", "and", "or", "was", "is", "did", "the", "with", "by", "when"})
+_MOST_COUNTED = 99
+"""A greater number behind a day is rather its year, unless it is followed by what is counted."""
+_ERAS = frozenset({"bc", "bce", "ad", "ce"})
 _HOURS = frozenset({"am", "pm", "oclock"})
 
 
@@ -29,6 +45,8 @@ class _Days(NamedTuple):
     first: int
     last: int
     is_range: bool = False
+    ends_with_comma: bool = False
+    """Whether nothing but a comma joins the last of them."""
 
 
 def calendar_date(cursor: Cursor, *, is_bare: bool = False, is_between: bool = False) -> Date | None:
@@ -119,7 +137,27 @@ def _month_first(cursor: Cursor, *, is_between: bool) -> Date | None:
         return None
     if the_year is None and is_also_verb(name) and not (is_introduced or is_nth):
         return None
-    return _of_days(cursor, the_month, named, the_year)
+    # “June 3, 5, 2023” names two days, “June 3, 5” rather a year.
+    is_odd = the_year is None and named.ends_with_comma
+    return NOTHING if is_odd else _of_days(cursor, the_month, named, the_year)
+
+
+def _unless_odd(cursor: Cursor, date: Date) -> Date:
+    """A date without a year is none where one follows that cannot be read: “1 January 0001”, “in May 1066”."""
+    return NOTHING if date.year is None and _has_odd_year(cursor) else date
+
+
+def _has_odd_year(cursor: Cursor) -> bool:
+    """Whether a number follows that is no year that could be read, and neither a count nor another day."""
+    ahead = cursor.peek().kind in {"comma", "dash"} or cursor.peek().text == "of"
+    number, after = cursor.peek(ahead), cursor.peek(ahead + 1)
+    if number.kind != "number":
+        return False
+    if after.kind != "word":
+        return after.kind != "dash"
+    if number.numbers[0] > _MOST_COUNTED or after.text in _ERAS:
+        return not _is_counted(after)
+    return after.text in _CONNECTING and cursor.peek(ahead + 2).kind not in {"number", "nth"}
 
 
 def _days_after_month(cursor: Cursor, *, is_between: bool) -> _Days | None:
@@ -137,18 +175,19 @@ def _days(cursor: Cursor, *, is_between: bool, is_last: bool = False) -> _Days |
     first = last = day_number(cursor)
     if first is None or last is None or cursor.peek().text in _HOURS:
         return None
-    is_range = False
+    is_range = ends_with_comma = False
     for _ in range(_MOST_DAYS):
         joined = cursor.tried(partial(_another_day, is_last=is_last))
         if joined is None:
             break
         word, day = joined
+        ends_with_comma = word == ","
         is_range |= word in _THROUGH or (is_between and word == "and")
         first, last = min(first, day), max(last, day)
         # From the fifth to the third there are no days.
         if is_range and day != last:
             return None
-    return _Days(first, last, is_range)
+    return _Days(first, last, is_range, ends_with_comma)
 
 
 def _another_day(cursor: Cursor, *, is_last: bool) -> tuple[str, int] | None:
@@ -176,7 +215,7 @@ def _ends_days(cursor: Cursor) -> bool:
 
 def _of_days(cursor: Cursor, the_month: int, named: _Days, the_year: int | None) -> Date:
     date = Date(partial(days, the_month, named.first, named.last), the_year, is_several=named.is_range)
-    return _with_weekend(cursor, date)
+    return _with_weekend(cursor, _unless_odd(cursor, date))
 
 
 def _with_weekend(cursor: Cursor, date: Date) -> Date:
@@ -195,7 +234,7 @@ def _quarter(cursor: Cursor, *, is_bare: bool) -> Date | None:
     the_year = before or year_of(cursor)
     if the_year is None and not is_bare:
         return None
-    return Date(partial(months, 3 * quarter[0] - 2, 3 * quarter[0]), the_year)
+    return _unless_odd(cursor, Date(partial(months, 3 * quarter[0] - 2, 3 * quarter[0]), the_year))
 
 
 def _ten_years(cursor: Cursor) -> Date | None:
@@ -209,11 +248,10 @@ def bare_date(cursor: Cursor) -> Date | None:
     """Read a month or a year, which only the words around tell from something else."""
     cursor.words("the", "month", "of")
     if is_whole_month(cursor.peek()):
-        number = month(cursor)
-        return None if number is None else Date(partial(months, number, number), year_of(cursor))
-    cursor.words("the", "year")
-    cursor.word("the", "year")
-    the_year = None if _are_many(cursor) else year(cursor)
+        number, the_year = month(cursor), year_of(cursor)
+        return None if number is None else _unless_odd(cursor, Date(partial(months, number, number), the_year))
+    is_said = cursor.words("the", "year") or cursor.word("the", "year") == "year"
+    the_year = year(cursor) if is_said or not _are_many(cursor) else None
     if the_year is None:
         return None
     return date_in(cursor, the_year) or Date(partial(years, 1), the_year)
@@ -236,7 +274,14 @@ def _date_in_year(cursor: Cursor) -> Date | None:
 
 
 def _are_many(cursor: Cursor) -> bool:
-    """Whether a number behind “of” says how many: “of 2000 rows”."""
-    after = cursor.peek(1)
-    is_plural = after.kind == "word" and after.text.endswith("s") and after.text not in _NO_PLURALS
-    return cursor.peek(-1).text == "of" and is_plural
+    """Whether a number says how many there are: “of 2000 rows”, “in 2000 ms”, “from 2000 to 2050 people”."""
+    is_joined = cursor.peek(1).kind == "dash" or cursor.peek(1).text in {*_THROUGH, "and", "or"}
+    return _is_counted(cursor.peek(3 if is_joined and cursor.peek(2).kind == "number" else 1))
+
+
+def _is_counted(token: Token) -> bool:
+    """Whether a word behind a number is what there are so many of."""
+    if token.kind != "word" or token.is_capital:
+        return token.text in _COUNTED
+    is_plural = token.text.endswith("s") and not token.text.endswith(_NO_PLURAL_ENDINGS)
+    return token.text in _COUNTED or (is_plural and token.text not in _NO_PLURALS)

@@ -58,19 +58,23 @@ _MARGIN = 8
 
 
 class Cursor:
-    """Walks over the tokens of a question that was asked at some time."""
+    """Walks over the tokens of a question that was asked at some time.
 
-    def __init__(self, tokens: Sequence[Token], asked_at: datetime) -> None:
+    It is done behind the first `begun` of them, if that is given: what begins there may look at the others.
+    """
+
+    def __init__(self, tokens: Sequence[Token], asked_at: datetime, begun: int | None = None) -> None:
         # Stops around them save a question of bounds at every look.
         self._tokens = [STOP] * _MARGIN + [*tokens] + [STOP] * _MARGIN
         self.at = _MARGIN
+        self._end = _MARGIN + (len(tokens) if begun is None else begun)
         self.asked_at = asked_at
         self.today = asked_at.replace(hour=0, minute=0, second=0, microsecond=0)
 
     @property
     def is_done(self) -> bool:
         """Whether nothing is left."""
-        return self.at >= len(self._tokens) - _MARGIN
+        return self.at >= self._end
 
     @property
     def is_first(self) -> bool:
@@ -219,14 +223,18 @@ def day_number(cursor: Cursor) -> int | None:
 
 def nth_in_words(cursor: Cursor) -> int | None:
     """Read first to thirty-first."""
-    if tens := cursor.word("twenty", "thirty"):
+    number = ordinal(cursor)
+    return number if number is not None and number <= 31 else None
+
+
+def ordinal(cursor: Cursor) -> int | None:
+    """Read first to ninety-ninth."""
+    if tens := cursor.word(*TENS):
         cursor.sign("dash")
         ones = cursor.word(*list(FIRSTS)[:9])
-        number = 10 * TENS[tens] + FIRSTS[ones] if ones else None
-    else:
-        first = cursor.word(*FIRSTS, "thirtieth")
-        number = None if first is None else FIRSTS.get(first, 30)
-    return number if number is not None and number <= 31 else None
+        return 10 * TENS[tens] + FIRSTS[ones] if ones else None
+    first = cursor.word(*FIRSTS, "thirtieth")
+    return None if first is None else FIRSTS.get(first, 30)
 
 
 def year(cursor: Cursor) -> int | None:

@@ -10,11 +10,13 @@ from tools.retrieval.days.cursor import (
     COUNTING,
     FIRSTS,
     NAMING,
+    TENS,
     TIMING,
     Count,
     Cursor,
     count,
     is_also_verb,
+    ordinal,
     unit,
     weekday,
 )
@@ -42,9 +44,9 @@ _THIRD_OF = {
     "middle": "mid", "end": "late", "close": "late",
 }  # fmt: skip
 _ADJECTIVES = {"early", "mid", "late"}
-_NUMBERS = {**{word: FIRSTS[word] for word in list(FIRSTS)[:5]}, "last": -1, "final": -1}
+_LAST = ("last", "final")
 _ABOUT = ("around", "circa", "approximately", "roughly")
-_PARTING = frozenset({*_THIRD_OF, *_NUMBERS})
+_PARTING = frozenset({*_THIRD_OF, *FIRSTS, *TENS, *_LAST, "thirtieth"})
 _MEASURING = COUNTING | TIMING | {"last"} | {words[0] for words in (*OPEN_COUNTS, *WITHIN)}
 BEGINNING = NAMING | OPENING | _PARTING | set(_ABOUT)
 """Words with which a date may begin, or what is said of one."""
@@ -129,12 +131,10 @@ def _numbered(cursor: Cursor) -> Date | None:
 
 
 def _number(cursor: Cursor) -> int | None:
-    if word := cursor.word(*_NUMBERS):
-        return _NUMBERS[word]
+    if cursor.word(*_LAST):
+        return -1
     token = cursor.peek()
-    if not cursor.sign("nth") or not 1 <= token.numbers[0] <= 5:
-        return None
-    return token.numbers[0]
+    return token.numbers[0] if cursor.sign("nth") else ordinal(cursor)
 
 
 def _ends(cursor: Cursor) -> Date | None:

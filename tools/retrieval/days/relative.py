@@ -216,9 +216,13 @@ def _last(cursor: Cursor) -> Date | None:
     cursor.word(*_THESE)
     has_article = cursor.word("the") is not None
     is_past = cursor.peek().text == "past"
-    back = sum(cursor.word(*_LAST) is not None for _ in range(_MOST_REPEATED))
+    back = 0
+    while cursor.word(*_LAST):
+        back += 1
     if not back:
         return None
+    if back > _MOST_REPEATED:
+        return NOTHING
     if many := cursor.tried(_so_many):
         return _rolling(cursor, many)
     day = weekday(cursor)

@@ -15,6 +15,7 @@ DAYS_OF: dict[str, float] = {
 """From one to the next."""
 DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
+MOST_WEEKS = 5
 THIRDS = {"early": (0.0, 0.35), "mid": (0.3, 0.7), "late": (0.65, 1.0)}
 """Which share of a span is its early, middle or late part: nobody counts them, so they overlap."""
 
@@ -116,6 +117,9 @@ def nth(unit: str, number: int, span: Span) -> Span | None:
         place = count if number == -1 else number
         return months(size * place - size + 1, size * place, span.start.year)
     length = timedelta(days=DAYS_OF[unit])
+    # With which day the tenth week of a year begins is not agreed upon, and not every year has a 53rd.
+    if number > MOST_WEEKS and length > DAY:
+        return None
     start = span.end - length if number == -1 else span.start + (number - 1) * length
     return Span(start, min(start + length, span.end)) if span.start <= start < span.end else None
 

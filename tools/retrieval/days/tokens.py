@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -28,7 +29,7 @@ _QUARTER = re.compile(r"[Qq]([1-4])")
 _DASHES = "-\u2013\u2014"
 _JOINED = re.compile(rf"[{_DASHES}/]+")
 _WORD = re.compile(r"([^\W\d_]+)(?:['\u2019]s?)?")
-_NUMBER = re.compile(r"([0-9]{1,4})(st|nd|rd|th)?", re.IGNORECASE)
+_NUMBER = re.compile(r"([0-9]{1,9})(st|nd|rd|th)?", re.IGNORECASE)
 _DECADE = re.compile(r"((?:19|20)[1-9]0)['\u2019]?s")
 _SHORT_YEAR = re.compile(r"['\u2019]([0-9]{2})")
 _MONTH_IN_DIGITS = re.compile(r"([0-9]{4})-(0[1-9]|1[0-2])")
@@ -36,14 +37,42 @@ _SHORTENED_YEARS = re.compile(rf"((?:19|20)[0-9]{{2}})[{_DASHES}]{{1,2}}([0-9]{{
 _DAY_IN_DIGITS = re.compile(
     r"(?<![0-9])(?<![0-9][-.])([0-9]{4})(-|/)(0[1-9]|1[0-2])\2(0[1-9]|[12][0-9]|3[01])(?![0-9-])"
 )
+_NAME_BEFORE = re.compile(r"[^\W\d_][-_]?\Z")
+_NAME_AFTER = re.compile(r"_|(?![Tt][0-9])[^\W\d]")
+_FILE_ENDING = re.compile(r"\.[^\W\d_][^\W_]{0,4}\Z")
+_LONGEST_ENDING = 6
+_LONGEST_CHUNK = 2_000
+"""Characters without a space of which something is read: a question may be one word."""
+_TIME_ELSEWHERE = re.compile(
+    r"[Tt]([0-9]{2}):?([0-9]{2})(?::?[0-9]{2}(?:[.,][0-9]+)?)?([+\u2212-])([0-9]{2}):?([0-9]{2})?"
+)
+_MEASURING_SIGNS = frozenset("%\u2030\u20ac$\u00a3\u00a5\u00b0")
 _DAY_LAST_YEAR = re.compile(r"([0-9]{1,2})/([0-9]{1,2})/([0-9]{4})")
 _FROM_TO = {"/", "..", "...", "\u2013", "\u2014", "--"}
+_NO_DAY = 10_000
 _YEARS = range(1900, 2100)
 
 
 def tokens(question: str) -> list[Token]:
     """Cut a question."""
-    return [token for chunk in _CHUNK.findall(question) for token in _cut(chunk)]
+    return opening(question, len(question), 0)[0]
+
+
+def opening(question: str, characters: int, more: int) -> tuple[list[Token], int]:
+    """Cut what begins within the first characters of a question, and so many chunks behind it.
+
+    Returns the tokens, and how many of them began within these characters.
+    """
+    found: list[Token] = []
+    begun = 0
+    for chunk in _CHUNK.finditer(question):
+        is_within = chunk.start() < characters
+        more -= not is_within
+        if more < 0:
+            break
+        found += _cut(chunk[0]) if chunk.end() - chunk.start() <= _LONGEST_CHUNK else [STOP]
+        begun = len(found) if is_within else begun
+    return found, begun
 
 
 def is_year(number: int) -> bool:
@@ -79,11 +108,37 @@ def _in_digits(said: str) -> list[Token]:
     dates: list[Token] = []
     last = 0
     for match in _DAY_IN_DIGITS.finditer(said):
+        if _is_name(match):
+            continue
         if dates:
             dates.append(DASH if said[last : match.start()] in _FROM_TO else STOP)
-        dates.append(_date(match[1], match[3], match[4]))
+        dates.append(_in_utc(match) or _date(match[1], match[3], match[4]))
         last = match.end()
     return dates
+
+
+def _is_name(match: re.Match[str]) -> bool:
+    """Whether letters are joined to a date, as in “CVE-2023-05-01”; in the name of a file it is one all the same."""
+    said = match.string
+    if _FILE_ENDING.search(said, max(len(said) - _LONGEST_ENDING, 0)):
+        return False
+    before = _NAME_BEFORE.search(said, max(match.start() - 2, 0), match.start())
+    return before is not None or _NAME_AFTER.match(said, match.end()) is not None
+
+
+def _in_utc(match: re.Match[str]) -> Token | None:
+    """The day in UTC where a time of another zone is joined to one."""
+    time = _TIME_ELSEWHERE.match(match.string, match.end())
+    if time is None:
+        return None
+    hour, minute, offset_h, offset_min = (int(time[place] or 0) for place in (1, 2, 4, 5))
+    ahead = timedelta(hours=offset_h, minutes=offset_min) * (1 if time[3] == "+" else -1)
+    try:
+        local = datetime(int(match[1]), int(match[3]), int(match[4]), hour, minute)  # noqa: DTZ001 - made UTC below
+        day = local - ahead
+    except (ValueError, OverflowError):
+        return None
+    return Token("date", numbers=(day.year, day.month, day.day))
 
 
 def _date(*digits: str) -> Token:
@@ -112,14 +167,16 @@ def _joined(said: str) -> Iterator[Token]:
 
 
 def _simple(part: str) -> Token:
-    if part == "&":
-        return Token("word", "and")
+    if part == "&" or part in _MEASURING_SIGNS:
+        return Token("word", "and" if part == "&" else part)
     if quarter := _QUARTER.fullmatch(part):
         return Token("quarter", numbers=(int(quarter[1]),))
     if word := _WORD.fullmatch(part):
         return Token("word", word[1].lower(), is_capital=part[0].isupper())
     if number := _NUMBER.fullmatch(part):
-        return Token("nth" if number[2] else "number", numbers=(int(number[1]),))
+        # “0001” is no day of a month.
+        is_filled = len(number[1]) > 2 and number[1].startswith("0")
+        return Token("nth" if number[2] else "number", numbers=(int(number[1]) + is_filled * _NO_DAY,))
     if decade := _DECADE.fullmatch(part):
         return Token("decade", numbers=(int(decade[1]),))
     return STOP

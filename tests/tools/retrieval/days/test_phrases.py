@@ -36,6 +36,12 @@ def started(day: str) -> Span:
         ("the log of 5/13/2023", "2023-05-13", "2023-05-13"),
         ("on 2023/05/07", "2023-05-07", "2023-05-07"),
         ("backup-2023-05-07.log", "2023-05-07", "2023-05-07"),
+        ("2023-05-07_backup.tar.gz", "2023-05-07", "2023-05-07"),
+        ("created:2023-05-07", "2023-05-07", "2023-05-07"),
+        ("2023-05-03T23:30:00-08:00", "2023-05-04", "2023-05-04"),
+        ("2023-05-03T00:30+0200", "2023-05-02", "2023-05-02"),
+        ("2023-05-03T23:30:00.5+02:00", "2023-05-03", "2023-05-03"),
+        ("on June 3, 5, 2023", "2023-06-03", "2023-06-05"),
         ("on the 4th of July weekend, 2023", "2023-07-01", "2023-07-04"),
         # Ranges and lists of days.
         ("June 3-5, 2023", "2023-06-03", "2023-06-05"),
@@ -76,6 +82,11 @@ def started(day: str) -> Span:
         ("the first two weeks of May 2023", "2023-05-01", "2023-05-14"),
         ("the second half of 2023", "2023-07-02", "2023-12-31"),
         ("the last Friday of May 2023", "2023-05-26", "2023-05-26"),
+        ("the 10th day of May 2023", "2023-05-10", "2023-05-10"),
+        ("the sixth month of 2023", "2023-06-01", "2023-06-30"),
+        ("in 2023, as James says,", "2023-01-01", "2023-12-31"),
+        ("in 2023 as James says", "2023-01-01", "2023-12-31"),
+        ("in the year 2000", "2000-01-01", "2000-12-31"),
         ("beginning in May 2023", "2023-05-01", "2023-05-31"),
         ("from late May to early June 2023", "2023-05-21", "2023-06-10"),
         # Beside a date.
@@ -147,7 +158,13 @@ def test_what_is_listed_has_the_year_behind_the_last(question: str, expected: li
     assert timespans(question, ASKED) == expected
 
 
-@pytest.mark.parametrize("question", ["3rd of June", "the week of May 8", "in Sept.", "from April to June", "in Q1"])
+@pytest.mark.parametrize(
+    "question",
+    [
+        "3rd of June", "the week of May 8", "in Sept.", "from April to June", "in Q1", "on 5 May 3 people left",
+        "on 5 May 1500 people came", "on May 5, 10 people came", "on 5 May, 3 pm",
+    ],
+)  # fmt: skip
 def test_without_a_year_a_form_is_of_each_of_the_last_years(question: str) -> None:
     assert [span.start.year for span in timespans(question, ASKED)] == [*range(2027 - YEARS_BACK, 2027)]
 
@@ -167,6 +184,17 @@ def test_without_a_year_a_form_is_of_each_of_the_last_years(question: str) -> No
         "no later than May 2023", "by the end of May 2023", "until last week", "up to 30 June 2006", "older than 2022",
         "on or before 5 May 2023", "except in May 2023", "the weeks before 5 May 2023", "in the past years",
         "more than two weeks after 5 May 2023", "over two weeks ago", "two weeks from today",
+        # Years that are not read, beside a day, a month or a quarter.
+        "1 January 0001", "Jan 1, 1", "in January 1, 1", "January 0001", "in May 1066", "5 May of 1066", "in Q1 1066",
+        "on 1 January 99", "1 January 500 BC", "1 January 12023", "June 3-5, 1066",
+        # How many there are of something.
+        "in 2000 ms", "in 2000 kg", "for 2000 \u20ac, in 2000 %", "in 2000 people", "in 1999 items", "in 2000-2050 ms",
+        "from 2000 to 2050 requests", "in 2000 or 2001 files", "since 2000 items", "around 2000 people",
+        # Names that hold digits.
+        "CVE-2023-05-01", "v2023-05-01", "2023-05-01abc", "build_2023-05-01",
+        # Weeks that are in no year, or that begin with no day that is agreed upon.
+        "the 53rd week of 2023", "the tenth week of 2023", "the sixty-first week of 2023", "the 32nd day of May 2023",
+        "last last last last week", "two days before last last last last week",
         # To come.
         "next week", "next Friday", "in two weeks", "tomorrow", "in May next year",
     ],
@@ -201,6 +229,12 @@ def test_each_token_is_looked_at_so_many_times_however_many_there_are(said: str)
         return cursor.looks
 
     assert looks(400) < 5 * looks(100)
+
+
+@pytest.mark.parametrize("said", ["x2023-05-01", "2023-05-01_.a", "2023-05-01T10:00+01:00", "5-May-2023-"])
+def test_of_what_goes_on_for_ever_without_a_space_nothing_is_read(said: str) -> None:
+    assert timespans(said * 1_000 + " on 5 May 2023", ASKED) == []
+    assert len(tokens(said * 1_000)) == 1
 
 
 def test_of_hundreds_of_dates_the_first_are_returned() -> None:
