@@ -188,6 +188,11 @@ class EmbeddingThread:
         self._succeeded(rider, works, slices, vectors)
 
     @property
+    def token_label(self) -> str:
+        """The name of the model for late interaction; empty where there is none."""
+        return self.late.model if self.late is not None else ""
+
+    @property
     def encodes_tokens(self) -> bool:
         """Whether it makes sense to wait for token vectors."""
         return self.late is not None and not self._late_fails

@@ -1,5 +1,6 @@
 """Token vectors follow the vector index, behind everything that somebody waits for."""
 
+import json
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -322,3 +323,46 @@ def test_a_record_without_text_waits_for_nothing(world: World, late: LetterToken
     level(world)
     assert world.tokens("a") == {}
     assert late.passages == []
+
+
+@pytest.mark.parametrize("how", ["switched on", "another version", "lost"])
+def test_token_vectors_that_are_missing_at_the_start_are_pending_and_made_without_a_question(
+    world: World, late: LetterTokens, how: str
+) -> None:
+    world.add_organization("other")
+    if how == "switched on":
+        world.late = None
+        world.restart()
+    for each in (ORG, "other"):
+        world.write(draft("a", "the kestrel hovers", name=each), org=each)
+        level(world, each)
+    world.stop()
+    if how == "another version":
+        for record in world.indexes.rglob("watermarks.json"):
+            record.write_text(json.dumps({k: v for k, v in json.loads(record.read_text()).items() if k != "tokens"}))
+    if how != "switched on":
+        for file in world.indexes.rglob(f"{FILE}*"):
+            file.unlink()
+    world.late = late
+    late.passages.clear()
+    late.gate.clear()
+    world.start(open_limit=1)
+    until(lambda: world.indexer.surveyed)
+    assert [(vectors_of(world, each).state, waiting(world, each) > 0) for each in (ORG, "other")] == [
+        ("catching_up", True)
+    ] * 2
+    late.gate.set()
+    until(lambda: not waiting(world) and not waiting(world, "other"))
+    assert sorted(late.passages) == [f"{each}\nthe kestrel hovers" for each in (ORG, "other")]
+
+
+def test_an_organization_whose_token_vectors_are_all_there_is_not_opened_at_the_start(
+    world: World, late: LetterTokens
+) -> None:
+    world.write(draft("a", "the kestrel hovers"))
+    level(world)
+    world.restart()
+    until(lambda: world.indexer.surveyed)
+    assert vectors_of(world).state == "ready"
+    world.indexer._supervisor._step()
+    assert world.indexer._registry.all() == []
