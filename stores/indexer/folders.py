@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from stores.indexer.status import IndexName
+from stores.tokens import FILE as TOKENS
 
 DAMAGED = ".damaged"
 INCOMPLETE = ".incomplete"
@@ -55,6 +56,8 @@ class Closing:
     watermarks: dict[str, Watermark]
     boot: str = ""
     """The run of the machine; in another one, files that were not forced to disk may be missing."""
+    tokens: str = ""
+    """The model of the vectors of its tokens; empty when it has none."""
 
 
 class OrganizationFolder:
@@ -98,7 +101,8 @@ class OrganizationFolder:
         try:
             record = json.loads(self._record.read_text("utf-8"))
             marks = {name: Watermark(**mark) for name, mark in record["watermarks"].items()}
-            return Closing(record["epoch"], record["model"], marks, record["boot"])
+            tokens = record.get("tokens", "") if self._has_tokens() else ""
+            return Closing(record["epoch"], record["model"], marks, record["boot"], tokens)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 
@@ -147,6 +151,10 @@ class OrganizationFolder:
             yield Path(folder)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+
+    def _has_tokens(self) -> bool:
+        serving = self.current("vectors")
+        return serving is not None and (serving / TOKENS).is_file()
 
     def _entries(self, name: IndexName) -> Iterable[Path]:
         parent = self.path / name

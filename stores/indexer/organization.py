@@ -228,7 +228,9 @@ class OpenOrganization:
         """What is to be known about this organization while it is closed."""
         marks: dict[str, Watermark] = {lane.name: mark for lane in self.lanes if (mark := lane.recorded) is not None}
         turns = self._shared.turns
-        return Closing(self._shared.ledger.epoch, turns.source.model if turns and "vectors" in marks else "", marks)
+        if turns is None or "vectors" not in marks:
+            return Closing(self._shared.ledger.epoch, "", marks)
+        return Closing(self._shared.ledger.epoch, turns.source.model, marks, tokens=turns.token_label)
 
     def _missing(self, sequence: int, record_ids: Sequence[str]) -> Missing:
         without = [lane for lane in self.lanes if not lane.contains(sequence, record_ids)]

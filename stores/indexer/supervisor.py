@@ -10,7 +10,7 @@ import structlog
 
 from stores.errors import NotFound
 from stores.indexer.feed import LedgerUnreadable, reading
-from stores.indexer.folders import Closing, OrganizationFolder
+from stores.indexer.folders import Closing, OrganizationFolder, Watermark
 from stores.indexer.memory import VectorMemory
 from stores.indexer.organization import OpenOrganization, Shared
 from stores.indexer.registry import Registry
@@ -124,14 +124,21 @@ class Supervisor:
         return found
 
     def _closed_line(self, organization_id: str, name: IndexName, head: int, closing: Closing | None) -> IndexStatus:
-        mark = closing.watermarks.get(name) if closing is not None else None
-        if mark is None:
-            return IndexStatus(organization_id, name, "catching_up", 0, head)
+        mark = (closing.watermarks.get(name) if closing is not None else None) or Watermark(0)
         # How much is left of what was being built is not recorded.
-        pending = mark.pending(head) if mark.complete else head
-        whole = mark.complete and not pending
-        state: State = "ready" if whole else "catching_up"
+        is_whole = mark.complete and not (name == "vectors" and self._other_model(closing))
+        pending = mark.pending(head) if is_whole else head
+        # An organization without any change lacks nothing.
+        state: State = "catching_up" if pending else "ready"
         return IndexStatus(organization_id, name, state, mark.sequence, pending, refused=mark.refused)
+
+    def _other_model(self, closing: Closing | None) -> bool:
+        """Tell whether vectors, or those of tokens, are by another model than the one that there is, or missing."""
+        turns = self._shared.turns
+        if turns is None or closing is None:
+            return False
+        model, tokens = turns.source.model, turns.token_label
+        return bool(model and closing.model != model) or bool(tokens and closing.tokens != tokens)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -181,11 +188,8 @@ class Supervisor:
                     self._note_behind(each.id)
 
     def _is_behind(self, known: Known) -> bool:
-        closing, shared = known.closing, self._shared
-        if closing is None or closing.epoch != shared.ledger.epoch:
-            return True
-        model = shared.turns.source.model if shared.turns is not None else ""
-        if model and closing.model != model:
+        closing = known.closing
+        if closing is None or closing.epoch != self._shared.ledger.epoch or self._other_model(closing):
             return True
         marks = closing.watermarks
         return any(

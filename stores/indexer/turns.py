@@ -1,4 +1,8 @@
-"""The one thread that embeds: turns of a few passages, one organization after the other, interactive writes first."""
+"""The one thread that embeds: turns of a few passages, one organization after the other, interactive writes first.
+
+Tokens that somebody waits for come after single writes and before bulk writes, and take every other turn where there
+are many of either: no organization's texts keep another one's tokens waiting, and none's tokens another one's texts.
+"""
 
 import os
 import sys
@@ -7,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import structlog
 
@@ -88,6 +92,10 @@ class EmbeddingThread:
         self._options = options
         self._signal = threading.Condition()
         self._riders: deque[Rider] = deque()
+        self._token_riders: deque[Rider] = deque()
+        """The same ones. In an order of their own, so that the vectors of one are not behind the tokens of another."""
+        self._last: Literal["texts", "tokens", ""] = ""
+        """What had the last turn; tokens only where somebody waits for them."""
         self._woken = False
         self._closing = False
         self._failures = 0
@@ -105,12 +113,14 @@ class EmbeddingThread:
         """Let an organization take part."""
         with self._signal:
             self._riders.append(rider)
+            self._token_riders.append(rider)
         self.wake()
 
     def leave(self, rider: Rider) -> None:
         """Let an organization out; a turn of it that is running is finished."""
         with self._signal:
             self._riders = deque(each for each in self._riders if each is not rider)
+            self._token_riders = deque(each for each in self._token_riders if each is not rider)
 
     def wake(self) -> None:
         """Look at the queues."""
@@ -151,12 +161,17 @@ class EmbeddingThread:
 
     def _turn(self) -> None:
         self._look_around()
-        found = self._next(interactive=True)
+        last, self._last = self._last, ""
+        found = None
+        if last != "texts":
+            found = self._next(interactive=True) or (self._next(interactive=False) if last == "tokens" else None)
         if found is None and self._late_turn(hurried=True):
+            self._last = "tokens"
             return
-        if found is None and (found := self._next(interactive=False)) is None:
+        if (found := found or self._next(interactive=True) or self._next(interactive=False)) is None:
             self._late_turn(hurried=False)
             return
+        self._last = "texts"
         rider, works, slices = found
         # Whatever comes of this turn, there may be another one to take.
         self._woken = True
@@ -173,6 +188,11 @@ class EmbeddingThread:
         self._succeeded(rider, works, slices, vectors)
 
     @property
+    def token_label(self) -> str:
+        """The name of the model for late interaction; empty where there is none."""
+        return self.late.model if self.late is not None else ""
+
+    @property
     def encodes_tokens(self) -> bool:
         """Whether it makes sense to wait for token vectors."""
         return self.late is not None and not self._late_fails
@@ -184,15 +204,15 @@ class EmbeddingThread:
         """
         with self._signal:
             due_at = max(self._late_fails, 0.0 if hurried else self._late_from)
-            waiting = (each for each in self._riders if (each.late.is_hurried if hurried else each.late))
+            waiting = (each for each in self._token_riders if (each.late.is_hurried if hurried else each.late))
             rider = next(waiting, None) if self.late is not None else None
             if rider is None or self.late is None:
                 return False
             if due_at > time.monotonic():
                 self._rested_at = min(due_at, self._rested_at or due_at)
                 return False
-            self._riders.remove(rider)
-            self._riders.append(rider)
+            self._token_riders.remove(rider)
+            self._token_riders.append(rider)
         self._woken = True
         try:
             rider.late.turn(self.late, self._tokens)

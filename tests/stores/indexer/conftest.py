@@ -7,7 +7,7 @@ import pytest
 import structlog
 
 from tests.postgres import PostgresServer, postgres
-from tests.stores.indexer.samples import World
+from tests.stores.indexer.samples import LetterTokens, World, draft, level
 
 __all__ = ["postgres"]
 
@@ -26,6 +26,17 @@ def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
     made.close()
+
+
+@pytest.fixture
+def late(world: World) -> LetterTokens:
+    """A model for late interaction that encodes at once what nobody waits for, in a world that is level."""
+    world.late = LetterTokens()
+    world.start(late_after_s=0.0)
+    world.write(draft("first", "", name=""))
+    level(world)
+    world.late.passages.clear()
+    return world.late
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stores.embedding import Passage
-from stores.indexer import Indexer, IndexerOptions
+from stores.indexer import Indexer, IndexerOptions, IndexStatus
 from stores.ledger import Ledger, RelationDraft
 from stores.records import ORGANIZATION, EntityDraft, IndexFilter, Organization, User
 
@@ -256,6 +256,22 @@ def until(condition: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
     while not condition():
         assert time.monotonic() < end, "It did not happen in time."
         pause.wait(0.005)
+
+
+def vectors_of(world: World, org: str = ORG) -> IndexStatus:
+    """What readiness says of the vectors of an organization."""
+    return next(line for line in world.indexer.status() if line.index == "vectors" and line.organization_id == org)
+
+
+def waiting(world: World, org: str = ORG) -> int:
+    """What the vectors have still to take in, as readiness tells it."""
+    return vectors_of(world, org).pending
+
+
+def level(world: World, org: str = ORG) -> None:
+    """Wait until no vectors are missing, those of tokens included."""
+    world.settle(org)
+    until(lambda: waiting(world, org) == 0)
 
 
 def draft(entity_id: str, content: str = "", **changes: object) -> EntityDraft:

@@ -1,35 +1,30 @@
 """Token vectors follow the vector index, behind everything that somebody waits for."""
 
+import json
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
 import pytest
 
 from stores.embedding import EmbeddingFailed, Passage
-from stores.indexer import IndexStatus
+from stores.tokens import Tokens
 from stores.tokens.store import FILE
-from tests.stores.indexer.samples import ORG, PASSAGE_WORDS, LetterTokens, World, draft, until
+from tests.stores.indexer.samples import (
+    ORG,
+    PASSAGE_WORDS,
+    LetterTokens,
+    World,
+    draft,
+    level,
+    until,
+    vectors_of,
+    waiting,
+)
 
-
-@pytest.fixture
-def late(world: World) -> LetterTokens:
-    world.late = LetterTokens()
-    world.start(late_after_s=0.0)
-    world.write(draft("first", "", name=""))
-    level(world)
-    world.late.passages.clear()
-    return world.late
-
-
-def vectors_of(world: World) -> IndexStatus:
-    return next(line for line in world.indexer.status() if line.index == "vectors")
-
-
-def waiting(world: World) -> int:
-    """What the vectors have still to take in, as readiness tells it."""
-    return vectors_of(world).pending
-
-
-def level(world: World) -> None:
-    world.settle()
-    until(lambda: waiting(world) == 0)
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 def test_records_are_found_before_they_have_token_vectors(world: World, late: LetterTokens) -> None:
@@ -49,6 +44,69 @@ def test_whoever_waits_for_a_write_waits_for_its_token_vectors(world: World, lat
     sequence = world.write(draft("a", "the kestrel hovers"))
     assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
     assert world.tokens("a") == {"a": 4}
+
+
+@pytest.mark.parametrize("what", ["texts", "bulk", "tokens"])
+def test_no_text_of_another_organization_keeps_a_write_from_its_token_vectors(
+    world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """`tokens`: somebody waits for the other text, too."""
+    assert world.embedder is not None
+    world.add_organization("other")
+    world.write(draft("before"), org="other")
+    world.settle("other")
+    embed, encode, through = world.embedder.embed_documents, late.encode_passage, threading.Event()
+    turns: list[str] = []
+
+    def slowly(work: Callable[[T], R], given: T) -> R:
+        if "word" in str(given):
+            turns.append(work.__name__)
+            through.wait(0.02)
+        return work(given)
+
+    monkeypatch.setattr(world.embedder, "embed_documents", partial(slowly, embed))
+    monkeypatch.setattr(late, "encode_passage", partial(slowly, encode))
+    long = " ".join(f"word{number}" for number in range(1_000 * PASSAGE_WORDS))
+    sequence = world.write(draft("long", long), org="other", deferred=what == "bulk")
+    until(lambda: bool(turns))
+    if what == "tokens":
+        organization = world.indexer._registry.get("other")
+        assert organization is not None
+        organization.wait(sequence, ["long"])
+    sequence = world.write(draft("a", "the kestrel hovers"))
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
+    so_far = len(turns)
+    through.set()
+    level(world, "other")
+    assert so_far < len([turn for turn in turns if turn == "embed_documents"])
+    assert world.tokens("long", org="other").keys() == {"long"}
+
+
+def test_the_tokens_that_one_organization_waits_for_leave_turns_to_the_texts_of_others(
+    world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add_organization("other")
+    world.write(draft("before"), org="other")
+    level(world, "other")
+    encode, through = late.encode_passage, threading.Event()
+
+    def slowly(text: str) -> Tokens:
+        if "word" in text:
+            through.wait(0.02)
+        return encode(text)
+
+    monkeypatch.setattr(late, "encode_passage", slowly)
+    long = " ".join(f"word{number}" for number in range(1_000 * PASSAGE_WORDS))
+    sequence = world.write(draft("long", long), org="other")
+    until(lambda: world.by_meaning("word7", "other")[:1] == ["long"])
+    organization = world.indexer._registry.get("other")
+    assert organization is not None
+    waiting_for_it = organization.wait(sequence, ["long"])
+    world.write(draft("a", "the kestrel hovers"), deferred=True)
+    until(lambda: world.by_meaning("the kestrel hovers")[:1] == ["a"])
+    assert not waiting_for_it.done()
+    through.set()
+    assert waiting_for_it.result(60) == []
 
 
 def test_a_long_record_makes_way_and_is_resumed(world: World, late: LetterTokens) -> None:
@@ -265,3 +323,46 @@ def test_a_record_without_text_waits_for_nothing(world: World, late: LetterToken
     level(world)
     assert world.tokens("a") == {}
     assert late.passages == []
+
+
+@pytest.mark.parametrize("how", ["switched on", "another version", "lost"])
+def test_token_vectors_that_are_missing_at_the_start_are_pending_and_made_without_a_question(
+    world: World, late: LetterTokens, how: str
+) -> None:
+    world.add_organization("other")
+    if how == "switched on":
+        world.late = None
+        world.restart()
+    for each in (ORG, "other"):
+        world.write(draft("a", "the kestrel hovers", name=each), org=each)
+        level(world, each)
+    world.stop()
+    if how == "another version":
+        for record in world.indexes.rglob("watermarks.json"):
+            record.write_text(json.dumps({k: v for k, v in json.loads(record.read_text()).items() if k != "tokens"}))
+    if how != "switched on":
+        for file in world.indexes.rglob(f"{FILE}*"):
+            file.unlink()
+    world.late = late
+    late.passages.clear()
+    late.gate.clear()
+    world.start(open_limit=1)
+    until(lambda: world.indexer.surveyed)
+    assert [(vectors_of(world, each).state, waiting(world, each) > 0) for each in (ORG, "other")] == [
+        ("catching_up", True)
+    ] * 2
+    late.gate.set()
+    until(lambda: not waiting(world) and not waiting(world, "other"))
+    assert sorted(late.passages) == [f"{each}\nthe kestrel hovers" for each in (ORG, "other")]
+
+
+def test_an_organization_whose_token_vectors_are_all_there_is_not_opened_at_the_start(
+    world: World, late: LetterTokens
+) -> None:
+    world.write(draft("a", "the kestrel hovers"))
+    level(world)
+    world.restart()
+    until(lambda: world.indexer.surveyed)
+    assert vectors_of(world).state == "ready"
+    world.indexer._supervisor._step()
+    assert world.indexer._registry.all() == []

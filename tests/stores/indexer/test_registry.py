@@ -55,6 +55,13 @@ def test_organizations_that_only_wait_for_token_vectors_make_room(tmp_path: Path
         world.close()
 
 
+def test_an_organization_without_any_change_is_ready(two: World) -> None:
+    two.start()
+    until(lambda: two.indexer.surveyed)
+    assert {(line.state, line.pending) for line in two.indexer.status()} == {("ready", 0)}
+    assert len(two.indexer.status()) == 3 * len(PAIR)
+
+
 def test_an_organization_in_use_is_not_closed_to_make_room(two: World) -> None:
     two.start(open_limit=1, poll_s=0.05)
     two.write(draft("a", "kestrel"), org="big")
