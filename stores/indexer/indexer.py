@@ -12,8 +12,8 @@ import structlog
 
 from stores.embedding import Embedder
 from stores.graph import Room
+from stores.indexer.encoding import TokenEncoder
 from stores.indexer.folders import OrganizationFolder
-from stores.indexer.late import TokenEncoder
 from stores.indexer.options import IndexerOptions
 from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
 from stores.indexer.registry import Registry, claim, release

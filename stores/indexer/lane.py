@@ -126,7 +126,7 @@ class Lane(ABC):
             state = self._state
             if state in ("ready", "catching_up") and self._settled.is_set():
                 state = "catching_up" if pending else "ready"
-            detail = self._detail or self._left_out()
+            detail = self._detail or self._left_out() or self._remark()
             refused = len(self._refused())
             return IndexStatus(self._around.organization_id, self.name, state, watermark, pending, detail, refused)
 
@@ -146,6 +146,10 @@ class Lane(ABC):
         """Tell whether changes will get into this index by themselves, so that it makes sense to wait for it."""
         with self._lock:
             return self._state != "failed" and (self._final is not None or self._hopeful())
+
+    def worth_waiting(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
+        """Tell whether a change that the index does not hold will get into it by itself."""
+        return self.waitable
 
     @property
     @abstractmethod
@@ -199,6 +203,10 @@ class Lane(ABC):
     @abstractmethod
     def _left_out(self) -> str:
         """Say in a line that there are such records; empty where there are none."""
+
+    def _remark(self) -> str:
+        """What operators should know of an index that can be relied on; empty where that is nothing."""
+        return ""
 
     def _objection(self) -> str:
         if self._state == "failed":

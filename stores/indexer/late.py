@@ -1,50 +1,25 @@
 """Token vectors of one organization's records: which ones are missing, and making them a few passages at a time."""
 
+import sqlite3
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from hashlib import blake2b
+from contextlib import suppress
 from itertools import islice
-from typing import Protocol
 
-from stores.embedding import Passage
-from stores.indexer.admission import is_of_the_machine
+from stores.indexer.encoding import TokenEncoder, Unencodable, Unfinished, digest_of, encoded
 from stores.indexer.feed import Feed
 from stores.indexer.handle import Handle
-from stores.indexer.lane import Surroundings, describe, log_refused
+from stores.indexer.lane import Surroundings, describe, log, log_refused
 from stores.indexer.refusals import AGAIN_S
 from stores.indexer.remembered import RememberedTokens
-from stores.records import Entity, searchable_text
-from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore
+from stores.records import searchable_text
+from stores.tokens import TokenRecord, TokenStore, TokensUnusable
 from stores.vectors import VectorIndex
 
 PASSAGES_PER_TURN = 4
 """What may keep a write that is made meanwhile waiting: a fifth of a second on a slow processor."""
-PROBE = "A text of a few plain words."
-"""What a model that works encodes."""
-
-
-class TokenEncoder(Protocol):
-    """A model for late interaction."""
-
-    @property
-    def model(self) -> str:
-        """What the vectors are recorded with."""
-        ...
-
-    @property
-    def width(self) -> int:
-        """Numbers of each vector."""
-        ...
-
-    def split(self, text: str) -> list[Passage]:
-        """Divide a text into passages that fit the model."""
-        ...
-
-    def encode_passage(self, text: str) -> Tokens:
-        """Return (tokens, width) bytes, a vector each."""
-        ...
 
 
 class LateRider:
@@ -55,6 +30,10 @@ class LateRider:
         self._wake = wake
         self._handle: Handle[VectorIndex] | None = None
         self._vectors: LateVectors | None = None
+        self.rests_until = 0.0
+        """Until when it is left alone, because it failed."""
+        self.trouble = ""
+        """Why it failed the last time; empty where it did not."""
 
     def __len__(self) -> int:
         """How many records wait for their token vectors."""
@@ -64,6 +43,11 @@ class LateRider:
     def is_hurried(self) -> bool:
         """Whether somebody waits for a write of this organization to show."""
         return bool(self) and self._around.hurried()
+
+    @property
+    def rests(self) -> bool:
+        """Whether there is no sense in waiting for it now."""
+        return self.rests_until > time.monotonic()
 
     @property
     def refused(self) -> Mapping[str, str]:
@@ -76,9 +60,12 @@ class LateRider:
 
     def adopt(self, handle: Handle[VectorIndex]) -> None:
         """Follow an index from what it holds now."""
-        index = handle.index
+        index, tokens = handle.index, handle.index.tokens
         self._handle = handle
-        self._vectors = LateVectors(index.tokens, self._around.feed, index.contents()) if index.tokens else None
+        self.rests_until, self.trouble = 0.0, ""
+        self._vectors = LateVectors(tokens, self._around.feed, index.contents) if tokens is not None else None
+        if tokens is not None:
+            tokens.on_fault = self._wake
         self._wake()
 
     def let_go(self) -> None:
@@ -102,8 +89,18 @@ class LateRider:
         if self._vectors is not None and self._vectors.try_again():
             self._wake()
 
-    def give_up_for_now(self) -> None:
-        """Let nobody wait for what failed."""
+    def differences(self) -> list[str]:
+        """What is wrong with what is kept. It is made anew then, and counts as waiting."""
+        fault = self._vectors.check() if self._vectors is not None else ""
+        if fault:
+            self._wake()
+        return [f"token vectors cannot be read: {fault}"] if fault else []
+
+    def fail(self, error: Exception, pause_s: float) -> None:
+        """Rest for a while, and let nobody wait for what failed."""
+        self.rests_until, self.trouble = time.monotonic() + pause_s, f"token vectors are missing: {describe(error)}"
+        # Not as `organization_id`, as where a record is refused.
+        log.warning("token_vectors_failed", organization=self._around.organization_id, error=describe(error))
         self._around.progressed()
 
     def turn(self, encoder: TokenEncoder, remembered: RememberedTokens) -> None:
@@ -115,6 +112,7 @@ class LateRider:
         try:
             if vectors.turn(encoder, remembered):
                 self._around.progressed()
+            self.rests_until, self.trouble = 0.0, ""
         finally:
             handle.release()
             now = vectors.refused
@@ -128,33 +126,40 @@ class LateVectors:
     `turn` is called by one thread, everything else by any.
     """
 
-    def __init__(self, store: TokenStore, feed: Feed, held: Mapping[str, int]) -> None:
+    def __init__(self, store: TokenStore, feed: Feed, held: Callable[[], Mapping[str, int]]) -> None:
         """Begin with the records and revisions that the vector index holds."""
         self._store = store
         self._feed = feed
+        self._held = held
         self._lock = threading.Lock()
-        known = store.contents()
-        self._waiting = OrderedDict.fromkeys(each for each, revision in held.items() if known.get(each) != revision)
+        known: Mapping[str, int] = {}
+        with suppress(TokensUnusable):
+            known = self._drop_superfluous()
+        self._waiting = OrderedDict.fromkeys(each for each, revision in held().items() if known.get(each) != revision)
         """The newest last, which are encoded first: somebody may be waiting for them."""
-        self._current: _Unfinished | None = None
-        self._parked: dict[str, _Unfinished] = {}
+        self._current: Unfinished | None = None
+        self._parked: dict[str, Unfinished] = {}
         """Records that had to make way for newer ones."""
         self._under_way: set[str] = set()
         """Records that are being encoded and have neither changed nor gone since."""
         self.refused: Mapping[str, str] = {}
         """Those that the model cannot encode, and why. Replaced whole, so that all may read."""
         self._again_at = 0.0
-        store.drop([each for each in known if each not in held])
+        self._is_lost = bool(store.fault)
+        """Whether everything waits because the file cannot be used."""
+        self._is_new = False
+        """Whether the file was made anew and nothing has been put into it."""
 
     def __len__(self) -> int:
         """How many records wait."""
         with self._lock:
+            self._heed_fault()
             return len(self._waiting) + len(self._under_way)
 
     def follow(self, changed: Iterable[str], deleted: Iterable[str]) -> None:
         """Take note of what the vector index has just taken in."""
         gone, new = list(deleted), list(changed)
-        with self._lock:
+        with self._lock, suppress(TokensUnusable):
             self._under_way.difference_update(gone, new)
             self._readmit({*gone, *new})
             for record_id in (*gone, *new):
@@ -169,12 +174,15 @@ class LateVectors:
     def begin_again(self) -> None:
         """Throw away what there is, and make it anew."""
         with self._lock:
-            known = self._store.contents()
-            self._store.drop(known)
-            self._waiting.update(OrderedDict.fromkeys((*known, *self.refused)))
-            self._readmit(self.refused)
-            self._under_way.clear()
-            self._parked.clear()
+            # What cannot be made anew at present has a fault then: the next turn tries it again.
+            with suppress(sqlite3.Error, OSError):
+                self._store.mend(anew=True)
+            self._is_lost = bool(self._store.fault)
+            self._wait_for_all()
+
+    def check(self) -> str:
+        """Say what is wrong with the file, nothing at best."""
+        return self._store.fault or self._store.check()
 
     def try_again(self) -> bool:
         """Let those that were refused wait once more, behind all others, where that is due; tell whether it is."""
@@ -188,21 +196,33 @@ class LateVectors:
     def awaits(self, record_ids: Collection[str]) -> bool:
         """Whether one of some records waits, or is being encoded."""
         with self._lock:
+            self._heed_fault()
             return any(each in self._waiting or each in self._under_way for each in record_ids)
 
     def turn(self, encoder: TokenEncoder, remembered: RememberedTokens) -> bool:
         """Encode the next few passages, and keep the records that are complete; tell whether any is done with.
 
-        A record that the model cannot encode, while it encodes others, is refused.
+        A record that the model cannot encode, while it encodes others, is refused. A file that is damaged is made anew
+        before.
         """
         before = len(self)
+        try:
+            if self._store.fault:
+                self._mend()
+            self._encode_some(encoder, remembered)
+        except TokensUnusable:
+            if self._is_new:  # That would not help again.
+                raise
+        return len(self) < before
+
+    def _encode_some(self, encoder: TokenEncoder, remembered: RememberedTokens) -> None:
         left = PASSAGES_PER_TURN
         done: list[TokenRecord] = []
         try:
             while left > 0 and (unfinished := self._next()) is not None:
                 try:
-                    left -= _encoded(unfinished, encoder, remembered, left)
-                except _Unencodable as error:
+                    left -= encoded(unfinished, encoder, remembered, left)
+                except Unencodable as error:
                     left -= 1
                     self._refuse(unfinished.record_id, str(error))
                     continue
@@ -215,7 +235,28 @@ class LateVectors:
             raise
         finally:
             self._keep(done)
-        return len(self) < before
+
+    def _mend(self) -> None:
+        self._store.mend()
+        with self._lock:
+            self._is_lost, self._is_new = False, True
+        self._drop_superfluous()
+
+    def _drop_superfluous(self) -> Mapping[str, int]:
+        held, known = self._held(), self._store.contents()
+        self._store.drop([each for each in known if each not in held])
+        return known
+
+    def _heed_fault(self) -> None:
+        if self._store.fault and not self._is_lost:
+            self._is_lost = True
+            self._wait_for_all()
+
+    def _wait_for_all(self) -> None:
+        self._current, self.refused = None, {}
+        self._under_way.clear()
+        self._parked.clear()
+        self._waiting = OrderedDict.fromkeys(self._held())
 
     def _put_last(self) -> None:
         """Let a record that failed wait behind all others."""
@@ -257,12 +298,13 @@ class LateVectors:
             try:
                 if valid:
                     self._store.put(valid)
+                    self._is_new = False
                 self._readmit({record.record_id for record in valid})
             except Exception:
                 self._waiting.update(OrderedDict.fromkeys(record.record_id for record in valid))
                 raise
 
-    def _next(self) -> "_Unfinished | None":
+    def _next(self) -> "Unfinished | None":
         while True:
             with self._lock:
                 if self._current is not None and self._current.record_id in self._under_way:
@@ -281,12 +323,12 @@ class LateVectors:
         with self._lock:
             for record_id in ids:
                 entity = entities.get(record_id)
-                if entity is not None and digests.get(record_id) != _digest(texts[record_id]):
+                if entity is not None and digests.get(record_id) != digest_of(texts[record_id]):
                     self._waiting.pop(record_id, None)
                     self._under_way.add(record_id)
                     parked = self._parked.pop(record_id, None)
                     if parked is None or not parked.is_of(entity, texts[record_id]):
-                        parked = _Unfinished(entity, texts[record_id])
+                        parked = Unfinished(entity, texts[record_id])
                     self._current = parked
                     break
                 if self._waiting.pop(record_id, record_id) is None:
@@ -294,64 +336,3 @@ class LateVectors:
                     same |= {record_id: entity.revision} if entity is not None else {}
         if same:
             self._store.confirm(same)
-
-
-class _Unfinished:
-    """A record some of whose passages are encoded."""
-
-    def __init__(self, entity: Entity, text: str) -> None:
-        self.record_id = entity.id
-        self._revision = entity.revision
-        self._text = text
-        self._passages: list[Passage] | None = None if text else []
-        self._tokens: list[PassageTokens] = []
-
-    @property
-    def is_done(self) -> bool:
-        return self._passages is not None and len(self._tokens) == len(self._passages)
-
-    def is_of(self, entity: Entity, text: str) -> bool:
-        return entity.revision == self._revision and text == self._text
-
-    def encode(self, encoder: TokenEncoder, remembered: RememberedTokens, most: int) -> int:
-        """Encode some passages; return how many."""
-        if self._passages is None:
-            self._passages = encoder.split(self._text)
-        first = len(self._tokens)
-        chosen = self._passages[first : first + most]
-        for each in chosen:
-            vectors = remembered.encoded(self._text[each.start : each.end], encoder.encode_passage)
-            self._tokens.append(PassageTokens(each.start, each.end, vectors))
-        return len(chosen)
-
-    def record(self) -> TokenRecord:
-        return TokenRecord(self.record_id, self._revision, _digest(self._text), self._tokens)
-
-
-class _Unencodable(Exception):  # the record is at fault, the model is not
-    """The model encodes other texts and not this one."""
-
-
-def _encoded(unfinished: _Unfinished, encoder: TokenEncoder, remembered: RememberedTokens, most: int) -> int:
-    """Encode some passages of a record; return how many.
-
-    Raises:
-        _Unencodable: The record is to blame: twice it cannot be encoded, and another text can in between.
-        Exception: The model, or the machine, is.
-    """
-    try:
-        return unfinished.encode(encoder, remembered, most)
-    except Exception as error:
-        if is_of_the_machine(error):
-            raise
-        encoder.encode_passage(PROBE)
-    try:
-        return unfinished.encode(encoder, remembered, most)
-    except Exception as error:
-        if is_of_the_machine(error):
-            raise
-        raise _Unencodable(describe(error)) from error
-
-
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -74,10 +74,10 @@ class VectorLane(Lane):
             if handle is None or not handle.acquire():
                 return self._why_absent()
         awaited |= self.works.left_out()
-        named = [f"entity {each} cannot be embedded: {why}" for each, why in sorted(self._failing().items())]
         try:
             return [
-                *named,
+                *(f"entity {each} cannot be embedded: {why}" for each, why in sorted(self._failing().items())),
+                *self.late.differences(),
                 *differences(self._around.ledger, self._around.organization_id, handle.index, after, awaited),
             ]
         finally:
@@ -126,8 +126,7 @@ class VectorLane(Lane):
         with self._lock:
             self._epoch, self._stored, self._verified = head.epoch, state, True
             self._backlog, self._backfill = Backlog(progress, self._around.options.backlog_limit), backfill
-            self.works, self._buffer = Works(), []
-            self._handle = handle
+            self.works, self._buffer, self._handle = Works(), [], handle
             self.late.adopt(handle)
         self._announce_backfill(handle, objection or "")
         return handle
@@ -312,11 +311,7 @@ class VectorLane(Lane):
         """How far the index is once it holds those records."""
         with self._lock:
             progress = self._backlog.after([work.item for work in works])
-        position = self._around.feed.position(progress.prefix)
-        batch = position.batch
-        if progress.applied:
-            batch += "+" + self._around.feed.position(max(progress.applied)).batch
-        return VectorState(Position(self._epoch, progress.prefix, batch), progress.applied)
+        return self._opener.state_of(self._epoch, progress)
 
     def _quiet(self, index: VectorIndex) -> float:
         self.late.try_again()
@@ -358,9 +353,16 @@ class VectorLane(Lane):
         return handle.folder
 
     def _contains(self, sequence: int, record_ids: Collection[str]) -> bool:
-        if self._handle is None or not self._backlog.contains(sequence, record_ids):
-            return False
-        return not self._turns.encodes_tokens or not self.late.awaits(record_ids)
+        return self._is_embedded(sequence, record_ids) and not self.late.awaits(record_ids)
+
+    def _is_embedded(self, sequence: int, record_ids: Collection[str]) -> bool:
+        return self._handle is not None and self._backlog.contains(sequence, record_ids)
+
+    def worth_waiting(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
+        """Tell whether the index will hold a change soon; not where tokens alone are missing, and are given up."""
+        with self._lock:
+            is_given_up = self.late.rests and self._is_embedded(sequence, record_ids)
+        return self.waitable and not is_given_up
 
     def _hopeful(self) -> bool:
         return not self._turns.outage
@@ -388,6 +390,9 @@ class VectorLane(Lane):
 
     def _left_out(self) -> str:
         return summary(self._refused(), verb="embedded")
+
+    def _remark(self) -> str:
+        return self.late.trouble
 
     def _hindrance(self) -> str:
         if self.works.failing:

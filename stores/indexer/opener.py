@@ -4,9 +4,10 @@ from pathlib import Path
 
 from stores.embedding import Embedder, Passage
 from stores.indexer.backfill import MISSING, Backfill
+from stores.indexer.backlog import Progress
+from stores.indexer.encoding import TokenEncoder
 from stores.indexer.handle import closing_on_error
 from stores.indexer.lane import ModelUnavailable, Surroundings, describe, log
-from stores.indexer.late import TokenEncoder
 from stores.indexer.turns import EmbedderSource
 from stores.records import Position
 from stores.tokens import TokenStore
@@ -43,6 +44,14 @@ class VectorOpener:
         if objection is None and state.applied:
             objection = feed.objection(Position(position.epoch, max(state.applied), newest))
         return objection
+
+    def state_of(self, epoch: str, progress: Progress) -> VectorState:
+        """How far an index is, with the batches that `objection_to` looks for."""
+        position = self._around.feed.position(progress.prefix)
+        batch = position.batch
+        if progress.applied:
+            batch += "+" + self._around.feed.position(max(progress.applied)).batch
+        return VectorState(Position(epoch, progress.prefix, batch), progress.applied)
 
     def divide(self, text: str) -> list[Passage]:
         """Divide a text into passages; an empty one has none."""

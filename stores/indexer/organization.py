@@ -234,7 +234,9 @@ class OpenOrganization:
 
     def _missing(self, sequence: int, record_ids: Sequence[str]) -> Missing:
         without = [lane for lane in self.lanes if not lane.contains(sequence, record_ids)]
-        return Missing(tuple(lane.name for lane in without), any(lane.waitable for lane in without))
+        return Missing(
+            tuple(lane.name for lane in without), any(lane.worth_waiting(sequence, record_ids) for lane in without)
+        )
 
     def _progressed(self) -> None:
         self.waits.review()

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import structlog
 
 from stores.embedding import Embedder
-from stores.indexer.late import LateRider, TokenEncoder
+from stores.indexer.encoding import TokenEncoder
+from stores.indexer.late import LateRider
 from stores.indexer.options import IndexerOptions
 from stores.indexer.remembered import RememberedTokens, RememberedVectors
 from stores.indexer.works import Slice, Works
@@ -85,8 +86,7 @@ class EmbeddingThread:
         self.late = late
         """The model for late interaction; None where there is to be none."""
         self._late_from = 0.0
-        self._late_fails = 0.0
-        """Until when it is left alone, because it failed; 0 where it did not."""
+        """Until when tokens that nobody waits for are left alone."""
         self.remembered = RememberedVectors(options.remembered_passages)
         self._tokens = RememberedTokens(options.remembered_token_bytes)
         self._options = options
@@ -192,35 +192,28 @@ class EmbeddingThread:
         """The name of the model for late interaction; empty where there is none."""
         return self.late.model if self.late is not None else ""
 
-    @property
-    def encodes_tokens(self) -> bool:
-        """Whether it makes sense to wait for token vectors."""
-        return self.late is not None and not self._late_fails
-
     def _late_turn(self, *, hurried: bool) -> bool:
         """Encode tokens of a record that somebody waits for, or else where nothing waits; tell whether it came to it.
 
         Searches find everything without them, and rank it a little worse.
         """
+        if self.late is None:
+            return False
+        earliest, now = 0.0 if hurried else self._late_from, time.monotonic()
         with self._signal:
-            due_at = max(self._late_fails, 0.0 if hurried else self._late_from)
-            waiting = (each for each in self._token_riders if (each.late.is_hurried if hurried else each.late))
-            rider = next(waiting, None) if self.late is not None else None
-            if rider is None or self.late is None:
-                return False
-            if due_at > time.monotonic():
-                self._rested_at = min(due_at, self._rested_at or due_at)
+            waiting = [each for each in self._token_riders if (each.late.is_hurried if hurried else each.late)]
+            rider = next((each for each in waiting if max(earliest, each.late.rests_until) <= now), None)
+            if rider is None:
+                due = [max(earliest, each.late.rests_until) for each in waiting]
+                self._rested_at = min([*due, *([] if self._rested_at is None else [self._rested_at])], default=None)
                 return False
             self._token_riders.remove(rider)
             self._token_riders.append(rider)
         self._woken = True
         try:
             rider.late.turn(self.late, self._tokens)
-            self._late_fails = 0.0
         except Exception as error:  # noqa: BLE001  # a damaged file of a model, a full disk
-            log.warning("token_vectors_failed", error=str(error))
-            self._late_fails = time.monotonic() + self._options.retry_at_most_s
-            rider.late.give_up_for_now()
+            rider.late.fail(error, self._options.retry_at_most_s)
         return True
 
     def _look_around(self) -> None:

@@ -3,8 +3,8 @@
 import math
 import sqlite3
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -21,21 +21,32 @@ READ_EACH = 4
 _FORMAT = "1"
 _BUSY_MS = 5_000
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS label (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS records (
+CREATE TABLE label (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE records (
     record_id TEXT PRIMARY KEY, revision INTEGER NOT NULL, digest BLOB NOT NULL
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS passages (
+CREATE TABLE passages (
     id INTEGER PRIMARY KEY, record_id TEXT NOT NULL, number INTEGER NOT NULL,
     start INTEGER NOT NULL, stop INTEGER NOT NULL, vectors BLOB NOT NULL
 );
-CREATE UNIQUE INDEX IF NOT EXISTS passages_of_records ON passages (record_id, number);
+CREATE UNIQUE INDEX passages_of_records ON passages (record_id, number);
 """
+_TABLES = {"label", "records", "passages"}
 _READ = """
 SELECT vectors FROM passages
 WHERE record_id = ? AND (number < ? OR start <= ? AND ? < stop)
 ORDER BY number
 """
+_MISSHAPEN = "SELECT vectors FROM passages WHERE typeof(vectors) <> 'blob' OR length(vectors) % ? <> 0 LIMIT 1"
+# Primary codes: a table that is not there, a page that cannot be one, rows that contradict each other, no database.
+_DAMAGE = frozenset(
+    (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_FORMAT,
+     sqlite3.SQLITE_NOTADB)
+)  # fmt: skip
+
+
+class TokensUnusable(sqlite3.DatabaseError):
+    """The file is damaged or could not be opened: `mend` is to be called."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,57 +72,99 @@ class TokenRecord:
 class TokenStore:
     """Derived data: what is damaged, or was made by another model, is thrown away and made anew.
 
-    Safe to use from any thread; reads never wait for writes.
+    Safe to use from any thread; reads never wait for writes. Whatever meets damage raises `TokensUnusable`, and so does
+    everything that follows until the file is mended.
     """
 
     def __init__(self, path: Path, *, model: str, width: int) -> None:
+        self._path = path
+        self._label = {"format": _FORMAT, "model": model, "width": str(width)}
         self._width = width
         self._writing, self._reading = threading.Lock(), threading.Lock()
-        self._writer = _connected(path)
+        self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
-        try:
-            self._prepare(model)
-            self._reader = _connected(path)
-        except BaseException:
-            self.close()
-            raise
+        self._is_closed = False
+        self._has_to_go = False
+        self.fault = ""
+        """Why the file cannot be used; empty where it can."""
+        self.on_fault: Callable[[], None] = lambda: None
+        """Called when a reader meets a fault."""
 
     @classmethod
     def open(cls, folder: Path, *, model: str, width: int) -> Self:
-        """Open the vectors in a folder, creating the file where needed; what cannot be read is replaced."""
-        path = folder / FILE
-        try:
-            return cls(path, model=model, width=width)
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError) and not path.exists():
+        """Open the vectors in a folder, creating the file where needed; what cannot be read is replaced.
+
+        Where neither is possible, they have a `fault` from the beginning.
+        """
+        made = cls(folder / FILE, model=model, width=width)
+        with suppress(sqlite3.Error, OSError):
+            made.mend()
+        return made
+
+    def mend(self, *, anew: bool = False) -> None:
+        """Open the file again; make it anew if it is damaged, or that is asked for.
+
+        Raises:
+            sqlite3.Error: It cannot be opened or created.
+            OSError: It cannot be removed.
+        """
+        with self._writing, self._reading:
+            if self._is_closed:
+                return
+            self._let_go()
+            try:
+                if anew or self._has_to_go:
+                    self._remove()
+                try:
+                    self._connect()
+                except sqlite3.Error as error:
+                    if not _is_damage(error):
+                        raise
+                    self._let_go()
+                    self._remove()
+                    self._connect()
+            except (sqlite3.Error, OSError) as error:
+                self._let_go()
+                self.fault = str(error)
                 raise
-        for damaged in (path, *folder.glob(f"{FILE}-*")):
-            damaged.unlink(missing_ok=True)
-        return cls(path, model=model, width=width)
+            self.fault, self._has_to_go = "", False
+
+    def check(self) -> str:
+        """Read the whole file; say what is wrong with it, nothing at best."""
+        try:
+            with self._writes() as writer:
+                ((found,),) = writer.execute("PRAGMA quick_check(1)").fetchall()
+                if found != "ok":
+                    raise sqlite3.DatabaseError(str(found).strip().splitlines()[-1])
+                for (vectors,) in writer.execute(_MISSHAPEN, (self._width,)):
+                    self._table(vectors)
+        except TokensUnusable as error:
+            return str(error)
+        return ""
 
     def contents(self) -> dict[str, int]:
         """Every record's id and the revision that its vectors are known to fit."""
-        with self._writing:
-            return dict(self._writer.execute("SELECT record_id, revision FROM records"))
+        with self._writes() as writer:
+            return dict(writer.execute("SELECT record_id, revision FROM records"))
 
     def digests(self, record_ids: Iterable[str]) -> dict[str, bytes]:
         """Of which text the vectors of some records were made."""
-        with self._writing:
+        with self._writes() as writer:
             found = (
-                self._writer.execute("SELECT record_id, digest FROM records WHERE record_id = ?", (each,)).fetchone()
+                writer.execute("SELECT record_id, digest FROM records WHERE record_id = ?", (each,)).fetchone()
                 for each in record_ids
             )
             return dict(row for row in found if row is not None)
 
     def put(self, records: Iterable[TokenRecord]) -> None:
         """Make these the only vectors of those records: all of them or, if something fails, none."""
-        with self._writing, self._writer:
+        with self._writes() as writer:
             for record in records:
-                self._forget(record.record_id)
-                self._writer.execute(
+                _forget(writer, record.record_id)
+                writer.execute(
                     "INSERT INTO records VALUES (?, ?, ?)", (record.record_id, record.revision, record.digest)
                 )
-                self._writer.executemany(
+                writer.executemany(
                     "INSERT INTO passages (record_id, number, start, stop, vectors) VALUES (?, ?, ?, ?, ?)",
                     (
                         (record.record_id, number, each.start, each.stop, self._plain(each.vectors))
@@ -121,8 +174,8 @@ class TokenStore:
 
     def confirm(self, revisions: Mapping[str, int]) -> None:
         """Note that the vectors of records fit later revisions, too: their texts are the same."""
-        with self._writing, self._writer:
-            self._writer.executemany(
+        with self._writes() as writer:
+            writer.executemany(
                 "UPDATE records SET revision = ? WHERE record_id = ?",
                 [(revision, record_id) for record_id, revision in revisions.items()],
             )
@@ -131,9 +184,9 @@ class TokenStore:
         """Remove records; nothing of them stays in the file."""
         if not record_ids:
             return
-        with self._writing, self._writer:
+        with self._writes() as writer:
             for record_id in record_ids:
-                self._forget(record_id)
+                _forget(writer, record_id)
 
     def read(self, wanted: Mapping[str, int], *, most: float = math.inf) -> dict[str, list[Tokens]]:
         """The vectors of some records, a table for each passage.
@@ -141,54 +194,109 @@ class TokenStore:
         Of each record the first `READ_EACH` passages are read, and the one in which a character stands that is given
         with it. Records without vectors are left out, and those that come after so many tokens.
         """
-        found: dict[str, list[Tokens]] = {}
-        left = most
-        with self._reading:
-            if self._reader is None:
-                return {}
-            execute = self._reader.execute
-            for record_id, at in wanted.items():
-                rows = execute(_READ, (record_id, READ_EACH, at, at)).fetchall()
-                if rows:
-                    found[record_id] = [np.frombuffer(row[0], np.int8).reshape(-1, self._width) for row in rows]
-                    left -= sum(map(len, found[record_id]))
-                if left <= 0:
-                    break
-        return found
+        try:
+            with self._reading, self._guarded():
+                return self._read(wanted, most) if not self._is_closed else {}
+        except TokensUnusable:
+            self.on_fault()
+            raise
 
     def compact(self) -> None:
         """Write what was changed lately into the file itself: what is gone is then nowhere on disk."""
-        with self._writing:
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try:
+            with self._writing, self._guarded():
+                _open(self._writer).execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except TokensUnusable:
+            self.on_fault()
 
     def close(self) -> None:
         """Let go of the file."""
-        with self._reading:
-            if self._reader is not None:
-                self._reader.close()
-            self._reader = None
-        with self._writing, suppress(sqlite3.Error):
-            self._writer.close()
+        with self._writing, self._reading:
+            self._is_closed = True
+            self._let_go()
 
-    def _prepare(self, model: str) -> None:
-        self._writer.executescript(_SCHEMA)
-        label = {"format": _FORMAT, "model": model, "width": str(self._width)}
-        with self._writer:
-            found = dict(self._writer.execute("SELECT name, value FROM label"))
-            if found == label:
-                return
-            for table in ("passages", "records", "label"):
-                self._writer.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
-            self._writer.executemany("INSERT INTO label VALUES (?, ?)", label.items())
+    def _read(self, wanted: Mapping[str, int], most: float) -> dict[str, list[Tokens]]:
+        found: dict[str, list[Tokens]] = {}
+        left = most
+        execute = _open(self._reader).execute
+        for record_id, at in wanted.items():
+            rows = execute(_READ, (record_id, READ_EACH, at, at)).fetchall()
+            if rows:
+                found[record_id] = [self._table(row[0]) for row in rows]
+                left -= sum(map(len, found[record_id]))
+            if left <= 0:
+                break
+        return found
 
-    def _forget(self, record_id: str) -> None:
-        self._writer.execute("DELETE FROM passages WHERE record_id = ?", (record_id,))
-        self._writer.execute("DELETE FROM records WHERE record_id = ?", (record_id,))
+    @contextmanager
+    def _writes(self) -> Iterator[sqlite3.Connection]:
+        """Lend the connection that writes: what is done with it is done whole or not at all."""
+        with self._writing, self._guarded(), _open(self._writer) as writer:
+            yield writer
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        if self.fault and not self._is_closed:
+            raise TokensUnusable(self.fault)
+        try:
+            yield
+        except sqlite3.Error as error:
+            if not _is_damage(error):
+                raise
+            self.fault, self._has_to_go = str(error), True
+            raise TokensUnusable(self.fault) from error
+
+    def _connect(self) -> None:
+        self._writer = _connected(self._path)
+        tables = {name for (name,) in self._writer.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not tables:
+            self._writer.executescript(_SCHEMA)
+            with self._writer:
+                self._writer.executemany("INSERT INTO label VALUES (?, ?)", self._label.items())
+        elif tables != _TABLES or dict(self._writer.execute("SELECT name, value FROM label")) != self._label:
+            raise sqlite3.DatabaseError("The vectors are by another model, or not whole.")
+        self._reader = _connected(self._path)
+
+    def _let_go(self) -> None:
+        for connection in (self._reader, self._writer):
+            with suppress(sqlite3.Error):
+                if connection is not None:
+                    connection.close()
+        self._reader = self._writer = None
+
+    def _remove(self) -> None:
+        for file in (self._path, *self._path.parent.glob(f"{self._path.name}-*")):
+            file.unlink(missing_ok=True)
+
+    def _table(self, vectors: object) -> Tokens:
+        if not isinstance(vectors, bytes) or len(vectors) % self._width:
+            raise sqlite3.DatabaseError("A passage has vectors of an impossible size.")
+        return np.frombuffer(vectors, np.int8).reshape(-1, self._width)
 
     def _plain(self, vectors: Tokens) -> bytes:
         if vectors.dtype != np.int8 or vectors.ndim != 2 or vectors.shape[1] != self._width:
             raise ValueError(f"Token vectors are a table of int8, {self._width} wide.")
         return vectors.tobytes()
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Tell whether a file is to blame, and neither the disk, nor another program, nor whoever called."""
+    code = getattr(error, "sqlite_errorcode", None)
+    if code is not None:
+        return code & 0xFF in _DAMAGE
+    # Ours, or that a text cannot be decoded.
+    return isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError)
+
+
+def _open(connection: sqlite3.Connection | None) -> sqlite3.Connection:
+    if connection is None:
+        raise sqlite3.ProgrammingError("The token vectors are closed.")
+    return connection
+
+
+def _forget(writer: sqlite3.Connection, record_id: str) -> None:
+    writer.execute("DELETE FROM passages WHERE record_id = ?", (record_id,))
+    writer.execute("DELETE FROM records WHERE record_id = ?", (record_id,))
 
 
 def _connected(path: Path) -> sqlite3.Connection:

@@ -175,10 +175,12 @@ def test_what_is_missing_after_a_stop_is_encoded_after_the_start(world: World, l
 
 
 def test_a_model_that_fails_is_asked_again_after_a_pause_and_holds_nothing_up(world: World, late: LetterTokens) -> None:
-    world.restart(retry_at_most_s=0.05)
+    world.restart(retry_at_most_s=2.0)
     late.failure = EmbeddingFailed("not today")
     sequence = world.write(draft("a", "the kestrel hovers"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == ["vectors"]
+    assert vectors_of(world).detail == "token vectors are missing: EmbeddingFailed: not today"
+    assert world.indexer.degraded(ORG) == {}
     assert world.by_meaning("the kestrel hovers") == ["a"]
     late.failure = None
     level(world)

@@ -1,12 +1,13 @@
 """Token vectors on disk: whole or absent, and gone when they are to be."""
 
+import sqlite3
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore
+from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore, TokensUnusable
 from stores.tokens.store import FILE, READ_EACH
 
 WIDTH = 8
@@ -110,6 +111,65 @@ def test_a_damaged_file_is_replaced(tmp_path: Path) -> None:
     assert again.contents() == {}
     again.put([record("a", 1)])
     assert lengths(again, a=0) == {"a": [1]}
+    again.close()
+
+
+def test_a_file_without_all_of_its_tables_is_replaced(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.put([record("a", 3)])
+    store.close()
+    with sqlite3.connect(tmp_path / FILE) as connection:
+        connection.execute("DROP TABLE passages")
+    connection.close()
+    again = opened(tmp_path)
+    assert again.contents() == {}
+    again.close()
+
+
+def test_what_meets_damage_says_so_until_it_is_mended(tmp_path: Path) -> None:
+    store, heard = opened(tmp_path), list[str]()
+    store.put([record(name, 400) for name in "abcdefgh"])
+    assert store.check() == ""
+    store.close()
+    content = bytearray((tmp_path / FILE).read_bytes())
+    content[8 * 4_096 :] = b"\xff" * (len(content) - 8 * 4_096)
+    (tmp_path / FILE).write_bytes(content)
+    store = opened(tmp_path)
+    store.on_fault = lambda: heard.append(store.fault)
+    assert store.check() != ""
+    for attempt in (lambda: store.read({"a": 0}), store.contents, lambda: store.drop(["a"])):
+        with pytest.raises(TokensUnusable):
+            attempt()
+    store.compact()
+    assert len(heard) == 2
+    store.mend()
+    assert (store.fault, store.contents(), lengths(store, a=0)) == ("", {}, {})
+    store.put([record("a", 3)])
+    store.mend()
+    assert lengths(store, a=0) == {"a": [3]}
+    store.mend(anew=True)
+    assert store.contents() == {}
+    store.close()
+    store.mend()
+    assert store.read({"a": 0}) == {}
+
+
+def test_what_cannot_be_opened_is_tried_again_and_nothing_in_it_is_lost(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.put([record("a", 3)])
+    store.close()
+    (tmp_path / FILE).rename(tmp_path / "away")
+    (tmp_path / FILE).mkdir()
+    again = opened(tmp_path)
+    assert again.fault
+    with pytest.raises(TokensUnusable):
+        again.read({"a": 0})
+    with pytest.raises((sqlite3.Error, OSError)):
+        again.mend()
+    (tmp_path / FILE).rmdir()
+    (tmp_path / "away").rename(tmp_path / FILE)
+    again.mend()
+    assert lengths(again, a=0) == {"a": [3]}
     again.close()
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from stores.embedding.late import LateEncoder, packed, unpacked
 from stores.errors import ValidationFailed
 from tests.people import Person
+from tests.stores.indexer.samples import until
 from tools.app import App
 from tools.retrieval.late import best_matches
 from tools.retrieval.scoring import Beside, Lent, Scores, fuse
@@ -112,12 +113,33 @@ async def test_without_token_vectors_a_search_says_so_and_answers(app: App, owne
         assert indexes.vectors is not None
         assert indexes.vectors.tokens is not None
         connection = indexes.vectors.tokens._writer
+        assert connection is not None
         with connection:
             connection.execute("DROP TABLE passages")
     found = await owner.call("search", query="who made logging in work again")
     assert {each["name"] for each in found["results"]} >= {"Repair"}
     failures = found["filters"]["search_source_failures"]
     assert failures == [{"source": "tokens", "error_type": "index_unavailable"}]
+
+
+@anyio
+async def test_vectors_of_an_impossible_size_are_damage_and_made_anew(app: App, owner: Person) -> None:
+    await stored(owner)
+    with app.indexer.indexes(owner.organization_id) as indexes:
+        assert indexes.vectors is not None
+        assert indexes.vectors.tokens is not None
+        connection = indexes.vectors.tokens._writer
+        assert connection is not None
+        with connection:
+            connection.execute("UPDATE passages SET vectors = substr(vectors, 1, 100)")
+    found = await owner.call("search", query="who made logging in work again")
+    assert {each["name"] for each in found["results"]} >= {"Repair"}
+    assert found["filters"]["search_source_failures"] == [{"source": "tokens", "error_type": "index_unavailable"}]
+    await owner.call("create_entity", name="Later", content="One more thing.", sync=True)
+    until(lambda: not any(line.pending for line in app.indexer.status()))
+    found = await owner.call("search", query="who made logging in work again")
+    assert found["results"][0]["name"] == "Repair"
+    assert not found["filters"]["search_source_degraded"]
 
 
 @anyio

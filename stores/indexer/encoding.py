@@ -1,0 +1,101 @@
+"""Encoding the tokens of one record, a few passages at a time, and telling whether it is to blame where that fails."""
+
+from hashlib import blake2b
+from typing import Protocol
+
+from stores.embedding import Passage
+from stores.indexer.admission import is_of_the_machine
+from stores.indexer.lane import describe
+from stores.indexer.remembered import RememberedTokens
+from stores.records import Entity
+from stores.tokens import PassageTokens, TokenRecord, Tokens
+
+PROBE = "A text of a few plain words."
+"""What a model that works encodes."""
+
+
+class TokenEncoder(Protocol):
+    """A model for late interaction."""
+
+    @property
+    def model(self) -> str:
+        """What the vectors are recorded with."""
+        ...
+
+    @property
+    def width(self) -> int:
+        """Numbers of each vector."""
+        ...
+
+    def split(self, text: str) -> list[Passage]:
+        """Divide a text into passages that fit the model."""
+        ...
+
+    def encode_passage(self, text: str) -> Tokens:
+        """Return (tokens, width) bytes, a vector each."""
+        ...
+
+
+class Unfinished:
+    """A record some of whose passages are encoded."""
+
+    def __init__(self, entity: Entity, text: str) -> None:
+        self.record_id = entity.id
+        self._revision = entity.revision
+        self._text = text
+        self._passages: list[Passage] | None = None if text else []
+        self._tokens: list[PassageTokens] = []
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of them are."""
+        return self._passages is not None and len(self._tokens) == len(self._passages)
+
+    def is_of(self, entity: Entity, text: str) -> bool:
+        """Whether they are those of a record as it is now."""
+        return entity.revision == self._revision and text == self._text
+
+    def encode(self, encoder: TokenEncoder, remembered: RememberedTokens, most: int) -> int:
+        """Encode some passages; return how many."""
+        if self._passages is None:
+            self._passages = encoder.split(self._text)
+        first = len(self._tokens)
+        chosen = self._passages[first : first + most]
+        for each in chosen:
+            vectors = remembered.encoded(self._text[each.start : each.end], encoder.encode_passage)
+            self._tokens.append(PassageTokens(each.start, each.end, vectors))
+        return len(chosen)
+
+    def record(self) -> TokenRecord:
+        """What is to be kept once it is done."""
+        return TokenRecord(self.record_id, self._revision, digest_of(self._text), self._tokens)
+
+
+class Unencodable(Exception):  # the record is at fault, the model is not
+    """The model encodes other texts and not this one."""
+
+
+def encoded(unfinished: Unfinished, encoder: TokenEncoder, remembered: RememberedTokens, most: int) -> int:
+    """Encode some passages of a record; return how many.
+
+    Raises:
+        Unencodable: The record is to blame: twice it cannot be encoded, and another text can in between.
+        Exception: The model, or the machine, is.
+    """
+    try:
+        return unfinished.encode(encoder, remembered, most)
+    except Exception as error:
+        if is_of_the_machine(error):
+            raise
+        encoder.encode_passage(PROBE)
+    try:
+        return unfinished.encode(encoder, remembered, most)
+    except Exception as error:
+        if is_of_the_machine(error):
+            raise
+        raise Unencodable(describe(error)) from error
+
+
+def digest_of(text: str) -> bytes:
+    """What tells a text from others."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
