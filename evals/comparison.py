@@ -32,6 +32,8 @@ class Line:
     @property
     def verdict(self) -> str:
         """What can be said of it."""
+        if self.difference.is_undecidable:
+            return "too few clusters to say"
         return "worse" if self.difference.is_lower else "better" if self.difference.is_higher else "no difference seen"
 
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import random
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -80,6 +80,8 @@ class Collection:
     """What a text becomes behind the door `search`."""
     is_sample: bool = False
     """Whether it is too small to be held against what the whole has to reach."""
+    files: tuple[str, ...] = ()
+    """Which of the files that are accepted were read."""
 
     def sample(self, limit: int, seed: int = 0) -> "Collection":
         """Keep some questions, drawn by the seed, and of the haystacks only those that they need.
@@ -119,6 +121,18 @@ class Collection:
             plain = replace(question, grades=dict(sorted(question.grades.items())))
             sha.update(repr(plain).encode("utf-8", "surrogatepass"))
         return sha.hexdigest()
+
+
+def first_of(folder: Path, names: Sequence[str]) -> Path:
+    """Return the first of these files that a folder has.
+
+    Raises:
+        FileNotFoundError: It has none; the message names them.
+    """
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise FileNotFoundError(f"{folder} holds none of the files {', '.join(names)}")
 
 
 def json_lines(path: Path) -> Iterator[Any]:

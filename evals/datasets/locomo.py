@@ -2,13 +2,18 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evals.datasets.collection import Aim, Collection, Question, Text, json_lines
+from evals.datasets.collection import Aim, Collection, Question, Text, first_of, json_lines
 
+CONVERSATIONS = ("locomo10-dev.json", "locomo10.json")
+"""A part cut for development has its questions beside it; as published, each conversation holds its own."""
+QUESTIONS = "qa-dev.jsonl.gz"
+_CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+_TURN = re.compile(r"D:?(\d+):(\d+)")
 _SESSION = re.compile(r"session_(\d+)")
 _ADVERSARIAL = 5
 _DATE = "%I:%M %p on %d %B, %Y"
@@ -20,11 +25,12 @@ def read_locomo(folder: Path) -> Collection:
     Each conversation is a haystack of its own, its sittings are threads, and its questions are one cluster. A turn is
     "[date] speaker: text", with the caption of a picture that it shares.
     """
-    conversations = json.loads((folder / "locomo10-dev.json").read_text(encoding="utf-8"))
+    file = first_of(folder, CONVERSATIONS)
+    conversations = json.loads(file.read_text(encoding="utf-8"))
     texts = tuple(text for conversation in conversations for text in _turns(conversation))
     known = {(text.haystack, text.id) for text in texts}
     questions = []
-    for line in json_lines(folder / "qa-dev.jsonl.gz"):
+    for line in json_lines(folder / QUESTIONS) if file.name == CONVERSATIONS[0] else _asked(conversations):
         grades = {turn: 1 for turn in line["evidence"] if (line["conv"], turn) in known}
         if line["scorable"] and grades:
             conversation, category = line["conv"], f"{line['category']} {line['category_name']}"
@@ -33,7 +39,24 @@ def read_locomo(folder: Path) -> Collection:
                 Question(line["qid"], conversation, line["question"], grades, conversation, category, apart)
             )
     aim = Aim("recall@10", floor=0.76, goal=0.85)
-    return Collection("locomo", "turn", "recall", texts, tuple(questions), aim)
+    return Collection("locomo", "turn", "recall", texts, tuple(questions), aim, files=(file.name,))
+
+
+def _asked(conversations: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The questions of conversations as published: evidence is written in several ways."""
+    for sample in conversations:
+        for number, asked in enumerate(sample["qa"]):
+            # One entry may name several turns ("D8:6; D9:17").
+            said = _TURN.findall(" ".join(asked.get("evidence") or ()))
+            yield {
+                "qid": f"{sample['sample_id']}-q{number}",
+                "conv": sample["sample_id"],
+                "category": asked["category"],
+                "category_name": _CATEGORIES[asked["category"]],
+                "question": asked["question"],
+                "evidence": [f"D{int(session)}:{int(turn)}" for session, turn in said],
+                "scorable": bool(said),
+            }
 
 
 def _turns(sample: dict[str, Any]) -> Iterator[Text]:

@@ -1,11 +1,20 @@
 """LongMemEval, user turns only: questions about what a user once told an assistant, answered by whole sessions."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evals.datasets.collection import Aim, Collection, Question, Text, json_lines
+from evals.datasets.collection import Aim, Collection, Question, Text, first_of, json_lines
 
+QUESTIONS, SESSIONS = "questions-dev.jsonl.gz", "sessions-dev.jsonl.gz"
+"""A part cut for development: questions, and the sessions beside them."""
+PUBLISHED = ("longmemeval_s_cleaned.json", "longmemeval_s.json", "longmemeval_oracle.json")
+"""As published, each question holds its haystack."""
+_DATE = "%Y/%m/%d (%a) %H:%M"
+_ABSTENTION = "_abs"
 _APART = "single-session-assistant"
 """Its answers stand in the assistant's turns, which are missing."""
 
@@ -16,38 +25,87 @@ def read_longmemeval(folder: Path) -> Collection:
     The assistant's turns are missing, so that no figure on this is a LongMemEval-S score. Questions that ask for an
     abstention have no answer to find: left out.
     """
-    sessions, lines = _sessions(folder), list(_questions(folder))
+    found = _read(folder)
     texts = tuple(
-        _text(line["question_id"], session_id, sessions[session_id], place)
-        for line in lines
-        for place, session_id in enumerate(line["haystack_session_ids"])
+        _text(line["question_id"], session, place)
+        for line in found.questions
+        for place, session in enumerate(found.haystacks[line["question_id"]])
     )
-    questions = tuple(_question(line, line["question_id"]) for line in lines)
+    questions = tuple(_question(line, line["question_id"]) for line in found.questions)
     aim = Aim("recall@5", floor=0.92, goal=0.96)
-    return Collection("longmemeval", "session", "recall", texts, questions, aim)
+    return Collection("longmemeval", "session", "recall", texts, questions, aim, files=(found.file,))
 
 
 def read_longmemeval_pooled(folder: Path) -> Collection:
     """Read the same questions over all sessions together: one haystack."""
-    sessions = _sessions(folder)
-    texts = tuple(_text("", name, said, place) for place, (name, said) in enumerate(sessions.items()))
-    questions = tuple(_question(line, "") for line in _questions(folder))
+    found = _read(folder)
+    texts = tuple(_text("", session, place) for place, session in enumerate(found.pool))
+    questions = tuple(_question(line, "") for line in found.questions)
     aim = Aim("recall@10", floor=0.85, goal=0.90)
-    return Collection("longmemeval-pooled", "session", "recall", texts, questions, aim)
+    return Collection("longmemeval-pooled", "session", "recall", texts, questions, aim, files=(found.file,))
 
 
-def _sessions(folder: Path) -> Mapping[str, str]:
-    lines = json_lines(folder / "sessions-dev.jsonl.gz")
-    return {line["session_id"]: "\n".join(line["user_turns"]) for line in lines}
+@dataclass(frozen=True, slots=True)
+class _Session:
+    id: str
+    said: str
+    """By the user."""
+    on: str | None = None
 
 
-def _questions(folder: Path) -> Iterator[dict[str, Any]]:
-    return (line for line in json_lines(folder / "questions-dev.jsonl.gz") if not line["abstention"])
+@dataclass(frozen=True, slots=True)
+class _Read:
+    questions: Sequence[dict[str, Any]]
+    """Without those that ask for an abstention."""
+    haystacks: Mapping[str, Sequence[_Session]]
+    """By question."""
+    pool: Sequence[_Session]
+    """All sessions, each once."""
+    file: str
 
 
-def _text(haystack: str, session_id: str, said: str, place: int) -> Text:
+def _read(folder: Path) -> _Read:
+    file = first_of(folder, (QUESTIONS, *PUBLISHED))
+    return _cut(folder) if file.name == QUESTIONS else _published(file)
+
+
+def _cut(folder: Path) -> _Read:
+    lines = json_lines(folder / SESSIONS)
+    sessions = {line["session_id"]: _Session(line["session_id"], "\n".join(line["user_turns"])) for line in lines}
+    questions = [line for line in json_lines(folder / QUESTIONS) if not line["abstention"]]
+    haystacks = {line["question_id"]: [sessions[name] for name in line["haystack_session_ids"]] for line in questions}
+    return _Read(questions, haystacks, list(sessions.values()), QUESTIONS)
+
+
+def _published(file: Path) -> _Read:
+    lines = json.loads(file.read_text(encoding="utf-8"))
+    haystacks = {line["question_id"]: _once(_sessions(line)) for line in lines}
+    questions = [line for line in lines if not line["question_id"].endswith(_ABSTENTION)]
+    pool = _once(session for each in haystacks.values() for session in each)
+    return _Read(questions, haystacks, pool, file.name)
+
+
+def _sessions(line: dict[str, Any]) -> Iterable[_Session]:
+    columns = (line["haystack_session_ids"], line["haystack_dates"], line["haystack_sessions"])
+    for name, date, turns in zip(*columns, strict=True):
+        said = "\n".join(turn["content"] for turn in turns if turn["role"] == "user")
+        # A few sessions have no word of the user: no server keeps an empty text.
+        if said.strip():
+            yield _Session(name, said, datetime.strptime(date, _DATE).replace(tzinfo=UTC).isoformat())
+
+
+def _once(sessions: Iterable[_Session]) -> list[_Session]:
+    """Leave out what comes again: ids are unique within a haystack."""
+    found: dict[str, _Session] = {}
+    for session in sessions:
+        found.setdefault(session.id, session)
+    return list(found.values())
+
+
+def _text(haystack: str, session: _Session, place: int) -> Text:
     """A session is a thread of its own: the next one may be about anything."""
-    return Text(session_id, haystack, said, thread_id=f"conversation-{place}", ordinal=0)
+    thread = f"conversation-{place}"
+    return Text(session.id, haystack, session.said, thread_id=thread, ordinal=0, captured_at=session.on)
 
 
 def _question(line: dict[str, Any], haystack: str) -> Question:

@@ -150,6 +150,11 @@ def _ask(journal: Journal, options: Options, collection: Collection, arms: Seque
                 asking_s=journal.note(f"wall-{collection.name}-{arm.name}").get("seconds"),
                 resident_mb=resident_mb,
                 peak_mb=peak_mb,
-                note=f"{arm.summary}{', on a sample' if collection.is_sample else ''}",
+                note=_note(collection, arm),
             )
         )
+
+
+def _note(collection: Collection, arm: Arm) -> str:
+    sample = ", on a sample" if collection.is_sample else ""
+    return f"{arm.summary}{sample}{', of ' if collection.files else ''}{' and '.join(collection.files)}"

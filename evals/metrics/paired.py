@@ -36,9 +36,14 @@ class Difference:
         return self.interval.low > 0 and self._is_no_chance
 
     @property
+    def is_undecidable(self) -> bool:
+        """Whether there are so few clusters that p cannot be small, whatever they show."""
+        return 2.0 ** (1 - self.clusters) > SIGNIFICANT
+
+    @property
     def _is_no_chance(self) -> bool:
-        """Whether p agrees, where it can: with five clusters or fewer it is never small, and the interval decides."""
-        return self.p < SIGNIFICANT or 2 / 2**self.clusters >= SIGNIFICANT
+        """Whether p agrees, where it can; where it cannot, the interval decides, so that a gate sees a fall at all."""
+        return self.p < SIGNIFICANT or self.is_undecidable
 
 
 def compared(before: Sequence[float], after: Sequence[float], clusters: Sequence[str]) -> Difference:

@@ -67,6 +67,18 @@ def test_questions_of_one_conversation_do_not_close_the_gate_together() -> None:
     assert judge(before, after).is_open
 
 
+@pytest.mark.parametrize(
+    ("clusters", "verdict"), [(2, "too few clusters to say"), (5, "too few clusters to say"), (6, "worse")]
+)
+def test_with_few_conversations_nothing_is_said_and_the_gate_goes_by_the_interval(clusters: int, verdict: str) -> None:
+    before = [case(n, 1.0, cluster=str(n % clusters)) for n in range(N)]
+    after = [replace(one, values={"recall@10": 0.5}) for one in before]
+    first, second = Stored("a", None, before, GOOD.parts), Stored("b", None, after, GOOD.parts)
+    (headline,) = [line for line in compare(first, second).lines if line.is_headline]
+    assert (headline.difference.clusters, headline.verdict) == (clusters, verdict)
+    assert not judge(first, second).is_open
+
+
 def test_what_is_apart_does_not_decide() -> None:
     worse = [replace(one, apart=True, values={"recall@10": 0.0}) for one in GOOD.cases[:30]]
     mixed = Stored("mixed", None, [*worse, *GOOD.cases[30:]], GOOD.parts)
