@@ -34,12 +34,32 @@ def facts() -> dict[str, object]:
     """Say what the figures were measured on."""
     return {
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "processor": processor(),
+        "memory_gb": memory_gb(),
         "load_1min": round(os.getloadavg()[0], 2),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
         "engrain": version("engrain"),
         **{name: version(name) for name in ENGINES},
     }
+
+
+def processor() -> str | None:
+    """Return the model of the processor; None where the system does not say it in /proc/cpuinfo."""
+    try:
+        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    found = (line.partition(":")[2].strip() for line in said.splitlines() if line.startswith("model name"))
+    return next(found, None) or None
+
+
+def memory_gb() -> float | None:
+    """Return the memory of the machine; None where the system does not say it."""
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def library_versions(names: Iterable[str]) -> dict[str, str]:

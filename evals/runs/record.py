@@ -118,7 +118,7 @@ def _checkout() -> Subject:
         commit=commit() or "",
         version=str(machine["engrain"]),
         model=model_digest(),
-        machine={name: machine[name] for name in ("cores", "load_1min", "system", "python")},
+        machine={name: machine[name] for name in ("processor", "cores", "memory_gb", "load_1min", "system", "python")},
         versions=library_versions((*ENGINES, *MEASURED_WITH)),
     )
 

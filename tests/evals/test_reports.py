@@ -7,12 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from evals.machine import memory_gb, processor
 from evals.reports.charts import Bar, Point, Times, distribution, intervals, scatter
 from evals.reports.figures import summaries
 from evals.reports.page import page
 from evals.reports.text import in_terminal, markdown
 from evals.results import Case, Part
-from evals.runs import Stored, new_record
+from evals.runs import RunRecord, Stored, new_record
 
 HOSTILE = '<script>alert("x")</script> & |'
 LOADING = {"src", "href", "srcset", "poster", "data", "action"}
@@ -79,6 +80,24 @@ def test_markdown_and_terminal_say_unit_n_and_verdicts() -> None:
     assert "| fast | odd | 10 | 5 |" in text
     assert '<script>alert("x")</script> & \\|' in text
     assert "MISSED" not in in_terminal(stored())
+
+
+def test_a_run_says_which_processor_and_how_much_memory_its_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = stored().record
+    assert record is not None
+    assert record.machine["memory_gb"] > 0
+    assert f"memory_gb {record.machine['memory_gb']}" in markdown(stored())
+    assert record.machine["processor"] == processor()
+    assert RunRecord.of(record.plain()).machine == record.machine
+
+    def unknown(_name: str) -> int:
+        raise ValueError
+
+    monkeypatch.setattr("os.sysconf", unknown)
+    assert memory_gb() is None
+    record = stored().record
+    assert record is not None
+    assert record.machine["memory_gb"] is None
 
 
 def test_a_summary_has_percentiles_throughput_and_tokens() -> None:
