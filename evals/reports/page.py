@@ -11,7 +11,7 @@ from evals.reports.tables import NONE, Table, costs, judged, measures, run_facts
 from evals.runs import Stored
 
 WORST = 15
-SERIES = 8
+SERIES = 10
 """Colours that the style has; more arms begin again."""
 
 

@@ -7,10 +7,11 @@ from xml.etree import ElementTree
 
 import pytest
 
+from evals.harness.arms import ARMS
 from evals.machine import memory_gb, processor
 from evals.reports.charts import Bar, Point, Times, distribution, intervals, scatter
 from evals.reports.figures import summaries
-from evals.reports.page import page
+from evals.reports.page import SERIES, page
 from evals.reports.text import in_terminal, markdown
 from evals.results import Case, Part
 from evals.runs import RunRecord, Stored, new_record
@@ -118,6 +119,12 @@ def test_a_headline_is_held_against_floor_and_goal(floor: float, goal: float, ve
     parts = [replace(run.parts[0], floor=floor, goal=goal, p50_limit_ms=12)]
     first = summaries(replace(run, parts=parts))[0]
     assert (first.verdict, first.speed_verdict) == (verdict, "MISSED")
+
+
+def test_each_arm_has_a_colour_of_its_own() -> None:
+    assert len(ARMS) <= SERIES
+    style = page(stored())
+    assert all(style.count(f"--s{number}: #") == 2 for number in range(SERIES))
 
 
 def test_charts_hold_odd_values() -> None:
