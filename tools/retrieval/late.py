@@ -23,8 +23,10 @@ from tools.retrieval.scoring import Scores, ranked
 
 AMONG = 50
 """Best candidates that are compared: 100 find the same, for twice the time."""
-MOST_TOKENS = 10_000
-"""Tokens that are compared, those of neighbours among them: of long texts, the thirty best candidates find the same."""
+MOST_TOKENS = 6_500
+"""Tokens that are compared: of long texts, the twenty best candidates find the same as all."""
+MOST_WITH_NEIGHBOURS = 10_000
+"""The same where candidates stand in threads: turns are short, and each brings in up to four others."""
 DISCOUNT = 0.93
 """What a match one place away in a thread counts, as a share; two places away its square."""
 _PRODUCT = 250_000
@@ -73,7 +75,7 @@ def compare(indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, questi
     starts = dict(zip(ids, pool.passage_starts(places), strict=True))
     # Each with its neighbours, so that those left out in the end are the worst.
     wanted = {one: starts.get(one, 0) for each in ids for one in (each, *(other for other, _ in near.get(each, ())))}
-    held = store.read(wanted, most=MOST_TOKENS)
+    held = store.read(wanted, most=MOST_WITH_NEIGHBOURS if near else MOST_TOKENS)
     if not held.keys() & starts.keys():
         return None
     matches = dict(zip(held, best_matches(question, held.values()), strict=True))
