@@ -24,7 +24,7 @@ class TokenEncoder(Protocol):
 
     @property
     def width(self) -> int:
-        """Numbers of each vector."""
+        """Bytes of each vector."""
         ...
 
     def split(self, text: str) -> list[Passage]:

@@ -85,6 +85,17 @@ async def stored(who: Person) -> None:
         await who.call("create_entity", name=name, content=content, sync=True)
 
 
+def damage(app: App, person: Person, statement: str) -> None:
+    """Change the file of token vectors behind the server's back."""
+    with app.indexer.indexes(person.organization_id) as indexes:
+        assert indexes.vectors is not None
+        assert indexes.vectors.tokens is not None
+        connection = indexes.vectors.tokens._writer
+        assert connection is not None
+        with connection:
+            connection.execute(statement)
+
+
 @anyio
 async def test_a_search_right_after_a_write_that_was_waited_for_compares_its_tokens(app: App, owner: Person) -> None:
     await stored(owner)
@@ -109,13 +120,7 @@ async def test_the_same_question_has_the_same_answer_twice(owner: Person) -> Non
 @anyio
 async def test_without_token_vectors_a_search_says_so_and_answers(app: App, owner: Person) -> None:
     await stored(owner)
-    with app.indexer.indexes(owner.organization_id) as indexes:
-        assert indexes.vectors is not None
-        assert indexes.vectors.tokens is not None
-        connection = indexes.vectors.tokens._writer
-        assert connection is not None
-        with connection:
-            connection.execute("DROP TABLE passages")
+    damage(app, owner, "DROP TABLE passages")
     found = await owner.call("search", query="who made logging in work again")
     assert {each["name"] for each in found["results"]} >= {"Repair"}
     failures = found["filters"]["search_source_failures"]
@@ -125,13 +130,7 @@ async def test_without_token_vectors_a_search_says_so_and_answers(app: App, owne
 @anyio
 async def test_vectors_of_an_impossible_size_are_damage_and_made_anew(app: App, owner: Person) -> None:
     await stored(owner)
-    with app.indexer.indexes(owner.organization_id) as indexes:
-        assert indexes.vectors is not None
-        assert indexes.vectors.tokens is not None
-        connection = indexes.vectors.tokens._writer
-        assert connection is not None
-        with connection:
-            connection.execute("UPDATE passages SET vectors = substr(vectors, 1, 100)")
+    damage(app, owner, "UPDATE passages SET vectors = substr(vectors, 1, 100)")
     found = await owner.call("search", query="who made logging in work again")
     assert {each["name"] for each in found["results"]} >= {"Repair"}
     assert found["filters"]["search_source_failures"] == [{"source": "tokens", "error_type": "index_unavailable"}]
