@@ -60,11 +60,15 @@ def question_tokens(
     return app.beside.submit(encode)
 
 
-def compare(indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, question: Questions) -> Scores | None:
+def compare(indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, question: Future[Questions]) -> Scores | None:
     """Tell of each record how much better the question's tokens match it than they match the best on average.
 
     Between -2 and 2, and 0 where that is not known: beyond the best candidates, and for records whose tokens are still
     to be encoded. None where there is nothing to compare.
+
+    Raises:
+        EmbeddingFailed: The question could not be read.
+        sqlite3.Error: The tokens of records could not be.
     """
     store = indexes.vectors.tokens if indexes.vectors is not None else None
     places = ranked(pool.ids, pool.fused, AMONG)
@@ -78,7 +82,9 @@ def compare(indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, questi
     held = store.read(wanted, most=MOST_WITH_NEIGHBOURS if near else MOST_TOKENS)
     if not held.keys() & starts.keys():
         return None
-    matches = dict(zip(held, best_matches(question, held.values()), strict=True))
+    # While the model still reads the question, what every candidate is asked later.
+    checks.ask(pool.ids)
+    matches = dict(zip(held, best_matches(question.result(), held.values()), strict=True))
     known = [at for at, record_id in enumerate(ids) if record_id in matches]
     means = np.array([_with_neighbours(ids[at], near, matches).mean() for at in known], np.float64)
     better = np.zeros(len(pool.ids))

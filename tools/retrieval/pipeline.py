@@ -163,7 +163,7 @@ def _late_lane(
 ) -> Scores | None:
     """Compare the best candidates with the question token by token."""
     try:
-        return late.compare(indexes, plan, pool, checks, tokens.result())
+        return late.compare(indexes, plan, pool, checks, tokens)
     except (EmbeddingFailed, sqlite3.Error) as error:
         ranking.degraded["tokens"] = "index_unavailable"
         log.warning("tokens_not_compared", organization_id=plan.organization_id, detail=str(error))
