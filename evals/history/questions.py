@@ -24,7 +24,7 @@ _CHANGING = re.compile(r"#\d+|\bv?\d[\w.+]*|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b")
 _WORD = re.compile(r"\w(?:[\w@/'.-]*\w)?")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _TRAILER = re.compile(r"(?im)^[a-z][a-z-]*-(?:by|id|to|for): .*$")
-_PARAGRAPH = re.compile(r"\n\s*\n|(?:^|\n)\s*(?:[*\-+#]+|\d+\.)\s|\n-{3,}")
+_PARAGRAPH = re.compile(r"\n\s*\n|(?:^|\n)\s*(?:[*\-+#]+|\d+\.)\s|(?:^|\n)-{3,}")
 """What ends a paragraph or an item of a list."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 
