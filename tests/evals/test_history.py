@@ -148,7 +148,8 @@ TOUCHING = ("Karl", "Tara")
 
 def smithy() -> list[dict[str, Any]]:
     """A file that two of many commits touch, all of which say about the same; three bumps; a commit with a body."""
-    people = "Ada Ben Cleo Dora Emil Fay Gus Hana Igor June Karl Lea Milo Nina Otto Pia Quinn Rosa Sven Tara".split()
+    people = ["Ada", "Ben", "Cleo", "Dora", "Emil", "Fay", "Gus", "Hana", "Igor", "June", "Karl", "Lea", "Milo", "Nina",
+              "Otto", "Pia", "Quinn", "Rosa", "Sven", "Tara"]  # fmt: skip
     rows = [
         commit(n, f"Help {name} with the furnace", files="src/furnace.py" if name in TOUCHING else "")
         for n, name in enumerate(people, 100)
