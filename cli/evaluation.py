@@ -113,6 +113,27 @@ def usage(  # noqa: PLR0913 - as above
 
 
 @group.command()
+def history(  # noqa: PLR0913 - as above
+    data: DataOption = None,
+    setting: ServerOption = None,
+    runs: RunsOption = None,
+    name: NameOption = "",
+    afresh: AfreshOption = False,
+    json: JsonOption = None,
+    markdown: MarkdownOption = None,
+    html: HtmlOption = None,
+) -> None:
+    """Measure what relations and recency add to searches, and what they cost others, in the logs of public projects."""
+    from evals.options import Options  # noqa: PLC0415 - as above
+
+    options = Options(
+        data, server=_settings(setting), runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown,
+        html_file=html,
+    )  # fmt: skip
+    _run("history", options)
+
+
+@group.command()
 def packs(
     runs: RunsOption = None,
     name: NameOption = "",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evals.harness import prepare as prepare_retrieval
+from evals.history import prepare as prepare_history
 from evals.options import Options
 from evals.outputs import refuse_outputs, write
 from evals.packs import prepare as prepare_packs
@@ -28,6 +29,7 @@ NOTHING_TO_MEASURE, INTERRUPTED = 2, 130
 
 SUITES: Mapping[str, Callable[[Options], Prepared]] = {
     "retrieval": prepare_retrieval,
+    "history": prepare_history,
     "packs": prepare_packs,
     "reflection": prepare_reflection,
     "release-notes": prepare_release_notes,

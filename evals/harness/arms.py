@@ -44,12 +44,12 @@ def _recall(client: Client, place: Place, _: Collection, query: str) -> Answer:
     return _answer(answer["memories"], "raw_content", client.took_ms)
 
 
-def searched(options: Mapping[str, Any] = _NOTHING) -> Asker:
-    """Ask through search, with these options beside the query."""
+def searched(options: Mapping[str, Any] = _NOTHING, *, text: str = "content") -> Asker:
+    """Ask through search, with these options beside the query; `text` is the field that a report shows of a hit."""
 
     def ask(client: Client, place: Place, collection: Collection, query: str) -> Answer:
         body = {"query": query, "limit": LIMIT, **_among(collection, place), **options}
-        return _answer(client.post("/api/search", body)["results"], "content", client.took_ms)
+        return _answer(client.post("/api/search", body)["results"], text, client.took_ms)
 
     return ask
 

@@ -1,44 +1,21 @@
-"""Lays the records down in a data folder, each on its day, before a server is started on it.
+"""Lays the records of two colleagues down, each on its day, and signs both in where they are served."""
 
-A client cannot say on which day a record was made, and packs heed how old things are. What is measured afterwards goes
-through the server like everybody's requests.
-"""
-
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from auth.principal import Principal
+from evals.annals import opened
 from evals.client import Client
 from evals.packs.labels import Kept, Person
-from stores.errors import EngrainError
 from stores.records import JsonObject
-from tools.app import App, open_app
+from tools.app import App
 from tools.entity_models import EntityFields
-from tools.logs import LogRing
-from tools.operation import Call
-from tools.settings import Settings
-from tools.storing import store
 
 _BEGINNING_DAYS = 500
 _PASSWORD = "throw-away-account"  # noqa: S105 - it guards a folder that is deleted within minutes
-_LOADING_LIMIT_S = 300.0
-
-
-@dataclass(slots=True)
-class Calendar:
-    """A clock that shows what it is set to."""
-
-    now: datetime
-
-    def __call__(self) -> datetime:
-        """Tell the time."""
-        return self.now
 
 
 def fill(folder: Path, records: Sequence[Kept]) -> dict[str, str]:
@@ -65,24 +42,20 @@ def signed_in(client: Client) -> dict[Person, str]:
 
 
 async def _fill(folder: Path, records: Sequence[Kept]) -> dict[str, str]:
-    today = datetime.now(UTC)
-    calendar = Calendar(today - timedelta(days=_BEGINNING_DAYS))
-    settings = Settings(data_dir=folder, log_level="error")
-    async with open_app(settings, logs=LogRing(), clock=calendar) as app:
+    async with opened(folder, _BEGINNING_DAYS) as annals:
+        app, ids = annals.app, dict[str, str]()
         ada = await anyio.to_thread.run_sync(app.accounts.sign_up, _address("ada"), _PASSWORD, "Ada")
         organization = ada.identity.organization.id
         first = await anyio.to_thread.run_sync(app.accounts.authenticate, ada.access_token)
         names = sorted({record.project for record in records if record.project is not None})
-        projects = [EntityFields(name=name.capitalize(), entity_type="project") for name in names]
-        made = await store(app, Call(first), projects, sync=True, deferred=False)
-        ids = {name: entity.id for name, entity in zip(names, made.entities, strict=True)}
+        projects = [(name, EntityFields(name=name.capitalize(), entity_type="project")) for name in names]
+        await annals.lay(first, projects, ids)
         people = await anyio.to_thread.run_sync(_people, app, ada.access_token, organization)
         for record in records:
-            calendar.now = today - timedelta(days=record.days_ago)
-            made = await store(app, Call(people[record.author]), [_fields(record, ids)], sync=False, deferred=False)
-            ids[record.key] = made.entities[0].id
-        calendar.now = today
-        await _until_whole(app, organization)
+            annals.turn_to(record.days_ago)
+            await annals.lay(people[record.author], [(record.key, _fields(record, ids))], ids)
+        annals.turn_to(0)
+        await annals.until_whole(organization)
         return ids
 
 
@@ -105,19 +78,10 @@ def _fields(record: Kept, ids: Mapping[str, str]) -> EntityFields:
         "priority": record.priority,
         "memory_scope": record.scope,
     }
-    links = (link.partition(":") for link in record.related)
     return EntityFields(
         name=record.name,
         content=record.content,
         entity_type=record.type,
         metadata={key: value for key, value in metadata.items() if value is not None},
-        related_to=[f"{name}:{ids[key]}" for name, _, key in links],
+        related_to=list(record.related),
     )
-
-
-async def _until_whole(app: App, organization_id: str) -> None:
-    head, ids = app.ledger.head(organization_id).sequence, list(app.ledger.revisions(organization_id))
-    deadline = time.monotonic() + _LOADING_LIMIT_S
-    while pending := await app.indexer.applied_within(organization_id, head, ids, 20.0):
-        if time.monotonic() > deadline:
-            raise EngrainError(f"The indexes {', '.join(sorted(pending))} do not catch up.")

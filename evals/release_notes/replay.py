@@ -1,9 +1,7 @@
 """Commits a project's log anew, message by message, into a repository that is thrown away."""
 
-import gzip
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 import pygit2
 from pygit2.enums import FileMode
 
+from evals.logs import oldest_first
 from evals.release_notes.labels import LENGTH
 
 BEGINNING, END = "beginning", "end"
@@ -35,7 +34,7 @@ def replay(log: Path, folder: Path) -> Replay:
     """
     repository = pygit2.init_repository(str(folder), bare=True)
     index = pygit2.Index()
-    rows = _oldest_first(log)
+    rows = oldest_first(log)
     head = _commit(repository, index, {"date": rows[0]["date"], "subject": "Begin", "body": ""}, [])
     repository.create_reference(f"refs/tags/{BEGINNING}", head)
     copies: dict[str, str] = {}
@@ -49,24 +48,6 @@ def replay(log: Path, folder: Path) -> Replay:
     repository.create_reference("refs/heads/main", head)
     repository.create_reference(f"refs/tags/{END}", head)
     return Replay(folder, {copy: original[:LENGTH] for original, copy in copies.items()})
-
-
-def _oldest_first(log: Path) -> list[dict[str, Any]]:
-    """Return the rows of a log without repetitions; the file has its ranges oldest first, each newest first."""
-    ranges: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in _rows(log):
-        ranges.setdefault((row["from"], row["to"]), []).append(row)
-    found: dict[str, dict[str, Any]] = {}
-    for rows in ranges.values():
-        for row in reversed(rows):
-            found.setdefault(row["sha"], row)
-    return list(found.values())
-
-
-def _rows(log: Path) -> Iterator[dict[str, Any]]:
-    with gzip.open(log, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            yield json.loads(line)
 
 
 def _commit(

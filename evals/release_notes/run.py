@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evals.datasets.collection import UNREADABLE
-from evals.options import Options, default_data
+from evals.logs import log_folder
+from evals.options import Options
 from evals.prepared import Prepared
 from evals.reflection.scoring import Score
 from evals.release_notes.labels import LABELS, Project, read_labels
@@ -29,8 +30,7 @@ def prepare(options: Options) -> Prepared:
     Raises:
         EngrainError: They are not there.
     """
-    data = options.data or default_data()
-    folder = data / "corpora" if data is not None and (data / "corpora").is_dir() else data
+    folder = log_folder(options)
     projects = read_labels()
     logs = {project.name: folder / f"gitlog_{project.name}.jsonl.gz" for project in projects} if folder else {}
     missing = [log.name for log in logs.values() if not log.is_file()]

@@ -1,0 +1,162 @@
+"""Lays the commits down on their days, asks by three arms, and says what relations and recency change."""
+
+import hashlib
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from evals.annals import Annals, opened
+from evals.datasets import Collection, Text
+from evals.datasets.collection import UNREADABLE
+from evals.harness.arms import ARMS, Arm, searched
+from evals.harness.asking import Asking
+from evals.harness.places import PASSWORD, Place
+from evals.harness.server import Target, served
+from evals.harness.waiting import until_whole
+from evals.history.commits import Project, as_artifact, as_note, read_project
+from evals.history.questions import AIMS, questions_of
+from evals.logs import PATTERN, log_folder
+from evals.metrics import compared, require_library
+from evals.options import Options
+from evals.prepared import Prepared
+from evals.progress import progress
+from evals.reports.figures import clusters_of
+from evals.reports.tables import signed
+from evals.results import Outcome, Part
+from evals.runs import Journal
+from stores.errors import EngrainError
+
+NAME, WHOLE = "history", "fast"
+WITHOUT: Mapping[str, Mapping[str, bool]] = {
+    "without-graph": {"use_enhanced": False},
+    "without-recency": {"boost_recent": False},
+}
+"""Arms that leave one part out."""
+
+
+def prepare(options: Options) -> Prepared:
+    """Read the logs and make the questions. Measuring takes some minutes.
+
+    Raises:
+        EngrainError: There is no log, or one is damaged, or nothing can be asked of them.
+    """
+    require_library()
+    logs = _logs(options)
+    projects = [_read(log) for log in logs]
+    collections = _collections(projects)
+    return Prepared(
+        command={"name": options.name},
+        settings={"server": dict(options.server)},
+        data={log.name: hashlib.sha256(log.read_bytes()).hexdigest() for log in logs},
+        measure=lambda journal: _measure(journal, options.server, projects, collections),
+    )
+
+
+def _logs(options: Options) -> list[Path]:
+    folder = log_folder(options)
+    found = sorted(folder.glob(PATTERN)) if folder is not None else []
+    if not found:
+        where = f"{folder} has no {PATTERN}" if folder is not None else "no folder was named"
+        raise EngrainError(f"There are no logs to ask about: {where}. Give --data PATH.")
+    return found
+
+
+def _read(log: Path) -> Project:
+    try:
+        return read_project(log)
+    except UNREADABLE as error:
+        raise EngrainError(f"{log} cannot be read as a log: {type(error).__name__} {error}.") from error
+
+
+def _collections(projects: Sequence[Project]) -> list[Collection]:
+    """One for each kind of question, as they are judged by different measures; the records are the same."""
+    texts = [Text(commit.sha, project.name, commit.subject) for project in projects for commit in project.commits]
+    texts += [Text(path, project.name, path) for project in projects for path in project.files]
+    asked = [questions_of(project) for project in projects]
+    made = [
+        Collection(f"{NAME} {kind}", "commit", "search", tuple(texts), tuple(q for by in asked for q in by[kind]), aim)
+        for kind, aim in AIMS.items()
+    ]
+    if not any(collection.questions for collection in made):
+        raise EngrainError("Nothing can be asked about these logs: no file was changed twice, and no body says much.")
+    return [collection for collection in made if collection.questions]
+
+
+def _measure(
+    journal: Journal, environ: Mapping[str, str], projects: Sequence[Project], collections: Sequence[Collection]
+) -> Outcome:
+    folder, note = journal.server_folder(NAME), f"places-{NAME}"
+    places = {name: Place.of(plain) for name, plain in journal.note(note).items()}
+    if not places:
+        shutil.rmtree(folder, ignore_errors=True)
+        places = anyio.run(_laid_down, folder, projects)
+        journal.keep(note, {name: place.plain() for name, place in places.items()})
+    with served(folder, environ, None) as target:
+        until_whole(target, "", places, NAME)
+        for collection in collections:
+            _ask(journal, target, collection, places)
+    return Outcome(list(journal.cases.values()), list(journal.parts.values()), _effects(journal, collections))
+
+
+async def _laid_down(folder: Path, projects: Sequence[Project]) -> dict[str, Place]:
+    beginning = max(project.days[0][0] for project in projects) + 1
+    total = sum(len(project.commits) + len(project.files) for project in projects)
+    with progress(f"{NAME}: storing records", total) as advance:
+        async with opened(folder, beginning) as annals:
+            places = {}
+            for number, project in enumerate(projects):
+                places[project.name] = await _settled(annals, project, f"history-{number}@localhost.test", beginning)
+                advance(len(places[project.name].texts))
+            return places
+
+
+async def _settled(annals: Annals, project: Project, email: str, beginning: int) -> Place:
+    """Give a project an organization: each day first the files that are new, then the commits in their order."""
+    annals.turn_to(beginning)
+    accounts = annals.app.accounts
+    signed = await anyio.to_thread.run_sync(accounts.sign_up, email, PASSWORD, project.name)
+    caller = await anyio.to_thread.run_sync(accounts.authenticate, signed.access_token)
+    ids, files = dict[str, str](), project.files
+    for days_ago, commits in project.days:
+        annals.turn_to(days_ago)
+        touched = dict.fromkeys(path for commit in commits for path in commit.files if path in files)
+        await annals.lay(caller, [(path, as_artifact(path)) for path in touched if path not in ids], ids)
+        await annals.lay(caller, [(commit.sha, as_note(commit, files)) for commit in commits], ids)
+    annals.turn_to(0)
+    await annals.until_whole(signed.identity.organization.id)
+    return Place(email, texts={record_id: key for key, record_id in ids.items()})
+
+
+def _ask(journal: Journal, target: Target, collection: Collection, places: Mapping[str, Place]) -> None:
+    for name, options in {WHOLE: {}, **WITHOUT}.items():
+        if (collection.name, name) in journal.parts:
+            continue
+        door = searched({"record_exposure": False, **options}, text="name")
+        Asking(target.address, "", collection, Arm(name, "", {"search": door}), places, 1).ask_all(journal)
+        seconds = journal.note(f"wall-{collection.name}-{name}").get("seconds")
+        part = Part(collection.name, name, collection.unit, len(collection.texts), collection.aim.measure)
+        journal.close_part(replace(part, asking_s=seconds, note=ARMS[name].summary))
+
+
+def _effects(journal: Journal, collections: Sequence[Collection]) -> str:
+    """One row for each kind of question and part: the search as it is against the one without the part."""
+    rows = []
+    for collection in collections:
+        whole = [case for case in journal.cases.values() if (case.set, case.arm) == (collection.name, WHOLE)]
+        measure = collection.aim.measure
+        after = [case.values[measure] for case in whole]
+        for name in WITHOUT:
+            before = [journal.cases[case.set, name, case.id].values[measure] for case in whole]
+            pairs = list(zip(before, after, strict=True))
+            cells = (
+                collection.name, str(len(whole)), measure, name, f"{sum(before) / len(before):.3f}",
+                signed(compared(before, after, clusters_of(whole)).interval),
+                f"{sum(b < a for b, a in pairs)} / {sum(b > a for b, a in pairs)}",
+            )  # fmt: skip
+            rows.append(f"| {' | '.join(cells)} |")
+    head = "| questions | n | measure | compared with | there | difference [95 %] | better / worse |"
+    return "\n".join([head, "|" + "---|" * 7, *rows]) + "\n"

@@ -1,0 +1,35 @@
+"""The logs of public projects, which lie beside the public sets and never in this repository."""
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evals.options import Options, default_data
+
+PATTERN = "gitlog_*.jsonl.gz"
+
+
+def log_folder(options: Options) -> Path | None:
+    """Return the folder that holds them, or would; None where no folder was named and none lies beside the checkout."""
+    data = options.data or default_data()
+    return data / "corpora" if data is not None and (data / "corpora").is_dir() else data
+
+
+def oldest_first(log: Path) -> list[dict[str, Any]]:
+    """Return the rows of a log without repetitions; the file has its ranges oldest first, each newest first."""
+    ranges: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in _rows(log):
+        ranges.setdefault((row["from"], row["to"]), []).append(row)
+    found: dict[str, dict[str, Any]] = {}
+    for rows in ranges.values():
+        for row in reversed(rows):
+            found.setdefault(row["sha"], row)
+    return list(found.values())
+
+
+def _rows(log: Path) -> Iterator[dict[str, Any]]:
+    with gzip.open(log, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            yield json.loads(line)
