@@ -193,8 +193,8 @@ def _card(entry: Asked, series: Mapping[str, int]) -> str:
         for arm, case in entry.cases.items()
     )
     return (
-        f"<details><summary>{escape(entry.case.question)}<small>{escape(place)}{' · ' if place else ''}{values}</small>"
-        f'</summary>{wanted}<div class="beside">{columns}</div></details>'
+        f"<details><summary>{escape(entry.case.question)}<small>{escape(place)}</small><small>{values}</small></summary>"
+        f'{wanted}<div class="beside">{columns}</div></details>'
     )
 
 
