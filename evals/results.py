@@ -6,6 +6,8 @@ from typing import Any
 
 CHARACTERS_PER_TOKEN = 4
 """As everywhere in the product where tokens are told without a language model."""
+NOTE_BREAK = "; "
+"""Between the clauses of a part's note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Part:
     """Memory of the server after the last question; unknown of a server elsewhere."""
     peak_mb: float | None = None
     note: str = ""
+    """What else is to be known of it, such as the files that were read: clauses with `NOTE_BREAK` between them."""
 
 
 @dataclass(frozen=True, slots=True)

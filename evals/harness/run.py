@@ -13,7 +13,7 @@ from evals.harness.server import Target, described, served
 from evals.metrics import require_library
 from evals.options import Options, default_data
 from evals.prepared import Prepared
-from evals.results import Outcome, Part
+from evals.results import NOTE_BREAK, Outcome, Part
 from evals.runs import Journal
 from evals.runs.record import asker
 from stores.errors import EngrainError
@@ -156,5 +156,6 @@ def _ask(journal: Journal, options: Options, collection: Collection, arms: Seque
 
 
 def _note(collection: Collection, arm: Arm) -> str:
-    sample = ", on a sample" if collection.is_sample else ""
-    return f"{arm.summary}{sample}{', of ' if collection.files else ''}{' and '.join(collection.files)}"
+    sample = ["on a sample"] if collection.is_sample else []
+    files = [f"read from {' and '.join(collection.files)}"] if collection.files else []
+    return NOTE_BREAK.join([arm.summary, *sample, *files])

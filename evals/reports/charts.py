@@ -1,12 +1,19 @@
 """Charts as SVG that needs nothing else: colours come from the page's style, so that they follow light and dark."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, isnan, log10
 
+from evals.reports.labels import column, wrapped
+
 WIDTH = 760
-_LABEL, _RIGHT, _ROW = 210, 150, 26
+_RIGHT, _GAP = 150, 12
+_NARROWEST, _WIDEST = 90, 300
+"""Of the column of labels: what is longer goes on in the next line, so that the scale keeps its room."""
+_PAD, _LINE = 9, 17
+_TYPE = 14
+"""The size of the style's labels, rounded up for the bold ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,32 +31,37 @@ class Bar:
 
 def intervals(bars: Sequence[Bar], *, marks: Sequence[tuple[float, str]], title: str) -> str:
     """Draw means as dots with their intervals on a scale from 0 to 1; marks are upright lines with a word each."""
-    span = WIDTH - _LABEL - _RIGHT
-    height = _ROW * len(bars) + 52
+    most = column([bar.label for bar in bars], _TYPE, _NARROWEST, _WIDEST)
+    labels = [wrapped(bar.label, most, _TYPE) for bar in bars]
+    left = most + _GAP
+    span = WIDTH - left - _RIGHT
+    bottom = 22.0 + sum(_PAD + _LINE * len(lines) for lines in labels)
 
     def x(value: float) -> float:
-        return _LABEL + span * min(max(value, 0.0), 1.0)
+        return left + span * min(max(value, 0.0), 1.0)
 
-    bottom = height - 26
     parts = [_line(x(tick / 5), 22, x(tick / 5), bottom, "grid") for tick in range(6)]
     parts += [_text(x(tick / 5), bottom + 16, f"{tick / 5:.1f}", "tick", "middle") for tick in range(6)]
     for number, (value, word) in enumerate(marks):
         anchor = "end" if number == 0 and len(marks) > 1 else "start"
         parts += [_line(x(value), 22, x(value), bottom, "mark"), _text(x(value), 14, word, "tick", anchor)]
-    for row, bar in enumerate(bars):
-        y = 22 + _ROW * (row + 0.5)
+    top = 22.0
+    for bar, lines in zip(bars, labels, strict=True):
+        height = _PAD + _LINE * len(lines)
+        y = top + height / 2
         strong = " strong" if bar.is_headline else ""
         parts += [
-            _text(_LABEL - 12, y + 4, bar.label, f"label{strong}", "end"),
+            *_lines(left - _GAP, y, lines, f"label{strong}", "end"),
             ""
             if isnan(bar.low)
             else f'<line class="s{bar.series} interval" x1="{x(bar.low):.1f}" y1="{y:.1f}" x2="{x(bar.high):.1f}"'
             f' y2="{y:.1f}"/>',
             f'<circle class="s{bar.series} dot" cx="{x(bar.mean):.1f}" cy="{y:.1f}" r="{5 if bar.is_headline else 4}">'
             f"<title>{escape(bar.label)}: {escape(bar.words)}</title></circle>",
-            _text(WIDTH - _RIGHT + 12, y + 4, bar.words, f"value{strong}", "start"),
+            _text(WIDTH - _RIGHT + _GAP, y + 4, bar.words, f"value{strong}", "start"),
         ]
-    return _svg(height, title, parts)
+        top += height
+    return _svg(bottom + 26, title, parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +92,16 @@ def distribution(times: Sequence[Times], *, limit: float | None, title: str) -> 
     parts.append(_text(WIDTH - right + 22, bottom + 16, "ms per query", "tick", "start"))
     if limit is not None:
         parts += _limit(x(limit), limit, bottom)
-    for row, each in enumerate(times):
+    for each in times:
         ordered = sorted(each.values)
         points = [f"{x(0):.1f},{y(0):.1f}"]
         for place, value in enumerate(ordered):
             if value > top:
                 break
             points += [f"{x(value):.1f},{y(count / len(ordered)):.1f}" for count in (place, place + 1)]
-        where = 26 + 18 * row
-        parts += [
-            f'<polyline class="s{each.series} curve" points="{" ".join(points)}"/>',
-            f'<circle class="s{each.series} dot" cx="{WIDTH - right + 16}" cy="{where - 4}" r="4"/>',
-            _text(WIDTH - right + 26, where, each.label, "label", "start"),
-        ]
-    return _svg(height, title, parts)
+        parts.append(f'<polyline class="s{each.series} curve" points="{" ".join(points)}"/>')
+    legend, end = _legend({each.series: each.label for each in times}, WIDTH - right)
+    return _svg(max(height, end), title, [*parts, *legend])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +145,26 @@ def scatter(points: Sequence[Point], *, limit: float | None, measure: str, title
             f'<circle class="s{point.series} {kind}" cx="{x(point.x):.1f}" cy="{y(point.y):.1f}" r="5">'
             f"<title>{escape(point.words)}</title></circle>"
         )
-    for row, (series, label) in enumerate({point.series: point.label for point in points}.items()):
-        where = 26 + 18 * row
-        parts += [
-            f'<circle class="s{series} dot" cx="{WIDTH - right + 16}" cy="{where - 4}" r="4"/>',
-            _text(WIDTH - right + 26, where, label, "label", "start"),
-        ]
-    return _svg(height, title, parts)
+    legend, end = _legend({point.series: point.label for point in points}, WIDTH - right)
+    return _svg(max(height, end), title, [*parts, *legend])
+
+
+def _legend(labels: Mapping[int, str], left: float) -> tuple[list[str], float]:
+    """Name the arms by their colours, one below the other; says as well where that ends."""
+    parts, top = [], 17.0
+    for series, label in labels.items():
+        lines = wrapped(label, WIDTH - left - 26, _TYPE)
+        middle = top + _LINE * len(lines) / 2
+        parts.append(f'<circle class="s{series} dot" cx="{left + 16:.1f}" cy="{top + _LINE / 2 + 0.5:.1f}" r="4"/>')
+        parts += _lines(left + 26, middle, lines, "label", "start")
+        top += _LINE * len(lines) + 1
+    return parts, top
+
+
+def _lines(x: float, middle: float, lines: Sequence[str], kind: str, anchor: str) -> list[str]:
+    """Write lines one below the other, around their middle."""
+    first = middle + 4 - _LINE * (len(lines) - 1) / 2
+    return [_text(x, first + _LINE * row, line, kind, anchor) for row, line in enumerate(lines)]
 
 
 def _svg(height: float, title: str, parts: Sequence[str]) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 from evals.reports import charts
 from evals.reports.figures import HEADLINE, Summary, summaries
-from evals.reports.tables import NONE, Table, costs, judged, measures, run_facts, shown, worst
+from evals.reports.tables import NONE, Table, costs, digits, judged, measures, run_facts, shown
+from evals.reports.worst import TITLE, Asked, named, said, worst
 from evals.runs import Stored
 
 WORST = 15
@@ -28,7 +29,7 @@ def page(stored: Stored, points: Sequence[Mapping[str, Any]] = ()) -> str:
             _set_section(name, same, series, by_set[name], [p for p in points if p["set"] == name], stored.name)
         )
     parts.append(_table(costs(found)))
-    parts.append(_worst(worst(found, WORST)))
+    parts.append(_worst(worst(found, WORST), series))
     if stored.details:
         parts.append(f"<section><h2>In its own words</h2><pre>{escape(stored.details)}</pre></section>")
     if stored.record is not None:
@@ -167,22 +168,35 @@ def _cell(cell: str) -> str:
     return f'<td class="number">{escape(cell)}</td>' if is_number and len(cell) < 40 else f"<td>{escape(cell)}</td>"
 
 
-def _worst(table: Table) -> str:
-    if not table.rows:
+def _worst(entries: Sequence[Asked], series: Mapping[str, int]) -> str:
+    if not entries:
         return ""
-    cards = []
-    for name, arm, category, value, question, missed, found in table.rows:
-        place = " · ".join(word for word in (name, arm, category) if word)
-        cards.append(
-            f'<details><summary><span class="number">{escape(value)}</span> {escape(question)}'
-            f"<small>{escape(place)}</small></summary><dl><dt>Not found</dt>{_quotes(missed)}"
-            f"<dt>Found instead</dt>{_quotes(found)}</dl></details>"
-        )
+    cards = "".join(_card(entry, series) for entry in entries)
     return (
-        f'<section><h2>{escape(table.title)}</h2><p class="note">{escape(table.note)} Open one to see what was found'
-        f" instead.</p>{''.join(cards)}</section>"
+        f'<section><h2>{escape(TITLE)}</h2><p class="note">{escape(said(entries))} Open one to see what was found'
+        f" instead.</p>{cards}</section>"
     )
 
 
-def _quotes(texts: str) -> str:
-    return "".join(f"<dd>{escape(text)}</dd>" for text in texts.split(" | "))
+def _card(entry: Asked, series: Mapping[str, int]) -> str:
+    """One question: what was wanted once, and what each arm found beside the others."""
+    place = " · ".join(word for word in (entry.case.set, entry.case.category) if word)
+    values = "".join(
+        f'<span class="s{series[arm]} arm">{escape(arm)} <b class="number">{digits(entry.value(arm))}</b></span>'
+        for arm in entry.cases
+    )
+    missed = [named(text, arms, entry) for text, arms in entry.missed.items()]
+    wanted = f"<dl><dt>Not found</dt>{_quotes(missed)}</dl>" if missed else ""
+    columns = "".join(
+        f'<dl class="s{series[arm]}"><dt><span class="arm">{escape(arm)}</span> wanted: {escape(entry.places(arm))}.'
+        f" Found first:</dt>{_quotes(case.best or ['nothing'])}</dl>"
+        for arm, case in entry.cases.items()
+    )
+    return (
+        f"<details><summary>{escape(entry.case.question)}<small>{escape(place)}</small><small>{values}</small></summary>"
+        f'{wanted}<div class="beside">{columns}</div></details>'
+    )
+
+
+def _quotes(texts: Sequence[str]) -> str:
+    return "".join(f"<dd>{escape(text)}</dd>" for text in texts)

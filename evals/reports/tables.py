@@ -1,12 +1,13 @@
 """The tables of a report, as rows of words: for a terminal, for Markdown and for HTML."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evals.machine import UNKNOWN
 from evals.metrics import Interval
 from evals.reports.figures import HEADLINE, Summary
+from evals.results import NOTE_BREAK
 from evals.runs import RunRecord
 
 NONE = "-"
@@ -26,8 +27,8 @@ class Table:
 def shown(interval: Interval) -> str:
     """Show a mean with its interval; one cluster alone has none."""
     if math.isnan(interval.low):
-        return f"{_digits(interval.mean)} [{NONE}]"
-    return f"{_digits(interval.mean)} [{_digits(interval.low)}, {_digits(interval.high)}]"
+        return f"{digits(interval.mean)} [{NONE}]"
+    return f"{digits(interval.mean)} [{digits(interval.low)}, {digits(interval.high)}]"
 
 
 def signed(interval: Interval) -> str:
@@ -37,7 +38,8 @@ def signed(interval: Interval) -> str:
     return f"{interval.mean:+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
 
 
-def _digits(value: float) -> str:
+def digits(value: float) -> str:
+    """Show a share in three digits."""
     return f"{value:.3f}".replace("0.", ".", 1) if 0 <= value < 1 else f"{value:.2f}"
 
 
@@ -69,7 +71,7 @@ def judged(found: Sequence[Summary]) -> Table:
 
 
 def _aim(floor: float | None, goal: float | None) -> str:
-    return NONE if floor is None else f"{_digits(floor)} / {_digits(goal)}" if goal is not None else _digits(floor)
+    return NONE if floor is None else f"{digits(floor)} / {digits(goal)}" if goal is not None else digits(floor)
 
 
 def measures(found: Sequence[Summary], *, narrow: bool = False) -> list[Table]:
@@ -83,8 +85,21 @@ def measures(found: Sequence[Summary], *, narrow: bool = False) -> list[Table]:
         columns = ["arm", "category", "n", "clusters", *same[0].measures]
         rows = [_measure_row(each, category, narrow=narrow) for each in same for category in each.categories]
         note = f"Unit: {same[0].part.unit}. Means over questions with 95 % intervals, bootstrapped over clusters."
+        note = " ".join([note, *_noted({each.part.arm: each.part.note for each in same})])
         tables.append(Table(name, columns, rows, note))
     return tables
+
+
+def _noted(notes: Mapping[str, str]) -> list[str]:
+    """What was kept about a set and its arms, as sentences: what is true of all arms once, the rest by arm."""
+    clauses = {arm: [each for each in note.split(NOTE_BREAK) if each] for arm, note in notes.items()}
+    first, *others = clauses.values()
+    shared = [each for each in first if all(each in other for other in others)]
+    sentences = [f"{each[0].upper()}{each[1:]}." for each in shared]
+    for arm, said in clauses.items():
+        if own := [each for each in said if each not in shared]:
+            sentences.append(f"{arm}: {NOTE_BREAK.join(own)}.")
+    return sentences
 
 
 def _measure_row(summary: Summary, category: str, *, narrow: bool) -> list[str]:
@@ -92,7 +107,7 @@ def _measure_row(summary: Summary, category: str, *, narrow: bool) -> list[str]:
     first = next(each for each in found if each is not None)
     name = category if category == HEADLINE or not first.apart else f"{category} (apart)"
     cells = [
-        NONE if each is None else _digits(each.interval.mean) if narrow and place else shown(each.interval)
+        NONE if each is None else digits(each.interval.mean) if narrow and place else shown(each.interval)
         for place, each in enumerate(found)
     ]
     return [summary.part.arm, name, str(first.interval.n), str(first.clusters), *cells]
@@ -146,23 +161,3 @@ def _pairs(values: object) -> str:
     if isinstance(values, dict):
         return ", ".join(f"{name} {_pairs(value)}" for name, value in values.items() if value not in (None, "", {}))
     return ", ".join(map(str, values)) if isinstance(values, list | tuple) else str(values)
-
-
-def worst(found: Sequence[Summary], count: int) -> Table:
-    """The questions of each set that did worst by its measure, and what was found instead."""
-    rows = []
-    for each in found:
-        ordered = sorted(
-            (case for case in each.cases if not case.apart and case.question),
-            key=lambda case: (case.values.get(each.part.measure, 0.0), -len(case.wanted), case.id),
-        )
-        rows += [
-            [
-                case.set, case.arm, case.category, f"{case.values.get(each.part.measure, 0.0):.2f}", case.question,
-                " | ".join(case.missed) or NONE, " | ".join(case.best) or "nothing",
-            ]
-            for case in ordered[:count]
-            if case.values.get(each.part.measure, 0.0) < 1
-        ]  # fmt: skip
-    columns = ("set", "arm", "category", "value", "question", "not found", "found instead")
-    return Table("Worst questions", columns, rows, "By the measure of the set; texts are cut.")

@@ -4,7 +4,8 @@ import sys
 from collections.abc import Sequence
 
 from evals.reports.figures import summaries
-from evals.reports.tables import Table, costs, judged, measures, run_facts, worst
+from evals.reports.tables import Table, costs, judged, measures, run_facts
+from evals.reports.worst import as_table, worst
 from evals.runs import Stored
 
 WORST = 10
@@ -13,7 +14,7 @@ WORST = 10
 def markdown(stored: Stored) -> str:
     """Lay a run out as Markdown."""
     found = summaries(stored)
-    tables = [judged(found), *measures(found), costs(found), worst(found, WORST)]
+    tables = [judged(found), *measures(found), costs(found), as_table(worst(found, WORST))]
     if stored.record is not None:
         tables.append(run_facts(stored.record))
     parts = [f"# Evaluation {stored.name}", *(as_markdown(table) for table in tables if table.rows)]

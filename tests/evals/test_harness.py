@@ -65,7 +65,9 @@ def test_memories_and_documents_are_asked_by_every_arm_and_kept(tmp_path: Path) 
     assert (headline["interval"]["n"], headline["clusters"], part["verdict"]) == (4, 2, "passed")
     assert part["latency_ms"]["n"] == 5
     assert part["resident_mb"] > 50
-    assert "| talks | fast | turn | 4 | 8 | recall@10 |" in (tmp_path / "r.md").read_text()
+    report = (tmp_path / "r.md").read_text()
+    assert "| talks | fast | turn | 4 | 8 | recall@10 |" in report
+    assert report.count("Read from corpus.jsonl.gz and queries-dev.jsonl and qrels-dev.tsv. fast: as any client") == 1
     with duckdb.connect(str(tmp_path / "runs" / "runs.duckdb")) as database:
         assert database.execute("SELECT count(*) FROM cases").fetchall() == [(len(stored.cases),)]
         asked = database.execute("SELECT suite, commit FROM runs").fetchall()

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -11,7 +12,8 @@ from evals.harness.arms import ARMS
 from evals.machine import memory_gb, processor
 from evals.reports.charts import Bar, Point, Times, distribution, intervals, scatter
 from evals.reports.figures import summaries
-from evals.reports.page import SERIES, page
+from evals.reports.labels import width, wrapped
+from evals.reports.page import SERIES, WORST, page
 from evals.reports.text import in_terminal, markdown
 from evals.results import Case, Part
 from evals.runs import RunRecord, Stored, new_record
@@ -137,3 +139,101 @@ def test_charts_hold_odd_values() -> None:
     for chart in drawn:
         ElementTree.fromstring(chart)  # noqa: S314 - our own
         assert "nan" not in chart
+
+
+LABELS = [
+    "questions whose answer is spread over several conversations of different months and people",
+    "W" * 300,
+    "category",
+    "\N{HIRAGANA LETTER A}" * 60,
+]
+
+
+def words_of(chart: str) -> str:
+    """All words of a chart's labels, without where they break."""
+    found = ElementTree.fromstring(chart).iter("text")  # noqa: S314 - our own
+    return "".join(each.text or "" for each in found if "label" in each.get("class", "")).replace(" ", "")
+
+
+@pytest.mark.parametrize("label", LABELS, ids=("words", "a word", "short", "wide characters"))
+def test_no_label_of_a_chart_is_cut_or_leaves_it(label: str) -> None:
+    drawn = [
+        intervals([Bar(label, 0.5, 0.4, 0.6, "w"), Bar(label, 0.5, 0.4, 0.6, "w")], marks=[], title="t"),
+        distribution([Times(label, [1.0]), Times(label, [2.0], 1)], limit=None, title="t"),
+        scatter([Point(label, 3.0, 0.5, "w"), Point(label, 4.0, 0.5, "w", 1)], limit=None, measure="m", title="t"),
+    ]
+    for chart in drawn:
+        assert words_of(chart) == label.replace(" ", "") * 2
+        drawing = ElementTree.fromstring(chart)  # noqa: S314 - our own
+        _, _, right, bottom = map(float, drawing.get("viewBox", "").split())
+        texts = [each for each in drawing.iter() if "label" in each.get("class", "")]
+        places = [float(each.get("y", "")) for each in texts]
+        assert all(later - earlier >= 14 for earlier, later in pairwise(places))
+        assert max(places) < bottom
+        for each in texts:
+            x, wide = float(each.get("x", "")), width(each.text or "", 13)
+            assert wide <= (x if each.get("text-anchor") == "end" else right - x)
+
+
+def test_lines_break_between_words_and_long_words_in_themselves() -> None:
+    assert wrapped("one two three", width("one two", 10), 10) == ["one two", "three"]
+    assert wrapped("ab " + "W" * 5, width("WW", 10), 10) == ["ab", "WW", "WW", "W"]
+    assert wrapped("", 10, 10) == [""]
+
+
+def asked() -> Stored:
+    """One question that one arm found at the second place and the other did not, and one that both found."""
+    run = stored()
+    found = ("x", "a")
+    cases = [
+        replace(run.cases[0], id="half", question="Where is it?", values={"recall@10": 0.5}, found=found, missed=()),
+        replace(
+            run.cases[0], id="half", arm="naive", question="Where is it?", values={"recall@10": 0.0}, missed=("b",)
+        ),
+        replace(run.cases[0], id="good", question="Who is it?", values={"recall@10": 1.0}),
+        replace(run.cases[0], id="good", arm="naive", question="Who is it?", values={"recall@10": 1.0}),
+    ]
+    return replace(run, cases=cases)
+
+
+def test_a_question_that_did_badly_has_one_entry_with_what_each_arm_found() -> None:
+    text = page(asked())
+    entries = re.findall("<details>.*?</details>", text, re.DOTALL)
+    assert len(entries) == 1
+    (entry,) = entries
+    assert entry.count("Where is it?") == 1
+    assert entry.count("<dt>Not found</dt><dd>b (not by naive)</dd>") == 1
+    assert 'fast <b class="number">.500</b>' in entry
+    assert 'naive <b class="number">.000</b>' in entry
+    assert "wanted: at 2 of 2." in entry
+    assert "wanted: not found." in entry
+    rows = [line for line in markdown(asked()).splitlines() if "Where is it?" in line]
+    assert len(rows) == 1
+    assert "| fast .500, at 2 of 2<br>naive .000, not found | b (not by naive) |" in rows[0]
+
+
+def test_questions_are_shown_that_any_arm_did_badly_at_the_worst_by_all_first() -> None:
+    run = asked()
+    cases = [
+        replace(run.cases[0], id=f"q{place}-{arm}", arm=other, question=f"{arm} lost", values={"recall@10": value})
+        for place in range(30)
+        for arm in ("fast", "naive")
+        for other, value in ((arm, 0.0), ("naive" if arm == "fast" else "fast", 1.0))
+    ]  # fmt: skip
+    text = page(replace(run, cases=cases))
+    assert (text.count("fast lost"), text.count("naive lost")) == (WORST, WORST)
+    both = [replace(case, values={"recall@10": 0.0}) for case in run.cases]
+    text = page(replace(run, cases=[*cases, *both]))
+    assert 0 < text.index("Where is it?") < text.index("fast lost")
+
+
+def test_what_was_read_of_a_set_is_said_once_in_every_report() -> None:
+    run = stored()
+    parts = [
+        replace(part, note=f"by {part.arm} means; on a sample; read from talks.json and more.json")
+        for part in run.parts
+    ]  # fmt: skip
+    run = replace(run, parts=parts)
+    for text in (page(run), markdown(run), " ".join(in_terminal(run).split())):
+        assert text.count("On a sample. Read from talks.json and more.json.") == 1
+        assert text.count("fast: by fast means. naive: by naive means.") == 1
