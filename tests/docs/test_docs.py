@@ -136,7 +136,8 @@ def test_the_page_on_search_gives_the_figures_that_the_code_works_by() -> None:
         f"up to {LANE_DEPTH} candidates",
         f"a pool of at most {POOL_LIMIT:,}",
         f"at most {lifted(0.5, RECENCY_BONUS) - 0.5:.2f} each",
-        f"scores at most {NEIGHBOUR_SHARE:.0%}".replace("%", " %"),
+        f"at least {NEIGHBOUR_SHARE} times the square of that one's score",
+        f"beside a certain answer (0.95) that is {NEIGHBOUR_SHARE * 0.95**2:.2f}",
     ):
         assert figure in page
     assert RECENCY_BONUS == NEIGHBOUR_BONUS

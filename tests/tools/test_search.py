@@ -106,6 +106,22 @@ async def test_the_graph_brings_in_neighbours_unless_switched_off(owner: Person)
     assert "graph_retrieval" not in plain["filters"]
 
 
+async def test_what_is_linked_to_the_answer_comes_before_what_is_only_like_the_question(owner: Person) -> None:
+    asked = await owner.call("create_entity", name="src/store/cache.py", entity_type="artifact", sync=True)
+    made = {
+        (await owner.call("create_entity", name=name, entity_type="note", related_to=[f"touches:{asked['id']}"]))["id"]
+        for name in ("Forget entries sooner", "Do not wait for the disk")
+    }
+    alike = await owner.call("create_entity", name="What changed in the canteen", entity_type="note", sync=True)
+    question = "what changed in src/store/cache.py"
+    found = {hit["id"]: hit["score"] for hit in (await owner.call("search", query=question))["results"]}
+    assert next(iter(found)) == asked["id"]
+    assert set(list(found)[1:3]) == made
+    plain = await owner.call("search", query=question, use_enhanced=False)
+    before = {hit["id"]: hit["score"] for hit in plain["results"]}
+    assert all(before.get(each, 0.0) < before[alike["id"]] < found[each] < found[asked["id"]] for each in made)
+
+
 async def test_the_graph_brings_in_nothing_that_a_filter_leaves_out(owner: Person) -> None:
     ids = await store(owner)
     link = [f"about:{ids['Error E4711']}"]

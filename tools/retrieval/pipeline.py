@@ -28,8 +28,6 @@ from tools.retrieval.ranking import LANES, Ranking
 from tools.retrieval.scoring import (
     DATED_AMONG,
     DATED_BONUS,
-    NEIGHBOUR_BONUS,
-    NEIGHBOUR_SHARE,
     NOTHING_LENT,
     RECENCY_BONUS,
     Beside,
@@ -38,6 +36,7 @@ from tools.retrieval.scoring import (
     fuse,
     fused_by_rank,
     lifted,
+    neighbourly,
     ranked,
     recency,
     set_apart,
@@ -191,11 +190,8 @@ def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, spans: S
     if not reached:
         return
     ordered = sorted(reached.items(), key=lambda item: (-item[1], item[0]))
-    known = len(pool.ids)
     places = pool.add(record_id for record_id, _ in ordered)
-    best = np.array([strength for _, strength in ordered])
-    bonus = lifted(pool.fused[places], NEIGHBOUR_BONUS * best)
-    pool.fused[places] = np.where(places < known, bonus, NEIGHBOUR_SHARE * best)
+    pool.fused[places] = neighbourly(pool.fused[places], np.array([strength for _, strength in ordered]))
     pool.ranks["graph"][places] = np.arange(1, len(places) + 1)
 
 
@@ -264,8 +260,8 @@ def _note_dated(indexes: OpenIndexes, pool: Pool, spans: Sequence[Span]) -> None
 
 
 def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
-    scores = pool.fused
-    if plan.boost_recent and not plan.is_naive:
+    scores, by_age = pool.fused, plan.boost_recent and not plan.is_naive
+    if by_age:
         age_s = plan.now.timestamp() - updated_us / 1_000_000
         scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
     if pool.dated is not None:
@@ -273,5 +269,5 @@ def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
     if pool.usage is not None:
         scores = lifted(scores, pool.usage)
     scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
-    best = ranked(pool.ids, scores, plan.wanted)
+    best = ranked(pool.ids, scores, plan.wanted, changed=updated_us if by_age else None)
     ranking.best = [pool.candidate(place, float(scores[place])) for place in best]

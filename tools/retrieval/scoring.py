@@ -45,8 +45,9 @@ RRF_K = 60
 NAMED = 0.98
 """Records whose name is the whole question score above it, all others below."""
 
-NEIGHBOUR_SHARE = 0.3
-"""A record found through the graph alone scores at most this share of the candidate that led to it."""
+NEIGHBOUR_SHARE = 0.6
+"""A neighbour scores at least this share of the squared score of the candidate that led to it: beside a certain answer
+it is worth showing, beside a doubtful one it is not."""
 NEIGHBOUR_BONUS = 0.2
 """How far being linked to a better candidate can lift a score, times that one's score; see `lifted`."""
 RECENCY_BONUS = 0.2
@@ -184,14 +185,22 @@ def recency(age_s: Scores, decay_days: float) -> Scores:
     return np.exp2(-periods)
 
 
+def neighbourly(scores: Scores, leads: Scores) -> Scores:
+    """Score records for being linked to better ones, whose scores are the leads; 0 is a record that nothing found."""
+    linked: Scores = np.maximum(lifted(scores, NEIGHBOUR_BONUS * leads), NEIGHBOUR_SHARE * leads**2)
+    return linked
+
+
 def usage_share(weight: Scores) -> Scores:
     """The bonus for citations of these weights (see `tools/retrieval/usage.py`): more of them add less and less."""
     share: Scores = USAGE_BONUS * weight / (weight + USAGE_HALF)
     return share
 
 
-def ranked(ids: Sequence[str], scores: Scores, count: int) -> list[int]:
-    """The places of the best, best first; ties go to the smaller id, so that pages never overlap."""
+def ranked(ids: Sequence[str], scores: Scores, count: int, *, changed: Scores | None = None) -> list[int]:
+    """The places of the best, best first; ties go to what changed last, then to the smaller id: pages never overlap."""
     last = np.partition(scores, -count)[-count] if 0 < count < len(ids) else -np.inf
     places: list[int] = np.flatnonzero(scores >= last).tolist()
-    return sorted(places, key=lambda place: (-scores[place], ids[place]))[:count]
+    if changed is None:
+        return sorted(places, key=lambda place: (-scores[place], ids[place]))[:count]
+    return sorted(places, key=lambda place: (-scores[place], -changed[place], ids[place]))[:count]

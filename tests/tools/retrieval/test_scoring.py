@@ -12,11 +12,13 @@ from tools.retrieval.ranking import Candidate
 from tools.retrieval.scoring import (
     CALIBRATION,
     NAMED,
+    NEIGHBOUR_SHARE,
     Scores,
     calibrated,
     fuse,
     fused_by_rank,
     lifted,
+    neighbourly,
     ranked,
     recency,
     set_apart,
@@ -92,6 +94,32 @@ def test_the_ranking_falls_and_ties_go_to_the_smaller_id(scored: list[tuple[str,
     found = ranked(ids, column(*(score for _, score in scored)), count)
     expected = sorted((-score, record_id) for record_id, score in scored)[:count]
     assert [(-scored[place][1], scored[place][0]) for place in found] == expected
+
+
+def test_equal_scores_come_newest_first_and_no_score_gives_way_to_age() -> None:
+    ids, scores, changed = ["c", "a", "d", "b"], column(0.5, 0.5, 0.6, 0.5), column(3.0, 1.0, 0.0, 3.0)
+    assert [ids[place] for place in ranked(ids, scores, 4, changed=changed)] == ["d", "b", "c", "a"]
+    assert [ids[place] for place in ranked(ids, scores, 2, changed=changed)] == ["d", "b"]
+    assert [ids[place] for place in ranked(ids, scores, 4)] == ["d", "a", "b", "c"]
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_a_neighbour_is_lifted_by_what_led_to_it_and_never_above_a_better_one(
+    own: float, one: float, two: float
+) -> None:
+    low, high = sorted((one, two))
+    by_low, by_high = (float(neighbourly(column(own), column(lead))[0]) for lead in (low, high))
+    assert own <= by_low <= by_high <= 1
+    assert by_high >= NEIGHBOUR_SHARE * high**2
+    if own < 0.3:
+        assert by_high <= max(high, lifted(own, 0.2)), "a weak record does not overtake what led to it by that alone"
+
+
+def test_beside_an_answer_a_neighbour_is_worth_showing_and_beside_what_is_off_topic_it_is_not() -> None:
+    beside_exact, beside_doubtful, beside_nothing = neighbourly(column(0.0, 0.0, 0.0), column(0.95, 0.4, 0.2))
+    assert beside_exact > 0.5
+    assert beside_doubtful < 0.1
+    assert beside_nothing < 0.03
 
 
 @given(st.floats(0, 1), st.floats(0, 1), shares)
