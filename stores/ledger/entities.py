@@ -11,10 +11,11 @@ from stores.errors import Conflict, NotFound, RecordUnreadable
 from stores.ledger import packed, schema
 from stores.ledger.damage import Read, apart, sound
 from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
-from stores.ledger.engine import in_chunks
+from stores.ledger.engine import in_chunks, naming_damage
 from stores.ledger.inserting import insert_rows
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
+    REMAINS,
     Brief,
     Outline,
     entity_columns,
@@ -33,6 +34,9 @@ _labels = schema.entity_labels
 _of_organization = _table.c.organization_id == bindparam("organization")
 
 _by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
+_remains = select(*(_table.c[name] for name in ENTITY_COLUMNS if name not in REMAINS)).where(
+    _of_organization, _table.c.id == bindparam("id")
+)
 _visibility = select(_table.c.visibility).where(_of_organization, _table.c.id == bindparam("id"))
 _by_ids = select(*entity_columns(_table)).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
 _same = (
@@ -228,9 +232,25 @@ class EntityWrites(Writing):
     """Writes of entities."""
 
     def entity(self, entity_id: str) -> Entity | None:
-        """Return the entity as this transaction sees it."""
-        row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
+        """Return the entity as this transaction sees it.
+
+        Raises:
+            RecordUnreadable: Its row is damaged.
+        """
+        with naming_damage():
+            row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
         return None if row is None else to_entity(row)
+
+    def remains(self, entity_id: str) -> Entity | None:
+        """Return the entity, or where its row is damaged what is left of it: who it belongs to, and none of its words.
+
+        Enough to erase it. Never store what is made of it.
+        """
+        try:
+            return self.entity(entity_id)
+        except RecordUnreadable:
+            row = self._run(_remains, {"organization": self.organization_id, "id": entity_id}).first()
+        return None if row is None else Entity(**{**REMAINS, **row._asdict()})
 
     def entities(self, entity_ids: Iterable[str]) -> dict[str, Entity]:
         """Return those of the entities that exist, as this transaction sees them, by id."""
@@ -333,7 +353,9 @@ class EntityWrites(Writing):
             insert_rows(self._connection, _labels, labels)
 
     def _current(self, entity_id: str, expected_revision: int | None) -> Entity:
-        current = self.entity(entity_id)
+        return self._expected(entity_id, self.entity(entity_id), expected_revision)
+
+    def _expected(self, entity_id: str, current: Entity | None, expected_revision: int | None) -> Entity:
         if current is None:
             raise NotFound(f"Entity {entity_id} does not exist.")
         if expected_revision is not None and current.revision != expected_revision:

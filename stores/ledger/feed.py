@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
+from itertools import chain
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -186,6 +187,17 @@ class FeedReads(Store):
         with self._database.snapshot() as connection:
             head = connection.execute(_head, {"organization": organization_id}).first()
             yield Snapshot(self._position(head, organization_id), connection, organization_id)
+
+    def unreadable(self, organization_id: str) -> list[str]:
+        """Read every record, and say in a sentence of each one that cannot be read why."""
+        with self.snapshot(organization_id) as snapshot:
+            for _ in chain[object](snapshot.entities(), snapshot.relations()):
+                pass
+        return [
+            f"{kind} {each} cannot be read: {why}"
+            for kind, found in (("entity", snapshot.unreadable_entities), ("relation", snapshot.unreadable_relations))
+            for each, why in sorted(found.items())
+        ]
 
     def _position(self, head: Cells | None, organization_id: str) -> Position:
         if head is None:

@@ -1,6 +1,7 @@
 """Rows of the entity tables to entities and back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
@@ -49,6 +50,19 @@ ENTITY_COLUMNS = (
 )
 
 
+REMAINS: Mapping[str, Any] = {
+    "name": "",
+    "description": "",
+    "content": "",
+    "category": None,
+    "languages": (),
+    "tags": (),
+    "metadata": {},
+    "source_file": None,
+    "created_at": datetime.min.replace(tzinfo=UTC),
+    "updated_at": datetime.min.replace(tzinfo=UTC),
+}
+"""What stands for the cells of a damaged row that only readers need."""
 _TEXT = {str}
 
 
