@@ -303,6 +303,7 @@ class VectorLane(Lane):
             if rests:
                 self._log_refused("entity", work.item.record_id, reason, is_new=not work.refusals)
                 self.works.refuse(work, reason, lambda refusals: SELDOM * self._pause_s(refusals))
+        self._turns.wake()  # It looks then when they will have rested.
         return [work for work in done if work.item.record_id not in gone]
 
     def _state_with(self, works: Sequence[Work]) -> VectorState:
