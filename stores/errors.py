@@ -107,7 +107,7 @@ class RecordUnreadable(EngrainError):
     code = "record_unreadable"
     default_remediation = "Delete the record, or ask the operator to put it back from a backup of the ledger."
 
-    def __init__(self, kind: str, record_id: str, reason: str, visibility: str = "") -> None:
+    def __init__(self, kind: str, record_id: str = "", reason: str = "", visibility: str = "") -> None:
         named = f"The {kind} {record_id}" if record_id else f"A {kind} that this needs"
         super().__init__(f"{named} cannot be read: its row in the ledger is damaged.")
         self.record_id = record_id
