@@ -163,8 +163,10 @@ class EntityReads(Store):
         return list(apart(list(dict.fromkeys(entity_ids)), together).found.values())
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
-        """Return the revision that was current then; None before its creation."""
-        return self.entities_at(organization_id, (entity_id,), as_of).get(entity_id)
+        """Return the revision that was current then, or refuse as `entity` does; None before its creation."""
+        values = {"organization": organization_id, "ids": [entity_id], "at": to_micros(as_of)}
+        row = self._first(_unchanged_since, values) or self._first(_past_at, values)
+        return None if row is None else to_entity(row)
 
     def entities_at(self, organization_id: str, entity_ids: Iterable[str], as_of: datetime) -> dict[str, Entity]:
         """Return the revisions that were current then, by id; what was created later, erased or damaged is absent."""
@@ -242,10 +244,7 @@ class EntityWrites(Writing):
         return None if row is None else to_entity(row)
 
     def remains(self, entity_id: str) -> Entity | None:
-        """Return the entity, or where its row is damaged what is left of it: who it belongs to, and none of its words.
-
-        Enough to erase it. Never store what is made of it.
-        """
+        """Return the entity, or where its row is damaged what erasing it needs: whose it is, and none of its words."""
         try:
             return self.entity(entity_id)
         except RecordUnreadable:

@@ -130,6 +130,9 @@ def test_a_past_revision_that_is_damaged_is_as_if_it_were_not_there(ledger: Ledg
             tx.update_entity(each, lambda entity: replace(entity, content="later"))
     damage(ledger, "entity_revisions", "metadata", "torn", "e000")
     assert set(ledger.entities_at(ORG, ["e000", "e001"], then)) == {"e001"}
+    with pytest.raises(RecordUnreadable, match="e000"):
+        ledger.entity_at(ORG, "e000", then)
+    assert ledger.entity_at(ORG, "e001", then) is not None
     replaced = ledger.replaced_since(ORG, then, visibility=frozenset({ORGANIZATION}), limit=10)
     assert [each.id for each in replaced] == ["e001"]
     assert ledger.entities(ORG, ["e000"])["e000"].content == "later"
