@@ -107,9 +107,9 @@ def check(
         float, typer.Option("--wait", min=0, help="Seconds to wait for indexes that are behind, all in all.")
     ] = 10,
 ) -> None:
-    """Prove that every index, and the analytics, equal the ledger. The server must be stopped.
+    """Read every record, and prove that every index, and the analytics, equal the ledger. The server must be stopped.
 
-    Exit code 1 where one differs, 3 where none does but one is still behind.
+    Exit code 1 where one differs or a record cannot be read, 3 where one is only behind.
     """
     from cli.maintenance import run_check  # noqa: PLC0415 - engines load only when they are used
 

@@ -54,7 +54,7 @@ def _guarded(command: Callable[[], int]) -> int:
 
 
 def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization: str | None, wait_s: float) -> int:
-    """Check, after waiting for indexes that are behind; print the first differences of each organization.
+    """Read every record, then check the indexes after waiting for those that are behind; print the first differences.
 
     0: all are equal, 1: some are not, or the folder cannot be opened, 3: none differs, but some are still behind.
     """
@@ -65,7 +65,8 @@ def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization
         with _stores(environ, data_dir) as (ledger, indexer, analytics):
             chosen = _chosen(ledger, organization)
             for each in chosen:
-                found = indexer.examine(each.id, max(0.0, until - time.monotonic()))
+                found = [Examined("ledger", 0, ledger.unreadable(each.id))]
+                found += indexer.examine(each.id, max(0.0, until - time.monotonic()))
                 found.append(_examined(analytics, each.id, max(0.0, until - time.monotonic())))
                 wrong += sum(len(index.differences) for index in found)
                 behind += any(index.pending for index in found)

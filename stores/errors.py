@@ -101,6 +101,28 @@ class Unavailable(EngrainError):
     default_remediation = "Wait a moment and try again; the server's readiness says which part is missing."
 
 
+class RecordUnreadable(EngrainError):
+    """500: the row of a record is damaged; every other record is as good as before."""
+
+    code = "record_unreadable"
+    default_remediation = "Delete the record, or ask the operator to put it back from a backup of the ledger."
+
+    def __init__(self, kind: str, record_id: str = "", reason: str = "", visibility: str = "") -> None:
+        named = f"The {kind} {record_id}" if record_id else f"A {kind} that this needs"
+        super().__init__(f"{named} cannot be read: its row in the ledger is damaged.")
+        self.record_id = record_id
+        self.visibility = visibility
+        """Who may know that it exists, in the row's words."""
+        self.reason = f"its row in the ledger is damaged: {reason}"
+        """For operators."""
+
+    def of(self, kind: str, record_id: str, visibility: str) -> "RecordUnreadable":
+        """Name the record, where the database could not say which one it is."""
+        named = RecordUnreadable(kind, record_id, "", visibility)
+        named.reason = self.reason
+        return named
+
+
 class InvalidSetting(EngrainError):
     """A setting stops the start, with a sentence that says what to do."""
 

@@ -1,7 +1,7 @@
 """What the indexer asks of every index of one organization. An index is derived from the ledger and may be lost."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from stores.records import Entity, Position, Relation
@@ -16,6 +16,8 @@ class IndexBatch:
     relations: Sequence[Relation]
     deleted_relations: Sequence[str]
     position: Position
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """Those of the deleted ones that the ledger has and cannot read, and why."""
 
 
 class Index(Protocol):

@@ -139,10 +139,12 @@ def _changed(request: UpdateEntityRequest, given: Sequence[str]) -> list[JsonVal
 def _present(tx: Transaction, caller: Principal, entity_id: str) -> Entity:
     """Read what is to be changed. Called before anything else is said of it, its revision least of all.
 
+    Where its row is damaged, that is what is left of it: enough to say who may erase it.
+
     Raises:
         NotFound: It does not exist, or not for this caller.
     """
-    entity = tx.entity(entity_id)
+    entity = tx.remains(entity_id)
     if entity is None or not may_read(caller, entity.visibility):
         raise NotFound("There is no such entity.", remediation="Check the id; search and list return ids.")
     return entity

@@ -7,9 +7,10 @@ from dataclasses import replace
 from pydantic import BaseModel, JsonValue
 
 from auth.principal import Principal
-from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest
+from stores.errors import AuthenticationRequired, EngrainError, Forbidden, InvalidRequest, RecordUnreadable
 from stores.ledger import Claim, KeyedRequest, Replay
 from tools.app import App
+from tools.entities import no_entity
 from tools.operation import Call, Operation, Outcome, Request, Result
 from tools.threads import in_thread
 
@@ -57,9 +58,19 @@ async def execute(
 ) -> Outcome:
     """Run an operation for a caller. With an idempotency key, the same request is applied once and answered alike."""
     require_rights(operation, call.principal)
-    if idempotency_key is None or not operation.mutates or call.principal is None:
-        return Outcome(_status(operation), await operation.run(app, call, request))
-    return await _execute_once(app, operation, call, request, (idempotency_key, key_path))
+    try:
+        if idempotency_key is None or not operation.mutates or call.principal is None:
+            return Outcome(_status(operation), await operation.run(app, call, request))
+        return await _execute_once(app, operation, call, request, (idempotency_key, key_path))
+    except RecordUnreadable as error:
+        raise _told(error, call.principal) from error
+
+
+def _told(error: RecordUnreadable, principal: Principal | None) -> EngrainError:
+    """Say of a damaged record what is said of it when it is whole: to whoever may not read it, that it is not there."""
+    if not error.visibility or (principal is not None and error.visibility in principal.readable):
+        return error
+    return no_entity(error.record_id)
 
 
 async def _execute_once(app: App, operation: Operation, call: Call, request: Request, key: tuple[str, str]) -> Outcome:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from stores.errors import Unavailable
 from stores.index import IndexBatch
-from stores.ledger import Ledger
+from stores.ledger import Ledger, Read
 from stores.records import Change, Entity, Kind, Position, Relation
 
 Urgency = Literal["none", "deferred", "interactive", "full"]
@@ -139,35 +139,36 @@ class Feed:
         """The current state of some records, as a batch that leads to a position."""
         wanted = [each for each, kind in kinds.items() if kind == "entity"]
         stated = [each for each, kind in kinds.items() if kind == "relation"]
-        entities = self.entities(wanted)
-        with reading():
-            facts = self._ledger.relations(self.organization_id, stated)
-        return _batch(
-            {each: entities.get(each) for each in wanted}, {each: facts.get(each) for each in stated}, position
-        )
+        return _batch(wanted, self.entities(wanted), stated, self._facts(stated), position)
 
-    def entities(self, record_ids: Sequence[str]) -> dict[str, Entity]:
-        """The current state of those that exist."""
+    def entities(self, record_ids: Sequence[str]) -> Read[Entity]:
+        """The current state of those that exist, and why some of them cannot be read."""
         with reading():
-            return self._ledger.entities(self.organization_id, record_ids)
+            return self._ledger.read_entities(self.organization_id, record_ids)
+
+    def _facts(self, record_ids: Sequence[str]) -> Read[Relation]:
+        with reading():
+            return self._ledger.read_relations(self.organization_id, record_ids)
 
     def _collect(self, after: Position, changes: Sequence[Change]) -> IndexBatch:
-        entities: dict[str, Entity | None] = {}
+        entities: dict[str, Entity] = {}
+        unreadable: dict[str, str] = {}
+        named: dict[str, None] = {}
         taken = characters = 0
         while taken < len(changes) and (not taken or characters < self._characters):
             chunk = changes[taken : taken + CHUNK]
             taken += len(chunk)
             # What the changes name is read after them: it is never older than they are.
-            wanted = [each for each in _named(chunk, "entity") if each not in entities]
-            found = self.entities(wanted) if wanted else {}
-            entities.update({each: found.get(each) for each in wanted})
-            characters += sum(len(entity.content) + len(entity.description) for entity in found.values())
+            wanted = [each for each in _named(chunk, "entity") if each not in named]
+            named |= dict.fromkeys(wanted)
+            read = self.entities(wanted)
+            entities |= read.found
+            unreadable |= read.unreadable
+            characters += sum(len(entity.content) + len(entity.description) for entity in read.found.values())
         last = changes[taken - 1]
         stated = _named(changes[:taken], "relation")
-        with reading():
-            facts = self._ledger.relations(self.organization_id, stated)
         position = Position(after.epoch, last.sequence, last.batch)
-        return _batch(entities, {each: facts.get(each) for each in stated}, position)
+        return _batch(list(named), Read(entities, unreadable), stated, self._facts(stated), position)
 
 
 def _named(changes: Sequence[Change], kind: Kind) -> list[str]:
@@ -175,12 +176,13 @@ def _named(changes: Sequence[Change], kind: Kind) -> list[str]:
 
 
 def _batch(
-    entities: Mapping[str, Entity | None], relations: Mapping[str, Relation | None], position: Position
+    wanted: Sequence[str], entities: Read[Entity], stated: Sequence[str], facts: Read[Relation], position: Position
 ) -> IndexBatch:
     return IndexBatch(
-        entities=[entity for entity in entities.values() if entity is not None],
-        deleted_entities=[each for each, entity in entities.items() if entity is None],
-        relations=[relation for relation in relations.values() if relation is not None],
-        deleted_relations=[each for each, relation in relations.items() if relation is None],
+        entities=[entities.found[each] for each in wanted if each in entities.found],
+        deleted_entities=[each for each in wanted if each not in entities.found],
+        relations=[facts.found[each] for each in stated if each in facts.found],
+        deleted_relations=[each for each in stated if each not in facts.found],
         position=position,
+        unreadable={**facts.unreadable, **entities.unreadable},
     )

@@ -14,7 +14,7 @@ from stores.indexer.feed import FeedGap, LedgerUnreadable
 from stores.indexer.folders import Watermark
 from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.lane import FOREVER, Interrupted, Lane, Surroundings, describe, log
-from stores.indexer.refusals import Refusals, summary
+from stores.indexer.refusals import Refusal, Refusals, summary
 from stores.indexer.status import IndexName
 from stores.indexer.track import Maker, T, Track
 
@@ -218,10 +218,13 @@ class FollowingLane(Lane, Generic[T]):
     def _admit(self, track: Track[T], batch: IndexBatch) -> None:
         """Apply a batch, but for the records that the index refuses."""
         index, since = track.handle.index, track.position
+        unreadable = _unreadable(batch)
+        # Before the position moves on.
+        new = track.refusals.note(unreadable, unreadable) if unreadable else []
         refused = Admission(index, self._fresh, self._check_closing).attempt(batch, since)
         if refused is None and not track.refusals.book:
             return
-        new = track.refusals.note(refused or {}, _named(batch))
+        new += track.refusals.note(unreadable | dict(refused or {}), _named(batch))
         if refused is not None:
             index.apply(IndexBatch((), (), (), (), batch.position))
         for each in new:
@@ -369,6 +372,11 @@ class FollowingLane(Lane, Generic[T]):
 
     def _hindrance(self) -> str:
         return "" if self._follows or not self._settled.is_set() else f"rebuilding: {self._detail}"
+
+
+def _unreadable(batch: IndexBatch) -> dict[str, Refusal]:
+    entities = set(batch.deleted_entities)
+    return {each: Refusal("entity" if each in entities else "relation", why) for each, why in batch.unreadable.items()}
 
 
 def _named(batch: IndexBatch) -> set[str]:

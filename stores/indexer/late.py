@@ -316,7 +316,7 @@ class LateVectors:
             self._begin(ids)
 
     def _begin(self, ids: list[str]) -> None:
-        entities = self._feed.entities(ids)
+        entities = self._feed.entities(ids).found
         texts = {each.id: searchable_text(each) for each in entities.values()}
         digests = self._store.digests(texts)
         same: dict[str, int] = {}

@@ -9,6 +9,7 @@ from stores.graph import GraphIndex, Room, probe
 from stores.index import IndexBatch
 from stores.indexer.lane import Interrupted, Surroundings, describe, log
 from stores.indexer.options import GraphEngine
+from stores.ledger import Snapshot
 from stores.lexical import LexicalIndex
 
 Row = TypeVar("Row")
@@ -33,6 +34,7 @@ class LexicalMaker:
             for page in snapshot.entities():
                 check()
                 admit(IndexBatch(page, (), (), (), snapshot.position))
+            _leave_out(snapshot, admit)
 
 
 class GraphMaker:
@@ -65,6 +67,14 @@ class GraphMaker:
                     admit(IndexBatch(entity_page, (), (), (), snapshot.position))
                 for relation_page in _checked(snapshot.relations(), check):
                     admit(IndexBatch((), (), relation_page, (), snapshot.position))
+            _leave_out(snapshot, admit)
+
+
+def _leave_out(snapshot: Snapshot, admit: Admit) -> None:
+    """Say which records could not be read."""
+    entities, relations = snapshot.unreadable_entities, snapshot.unreadable_relations
+    if entities or relations:
+        admit(IndexBatch((), list(entities), (), list(relations), snapshot.position, {**relations, **entities}))
 
 
 def _checked(pages: Iterator[list[Row]], check: Callable[[], None]) -> Iterator[list[Row]]:

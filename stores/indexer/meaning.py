@@ -15,13 +15,12 @@ from stores.indexer.lane import FOREVER, Lane, Surroundings, describe, log
 from stores.indexer.late import LateRider
 from stores.indexer.opener import VectorOpener
 from stores.indexer.refusals import summary
+from stores.indexer.scanning import scan
 from stores.indexer.turns import EmbeddingThread
-from stores.indexer.works import Work, Works, write_works
-from stores.records import Entity, Position, searchable_text
+from stores.indexer.works import Work, Works, unreadable, write_works
 from stores.vectors import VectorIndex, VectorState
 from stores.vectors.passages import ranges
 
-READ_CHANGES = 500
 READY_RECORDS = 48
 """Records that are read and divided ahead of the model, interactive and deferred ones each."""
 AT_ONCE = 16
@@ -168,19 +167,11 @@ class VectorLane(Lane):
         self._around.progressed()
 
     def _scan(self) -> None:
-        feed, backlog = self._around.feed, self._backlog
+        backlog = self._backlog
         before, scanned = backlog.prefix, backlog.scanned
-        while changes := feed.changes(Position(self._epoch, backlog.scanned, ""), READ_CHANGES):
-            with self._lock:
-                backlog.scan(changes)
-            if len(changes) < READ_CHANGES:
-                break
+        scan(self._around.feed, self._epoch, backlog, self._lock)
         if backlog.scanned > scanned:
             self._deaf_until = time.monotonic() + self._around.options.gather_scans_s
-        while backlog.wants_more:
-            changes = feed.changes(Position(self._epoch, backlog.reached, ""), READ_CHANGES)
-            with self._lock:
-                backlog.catch_up(changes)
         with self._lock:
             for work in self.works.withdraw(backlog.is_outdated):
                 backlog.supersede(work.item)
@@ -190,19 +181,19 @@ class VectorLane(Lane):
     def _prepare(self) -> None:
         """Read and divide the next records, a few turns ahead of the model."""
         while items := self._take():
-            entities = self._around.feed.entities([item.record_id for item in items])
-            for item in items:
-                self._prepare_one(item, entities.get(item.record_id))
-            self._turns.wake()
+            self._read(items)
 
-    def _prepare_one(self, item: Item, entity: Entity | None) -> None:
-        text = searchable_text(entity) if entity is not None else ""
-        work = Work(item, entity, text, self._opener.divide(text))
-        work.vectors = self._turns.remembered.recall(work.texts()) or []
-        if work.remaining:
-            self.works.add(work)
-        else:
-            self.works.finish([work])
+    def _read(self, items: Sequence[Item], refusals: int = 0) -> None:
+        read = self._around.feed.entities([item.record_id for item in items])
+        for item in items:
+            work = Work.of(item, read, self._opener.divide)
+            work.refusals = refusals
+            work.vectors = self._turns.remembered.recall(work.texts()) or []
+            if work.remaining:
+                self.works.add(work)
+            else:
+                self.works.finish([work])
+        self._turns.wake()
 
     def _take(self) -> list[Item]:
         with self._lock:
@@ -215,17 +206,18 @@ class VectorLane(Lane):
             return items
 
     def _collect(self) -> None:
-        done = self.works.collect()
-        if not done:
-            return
-        if not self._buffer:
-            self._buffered_at = time.monotonic()
-        self._buffer += done
-        with self._lock:
+        while done := self.works.collect():
+            for stale in [work for work in done if work.is_stale]:
+                done.remove(stale)
+                self._read([stale.item], stale.refusals)
+            if done and not self._buffer:
+                self._buffered_at = time.monotonic()
+            self._buffer += done
+            with self._lock:
+                for work in done:
+                    self._backlog.release(work.item)
             for work in done:
-                self._backlog.release(work.item)
-        for work in done:
-            self._turns.remembered.keep(work.texts(), work.vectors)
+                self._turns.remembered.keep(work.texts(), work.vectors)
 
     def _note_outage(self) -> None:
         if self._turns.outage != self._seen_outage:
@@ -264,6 +256,8 @@ class VectorLane(Lane):
 
     def _commit(self, handle: Handle[VectorIndex]) -> None:
         begin = time.monotonic()
+        if damaged := unreadable(self._buffer):
+            self._buffer = self._without(handle.index, self._buffer, damaged)
         state = self._state_with(self._buffer)
         try:
             write_works(handle.index, self._buffer, state)
@@ -292,6 +286,10 @@ class VectorLane(Lane):
         state = self._state_with([])
         newest = {work.item.record_id: work for work in done}
         refused = divide(list(newest.values()), lambda some: write_works(index, some, state), why)
+        return self._without(index, done, refused)
+
+    def _without(self, index: VectorIndex, done: Sequence[Work], refused: Sequence[tuple[Work, str]]) -> list[Work]:
+        state = self._state_with([])
         gone = {work.item.record_id for work, _ in refused}
         # What it held of them is no longer so. An index that does not take that takes nothing.
         index.replace([], list(gone), state)
@@ -305,6 +303,7 @@ class VectorLane(Lane):
             if rests:
                 self._log_refused("entity", work.item.record_id, reason, is_new=not work.refusals)
                 self.works.refuse(work, reason, lambda refusals: SELDOM * self._pause_s(refusals))
+        self._turns.wake()  # It looks then when they will have rested.
         return [work for work in done if work.item.record_id not in gone]
 
     def _state_with(self, works: Sequence[Work]) -> VectorState:

@@ -27,9 +27,9 @@ class IndexStatus:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One index held against the ledger."""
+    """One index held against the ledger, or the ledger itself."""
 
-    index: IndexName | Literal["analytics"]
+    index: IndexName | Literal["analytics", "ledger"]
     pending: int
     """Changes of the feed, or records, that it has still to take in; they are no difference."""
     differences: list[str]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from stores.embedding import Passage
 from stores.indexer.backlog import Item
-from stores.records import Entity
+from stores.ledger import Read
+from stores.records import Entity, searchable_text
 from stores.vectors import EmbeddedPassage, EmbeddedRecord, VectorIndex, VectorState
 
 if TYPE_CHECKING:
@@ -31,6 +32,17 @@ class Work:
     refusals: int = 0
     """How often the index refused it with the vectors that it got."""
     rests_until: float = 0.0
+    unreadable: str = ""
+    """Why the ledger, which has the record, cannot read it; the index is without it then."""
+    is_stale: bool = False
+    """It rested because of that, and is to be read again."""
+
+    @classmethod
+    def of(cls, item: Item, read: Read[Entity], divide: Callable[[str], Sequence[Passage]]) -> "Work":
+        """Begin with a record as it was read; one that is not there is gone."""
+        entity = read.found.get(item.record_id)
+        text = searchable_text(entity) if entity is not None else ""
+        return cls(item, entity, text, divide(text), unreadable=read.unreadable.get(item.record_id, ""))
 
     def texts(self) -> list[str]:
         """The text of each passage."""
@@ -140,7 +152,7 @@ class Works:
         """Let a record rest that the index refused; then it is embedded again, as its vectors may be to blame."""
         with self._lock:
             work.refusals += 1
-            work.vectors = []
+            work.vectors, work.is_stale = [], bool(work.unreadable)
             work.rests_until = time.monotonic() + pause_s(work.refusals)
             self.failing[work.item.record_id] = reason
             self._resting.append(work)
@@ -171,7 +183,7 @@ class Works:
             rested = [work for work in self._resting if work.rests_until <= now]
             self._resting = [work for work in self._resting if work.rests_until > now]
             for work in rested:
-                # A record without text needs no model.
+                # A record without text needs no model, and one that could not be read has none.
                 (self._queue(work) if work.remaining else self._done).append(work)
             return min((work.rests_until for work in self._resting), default=None)
 
@@ -204,3 +216,9 @@ def write_works(index: VectorIndex, works: Sequence[Work], state: VectorState) -
     newest = {work.item.record_id: work for work in works}
     records = [record for work in newest.values() if (record := work.record()) is not None]
     index.replace(records, [each for each, work in newest.items() if work.entity is None], state)
+
+
+def unreadable(works: Sequence[Work]) -> list[tuple[Work, str]]:
+    """Find the records, the newest of each, that the ledger cannot read, and why."""
+    newest = {work.item.record_id: work for work in works}
+    return [(work, work.unreadable) for work in newest.values() if work.unreadable]

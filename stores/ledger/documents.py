@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, select, update
 
 from stores.errors import Conflict, NotFound, ValidationFailed
 from stores.ledger import schema
+from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import (
     KEY_BYTES,
     check_id,
@@ -104,14 +105,14 @@ class DocumentReads(Store):
             for ids in in_chunks(chunk_ids)
             for row in self._all(_places, {"organization": organization_id, "ids": ids})
         )
-        return {row[0]: _to_place(row) for row in rows}
+        return {place.chunk.id: place for place in sound(rows, _to_place)}
 
     def document_chunks(
         self, organization_id: str, document_id: str, first_index: int, last_index: int
     ) -> list[tuple[Chunk, Entity]]:
         """Return a document's chunks between two indexes, both included, in order."""
         values = {"organization": organization_id, "document": document_id, "first": first_index, "last": last_index}
-        return [(_to_chunk(row), to_entity(row[6:])) for row in self._all(_slice, values)]
+        return sound(self._all(_slice, values), lambda row: (_to_chunk(row), to_entity(row[6:])))
 
     def sources(
         self,
@@ -206,7 +207,10 @@ class DocumentWrites(EntityWrites):
 
 def _to_chunk(row: Sequence[Any]) -> Chunk:
     cells: list[Any] = list(row[:6])
-    cells[5] = load_strings(cells[5])
+    try:
+        cells[5] = load_strings(cells[5])
+    except DAMAGE as error:
+        raise damaged("chunk", cells[0], "", error) from error
     return Chunk(*cells)
 
 
@@ -216,5 +220,8 @@ def _is_named(folded_name: str, name: str | None, name_contains: str | None) -> 
 
 
 def _to_place(row: Sequence[Any]) -> ChunkPlace:
-    url = load_object(row[9]).get("url")
+    try:
+        url = load_object(row[9]).get("url")
+    except DAMAGE as error:
+        raise damaged("source", row[2], "", error) from error
     return ChunkPlace(_to_chunk(row), row[6], row[7], row[8], url if isinstance(url, str) else "")

@@ -103,8 +103,15 @@ def dump_json(value: JsonValue | tuple[str, ...]) -> str:
 
 
 def load_object(text: str) -> JsonObject:
-    """Return the object of `dump_json`."""
-    return {} if text == "{}" else cast(JsonObject, json.loads(text))
+    """Return the object of `dump_json`.
+
+    Raises:
+        ValueError: It is none.
+    """
+    found = {} if text == "{}" else json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("a JSON object was expected")  # of a text, not of an argument
+    return cast(JsonObject, found)
 
 
 def load_value(text: str) -> JsonValue:
@@ -113,8 +120,15 @@ def load_value(text: str) -> JsonValue:
 
 
 def load_strings(text: str) -> tuple[str, ...]:
-    """Return the strings of `dump_json`."""
-    return () if text == "[]" else tuple(json.loads(text))
+    """Return the strings of `dump_json`.
+
+    Raises:
+        ValueError: They are none.
+    """
+    found = () if text == "[]" else json.loads(text)
+    if found and not (isinstance(found, list) and all(isinstance(each, str) for each in found)):
+        raise ValueError("a JSON list of strings was expected")
+    return tuple(found)
 
 
 def fold(text: str) -> str:

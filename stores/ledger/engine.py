@@ -1,6 +1,7 @@
 """Connections: one writer and a pool of query-only readers on SQLite, two pools on PostgreSQL; errors translated."""
 
 import os
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -13,11 +14,11 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Insert, Table, create_engine, event, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, InterfaceError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DataError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
-from stores.errors import Conflict, InvalidSetting, Unavailable, ValidationFailed
+from stores.errors import Conflict, InvalidSetting, RecordUnreadable, Unavailable, ValidationFailed
 from stores.ledger.pool import ReaderPool
 from stores.ledger.version import RightsVersion
 
@@ -29,6 +30,8 @@ IN_CHUNK = 500
 """The most values in one IN list: far below the limits on bound parameters, and few distinct statements."""
 
 _DAMAGED = frozenset({SQLITE_CORRUPT, SQLITE_NOTADB})
+_OF_A_CELL = re.compile("Could not decode to UTF-8|JSON cannot hold BLOB values")
+"""How SQLite and its driver begin what they say of a cell whose bytes are no text."""
 _BACKUP = "Stop the server, put a backup of ledger.sqlite back, and start again: see docs/operations.md."
 _RETRYABLE = frozenset({"40001", "40P01"})
 
@@ -228,6 +231,26 @@ def _limit_waiting(connection: Any, _record: object) -> None:
 
 
 @contextmanager
+def naming_damage() -> Iterator[None]:
+    """Tell a cell that cannot be read from a database that cannot be used, in the middle of a snapshot.
+
+    Raises:
+        RecordUnreadable: It is so; of which record, the database does not say.
+    """
+    try:
+        yield
+    except OperationalError as error:
+        _name_damage(error)
+        raise
+
+
+def _name_damage(error: DBAPIError) -> None:
+    if _OF_A_CELL.match(str(error.orig)):
+        # The driver quotes the text: neither callers nor operators are to read it.
+        raise RecordUnreadable("record", "", "one of its texts is not UTF-8") from error
+
+
+@contextmanager
 def _translated() -> Iterator[None]:
     try:
         yield
@@ -236,6 +259,7 @@ def _translated() -> Iterator[None]:
     except (OperationalError, InterfaceError) as error:
         if getattr(error.orig, "sqlstate", None) in _RETRYABLE:
             raise Conflict("Another write got in between; nothing was changed.") from error
+        _name_damage(error)
         if getattr(error.orig, "sqlite_errorcode", None) == SQLITE_FULL:
             raise Unavailable("The disk is full; nothing was changed.", remediation=_ROOM) from error
         raise Unavailable("The ledger cannot be used at this moment.") from error

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Select, and_, bindparam, delete, func, insert, select, update
+from sqlalchemy import BigInteger, and_, bindparam, delete, func, insert, select, update
 
-from stores.errors import Conflict, NotFound
-from stores.ledger import schema
+from stores.errors import Conflict, NotFound, RecordUnreadable
+from stores.ledger import packed, schema
+from stores.ledger.damage import Read, apart, sound
 from stores.ledger.encoding import check_id, dump_json, key_of, to_micros
-from stores.ledger.engine import in_chunks
+from stores.ledger.engine import in_chunks, naming_damage
 from stores.ledger.inserting import insert_rows
-from stores.ledger.listed import as_json, listed
 from stores.ledger.rows import (
     ENTITY_COLUMNS,
+    REMAINS,
     Brief,
     Outline,
     entity_columns,
@@ -34,6 +34,10 @@ _labels = schema.entity_labels
 _of_organization = _table.c.organization_id == bindparam("organization")
 
 _by_id = select(*entity_columns(_table)).where(_of_organization, _table.c.id == bindparam("id"))
+_remains = select(*(_table.c[name] for name in ENTITY_COLUMNS if name not in REMAINS)).where(
+    _of_organization, _table.c.id == bindparam("id")
+)
+_visibility = select(_table.c.visibility).where(_of_organization, _table.c.id == bindparam("id"))
 _by_ids = select(*entity_columns(_table)).where(_of_organization, _table.c.id.in_(bindparam("ids", expanding=True)))
 _same = (
     select(*entity_columns(_table))
@@ -94,34 +98,8 @@ _by_prefix = (
 )
 
 
-@cache
-def _packed_by_ids(dialect: str) -> Select[Any]:
-    """Return the query for some entities, as one list."""
-    return select(as_json(dialect, entity_columns(_table))).where(
-        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
-    )
-
-
 FEW = 20
 """As many entities are read row by row."""
-
-
-@cache
-def _briefs(dialect: str) -> Select[Any]:
-    """Return the query for the briefs of some entities."""
-    return select(as_json(dialect, [_table.c[name] for name in Brief._fields])).where(
-        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
-    )
-
-
-@cache
-def _outlines(dialect: str) -> Select[Any]:
-    """Return the query for the outlines of some entities."""
-    return select(as_json(dialect, [_table.c[name] for name in Outline._fields])).where(
-        _of_organization, _table.c.id.in_(listed(dialect, "ids"))
-    )
-
-
 _revisions = select(_table.c.id, _table.c.revision).where(_of_organization)
 _counts = select(_table.c.entity_type, func.count()).where(_of_organization).group_by(_table.c.entity_type)
 _counts_visible = _counts.where(_table.c.visibility.in_(bindparam("visibility", expanding=True)))
@@ -144,41 +122,61 @@ class EntityReads(Store):
     """Reads of entities. Who may see them is the caller's business."""
 
     def entity(self, organization_id: str, entity_id: str) -> Entity | None:
-        """Return the current revision of an entity."""
-        row = self._first(_by_id, {"organization": organization_id, "id": entity_id})
+        """Return the current revision of an entity.
+
+        Raises:
+            RecordUnreadable: Its row is damaged.
+        """
+        values = {"organization": organization_id, "id": entity_id}
+        try:
+            row = self._first(_by_id, values)
+        except RecordUnreadable as error:
+            named = self._first(_visibility, values)
+            raise error.of("entity", entity_id, named[0] if named else "") from error
         return None if row is None else to_entity(row)
 
     def entities(self, organization_id: str, entity_ids: Iterable[str]) -> dict[str, Entity]:
-        """Return the current revisions of those entities that exist, by id."""
-        ids = list(dict.fromkeys(entity_ids))
+        """Return the current revisions of those entities that exist and can be read, by id."""
+        return dict(self.read_entities(organization_id, entity_ids).found)
+
+    def read_entities(self, organization_id: str, entity_ids: Iterable[str]) -> Read[Entity]:
+        """Return the current revisions of those entities that exist, by id, and why some of them cannot be read."""
+        return apart(list(dict.fromkeys(entity_ids)), lambda ids: self._together(organization_id, ids))
+
+    def _together(self, organization_id: str, ids: Sequence[str]) -> dict[str, Entity]:
         rows: Sequence[Sequence[Any]]
         if len(ids) > FEW:
             values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-            rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values)
+            rows = self._packed(packed.by_ids(self._database.writer.dialect.name), values)
         else:
             rows = self._all(_by_ids, {"organization": organization_id, "ids": ids}) if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
 
     def _brief_rows(self, organization_id: str, entity_ids: Iterable[str]) -> list[tuple[Brief, int]]:
-        """Return the briefs of those that exist, each with the length of its texts."""
-        ids = list(dict.fromkeys(entity_ids))
-        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        found = self._packed(_briefs(self._database.writer.dialect.name), values) if ids else []
-        return [(to_brief(row), sum(len(cell) for cell in row if isinstance(cell, str))) for row in found]
+        """Return the briefs of those that exist and can be read, each with the length of its texts."""
+
+        def together(ids: Sequence[str]) -> dict[str, tuple[Brief, int]]:
+            values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+            found = self._packed(packed.briefs(self._database.writer.dialect.name), values) if ids else []
+            return {row[0]: (to_brief(row), sum(len(cell) for cell in row if isinstance(cell, str))) for row in found}
+
+        return list(apart(list(dict.fromkeys(entity_ids)), together).found.values())
 
     def entity_at(self, organization_id: str, entity_id: str, as_of: datetime) -> Entity | None:
-        """Return the revision that was current then; None before its creation."""
-        return self.entities_at(organization_id, (entity_id,), as_of).get(entity_id)
+        """Return the revision that was current then, or refuse as `entity` does; None before its creation."""
+        values = {"organization": organization_id, "ids": [entity_id], "at": to_micros(as_of)}
+        row = self._first(_unchanged_since, values) or self._first(_past_at, values)
+        return None if row is None else to_entity(row)
 
     def entities_at(self, organization_id: str, entity_ids: Iterable[str], as_of: datetime) -> dict[str, Entity]:
-        """Return the revisions that were current then, by id; what was created later or erased is absent."""
+        """Return the revisions that were current then, by id; what was created later, erased or damaged is absent."""
         found: dict[str, Entity] = {}
         for ids in in_chunks(entity_ids):
             values = {"organization": organization_id, "ids": ids, "at": to_micros(as_of)}
-            found |= {entity.id: entity for entity in map(to_entity, self._all(_unchanged_since, values))}
+            found |= {entity.id: entity for entity in sound(self._all(_unchanged_since, values), to_entity)}
             if older := [entity_id for entity_id in ids if entity_id not in found]:
                 rows = self._all(_past_at, values | {"ids": older})
-                found |= {entity.id: entity for entity in map(to_entity, rows)}
+                found |= {entity.id: entity for entity in sound(rows, to_entity)}
         return found
 
     def replaced_since(
@@ -190,7 +188,7 @@ class EntityReads(Store):
         revision then is the caller's business.
         """
         values = {"organization": organization_id, "at": to_micros(as_of), "limit": limit}
-        return [to_entity(row) for row in self._all(_replaced_since, values | {"visibility": sorted(visibility)})]
+        return sound(self._all(_replaced_since, values | {"visibility": sorted(visibility)}), to_entity)
 
     def written_since(
         self, organization_id: str, after: int, *, types: frozenset[str], visibility: frozenset[str], limit: int
@@ -214,7 +212,7 @@ class EntityReads(Store):
         # One by one: by several ranges at once SQLite reads every id.
         for first in prefixes:
             bounds = {"first": first, "end": first + "\U0010ffff", "limit": limit - len(found)}
-            found |= {row.id: to_entity(row) for row in self._all(_by_prefix, values | bounds)}
+            found |= {each.id: each for each in sound(self._all(_by_prefix, values | bounds), to_entity)}
             if len(found) >= limit:
                 break
         return list(found.values())
@@ -236,9 +234,22 @@ class EntityWrites(Writing):
     """Writes of entities."""
 
     def entity(self, entity_id: str) -> Entity | None:
-        """Return the entity as this transaction sees it."""
-        row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
+        """Return the entity as this transaction sees it.
+
+        Raises:
+            RecordUnreadable: Its row is damaged.
+        """
+        with naming_damage():
+            row = self._run(_by_id, {"organization": self.organization_id, "id": entity_id}).first()
         return None if row is None else to_entity(row)
+
+    def remains(self, entity_id: str) -> Entity | None:
+        """Return the entity, or where its row is damaged what erasing it needs: whose it is, and none of its words."""
+        try:
+            return self.entity(entity_id)
+        except RecordUnreadable:
+            row = self._run(_remains, {"organization": self.organization_id, "id": entity_id}).first()
+        return None if row is None else Entity(**{**REMAINS, **row._asdict()})
 
     def entities(self, entity_ids: Iterable[str]) -> dict[str, Entity]:
         """Return those of the entities that exist, as this transaction sees them, by id."""
@@ -246,7 +257,7 @@ class EntityWrites(Writing):
         rows: Sequence[Sequence[Any]]
         if len(ids) > FEW:
             values = {"organization": self.organization_id, "ids": dump_json(list[Any](ids))}
-            rows = unpacked(self._run(_packed_by_ids(self._connection.dialect.name), values).first())
+            rows = unpacked(self._run(packed.by_ids(self._connection.dialect.name), values).first())
         else:
             rows = self._run(_by_ids, {"organization": self.organization_id, "ids": ids}).all() if ids else ()
         return {entity.id: entity for entity in map(to_entity, rows)}
@@ -259,7 +270,7 @@ class EntityWrites(Writing):
     def outlines(self, entity_ids: Iterable[str]) -> dict[str, Outline]:
         """Return the outlines of those of the entities that exist, as this transaction sees them, by id."""
         values = {"organization": self.organization_id, "ids": dump_json(list[Any](dict.fromkeys(entity_ids)))}
-        rows = unpacked(self._run(_outlines(self._connection.dialect.name), values).first())
+        rows = unpacked(self._run(packed.outlines(self._connection.dialect.name), values).first())
         return {row[0]: Outline._make(row) for row in rows}
 
     def same_entity(self, draft: EntityDraft, *, since: datetime) -> Entity | None:
@@ -272,8 +283,7 @@ class EntityWrites(Writing):
             "content": draft.content,
             "since": to_micros(since),
         }
-        row = self._run(_same, values).first()
-        return None if row is None else to_entity(row)
+        return next(iter(sound(self._run(_same, values), to_entity)), None)
 
     def create_entity(self, draft: EntityDraft, *, fields: JsonObject | None = None) -> Entity:
         """Store a new entity; `fields` go into the change feed.
@@ -342,7 +352,9 @@ class EntityWrites(Writing):
             insert_rows(self._connection, _labels, labels)
 
     def _current(self, entity_id: str, expected_revision: int | None) -> Entity:
-        current = self.entity(entity_id)
+        return self._expected(entity_id, self.entity(entity_id), expected_revision)
+
+    def _expected(self, entity_id: str, current: Entity | None, expected_revision: int | None) -> Entity:
         if current is None:
             raise NotFound(f"Entity {entity_id} does not exist.")
         if expected_revision is not None and current.revision != expected_revision:

@@ -81,13 +81,14 @@ class Erasure(DocumentWrites):
     ) -> Entity:
         """Erase an entity: all revisions, its labels, the relations that touch it, stored answers that repeat it.
 
-        A source takes its documents, their chunks and the entities of these along. Returns what was current.
+        A source takes its documents, their chunks and the entities of these along. Returns what was current, or what
+        was left of it where its row was damaged.
 
         Raises:
             NotFound: There is no such entity.
             Conflict: It is not at the expected revision.
         """
-        entity = self._current(entity_id, expected_revision)
+        entity = self._expected(entity_id, self.remains(entity_id), expected_revision)
         source: Values = {"organization": self.organization_id, "source": entity_id}
         self._erase([row[0] for row in self._run(_chunks_of_source, source)], {})
         self._run(_drop_documents, source)

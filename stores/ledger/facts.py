@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import BigInteger, and_, bindparam, or_, select, update
 
 from stores.ledger import schema
+from stores.ledger.damage import sound
 from stores.ledger.encoding import (
     check_id,
     check_text,
@@ -201,7 +202,7 @@ class RelationWrites(EndWrites):
             "limit": NO_LIMIT,
             "at": to_micros(self.now),
         }
-        return [to_relation(row) for row in self._run(touching_now, values)]
+        return sound(self._run(touching_now, values), to_relation)
 
     def unended_relations(self, source_id: str, names: Collection[str]) -> list[Relation]:
         """Return the relations with one of the names from an entity that hold, or will once hold."""
@@ -210,7 +211,7 @@ class RelationWrites(EndWrites):
             "sources": [source_id],
             "names": sorted(names),
         }
-        found = map(to_relation, self._run(_unended, values))
+        found = sound(self._run(_unended, values), to_relation)
         return [relation for relation in found if lasts(relation, self.now)]
 
     def edges_from(self, source_ids: Iterable[str], name: str, visibility: frozenset[str]) -> list[tuple[str, str]]:
@@ -249,7 +250,7 @@ class RelationWrites(EndWrites):
                         "names": sorted(names),
                         "targets": ends,
                     }
-                    for relation in map(to_relation, self._run(statement, values)):
+                    for relation in sound(self._run(statement, values), to_relation):
                         known[_place(relation)].append(relation)
         return known
 

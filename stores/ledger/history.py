@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from stores.ledger import schema
+from stores.ledger.damage import sound
 from stores.ledger.encoding import dump_json, optional_instant, to_micros
 from stores.ledger.ends import believed, expired_then, invalid_then
 from stores.ledger.listed import as_json, listed
@@ -100,7 +101,7 @@ class HistoryReads(Store):
         }
         is_past = query.as_of is not None or query.known_at is not None
         statement = _history(query.mode, query.entity_id is not None, is_past, query.include_ended)
-        return [_recalled(row) for row in self._all(statement, values)]
+        return sound(self._all(statement, values), _recalled)
 
     def entity_names(
         self, organization_id: str, entity_ids: Iterable[str], as_of: datetime | None = None

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, case, func, inser
 
 from stores.errors import NotFound
 from stores.ledger import schema
+from stores.ledger.damage import DAMAGE, damaged, sound
 from stores.ledger.encoding import (
     check_keys,
     check_text,
@@ -126,23 +127,26 @@ class MemoryReads(Store):
     """Reads of raw memories. Who may see them is the caller's business where no keys are asked for."""
 
     def memory(self, organization_id: str, memory_id: str) -> RawMemory | None:
-        """Return a raw memory as it is now."""
-        return self.memories(organization_id, (memory_id,)).get(memory_id)
+        """Return a raw memory as it is now.
+
+        Raises:
+            RecordUnreadable: Its row is damaged.
+        """
+        row = self._first(_by_ids, {"organization": organization_id, "ids": [memory_id]})
+        return None if row is None else _to_memory(row)
 
     def memories(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, RawMemory]:
-        """Return those of the ids that are raw memories, by id."""
+        """Return those of the ids that are raw memories and can be read, by id."""
         rows = (
             row
             for ids in in_chunks(memory_ids)
             for row in self._all(_by_ids, {"organization": organization_id, "ids": ids})
         )
-        return {memory.entity.id: memory for memory in map(_to_memory, rows)}
+        return {memory.entity.id: memory for memory in sound(rows, _to_memory)}
 
     def memories_from(self, organization_id: str, source_id: str) -> list[RawMemory]:
         """Return the raw memories that came from a source, in the sender's words, the earliest first."""
-        return [
-            _to_memory(row) for row in self._all(_from_source, {"organization": organization_id, "source": source_id})
-        ]
+        return sound(self._all(_from_source, {"organization": organization_id, "source": source_id}), _to_memory)
 
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
         """Return what became of those of some raw memories of which an entity was made, or that were archived."""
@@ -153,8 +157,7 @@ class MemoryReads(Store):
     def same_memory(self, organization_id: str, visibility: str, text: str) -> RawMemory | None:
         """Return the first raw memory with this visibility key that says the same to the letter."""
         values = {"organization": organization_id, "visibility": visibility, "content_hash": content_hash(text)}
-        row = self._first(_by_content, values)
-        return None if row is None else _to_memory(row)
+        return next(iter(sound(self._all(_by_content, values), _to_memory)), None)
 
     def list_captures(self, organization_id: str, query: CaptureQuery) -> tuple[list[ListedCapture], int]:
         """Return one page of captures, the latest first, and how many there are in all."""
@@ -163,7 +166,7 @@ class MemoryReads(Store):
         with self._database.read() as connection:
             total = connection.execute(listed.with_only_columns(func.count(), maintain_column_froms=True)).scalar_one()
             rows = connection.execute(page.limit(query.limit).offset(query.offset)).all()
-        return [ListedCapture(_to_memory(row), row[-1]) for row in rows], total
+        return sound(rows, lambda row: ListedCapture(_to_memory(row), row[-1])), total
 
 
 class MemoryWrites(EntityWrites):
@@ -177,19 +180,18 @@ class MemoryWrites(EntityWrites):
     def same_memory(self, visibility: str, text: str) -> RawMemory | None:
         """Return the first raw memory with this visibility key that says the same to the letter."""
         values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
-        row = self._run(_by_content, values).first()
-        return None if row is None else _to_memory(row)
+        return next(iter(sound(self._run(_by_content, values), _to_memory)), None)
 
     def same_memories(self, visibility: str, text: str, *, limit: int) -> list[RawMemory]:
         """Return the raw memories with this visibility key that say the same to the letter, the latest first."""
         values = {"organization": self.organization_id, "visibility": visibility, "content_hash": content_hash(text)}
-        return [_to_memory(row) for row in self._run(_latest_by_content, values | {"limit": limit})]
+        return sound(self._run(_latest_by_content, values | {"limit": limit}), _to_memory)
 
     def waiting_candidates(self, visibility: str, texts: Iterable[str], *, limit: int) -> list[RawMemory]:
         """Return the candidates with this visibility key that wait and say one of the texts, the earliest first."""
         hashes = [content_hash(text) for text in texts]
         values = {"organization": self.organization_id, "visibility": visibility, "content_hashes": hashes}
-        return [_to_memory(row) for row in self._run(_waiting, values | {"limit": limit})]
+        return sound(self._run(_waiting, values | {"limit": limit}), _to_memory)
 
     def memories_of(self, entity_id: str) -> list[RawMemory]:
         """Return the raw memories that an entity was made of."""
@@ -257,10 +259,14 @@ def _values(memory_id: str, capture: Capture) -> Values:
 
 def _to_memory(row: Sequence[Any]) -> RawMemory:
     cells = dict(zip(_COLUMNS, row[_WIDTH:], strict=False))
-    cells["captured_at"] = from_micros(cells["captured_at"])
-    cells["provenance"] = load_object(cells["provenance"])
-    cells["candidate"] = None if cells["candidate"] is None else load_object(cells["candidate"])
-    return RawMemory(to_entity(row), Capture(**cells))
+    entity = to_entity(row)
+    try:
+        cells["captured_at"] = from_micros(cells["captured_at"])
+        cells["provenance"] = load_object(cells["provenance"])
+        cells["candidate"] = None if cells["candidate"] is None else load_object(cells["candidate"])
+    except DAMAGE as error:
+        raise damaged("raw memory", entity.id, entity.visibility, error) from error
+    return RawMemory(entity, Capture(**cells))
 
 
 def _listed(organization_id: str, query: CaptureQuery) -> Select[Any]:

@@ -24,6 +24,7 @@ from sqlalchemy import (
 
 from stores.clock import new_ordered_uuid
 from stores.ledger import schema
+from stores.ledger.damage import DAMAGE, Read, apart, damaged, sound
 from stores.ledger.encoding import (
     dump_json,
     from_micros,
@@ -92,11 +93,18 @@ def relation_columns() -> list[Column[Any]]:
 
 
 def to_relation(row: Sequence[Any]) -> Relation:
-    """Return the relation of a row whose first columns are `relation_columns`."""
+    """Return the relation of a row whose first columns are `relation_columns`.
+
+    Raises:
+        RecordUnreadable: The row is damaged.
+    """
     cells: list[Any] = list(row[: len(_RELATION_COLUMNS)])
-    cells[6:8] = from_micros(cells[6]), optional_instant(cells[7])
-    cells[8:10] = from_micros(cells[8]), optional_instant(cells[9])
-    cells[12] = load_object(cells[12])
+    try:
+        cells[6:8] = from_micros(cells[6]), optional_instant(cells[7])
+        cells[8:10] = from_micros(cells[8]), optional_instant(cells[9])
+        cells[12] = load_object(cells[12])
+    except DAMAGE as error:
+        raise damaged("relation", cells[1], cells[10], error) from error
     return Relation(*cells)
 
 
@@ -289,9 +297,9 @@ class RelationReads(Store):
         """
         values: Values = {"organization": organization_id, "entity": entity_id, "limit": limit}
         if history:
-            return [to_relation(row) for row in self._all(_touching_ever, values)]
+            return sound(self._all(_touching_ever, values), to_relation)
         rows = self._all(touching_now if at is None else _touching_then, values | {"at": self._micros(at)})
-        return [to_relation(row) for row in rows]
+        return sound(rows, to_relation)
 
     def readable_relations_of(
         self,
@@ -308,8 +316,7 @@ class RelationReads(Store):
         """
         values = {"organization": organization_id, "entity": entity_id, "limit": limit, "at": self._micros(at)}
         statement = _readable_now if at is None else _readable_then
-        rows = self._all(statement, values | {"visibility": sorted(visibility)})
-        return [to_relation(row) for row in rows]
+        return sound(self._all(statement, values | {"visibility": sorted(visibility)}), to_relation)
 
     def list_relations(self, organization_id: str, query: RelationQuery) -> tuple[list[NamedRelation], int]:
         """Return a page of the relations of an entity, the latest first, and how many there are, up to `COUNTED`."""
@@ -326,15 +333,22 @@ class RelationReads(Store):
             _page(query.ways, **how), values | {"reach": end, "limit": query.limit, "offset": query.offset}
         )
         counted = self._first(_size(query.ways, **how), values | {"reach": COUNTED})
-        page = [NamedRelation(to_relation(row), row.source_name, row.target_name) for row in rows]
+        page = sound(rows, lambda row: NamedRelation(to_relation(row), row.source_name, row.target_name))
         return page, min(counted[0] if counted else 0, COUNTED)
 
     def relations(self, organization_id: str, relation_ids: Iterable[str]) -> dict[str, Relation]:
-        """Return those relations that exist, by id."""
-        ids = list(dict.fromkeys(relation_ids))
-        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values) if ids else ()
-        return {relation.id: relation for relation in map(to_relation, rows)}
+        """Return those relations that exist and can be read, by id."""
+        return dict(self.read_relations(organization_id, relation_ids).found)
+
+    def read_relations(self, organization_id: str, relation_ids: Iterable[str]) -> Read[Relation]:
+        """Return those relations that exist, by id, and why some of them cannot be read."""
+
+        def together(ids: Sequence[str]) -> dict[str, Relation]:
+            values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+            rows = self._packed(_packed_by_ids(self._database.writer.dialect.name), values) if ids else ()
+            return {relation.id: relation for relation in map(to_relation, rows)}
+
+        return apart(list(dict.fromkeys(relation_ids)), together)
 
     def linked(self, organization_id: str, entity_ids: Iterable[str]) -> set[str]:
         """Return those of the entities that any relation touches, an ended one too: the others need no graph."""

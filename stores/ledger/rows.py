@@ -1,11 +1,13 @@
 """Rows of the entity tables to entities and back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 from sqlalchemy import Column, Table
 
+from stores.ledger.damage import DAMAGE, damaged
 from stores.ledger.encoding import (
     ID_BYTES,
     check_keys,
@@ -48,6 +50,22 @@ ENTITY_COLUMNS = (
 )
 
 
+REMAINS: Mapping[str, Any] = {
+    "name": "",
+    "description": "",
+    "content": "",
+    "category": None,
+    "languages": (),
+    "tags": (),
+    "metadata": {},
+    "source_file": None,
+    "created_at": datetime.min.replace(tzinfo=UTC),
+    "updated_at": datetime.min.replace(tzinfo=UTC),
+}
+"""What stands for the cells of a damaged row that only readers need."""
+_TEXT = {str}
+
+
 class Brief(NamedTuple):
     """An entity without its long text and without its history: what a list shows."""
 
@@ -75,10 +93,13 @@ class Outline(NamedTuple):
 def to_brief(row: Sequence[Any]) -> Brief:
     """Return the brief of a row of its fields."""
     id_, entity_type, name, description, category, languages, tags, metadata, *rest = row
-    return Brief(
-        id_, entity_type, name, description, category,
-        load_strings(languages), load_strings(tags), load_object(metadata), *rest,
-    )  # fmt: skip
+    try:
+        return Brief(
+            id_, entity_type, name, description, category,
+            load_strings(languages), load_strings(tags), load_object(metadata), *rest,
+        )  # fmt: skip
+    except DAMAGE as error:
+        raise damaged("entity", id_, row[-1], error) from error
 
 
 def entity_columns(table: Table) -> list[Column[Any]]:
@@ -87,10 +108,19 @@ def entity_columns(table: Table) -> list[Column[Any]]:
 
 
 def to_entity(row: Sequence[Any]) -> Entity:
-    """Return the entity of a row whose first columns are `entity_columns`."""
+    """Return the entity of a row whose first columns are `entity_columns`.
+
+    Raises:
+        RecordUnreadable: The row is damaged.
+    """
     cells: list[Any] = list(row[: len(ENTITY_COLUMNS)])
-    cells[7:10] = load_strings(cells[7]), load_strings(cells[8]), load_object(cells[9])
-    cells[17:19] = from_micros(cells[17]), from_micros(cells[18])
+    try:
+        if {*map(type, cells[:6])} != _TEXT:
+            raise TypeError("a text was expected")
+        cells[7:10] = load_strings(cells[7]), load_strings(cells[8]), load_object(cells[9])
+        cells[17:19] = from_micros(cells[17]), from_micros(cells[18])
+    except DAMAGE as error:
+        raise damaged("entity", cells[1], cells[11], error) from error
     return Entity(*cells)
 
 

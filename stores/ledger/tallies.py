@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import BindParameter, and_, bindparam, func, select
 
 from stores.ledger import schema
+from stores.ledger.damage import sound
 from stores.ledger.encoding import key_of, to_micros
 from stores.ledger.relations import holds, present
 from stores.ledger.rows import entity_columns, to_entity
@@ -115,13 +116,13 @@ class TallyReads(Store):
             labels = sorted(found, key=lambda label: (-sum(found[label].values()), label))[:MOST_ASSIGNEES]
             ids = sorted({shown_by[label] for label in labels})
             rows = connection.execute(_by_ids, {"organization": organization_id, "ids": ids}).all() if ids else []
-        entities = {entity.id: entity for entity in map(to_entity, rows)}
-        assignees = (AssigneeTally(_spelt(label, entities[shown_by[label]]), found[label]) for label in labels)
+        entities = {entity.id: entity for entity in sound(rows, to_entity)}
+        assignees = (AssigneeTally(_spelt(label, entities.get(shown_by[label])), found[label]) for label in labels)
         return TaskTally(by_status, by_priority, tuple(assignees))
 
 
-def _spelt(label: str, entity: Entity) -> str:
+def _spelt(label: str, entity: Entity | None) -> str:
     """Return the name that a label was made of, as one of the tasks has it: labels know no case."""
-    names = entity.metadata.get("assignees")
+    names = entity.metadata.get("assignees") if entity is not None else None
     texts = (name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
     return next((name for name in texts if key_of(name) == label), label)

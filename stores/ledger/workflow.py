@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import BindParameter, Column, Select, bindparam, select
 
 from stores.ledger import schema
+from stores.ledger.damage import sound
 from stores.ledger.encoding import dump_json, to_micros
 from stores.ledger.engine import in_chunks
 from stores.ledger.identities import access_of, identity_of
@@ -109,7 +110,7 @@ class WorkReads(Store):
         """
         values = {"organization": organization_id, "subject": subject_id, "at": to_micros(self._clock())}
         rows = self._all(_readable_notes, values | {"visibility": sorted(visibility), "limit": limit})
-        return [to_entity(row) for row in rows]
+        return sound(rows, to_entity)
 
 
 class WorkflowReads(Writing):

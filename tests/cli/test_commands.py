@@ -202,3 +202,17 @@ def test_an_unknown_setting_is_a_warning(data: Path) -> None:
     result = run("check", "--data-dir", str(data), ENGRAIN_DATADIR="x")
     assert result.exit_code == 0
     assert "did you mean ENGRAIN_DATA_DIR?" in result.stderr
+
+
+def test_check_names_a_record_that_cannot_be_read_even_where_every_index_has_it(data: Path) -> None:
+    assert run("check", "--data-dir", str(data)).exit_code == 0
+    with closing(sqlite3.connect(data / "ledger.sqlite")) as changed:
+        changed.execute("UPDATE entities SET metadata = 'torn' WHERE id = 'note_1'")
+        changed.commit()
+    result = run("check", "--data-dir", str(data))
+    assert result.exit_code == 1
+    assert "  ledger: entity note_1 cannot be read: its row in the ledger is damaged: " in result.stdout
+    assert "1 organization(s), 1 difference(s), 0 not level" in result.stdout
+    assert run("reindex", "--data-dir", str(data)).exit_code == 0
+    result = run("check", "--data-dir", str(data))
+    assert "org-slug: 3 difference(s)" in result.stdout, "of the ledger and two indexes"

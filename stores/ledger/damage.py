@@ -1,0 +1,52 @@
+"""Rows that were damaged from outside: each is left out by itself, and stands in nobody's way."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from stores.errors import RecordUnreadable
+
+T = TypeVar("T")
+Row = TypeVar("Row", bound=Sequence[Any])
+
+DAMAGE = (ValueError, TypeError, OverflowError, RecursionError)
+"""What cells that make no sense raise where they are turned into values."""
+
+
+class Read(NamedTuple, Generic[T]):
+    """Records by id, and why others that exist cannot be read."""
+
+    found: Mapping[str, T]
+    unreadable: Mapping[str, str]
+
+
+def damaged(kind: str, record_id: object, visibility: object, error: Exception) -> RecordUnreadable:
+    """Name the record whose cells make no sense."""
+    return RecordUnreadable(kind, str(record_id), f"{type(error).__name__}: {error}", str(visibility))
+
+
+def sound(rows: Iterable[Row], make: Callable[[Row], T]) -> list[T]:
+    """Make records of rows, and leave out those that are damaged."""
+    rows = list(rows)
+    try:
+        return list(map(make, rows))
+    except RecordUnreadable:
+        return [record for row in rows for record in _made(row, make)]
+
+
+def _made(row: Row, make: Callable[[Row], T]) -> Iterator[T]:
+    try:
+        yield make(row)
+    except RecordUnreadable:
+        return
+
+
+def apart(ids: Sequence[str], read: Callable[[Sequence[str]], Mapping[str, T]]) -> Read[T]:
+    """Read records together, and in ever smaller parts where one of them cannot be read."""
+    try:
+        return Read(read(ids), {})
+    except RecordUnreadable as error:
+        if len(ids) == 1:
+            return Read({}, {ids[0]: error.reason})
+    middle = len(ids) // 2
+    one, other = apart(ids[:middle], read), apart(ids[middle:], read)
+    return Read({**one.found, **other.found}, {**one.unreadable, **other.unreadable})
