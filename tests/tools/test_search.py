@@ -122,6 +122,34 @@ async def test_what_is_linked_to_the_answer_comes_before_what_is_only_like_the_q
     assert all(before.get(each, 0.0) < before[alike["id"]] < found[each] < found[asked["id"]] for each in made)
 
 
+async def test_what_is_filed_in_a_project_does_not_hide_the_answer_to_a_question_that_names_it(owner: Person) -> None:
+    project = await owner.call("create_entity", name="Marlin billing service", entity_type="project", sync=True)
+    for name in ("Fire drill date", "Gym discount", "New coffee machine", "Parking lot", "Badge colours"):
+        await owner.call("create_entity", name=name, entity_type="note", metadata={"project_id": project["id"]})
+    answer = await owner.call(
+        "create_entity", name="Money letters go out twice", content="Invoices were duplicate.", sync=True
+    )
+    found = await owner.call("search", query="marlin billing service duplicate invoices")
+    assert [hit["id"] for hit in found["results"]][:2] in ([project["id"], answer["id"]], [answer["id"], project["id"]])
+
+
+async def test_what_was_superseded_leads_to_its_successor_and_to_nothing_else(owner: Person) -> None:
+    old = await owner.call("create_entity", name="Quokka eviction schedule", entity_type="decision", sync=True)
+    menu = await owner.call("create_entity", name="Lunch on Friday", related_to=[f"about:{old['id']}"], sync=True)
+    new = await owner.call(
+        "create_entity",
+        name="Cache policy two",
+        entity_type="decision",
+        related_to=[f"supersedes:{old['id']}"],
+        sync=True,
+    )
+    found = await owner.call("search", query="quokka eviction schedule")
+    scores = {hit["id"]: hit["score"] for hit in found["results"]}
+    assert old["id"] not in scores
+    assert scores[new["id"]] > 0.5
+    assert scores.get(menu["id"], 0.0) < 0.3
+
+
 async def test_the_graph_brings_in_nothing_that_a_filter_leaves_out(owner: Person) -> None:
     ids = await store(owner)
     link = [f"about:{ids['Error E4711']}"]

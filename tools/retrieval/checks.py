@@ -33,12 +33,20 @@ class Checks:
         new = [record_id for record_id in dict.fromkeys(record_ids) if record_id not in self._asked]
         if not new:
             return
-        self._asked.update(new)
         plan = self._plan
         visible = plan.filter.visibility
         found = self._app.ledger.standings(plan.organization_id, new, visibility=visible, as_of=plan.as_of)
+        gone = outlived(self._app, plan, found)
         self.standings |= found
-        self.outlived |= outlived(self._app, plan, found)
+        self.outlived |= gone
+        # Last: what could not be read is asked about again.
+        self._asked.update(new)
+
+    @property
+    def replaced(self) -> set[str]:
+        """Those asked about that the caller may read and that another record stands for by now."""
+        visible = self._plan.filter.visibility
+        return {each.id for each in self.standings.values() if each.superseded and each.visibility in visible}
 
     def wanted(self, record_ids: Iterable[str]) -> set[str]:
         """Those of some records that the caller may read, that the filter admits and that nothing has replaced."""

@@ -8,6 +8,7 @@ from stores.lexical import LexicalHit, LexicalIndex, LexicalResult
 from stores.records import Entity, IndexFilter, matches, searchable_text
 from stores.vectors import DenseHit, Vector, VectorIndex
 from tools.app import App
+from tools.retrieval.links import Link
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, Plan
 
 MOST_REPLACED = 5_000
@@ -50,13 +51,13 @@ def read_past(app: App, plan: Plan) -> Past | None:
     return Past(replaced, then, frozenset(same), len(read) <= MOST_REPLACED)
 
 
-def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[tuple[str, str]]:
+def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[Link]:
     """Pair records with what was one step from them, as was known then: the graph knows what is known today alone."""
-    found: list[tuple[str, str]] = []
+    found: list[Link] = []
     for seed in seeds:
-        query = HistoryQuery("history", plan.filter.visibility, NEIGHBOURS_EACH, entity_id=seed, as_of=plan.as_of)
+        query = HistoryQuery("history", plan.filter.visibility, NEIGHBOURS_EACH + 1, entity_id=seed, as_of=plan.as_of)
         facts = (each.then for each in app.ledger.relation_history(plan.organization_id, query))
-        found += [(seed, fact.target_id if fact.source_id == seed else fact.source_id) for fact in facts]
+        found += [Link(seed, each.target_id if each.source_id == seed else each.source_id, each.name) for each in facts]
     return found
 
 

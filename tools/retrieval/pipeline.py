@@ -20,6 +20,7 @@ from tools.app import App
 from tools.retrieval import late
 from tools.retrieval.checks import Checks, not_imported, unwanted
 from tools.retrieval.late import Questions
+from tools.retrieval.links import Link, reach
 from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, SPANS_FOLLOWED, Plan
@@ -79,7 +80,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         spans = _named_days(plan)
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
-                _graph_lane(app, indexes, plan, pool, spans)
+                _graph_lane(app, indexes, plan, pool, checks, spans)
         with ranking.timed("hydration"):
             updated_us = _keep_permitted(app, plan, past, pool, checks, ranking)
         with ranking.timed("ranking"):
@@ -176,35 +177,34 @@ def _named_days(plan: Plan) -> Sequence[Span]:
     return timespans(plan.query, plan.now)
 
 
-def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, spans: Sequence[Span]) -> None:
+def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, spans: Sequence[Span]) -> None:
     """Let the best candidates bring in their neighbours, and lift those that are linked to better ones."""
     if indexes.graph is None:
         return
     strength = {pool.ids[place]: float(pool.fused[place]) for place in ranked(pool.ids, pool.fused, SEEDS)}
     linked = app.ledger.linked(plan.organization_id, strength)
     seeds = [seed for seed in strength if seed in linked]
-    pairs = _linked_now(indexes.graph, plan, seeds, spans) if plan.as_of is None else linked_then(app, plan, seeds)
-    reached: dict[str, float] = {}
-    for seed, neighbour in pairs:
-        reached[neighbour] = max(reached.get(neighbour, 0.0), strength[seed])
+    links = _linked_now(indexes.graph, plan, seeds, spans) if plan.as_of is None else linked_then(app, plan, seeds)
+    reached = reach(strength, links, shown=checks.wanted(seeds), replaced=checks.replaced)
     if not reached:
         return
-    ordered = sorted(reached.items(), key=lambda item: (-item[1], item[0]))
-    places = pool.add(record_id for record_id, _ in ordered)
-    pool.fused[places] = neighbourly(pool.fused[places], np.array([strength for _, strength in ordered]))
+    ordered = sorted(reached, key=lambda each: (-each.lead, each.record_id))
+    known = len(pool.ids)
+    places = pool.add(each.record_id for each in ordered)
+    leads, telling = np.array([each.lead for each in ordered]), np.array([each.telling for each in ordered])
+    pool.fused[places] = neighbourly(pool.fused[places], leads, telling, places < known)
     pool.ranks["graph"][places] = np.arange(1, len(places) + 1)
 
 
-def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str], spans: Sequence[Span]) -> list[tuple[str, str]]:
+def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str], spans: Sequence[Span]) -> list[Link]:
     """Pair records with what was one step from them in the days that the question names, and with what is now."""
-    now = NeighbourQuery(visibility=plan.filter.visibility, limit_per_id=NEIGHBOURS_EACH)
+    now = NeighbourQuery(visibility=plan.filter.visibility, limit_per_id=NEIGHBOURS_EACH + 1)
     then = (replace(now, as_of=span.start, until=span.end) for span in spans[-SPANS_FOLLOWED:])
-    found: dict[str, dict[str, None]] = {seed: {} for seed in seeds}
-    for query in (*then, now):
-        for each in graph.neighbours(seeds, query=query):
-            if len(found[each.origin_id]) < NEIGHBOURS_EACH:
-                found[each.origin_id][each.id] = None
-    return [(seed, neighbour) for seed, around in found.items() for neighbour in around]
+    return [
+        Link(each.origin_id, each.id, each.name)
+        for query in (*then, now)
+        for each in graph.neighbours(seeds, query=query)
+    ]
 
 
 def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks: Checks, ranking: Ranking) -> Scores:

@@ -48,6 +48,8 @@ NAMED = 0.98
 NEIGHBOUR_SHARE = 0.6
 """A neighbour scores at least this share of the squared score of the candidate that led to it: beside a certain answer
 it is worth showing, beside a doubtful one it is not."""
+FILED_SHARE = 0.3
+"""The same for what is merely filed with it or one of many, where no other lane has found it."""
 NEIGHBOUR_BONUS = 0.2
 """How far being linked to a better candidate can lift a score, times that one's score; see `lifted`."""
 RECENCY_BONUS = 0.2
@@ -185,9 +187,13 @@ def recency(age_s: Scores, decay_days: float) -> Scores:
     return np.exp2(-periods)
 
 
-def neighbourly(scores: Scores, leads: Scores) -> Scores:
-    """Score records for being linked to better ones, whose scores are the leads; 0 is a record that nothing found."""
-    linked: Scores = np.maximum(lifted(scores, NEIGHBOUR_BONUS * leads), NEIGHBOUR_SHARE * leads**2)
+def neighbourly(scores: Scores, leads: Scores, telling: NDArray[np.bool_], known: NDArray[np.bool_]) -> Scores:
+    """Score records for being linked to better ones, whose scores are the leads.
+
+    `telling` are those that are about what led to them, `known` those that another lane has found as well.
+    """
+    shares = np.where(telling, NEIGHBOUR_SHARE, np.where(known, 0.0, FILED_SHARE))
+    linked: Scores = np.maximum(lifted(scores, NEIGHBOUR_BONUS * leads), shares * leads**2)
     return linked
 
 

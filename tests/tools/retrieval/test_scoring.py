@@ -25,6 +25,7 @@ from tools.retrieval.scoring import (
 )
 
 CEILING = 20.0
+YES = np.array([True])
 shares = st.floats(0, 1)
 candidates = st.builds(
     Candidate,
@@ -108,7 +109,7 @@ def test_a_neighbour_is_lifted_by_what_led_to_it_and_never_above_a_better_one(
     own: float, one: float, two: float
 ) -> None:
     low, high = sorted((one, two))
-    by_low, by_high = (float(neighbourly(column(own), column(lead))[0]) for lead in (low, high))
+    by_low, by_high = (float(neighbourly(column(own), column(lead), YES, YES)[0]) for lead in (low, high))
     assert own <= by_low <= by_high <= 1
     assert by_high >= NEIGHBOUR_SHARE * high**2
     if own < 0.3:
@@ -116,10 +117,17 @@ def test_a_neighbour_is_lifted_by_what_led_to_it_and_never_above_a_better_one(
 
 
 def test_beside_an_answer_a_neighbour_is_worth_showing_and_beside_what_is_off_topic_it_is_not() -> None:
-    beside_exact, beside_doubtful, beside_nothing = neighbourly(column(0.0, 0.0, 0.0), column(0.95, 0.4, 0.2))
+    leads, all_of = column(0.95, 0.4, 0.2), np.full(3, True)
+    beside_exact, beside_doubtful, beside_nothing = neighbourly(column(0.0, 0.0, 0.0), leads, all_of, ~all_of)
     assert beside_exact > 0.5
     assert beside_doubtful < 0.1
     assert beside_nothing < 0.03
+
+
+def test_what_is_merely_filed_with_an_answer_keeps_its_own_score_where_it_has_one() -> None:
+    found, brought_in = neighbourly(column(0.2, 0.0), column(0.95, 0.95), ~np.full(2, True), np.array([True, False]))
+    assert 0.2 < found < 0.25
+    assert 0.2 < brought_in < 0.3
 
 
 @given(st.floats(0, 1), st.floats(0, 1), shares)

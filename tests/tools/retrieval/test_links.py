@@ -1,0 +1,32 @@
+"""Which neighbours a search takes in."""
+
+from tools.retrieval.links import Link, Reached, reach
+from tools.retrieval.plan import NEIGHBOURS_EACH
+
+STRENGTH = {"a": 0.9, "b": 0.5}
+
+
+def test_a_neighbour_has_the_best_lead_of_those_that_tell_of_it() -> None:
+    links = [Link("b", "x", "ABOUT"), Link("a", "x", "ABOUT"), Link("a", "y", "BELONGS_TO"), Link("b", "y", "ABOUT")]
+    found = reach(STRENGTH, links, shown=STRENGTH, replaced=())
+    assert found == [Reached("x", 0.9, True), Reached("y", 0.5, True)]
+
+
+def test_what_is_filed_with_a_candidate_is_brought_in_and_tells_nothing() -> None:
+    for name in ("BELONGS_TO", "PART_OF", "CONTAINS"):
+        assert reach(STRENGTH, [Link("a", "x", name)], shown=STRENGTH, replaced=()) == [Reached("x", 0.9, False)]
+
+
+def test_a_hub_tells_nothing_of_its_neighbours_and_brings_in_no_more_than_others() -> None:
+    links = [Link("a", f"x{number}", "ABOUT") for number in range(NEIGHBOURS_EACH + 1)]
+    few = reach(STRENGTH, links[:-1], shown=STRENGTH, replaced=())
+    many = reach(STRENGTH, links, shown=STRENGTH, replaced=())
+    assert len(few) == len(many) == NEIGHBOURS_EACH
+    assert all(each.telling for each in few)
+    assert not any(each.telling for each in many)
+
+
+def test_what_is_not_shown_leads_nowhere_and_what_was_replaced_to_its_successor() -> None:
+    links = [Link("a", "x", "ABOUT"), Link("a", "new", "SUPERSEDES"), Link("b", "y", "ABOUT")]
+    assert reach(STRENGTH, links, shown={"b"}, replaced={"a"}) == [Reached("new", 0.9, True), Reached("y", 0.5, True)]
+    assert reach(STRENGTH, links, shown={"b"}, replaced=()) == [Reached("y", 0.5, True)]
