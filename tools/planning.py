@@ -149,8 +149,9 @@ async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
         raise no_such("task", request.task_id)
     text = f"{task.name}\n{task.description}"[:2000]
     query = SearchRequest(
-        query=text, types=["task"], status="done", limit=50, include_content=False, boost_recent=False
-    )
+        query=text, types=["task"], status="done", limit=50, include_content=False, boost_recent=False,
+        use_enhanced=False,
+    )  # fmt: skip
     hits = [hit for hit in (await search(app, call, query)).results if hit.score >= ALIKE and hit.id != task.id]
     known = await in_thread(app.ledger.entities, call.caller.organization_id, [hit.id for hit in hits])
     sample = [

@@ -267,6 +267,8 @@ async def _rehearsed(app: App, call: Call, probes: Sequence[str], entity_id: str
             include_raw_memory=False,
             record_exposure=False,
             boost_recent=False,
+            # By what it says: that something which is found leads to it proves nothing for the probe.
+            use_enhanced=False,
         )
         hits = enumerate((await search(app, call, query)).results, start=1)
         rank, score = next(((rank, hit.score) for rank, hit in hits if hit.id == entity_id), (None, None))

@@ -307,6 +307,17 @@ async def test_probes_are_rehearsed(member: Person) -> None:
     assert (await remember(member))["probe_rehearsal"] == []
 
 
+async def test_a_probe_is_not_answered_by_what_the_entity_is_linked_to(member: Person) -> None:
+    other = await member.call("create_entity", name="Marlin billing", entity_type="note", sync=True)
+    probes = ["Marlin billing", "What colour is the umbrella stand?"]
+    kept = await remember(
+        member, "The umbrella stand is red.", title="Umbrella stand", related_to=[other["id"]], probes=probes
+    )
+    linked, own = kept["probe_rehearsal"]
+    assert own["found"]
+    assert not linked["found"]
+
+
 async def test_of_a_long_content_the_entity_holds_the_beginning(member: Person) -> None:
     text = "Nothing of note happened. " * 3000 + "Only the zanzibarquux valve was replaced."
     kept = await remember(member, text)
