@@ -9,6 +9,7 @@ from tools.reflection import contradicts, duplicates_of, extract
 from tools.reflection.extract import SENTENCE_LIMIT
 
 SHORT, LONG = 20_000, 160_000
+ATTEMPTS = 5  # A busy machine disturbs one or another of them; what grows as the square fails them all.
 TEXTS: dict[str, Callable[[int], str]] = {
     "no space": lambda n: "a" * n,
     "quote marks": lambda n: "> " * (n // 2),
@@ -47,8 +48,8 @@ def cost(text: str) -> float:
 @pytest.mark.parametrize("make", TEXTS.values(), ids=TEXTS)
 def test_time_grows_with_the_length_alone(make: Callable[[int], str]) -> None:
     cost(make(1000))
-    short = max(min(cost(make(SHORT)) for _ in range(2)), 0.01)
-    assert cost(make(LONG)) < 3 * (LONG / SHORT) * short
+    growths = (cost(make(LONG)) / max(cost(make(SHORT)), 0.01) for _ in range(ATTEMPTS))
+    assert any(growth < 3 * LONG / SHORT for growth in growths)
 
 
 @pytest.mark.slow
