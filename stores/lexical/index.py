@@ -10,6 +10,7 @@ from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 from stores.index import IndexBatch
 from stores.lexical import analysis
 from stores.lexical.generations import Generations
+from stores.lexical.marked import Marked
 from stores.lexical.neighbours import Alongside, Placed, Threads
 from stores.lexical.queries import (
     MOST_MARKED,
@@ -25,6 +26,7 @@ from stores.lexical.queries import (
 )
 from stores.lexical.results import HeldTerms, LexicalHit, LexicalResult
 from stores.lexical.schema import (
+    CODE,
     FORMAT,
     HAPPENED,
     POSITION_KEY,
@@ -64,6 +66,7 @@ class LexicalIndex:
         self._is_closed = False
         self._names: dict[int, str] = {}
         self._threads = Threads(self._placed)
+        self._code = Marked(lambda: self._columns(CODE, "key")[0])
         self._searcher: Searcher
         self._adopt(generations.current())
 
@@ -87,12 +90,12 @@ class LexicalIndex:
         gone = {*batch.deleted_entities, *entities}
         searcher = self._searcher
         erasable = self._erasable + sum(searcher.doc_freq("id", record_id) > 0 for record_id in gone)
-        documents = [*map(to_document, entities.values()), position_document(batch.position, erasable)]
+        documents = [to_document(entity) for entity in entities.values()]
         try:
             for record_id in gone:
                 self._writer.delete_documents_by_term("id", record_id)
             self._writer.delete_documents_by_term(RESERVED, POSITION_KEY)
-            for document in documents:
+            for document in (*documents, position_document(batch.position, erasable)):
                 self._writer.add_document(document)
             self._writer.commit()
         except BaseException:
@@ -103,6 +106,8 @@ class LexicalIndex:
         self._position, self._erasable = batch.position, erasable
         placed = {key_of(record_id): thread_place(entity) for record_id, entity in entities.items()}
         self._threads.update((dict.fromkeys(map(key_of, gone)) | placed).items())
+        code = (each for each, document in zip(entities, documents, strict=True) if CODE in document.get_all(RESERVED))
+        self._code.update(map(key_of, gone), map(key_of, code))
         for record_id in entities:
             self._remember(key_of(record_id), record_id)
 
@@ -154,6 +159,10 @@ class LexicalIndex:
         All records of a thread have the same visibility key. What the ledger says of them by now is not looked at.
         """
         return self._threads.around(map(key_of, record_ids), radius)
+
+    def code_among(self, record_ids: Iterable[str]) -> list[bool]:
+        """Whether the content of each is code, told by its lines; False for a record that the index does not hold."""
+        return self._code.among(map(key_of, record_ids))
 
     def held(self, found: LexicalResult, *, filter: IndexFilter) -> HeldTerms:
         """Say which of a question's terms the records of threads hold, of those that hold the rarest."""
@@ -237,7 +246,7 @@ class LexicalIndex:
         # Whoever still knows a closed index would keep them: this object is in a circle, and in others'.
         del self._writer, self._searcher, self._index
         self._names.clear()
-        self._threads = Threads(tuple)
+        self._threads, self._code = Threads(tuple), Marked(tuple)
 
     def _adopt(self, generation: Path) -> None:
         self._index: Index = open_index(str(generation))
@@ -295,13 +304,16 @@ class LexicalIndex:
 
     def _placed(self) -> Iterator[Placed]:
         """The key and place of every record that stands in a thread."""
+        for key, thread, order in zip(*self._columns(THREADED, "key", "thread", "place"), strict=True):
+            yield key, ThreadPlace(thread, order)
+
+    def _columns(self, mark: str, *names: str) -> list[list[int]]:
+        """Columns of all records with a mark."""
         searcher = self._searcher
-        query = Query.term_query(self._schema, RESERVED, THREADED, "basic")
+        query = Query.term_query(self._schema, RESERVED, mark, "basic")
         hits = searcher.search(query, limit=max(searcher.num_docs, 1), count=False).hits
         addresses = [address for _, address in hits]
-        columns = (searcher.fast_field_values(name, addresses) for name in ("key", "thread", "place"))
-        for key, thread, order in zip(*columns, strict=True):
-            yield int(key), ThreadPlace(int(thread), int(order))
+        return [[int(value or 0) for value in searcher.fast_field_values(name, addresses)] for name in names]
 
     def _coverage(
         self, searcher: Searcher, question: Plan, accepted: IndexFilter, hits: Sequence["_Scored"]

@@ -8,13 +8,14 @@ from typing import get_args
 
 from tantivy import Document, Index, Schema, SchemaBuilder
 
+from stores.code_text import is_code
 from stores.lexical.analysis import identifiers, name_key, prepare, token_analyser, word_analyser
 from stores.occasions import happened
 from stores.records import Entity, Facet, Position, facets
 from stores.searched import searched_parts
 from stores.threads import thread_place
 
-FORMAT = 6
+FORMAT = 7
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
@@ -24,6 +25,8 @@ RESERVED = "reserved"
 POSITION_KEY = "position"
 THREADED = "threaded"
 """What is reserved in a record that stands in a thread."""
+CODE = "code"
+"""What is reserved in a record whose content is code."""
 
 HAPPENED = ("happened_from", "happened_until")
 """The columns with the first and the last microsecond of when it happened what a record tells of."""
@@ -75,6 +78,8 @@ def to_document(entity: Entity) -> Document:
         document.add_text(RESERVED, THREADED)
         document.add_integer("thread", place.thread)
         document.add_integer("place", place.order)
+    if is_code(entity.content):
+        document.add_text(RESERVED, CODE)
     parts = searched_parts(entity)
     for part in parts:
         document.add_text("text", prepare(part))

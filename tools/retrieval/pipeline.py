@@ -68,15 +68,15 @@ def retrieve(app: App, plan: Plan) -> Ranking:
             measure = _measure(indexes, question if near is not None else None)
             if past is None and plan.depth < LANE_DEPTH:
                 pool.measure(measure(pool.unmeasured))
-            pool.fused = _fused(plan, pool, words, dense=near is not None)
+            pool.fused = _fused(indexes, plan, pool, words, dense=near is not None)
         with ranking.timed("thread"):
             lent = _thread_lane(indexes, plan, pool, words, checks, measure)
             if lent is not None:
-                pool.fused = _fused(plan, pool, words, dense=near is not None, lent=Lent(lent))
+                pool.fused = _fused(indexes, plan, pool, words, dense=near is not None, lent=Lent(lent))
         with ranking.timed("late"):
             if near is not None and tokens is not None:
                 better = _late_lane(indexes, plan, pool, checks, tokens, ranking)
-                pool.fused = _fused(plan, pool, words, dense=True, lent=Lent(lent, better))
+                pool.fused = _fused(indexes, plan, pool, words, dense=True, lent=Lent(lent, better))
         spans = _named_days(plan)
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
@@ -141,9 +141,13 @@ def _measure(indexes: OpenIndexes, question: Future[Vector] | None) -> Measure:
     return lambda record_ids: vectors.measure(question.result(), record_ids)
 
 
-def _fused(plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool, lent: Lent = NOTHING_LENT) -> Scores:
+def _fused(
+    indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool, lent: Lent = NOTHING_LENT
+) -> Scores:
     if plan.is_naive:
         return fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
+    if indexes.lexical is not None:
+        lent = replace(lent, is_code=np.array(indexes.lexical.code_among(pool.ids), np.bool_))
     return fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense, lent=lent)
 
 

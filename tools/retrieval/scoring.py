@@ -24,6 +24,9 @@ HELD_ONCE = 1 / 2.2
 THREAD_WORDS, THREAD_NEARNESS = 1.4, 0.7
 """In a thread words count for more and nearness for less: alone, a turn of a conversation has little meaning. The most
 that both can come to is the same."""
+CODE_NEARNESS, CODE_WORDS, CODE_LATE = 1.5, 0.375, 0.5
+"""In code nearness, above that of unrelated texts, counts for more, and words for less: few of those are people's own.
+What the token by token model says, which has read prose, counts for half."""
 WORDS_ALONE = 2.0
 """What the words' evidence counts for when there are no vectors."""
 BACKGROUND = 0.2
@@ -80,12 +83,14 @@ class Beside:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lent:
-    """What is known of the best candidates beyond what the lanes say."""
+    """What is known of candidates beyond what the lanes say."""
 
     beside: Beside | None = None
     late: Scores | None = None
     """How much better the question's tokens match those of a record than they match the best candidates on average;
     0 where that is not known."""
+    is_code: NDArray[np.bool_] | None = None
+    """Of which records the content is code; None where that is not known."""
 
 
 NOTHING_LENT = Lent()
@@ -99,19 +104,24 @@ def fuse(
     The columns have one row per record; BM25 and cosine are not a number where their lane did not find the record.
     `ceiling` is the BM25 that no record can exceed for this query; without `dense` there is no dense lane.
     """
-    words, beside = words_evidence(lexical, coverage, ceiling), lent.beside
+    words, beside, is_code = words_evidence(lexical, coverage, ceiling), lent.beside, lent.is_code
     if beside is not None:
+        is_code = None if is_code is None else is_code & ~beside.is_threaded
         words += (BM25_WEIGHT * HELD_ONCE + COVERAGE_WEIGHT) * beside.share
     if dense:
         near = np.maximum(cosine, 0.0)
         near = np.where(np.isnan(near), _absent_cosine(near), near)
         evidence = near + words
+        if is_code is not None:
+            stretched = BACKGROUND + CODE_NEARNESS * (near - BACKGROUND)
+            evidence = np.where(is_code, stretched + CODE_WORDS * words, evidence)
         if beside is not None:
             evidence = np.where(beside.is_threaded, THREAD_NEARNESS * near + THREAD_WORDS * words, evidence)
     else:
         evidence = WORDS_ALONE * words
     if lent.late is not None:
-        evidence = np.maximum(evidence + LATE_WEIGHT * lent.late, 0.0)
+        shares = 1.0 if is_code is None else np.where(is_code, CODE_LATE, 1.0)
+        evidence = np.maximum(evidence + LATE_WEIGHT * shares * lent.late, 0.0)
         if beside is not None:
             order = evidence + (THREAD_LATE - LATE_WEIGHT) * lent.late
             evidence = _reordered(evidence, order, beside.is_threaded & (lent.late != 0))

@@ -499,3 +499,26 @@ def test_what_happened_in_a_span_is_told_of_the_records_that_were_asked_about(tm
     assert index.happened(everything, [(NOW, NOW + day), (may, may + timedelta(hours=1))]) == {"named", "kept"}
     assert index.happened([], [(may, may + day)]) == index.happened(everything, []) == set()
     index.close()
+
+
+FUNCTION = "def brew(leaves):\n    return pour(leaves, water)\n"
+
+
+def test_whose_content_is_code_is_known_after_changes_opening_and_compacting(tmp_path: Path) -> None:
+    first = LexicalIndex.open(tmp_path / "lexical")
+    first.apply(batch(1, record("a", FUNCTION), record("b", "We brew tea."), record("c", FUNCTION)))
+    assert first.code_among(["b", "a", "unknown", "c"]) == [False, True, False, True]
+    first.apply(batch(2, record("a", "We brew no more."), record("d", FUNCTION), deleted=("c",)))
+    assert first.code_among("abcd") == [False, False, False, True]
+    first.close()
+    again = LexicalIndex.open(tmp_path / "lexical")
+    assert again.code_among("abcd") == [False, False, False, True]
+    again.compact()
+    again.apply(batch(3, record("b", FUNCTION)))
+    assert again.code_among("abcd") == [False, True, False, True]
+    again.close()
+
+
+def test_the_name_of_a_record_does_not_make_it_code(index: LexicalIndex) -> None:
+    index.apply(batch(1, record("a", "It pours.", name=FUNCTION)))
+    assert index.code_among(["a"]) == [False]

@@ -1,6 +1,7 @@
 """Token by token: the arithmetic, and what a search makes of it."""
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests.people import Person
 from tests.stores.indexer.samples import until
 from tools.app import App
 from tools.retrieval.late import best_matches
-from tools.retrieval.scoring import Beside, Lent, Scores, fuse
+from tools.retrieval.scoring import BACKGROUND, Beside, Lent, Scores, fuse
 from tools.settings import Settings
 
 anyio = pytest.mark.anyio
@@ -71,6 +72,29 @@ def test_what_holds_every_word_stays_an_exact_answer() -> None:
     late = np.array([-2.0])
     (score,) = fuse(np.array([9.0]), np.array([1.0]), np.array([0.5]), ceiling=9.0, dense=True, lent=Lent(late=late))
     assert score >= 0.9
+
+
+def test_in_code_nearness_tells_more_and_words_and_tokens_less() -> None:
+    far, none, some = np.full(2, 0.1), np.zeros(2), np.full(2, 0.4)
+    lent = Lent(is_code=np.array([True, False]))
+
+    def code_and_prose(words: Scores, near: Scores, lent: Lent = lent) -> tuple[float, float]:
+        code, prose = fuse(words, words / 10, near, ceiling=10.0, dense=True, lent=lent)
+        return float(code), float(prose)
+
+    code, prose = code_and_prose(none, some)
+    assert code > prose
+    code, prose = code_and_prose(np.full(2, 8.0), far)
+    assert code < prose
+    code, prose = code_and_prose(none, np.full(2, BACKGROUND))
+    assert code == prose, "what is no nearer than unrelated texts"
+    matched = replace(lent, late=np.full(2, 0.05))
+    same = np.array([0.4, 0.5])
+    rises = np.subtract(code_and_prose(none, same, matched), code_and_prose(none, same))
+    assert 0 < rises[0] < rises[1]
+    threaded = replace(matched, beside=Beside(np.array([True, False]), np.zeros(2)))
+    as_prose = replace(threaded, is_code=None)
+    assert code_and_prose(none, some, threaded) == code_and_prose(none, some, as_prose), "a thread's weights come first"
 
 
 TEXTS = {
