@@ -127,7 +127,7 @@ class LexicalIndex:
         first 20,000 characters and the 64 rarest terms count.
         """
         searcher = self._searcher
-        question = plan(searcher, text)
+        question = plan(searcher, self._schema, text, filter.visibility)
         if limit < 1:
             return _result(question, (), frozenset())
         named = self._named_so(searcher, question, filter, limit)
@@ -144,12 +144,14 @@ class LexicalIndex:
             frozenset(chosen),
         )
 
-    def weigh(self, text: str, entities: Iterable[Entity], *, limit: int) -> LexicalResult:
+    def weigh(self, text: str, entities: Iterable[Entity], *, visibility: Iterable[str], limit: int) -> LexicalResult:
         """Score records that the index does not hold, as if it held them; best first, ties by id.
+
+        How rare a word is for who sees records of these visibility keys is what the index says.
 
         Takes as long as indexing them: about 20,000 short records a second.
         """
-        question = plan(self._searcher, text)
+        question = plan(self._searcher, self._schema, text, visibility)
         hits, named = weigh(question, entities)
         return _result(question, tuple(hits[:limit]), named)
 

@@ -67,7 +67,7 @@ def words_then(index: LexicalIndex, plan: Plan, past: Past) -> LexicalResult:
     if past.same_words:
         parts.append(index.search(plan.query, filter=past.now(plan.filter), limit=LANE_DEPTH))
     if other := past.other_words:
-        parts.append(index.weigh(plan.query, other, limit=LANE_DEPTH))
+        parts.append(index.weigh(plan.query, other, visibility=plan.filter.visibility, limit=LANE_DEPTH))
     named = frozenset[str]().union(*(part.named for part in parts))
     hits = sorted(
         (hit for part in parts for hit in part.hits),

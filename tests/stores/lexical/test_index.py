@@ -281,7 +281,7 @@ def test_a_text_that_is_not_held_is_weighed_as_if_it_were(index: LexicalIndex) -
     then = [record("x", "coffee with milk and FooBar.baz()", name="The Who"), record("y", "tea tea", name="Pot")]
     index.apply(batch(1, *held, *then))
     for question in ("milk", "coffee tea", "the who", '"with milk"', '"milk with"', "foobar.baz", "nothing"):
-        weighed = index.weigh(question, then, limit=9)
+        weighed = index.weigh(question, then, visibility=EVERYONE.visibility, limit=9)
         whole = index.search(question, filter=IndexFilter(frozenset({ORGANIZATION}), ids=frozenset("xy")), limit=9)
         assert ids(weighed) == ids(whole), question
         assert weighed.named == whole.named
@@ -522,3 +522,25 @@ def test_whose_content_is_code_is_known_after_changes_opening_and_compacting(tmp
 def test_the_name_of_a_record_does_not_make_it_code(index: LexicalIndex) -> None:
     index.apply(batch(1, record("a", "It pours.", name=FUNCTION)))
     assert index.code_among(["a"]) == [False]
+
+
+@pytest.mark.parametrize(
+    "question", ["amber xylograph", "amber Xylo-Graph_7", "xylograph", '"amber" xylographs kettle']
+)
+def test_a_word_that_only_hidden_records_hold_changes_no_score(tmp_path: Path, question: str) -> None:
+    results = []
+    for name, hidden in (("one", "a xylograph Xylo-Graph_7"), ("other", "a heronshaw Hero-Nshaw_8")):
+        index = LexicalIndex.open(tmp_path / name)
+        mine = [record(each, f"amber kettle {each}") for each in ("first", "second")]
+        index.apply(batch(1, *mine, record("hidden", hidden, visibility="private:bob")))
+        results.append(index.search(question, filter=EVERYONE, limit=9))
+        index.close()
+    assert results[0] == results[1]
+
+
+def test_a_word_that_one_may_see_is_as_rare_as_all_records_say(index: LexicalIndex) -> None:
+    both = IndexFilter(frozenset({ORGANIZATION, "private:bob"}))
+    index.apply(batch(1, record("a", "tea"), record("b", "tea", visibility="private:bob"), record("c", "milk")))
+    seen, all_seen = (index.search("tea", filter=accepted, limit=9) for accepted in (EVERYONE, both))
+    assert ids(seen) == ["a"]
+    assert seen.terms == all_seen.terms
