@@ -182,7 +182,7 @@ def _named_days(plan: Plan) -> Sequence[Span]:
 
 
 def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, spans: Sequence[Span]) -> None:
-    """Let the best candidates bring in their neighbours, and lift those that are linked to better ones."""
+    """Let the best candidates bring in their neighbours, and lift those that are linked to them."""
     if indexes.graph is None:
         return
     strength = {pool.ids[place]: float(pool.fused[place]) for place in ranked(pool.ids, pool.fused, SEEDS)}

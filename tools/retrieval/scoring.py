@@ -54,7 +54,7 @@ it is worth showing, beside a doubtful one it is not."""
 FILED_SHARE = 0.3
 """The same for what is merely filed with it or one of many, where no other lane has found it."""
 NEIGHBOUR_BONUS = 0.2
-"""How far being linked to a better candidate can lift a score, times that one's score; see `lifted`."""
+"""How far being linked to one of the best can lift a score, times that one's score; see `lifted`."""
 RECENCY_BONUS = 0.2
 """How far being new can lift a score; see `lifted`."""
 DATED_BONUS = 0.2
@@ -198,7 +198,7 @@ def recency(age_s: Scores, decay_days: float) -> Scores:
 
 
 def neighbourly(scores: Scores, leads: Scores, telling: NDArray[np.bool_], known: NDArray[np.bool_]) -> Scores:
-    """Score records for being linked to better ones, whose scores are the leads.
+    """Score records for being linked to some of the best, whose scores are the leads; two of these lift each other.
 
     `telling` are those that are about what led to them, `known` those that another lane has found as well.
     """
