@@ -18,6 +18,7 @@ from stores.lexical.queries import (
     any_of,
     any_of_numbers,
     covering,
+    everything_but,
     filters,
     marking,
     named,
@@ -51,6 +52,8 @@ _DEEPEST_TIE = 4_096
 _MOST_NAMES = 200_000
 # Records whose share of a question is read before those hits that are not among them are asked for by id.
 _COVERED_AT_ONCE = 2_000
+# People and keys of whom it is known whether they see all that the index holds, until the next commit.
+_MOST_SIGHTS = 1_000
 
 
 class LexicalIndex:
@@ -68,6 +71,7 @@ class LexicalIndex:
         self._threads = Threads(self._placed)
         self._code = Marked(lambda: self._columns(CODE, "key")[0])
         self._searcher: Searcher
+        self._sights: tuple[Searcher | None, dict[frozenset[str], bool]] = (None, {})
         self._adopt(generations.current())
 
     @classmethod
@@ -127,7 +131,7 @@ class LexicalIndex:
         first 20,000 characters and the 64 rarest terms count.
         """
         searcher = self._searcher
-        question = plan(searcher, self._schema, text, filter.visibility)
+        question = plan(searcher, self._schema, text, self._sight(searcher, filter.visibility))
         if limit < 1:
             return _result(question, (), frozenset())
         named = self._named_so(searcher, question, filter, limit)
@@ -144,14 +148,15 @@ class LexicalIndex:
             frozenset(chosen),
         )
 
-    def weigh(self, text: str, entities: Iterable[Entity], *, visibility: Iterable[str], limit: int) -> LexicalResult:
+    def weigh(self, text: str, entities: Iterable[Entity], *, visibility: frozenset[str], limit: int) -> LexicalResult:
         """Score records that the index does not hold, as if it held them; best first, ties by id.
 
         How rare a word is for who sees records of these visibility keys is what the index says.
 
         Takes as long as indexing them: about 20,000 short records a second.
         """
-        question = plan(self._searcher, self._schema, text, visibility)
+        searcher = self._searcher
+        question = plan(searcher, self._schema, text, self._sight(searcher, visibility))
         hits, named = weigh(question, entities)
         return _result(question, tuple(hits[:limit]), named)
 
@@ -247,6 +252,7 @@ class LexicalIndex:
         self._writer.wait_merging_threads()
         # Whoever still knows a closed index would keep them: this object is in a circle, and in others'.
         del self._writer, self._searcher, self._index
+        self._sights = (None, {})
         self._names.clear()
         self._threads, self._code = Threads(tuple), Marked(tuple)
 
@@ -273,6 +279,18 @@ class LexicalIndex:
         if not question.name or not searcher.doc_freq("name", question.name):
             return []
         return self._best(searcher, named(self._schema, question, accepted), limit)
+
+    def _sight(self, searcher: Searcher, visibility: frozenset[str]) -> Query | None:
+        """The query for what one sees who sees records of these visibility keys; None where that is everything."""
+        visible = any_of(self._schema, "visibility", visibility)
+        owner, sees_all = self._sights
+        if owner is not searcher or len(sees_all) >= _MOST_SIGHTS:
+            sees_all = {}
+            self._sights = searcher, sees_all
+        if visibility not in sees_all:
+            hidden = everything_but(visible, Query.term_query(self._schema, RESERVED, POSITION_KEY, "basic"))
+            sees_all[visibility] = not searcher.search(hidden, limit=1, count=False).hits
+        return None if sees_all[visibility] else visible
 
     def _best(self, searcher: Searcher, query: Query, limit: int) -> list["_Scored"]:
         depth = limit + 1

@@ -64,15 +64,15 @@ class Plan:
         return [term for term in self.terms if term.documents]
 
 
-def plan(searcher: Searcher, schema: Schema, text: str, visibility: Iterable[str]) -> Plan:
-    """Analyse a question against the index's dictionary, for who sees records of these visibility keys.
+def plan(searcher: Searcher, schema: Schema, text: str, visible: Query | None) -> Plan:
+    """Analyse a question against the index's dictionary, for who sees these records; None for all.
 
     A word that the index lacks stays, with the highest idf, because a record that cannot hold it covers less of the
     question. An exact token that the index lacks goes: its parts speak for it. What only other records hold counts as
     what the index lacks, unless very many hold it.
     """
     text = text[:LONGEST_QUERY]
-    weigh = _weigher(searcher, schema, any_of(schema, "visibility", visibility))
+    weigh = _weigher(searcher, schema, visible)
     words = [word for word in dict.fromkeys(analyse(text)) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
     exact, spoken_for = _exact(text, plain, weigh("exact"))
@@ -106,10 +106,12 @@ def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -
     return exact, spoken_for
 
 
-def _weigher(searcher: Searcher, schema: Schema, visible: Query) -> Callable[[str], Callable[[str], Term]]:
+def _weigher(searcher: Searcher, schema: Schema, visible: Query | None) -> Callable[[str], Callable[[str], Term]]:
     total = searcher.num_docs
 
     def is_seen(field: str, value: str) -> bool:
+        if visible is None:
+            return True
         held = [Query.term_query(schema, field, value), visible]
         both = Query.boolean_query([(Occur.Must, _unscored(query)) for query in held])
         return bool(searcher.search(both, limit=1, count=False).hits)
@@ -197,6 +199,13 @@ def filters(schema: Schema, accepted: IndexFilter) -> list[Query]:
 def union(queries: list[Query]) -> Query:
     """Any of the queries; none when there are none."""
     return Query.boolean_query([(Occur.Should, query) for query in queries]) if queries else Query.empty_query()
+
+
+def everything_but(*left_out: Query) -> Query:
+    """Whatever none of the queries finds."""
+    return Query.boolean_query([
+        (Occur.Must, Query.all_query()), *((Occur.MustNot, query) for query in left_out)
+    ])  # fmt: skip
 
 
 def any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:

@@ -544,3 +544,17 @@ def test_a_word_that_one_may_see_is_as_rare_as_all_records_say(index: LexicalInd
     seen, all_seen = (index.search("tea", filter=accepted, limit=9) for accepted in (EVERYONE, both))
     assert ids(seen) == ["a"]
     assert seen.terms == all_seen.terms
+
+
+def test_what_one_sees_is_asked_again_after_each_write(index: LexicalIndex) -> None:
+    def idf(word: str) -> float:
+        return index.search(word, filter=EVERYONE, limit=9).terms[word]
+
+    index.apply(batch(1, record("a", "tea")))
+    assert idf("tea") < idf("xylograph")
+    index.apply(batch(2, record("b", "xylograph", visibility="private:bob")))
+    assert idf("xylograph") == idf("heronshaw")
+    index.apply(batch(3, record("b", "xylograph")))
+    assert idf("xylograph") < idf("heronshaw")
+    index.apply(batch(4, record("c", "heronshaw", visibility="private:bob"), deleted=("b",)))
+    assert idf("heronshaw") == idf("xylograph")
