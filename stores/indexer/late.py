@@ -110,9 +110,10 @@ class LateRider:
             return
         known = vectors.refused
         try:
-            if vectors.turn(encoder, remembered):
-                self._around.progressed()
+            is_done_with_some = vectors.turn(encoder, remembered)
             self.rests_until, self.trouble = 0.0, ""
+            if is_done_with_some:
+                self._around.progressed()
         finally:
             handle.release()
             now = vectors.refused

@@ -18,7 +18,6 @@ from stores.lexical.queries import (
     any_of,
     any_of_numbers,
     covering,
-    everything_but,
     filters,
     marking,
     named,
@@ -41,6 +40,7 @@ from stores.lexical.schema import (
     read_position,
     to_document,
 )
+from stores.lexical.sight import Sight, Sights
 from stores.lexical.weighing import weigh
 from stores.records import Entity, IndexFilter, Position
 from stores.threads import ThreadPlace, thread_place
@@ -52,8 +52,6 @@ _DEEPEST_TIE = 4_096
 _MOST_NAMES = 200_000
 # Records whose share of a question is read before those hits that are not among them are asked for by id.
 _COVERED_AT_ONCE = 2_000
-# People and keys of whom it is known whether they see all that the index holds, until the next commit.
-_MOST_SIGHTS = 1_000
 
 
 class LexicalIndex:
@@ -71,7 +69,7 @@ class LexicalIndex:
         self._threads = Threads(self._placed)
         self._code = Marked(lambda: self._columns(CODE, "key")[0])
         self._searcher: Searcher
-        self._sights: tuple[Searcher | None, dict[frozenset[str], bool]] = (None, {})
+        self._sights = Sights(self._schema)
         self._adopt(generations.current())
 
     @classmethod
@@ -131,7 +129,7 @@ class LexicalIndex:
         first 20,000 characters and the 64 rarest terms count.
         """
         searcher = self._searcher
-        question = plan(searcher, self._schema, text, self._sight(searcher, filter.visibility))
+        question = plan(self._sight(searcher, filter.visibility), text)
         if limit < 1:
             return _result(question, (), frozenset())
         named = self._named_so(searcher, question, filter, limit)
@@ -156,7 +154,7 @@ class LexicalIndex:
         Takes as long as indexing them: about 20,000 short records a second.
         """
         searcher = self._searcher
-        question = plan(searcher, self._schema, text, self._sight(searcher, visibility))
+        question = plan(self._sight(searcher, visibility), text)
         hits, named = weigh(question, entities)
         return _result(question, tuple(hits[:limit]), named)
 
@@ -252,7 +250,7 @@ class LexicalIndex:
         self._writer.wait_merging_threads()
         # Whoever still knows a closed index would keep them: this object is in a circle, and in others'.
         del self._writer, self._searcher, self._index
-        self._sights = (None, {})
+        self._sights.forget()
         self._names.clear()
         self._threads, self._code = Threads(tuple), Marked(tuple)
 
@@ -280,17 +278,8 @@ class LexicalIndex:
             return []
         return self._best(searcher, named(self._schema, question, accepted), limit)
 
-    def _sight(self, searcher: Searcher, visibility: frozenset[str]) -> Query | None:
-        """The query for what one sees who sees records of these visibility keys; None where that is everything."""
-        visible = any_of(self._schema, "visibility", visibility)
-        owner, sees_all = self._sights
-        if owner is not searcher or len(sees_all) >= _MOST_SIGHTS:
-            sees_all = {}
-            self._sights = searcher, sees_all
-        if visibility not in sees_all:
-            hidden = everything_but(visible, Query.term_query(self._schema, RESERVED, POSITION_KEY, "basic"))
-            sees_all[visibility] = not searcher.search(hidden, limit=1, count=False).hits
-        return None if sees_all[visibility] else visible
+    def _sight(self, searcher: Searcher, visibility: frozenset[str]) -> Sight:
+        return self._sights.of(searcher, visibility, any_of(self._schema, "visibility", visibility))
 
     def _best(self, searcher: Searcher, query: Query, limit: int) -> list["_Scored"]:
         depth = limit + 1
@@ -370,7 +359,7 @@ def _result(question: Plan, hits: tuple[LexicalHit, ...], named: frozenset[str])
     """Join hits with what their scores are measured by."""
     return LexicalResult(
         hits,
-        # Deleted records are still in Tantivy's own statistics: keep the promise of a ceiling regardless.
+        # Scores have 24 bits: keep the promise of a ceiling regardless.
         max([question.ceiling, *(hit.score for hit in hits)]),
         {term.value: term.idf for term in question.terms},
         named,

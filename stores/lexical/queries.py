@@ -1,13 +1,13 @@
 """How a question becomes a Tantivy query: terms, required phrases and filters, never its query parser."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tantivy import FieldType, Occur, Query, Schema, Searcher
+from tantivy import FieldType, Occur, Query, Schema
 
 from stores.lexical.analysis import analyse, exact_tokens, identifiers, is_single_unspaced, name_key, positions, quoted
 from stores.lexical.schema import microseconds
+from stores.lexical.sight import Sight
 from stores.records import IndexFilter
 
 LONGEST_QUERY = 20_000
@@ -16,8 +16,6 @@ MOST_CONSIDERED = 512
 """Distinct terms whose rarity is looked up, in order."""
 MOST_TERMS = 64
 """Distinct terms that are searched, rarest first."""
-MOST_LOOKED_UP = 10_000
-"""Of a term that no more records hold it is looked up whether one of them may be seen: 0.2 ms at most."""
 MOST_PHRASES = 8
 MOST_MARKED = 24
 """Terms, the rarest, of which is told which records hold them."""
@@ -36,7 +34,10 @@ class Term:
     field: str
     value: str
     documents: int
+    """How many of the records hold it that are seen."""
     idf: float
+    boost: float
+    """By what Tantivy's score of it is multiplied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +65,14 @@ class Plan:
         return [term for term in self.terms if term.documents]
 
 
-def plan(searcher: Searcher, schema: Schema, text: str, visible: Query | None) -> Plan:
-    """Analyse a question against the index's dictionary, for who sees these records; None for all.
+def plan(sight: Sight, text: str) -> Plan:
+    """Analyse a question against the index's dictionary, as somebody sees it.
 
     A word that the index lacks stays, with the highest idf, because a record that cannot hold it covers less of the
-    question. An exact token that the index lacks goes: its parts speak for it. What only other records hold counts as
-    what the index lacks, unless very many hold it.
+    question. An exact token that the index lacks goes: its parts speak for it.
     """
     text = text[:LONGEST_QUERY]
-    weigh = _weigher(searcher, schema, visible)
+    weigh = _weigher(sight)
     words = [word for word in dict.fromkeys(analyse(text)) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
     exact, spoken_for = _exact(text, plain, weigh("exact"))
@@ -106,24 +106,12 @@ def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -
     return exact, spoken_for
 
 
-def _weigher(searcher: Searcher, schema: Schema, visible: Query | None) -> Callable[[str], Callable[[str], Term]]:
-    total = searcher.num_docs
-
-    def is_seen(field: str, value: str) -> bool:
-        if visible is None:
-            return True
-        held = [Query.term_query(schema, field, value), visible]
-        both = Query.boolean_query([(Occur.Must, _unscored(query)) for query in held])
-        return bool(searcher.search(both, limit=1, count=False).hits)
-
+def _weigher(sight: Sight) -> Callable[[str], Callable[[str], Term]]:
     def in_field(field: str) -> Callable[[str], Term]:
         def weigh(value: str) -> Term:
-            documents = searcher.doc_freq(field, value)
-            if 0 < documents <= MOST_LOOKED_UP and not is_seen(field, value):
-                documents = 0
-            # Frequencies count deleted records until their segment is merged, the total does not.
-            share = (max(total, documents) - documents + 0.5) / (documents + 0.5)
-            return Term(field, value, documents, math.log1p(share))
+            documents = sight.documents(field, value)
+            idf = sight.idf(documents)
+            return Term(field, value, documents, idf, sight.boost(field, value, idf) if documents else 1.0)
 
         return weigh
 
@@ -132,7 +120,7 @@ def _weigher(searcher: Searcher, schema: Schema, visible: Query | None) -> Calla
 
 def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
     """The query for records that hold some term and every phrase, scored by BM25."""
-    terms = [Query.term_query(schema, term.field, term.value) for term in question.present]
+    terms = [_weighed(schema, term) for term in question.present]
     required = [_phrase(schema, phrase) for phrase in question.phrases]
     return Query.boolean_query(
         [
@@ -148,7 +136,7 @@ def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
     return Query.boolean_query(
         [
             *((Occur.Must, _unscored(query)) for query in required),
-            *((Occur.Should, Query.term_query(schema, term.field, term.value)) for term in question.present),
+            *((Occur.Should, _weighed(schema, term)) for term in question.present),
         ]
     )
 
@@ -201,13 +189,6 @@ def union(queries: list[Query]) -> Query:
     return Query.boolean_query([(Occur.Should, query) for query in queries]) if queries else Query.empty_query()
 
 
-def everything_but(*left_out: Query) -> Query:
-    """Whatever none of the queries finds."""
-    return Query.boolean_query([
-        (Occur.Must, Query.all_query()), *((Occur.MustNot, query) for query in left_out)
-    ])  # fmt: skip
-
-
 def any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
     """Records that have one of the values in a field."""
     accepted = sorted(values)
@@ -226,6 +207,10 @@ def _phrase(schema: Schema, words: tuple[tuple[int, str], ...]) -> Query:
         return Query.phrase_query(schema, "text", list(words))
     word = words[0][1]
     return union([Query.term_query(schema, field, word) for field in FIELDS])
+
+
+def _weighed(schema: Schema, term: Term) -> Query:
+    return Query.boost_query(Query.term_query(schema, term.field, term.value), term.boost)
 
 
 def _unscored(query: Query) -> Query:

@@ -15,7 +15,7 @@ from stores.records import Entity, Facet, Position, facets
 from stores.searched import searched_parts
 from stores.threads import thread_place
 
-FORMAT = 7
+FORMAT = 8
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
@@ -23,6 +23,8 @@ HEADINGS = " > "
 """What stands between the headings above a chunk in its description."""
 RESERVED = "reserved"
 POSITION_KEY = "position"
+RECORD = "record"
+"""What is reserved in every record."""
 THREADED = "threaded"
 """What is reserved in a record that stands in a thread."""
 CODE = "code"
@@ -59,6 +61,7 @@ def build_schema() -> Schema:
 def to_document(entity: Entity) -> Document:
     """Lay a record out; what is searched of it are values of one field, so that no phrase runs on."""
     document = Document()
+    document.add_text(RESERVED, RECORD)
     document.add_text("id", entity.id)
     document.add_integer("key", key_of(entity.id))
     for name in names(entity):

@@ -23,7 +23,7 @@ async def key_of(world: World, ada: Person, *scopes: str, **fields: Any) -> str:
 
 
 def unscored(run: dict[str, Any]) -> dict[str, Any]:
-    """A run without scores, which move a little with words in records that the caller may not read (docs/security)."""
+    """A run without scores, which move a little with how long texts are that one may not read (docs/security)."""
     for pack in run["source_packs"]:
         for source in pack["sources"]:
             source.pop("score")

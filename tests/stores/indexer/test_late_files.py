@@ -173,4 +173,4 @@ def test_a_place_for_the_file_is_looked_for_again(world: World, late: LetterToke
     file.rmdir()
     level(world)
     assert world.tokens("a") == {"a": 4}
-    assert vectors_of(world).detail == ""
+    until(lambda: vectors_of(world).detail == "")

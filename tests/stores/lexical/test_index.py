@@ -1,5 +1,6 @@
 """What the lexical index promises."""
 
+import math
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stores.index import IndexBatch
-from stores.lexical import LexicalIndex, LexicalResult, analyse
+from stores.lexical import LexicalIndex, LexicalResult, analyse, sight
 from stores.lexical.analysis import prepare
 from stores.lexical.schema import FORMAT
 from stores.records import ORGANIZATION, Entity, IndexFilter, JsonObject, Position
@@ -538,12 +539,42 @@ def test_a_word_that_only_hidden_records_hold_changes_no_score(tmp_path: Path, q
     assert results[0] == results[1]
 
 
-def test_a_word_that_one_may_see_is_as_rare_as_all_records_say(index: LexicalIndex) -> None:
-    both = IndexFilter(frozenset({ORGANIZATION, "private:bob"}))
-    index.apply(batch(1, record("a", "tea"), record("b", "tea", visibility="private:bob"), record("c", "milk")))
-    seen, all_seen = (index.search("tea", filter=accepted, limit=9) for accepted in (EVERYONE, both))
-    assert ids(seen) == ["a"]
-    assert seen.terms == all_seen.terms
+def test_what_one_may_not_see_or_is_gone_changes_no_score(tmp_path: Path) -> None:
+    def written(name: str, more: list[Entity], gone: tuple[str, ...] = ()) -> LexicalResult:
+        index = LexicalIndex.open(tmp_path / name)
+        index.apply(batch(1, *(record(each, text) for each, text in texts.items()), *more))
+        index.apply(batch(2, deleted=gone))
+        found = index.search("amber tea for two", filter=EVERYONE, limit=9)
+        index.close()
+        return found
+
+    texts = {"a": "amber tea", "b": "black tea", "c": "green tea for two"} | {
+        f"d{place}": "milk, cold, skimmed" for place in range(60)
+    }
+    # As long as the others: the usual length of a text is counted over all.
+    more = [record(f"h{place}", "amber two cups", visibility="private:bob") for place in range(30)]
+    alone = written("alone", [])
+    assert sorted(ids(alone)) == ["a", "b", "c"]
+    for found in (
+        written("hidden", more),
+        written("deleted", [record(each.id, "amber two cups") for each in more], tuple(each.id for each in more)),
+    ):
+        assert found.terms == alone.terms
+        assert found.ceiling == pytest.approx(alone.ceiling, rel=1e-5)
+        assert ids(found) == ids(alone)
+        assert [hit.coverage for hit in found.hits] == pytest.approx([hit.coverage for hit in alone.hits], rel=1e-5)
+        assert [hit.score for hit in found.hits] == pytest.approx([hit.score for hit in alone.hits], rel=0.01)
+
+
+def test_of_a_very_frequent_word_as_many_are_taken_to_be_seen_as_of_all_records(
+    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sight, "MOST_COUNTED", 5)
+    hidden = [record(f"h{place}", "tea", visibility="private:bob") for place in range(6)]
+    index.apply(batch(1, *hidden, *(record(str(place), "milk") for place in range(12))))
+    terms = index.search("tea milk", filter=EVERYONE, limit=9).terms
+    # 6 and 12 of 18 records, of which 12 are seen: 4 and 8.
+    assert terms == pytest.approx({"tea": math.log(1 + 8.5 / 4.5), "milk": math.log(1 + 4.5 / 8.5)}, rel=0.15)
 
 
 def test_what_one_sees_is_asked_again_after_each_write(index: LexicalIndex) -> None:
