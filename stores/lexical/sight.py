@@ -23,9 +23,9 @@ class Sight:
         position = searcher.doc_freq(RESERVED, POSITION_KEY)
         self._written = searcher.doc_freq(RESERVED, RECORD) + position
         """What Tantivy counts as all there is: deleted records as well, until their segment is merged."""
-        records = searcher.num_docs - min(position, 1)
-        self._total = _count(searcher, visible)
-        self._sees_all = self._total == records and self._written == searcher.num_docs
+        # One more, as Tantivy counts the position: what all of a few records hold says a little, not next to nothing.
+        self._total = _count(searcher, visible) + 1
+        self._sees_all = self._total == self._written == searcher.num_docs
         self._known: dict[tuple[str, str], int] = {}
 
     def documents(self, field: str, value: str) -> int:
