@@ -76,7 +76,12 @@ def normalise(text: str) -> str:
 
 def analyse(text: str) -> list[str]:
     """The stemmed terms of a text in order, repeated as they are repeated, without stop words."""
-    return word_analyser().analyze(prepare(text))
+    return analysed(prepare(text))
+
+
+def analysed(prepared: str) -> list[str]:
+    """The terms of a text that is prepared."""
+    return word_analyser().analyze(prepared)
 
 
 def positions(text: str) -> list[tuple[int, str]]:

@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 
 from stores.index import IndexBatch
 from stores.lexical import analysis
 from stores.lexical.generations import Generations
+from stores.lexical.hits import MOST_HELD, Holding, Scored, keys_of, scores_by_key
 from stores.lexical.marked import Marked
 from stores.lexical.neighbours import Alongside, Placed, Threads
 from stores.lexical.queries import (
@@ -17,7 +18,6 @@ from stores.lexical.queries import (
     Plan,
     any_of,
     any_of_numbers,
-    covering,
     filters,
     marking,
     named,
@@ -50,8 +50,6 @@ _HEAP_BYTES = 30_000_000
 _DEEPEST_TIE = 4_096
 # Ids that are kept in memory, by their key; above that all are forgotten and read again as they are found.
 _MOST_NAMES = 200_000
-# Records whose share of a question is read before those hits that are not among them are asked for by id.
-_COVERED_AT_ONCE = 2_000
 
 
 class LexicalIndex:
@@ -129,18 +127,26 @@ class LexicalIndex:
         first 20,000 characters and the 64 rarest terms count.
         """
         searcher = self._searcher
-        question = plan(self._sight(searcher, filter.visibility), text)
+        sight = self._sight(searcher, filter.visibility)
+        question = plan(sight, text)
         if limit < 1:
             return _result(question, (), frozenset())
         named = self._named_so(searcher, question, filter, limit)
         others = self._holding(searcher, question, filter, limit) if question.present else []
+        holding = Holding(searcher, self._schema, question, filter)
+        held = holding.masses([*named, *others])
+        named, others = (holding.as_seen(sight, hits, held) for hits in (named, others))
         chosen = {hit.record_id for hit in named}
         hits = [*named, *(hit for hit in others if hit.record_id not in chosen)][:limit]
-        coverage = self._coverage(searcher, question, filter, others)
+        mass = question.mass
         return _result(
             question,
             tuple(
-                LexicalHit(hit.record_id, hit.score, 1.0 if hit.record_id in chosen else coverage.get(hit.key, 0.0))
+                LexicalHit(
+                    hit.record_id,
+                    hit.score,
+                    1.0 if hit.record_id in chosen else min(held.get(hit.key, 0.0) / mass, 1.0),
+                )
                 for hit in hits
             ),
             frozenset(chosen),
@@ -177,7 +183,7 @@ class LexicalIndex:
             return HeldTerms((), {})
         threaded = Query.term_query(self._schema, RESERVED, THREADED, "basic")
         query = marking(self._schema, terms, [threaded, *filters(self._schema, filter)])
-        marks = self._held(searcher, query, _COVERED_AT_ONCE)
+        marks = scores_by_key(searcher, query, MOST_HELD)
         return HeldTerms(
             tuple(term.idf / question.mass for term in terms), {key: int(score) for key, score in marks.items()}
         )
@@ -213,7 +219,7 @@ class LexicalIndex:
             searcher = self._searcher
             query = Query.const_score_query(any_of_numbers(self._schema, "key", unknown), 1.0)
             hits = searcher.search(query, limit=len(unknown), count=False).hits
-            keys_found = _keys(searcher, hits)
+            keys_found = keys_of(searcher, hits)
             found |= zip(keys_found, self._ids(searcher, keys_found, hits), strict=True)
         return found
 
@@ -270,10 +276,10 @@ class LexicalIndex:
         writer.commit()
         writer.wait_merging_threads()
 
-    def _holding(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> list["_Scored"]:
+    def _holding(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> list[Scored]:
         return self._best(searcher, scored(self._schema, question, accepted), limit)
 
-    def _named_so(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> list["_Scored"]:
+    def _named_so(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> list[Scored]:
         if not question.name or not searcher.doc_freq("name", question.name):
             return []
         return self._best(searcher, named(self._schema, question, accepted), limit)
@@ -281,7 +287,7 @@ class LexicalIndex:
     def _sight(self, searcher: Searcher, visibility: frozenset[str]) -> Sight:
         return self._sights.of(searcher, visibility, any_of(self._schema, "visibility", visibility))
 
-    def _best(self, searcher: Searcher, query: Query, limit: int) -> list["_Scored"]:
+    def _best(self, searcher: Searcher, query: Query, limit: int) -> list[Scored]:
         depth = limit + 1
         while True:
             found = searcher.search(query, limit=depth, count=False).hits
@@ -291,8 +297,14 @@ class LexicalIndex:
             depth = min(4 * depth + 64, limit + _DEEPEST_TIE)
         last = found[limit - 1][0] if len(found) >= limit else 0.0
         kept = [hit for hit in found if hit[0] >= last]
-        keys = _keys(searcher, kept)
-        hits = map(_Scored, self._ids(searcher, keys, kept), (score for score, _ in kept), keys)
+        keys = keys_of(searcher, kept)
+        hits = map(
+            Scored,
+            self._ids(searcher, keys, kept),
+            (score for score, _ in kept),
+            keys,
+            (address for _, address in kept),
+        )
         return sorted(hits, key=lambda hit: (-hit.score, hit.record_id))[:limit]
 
     def _ids(self, searcher: Searcher, keys: Sequence[int], hits: Sequence[tuple[float, DocAddress]]) -> list[str]:
@@ -323,36 +335,6 @@ class LexicalIndex:
         hits = searcher.search(query, limit=max(searcher.num_docs, 1), count=False).hits
         addresses = [address for _, address in hits]
         return [[int(value or 0) for value in searcher.fast_field_values(name, addresses)] for name in names]
-
-    def _coverage(
-        self, searcher: Searcher, question: Plan, accepted: IndexFilter, hits: Sequence["_Scored"]
-    ) -> dict[int, float]:
-        """The share of the question's idf that each hit holds, by its key."""
-        if not hits:
-            return {}
-        # Nearly every hit is among those that hold most of the question; asking for all by id takes thrice as long.
-        held = self._held(searcher, covering(self._schema, question, filters(self._schema, accepted)), _COVERED_AT_ONCE)
-        if others := [hit.record_id for hit in hits if hit.key not in held]:
-            held |= self._held(
-                searcher, covering(self._schema, question, [any_of(self._schema, "id", others)]), len(others)
-            )
-        mass = question.mass
-        return {hit.key: min(held.get(hit.key, 0.0) / mass, 1.0) for hit in hits}
-
-    def _held(self, searcher: Searcher, query: Query, limit: int) -> dict[int, float]:
-        found = searcher.search(query, limit=limit, count=False).hits
-        return dict(zip(_keys(searcher, found), [score for score, _ in found], strict=True))
-
-
-class _Scored(NamedTuple):
-    record_id: str
-    score: float
-    key: int
-
-
-def _keys(searcher: Searcher, hits: Sequence[tuple[float, DocAddress]]) -> list[int]:
-    """The keys of records, from a column."""
-    return [int(value or 0) for value in searcher.fast_field_values("key", [address for _, address in hits])]
 
 
 def _result(question: Plan, hits: tuple[LexicalHit, ...], named: frozenset[str]) -> LexicalResult:

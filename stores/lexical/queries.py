@@ -1,12 +1,14 @@
 """How a question becomes a Tantivy query: terms, required phrases and filters, never its query parser."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self, get_args
 
 from tantivy import FieldType, Occur, Query, Schema
 
 from stores.lexical.analysis import analyse, exact_tokens, identifiers, is_single_unspaced, name_key, positions, quoted
-from stores.lexical.schema import microseconds
+from stores.lexical.lengths import K1
+from stores.lexical.schema import Field, microseconds
 from stores.lexical.sight import Sight
 from stores.records import IndexFilter
 
@@ -20,8 +22,7 @@ MOST_PHRASES = 8
 MOST_MARKED = 24
 """Terms, the rarest, of which is told which records hold them."""
 
-K1 = 1.2
-FIELDS = ("text", "exact")
+FIELDS: tuple[Field, ...] = get_args(Field)
 """Both count alike: an identifier spelt out scores its parts and itself."""
 # A union of a few terms is read lazily; beyond that one automaton over the dictionary is cheaper.
 _FEW = 8
@@ -31,7 +32,7 @@ _FEW = 8
 class Term:
     """One thing that is looked for."""
 
-    field: str
+    field: Field
     value: str
     documents: int
     """How many of the records hold it that are seen."""
@@ -63,6 +64,10 @@ class Plan:
     def present(self) -> list[Term]:
         """The terms that the index holds."""
         return [term for term in self.terms if term.documents]
+
+    def within(self, field: Field) -> Self:
+        """The question of one field alone."""
+        return replace(self, terms=tuple(term for term in self.terms if term.field == field))
 
 
 def plan(sight: Sight, text: str) -> Plan:
@@ -106,8 +111,8 @@ def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -
     return exact, spoken_for
 
 
-def _weigher(sight: Sight) -> Callable[[str], Callable[[str], Term]]:
-    def in_field(field: str) -> Callable[[str], Term]:
+def _weigher(sight: Sight) -> Callable[[Field], Callable[[str], Term]]:
+    def in_field(field: Field) -> Callable[[str], Term]:
         def weigh(value: str) -> Term:
             documents = sight.documents(field, value)
             idf = sight.idf(documents)
@@ -210,7 +215,8 @@ def _phrase(schema: Schema, words: tuple[tuple[int, str], ...]) -> Query:
 
 
 def _weighed(schema: Schema, term: Term) -> Query:
-    return Query.boost_query(Query.term_query(schema, term.field, term.value), term.boost)
+    query = Query.term_query(schema, term.field, term.value)
+    return query if term.boost == 1.0 else Query.boost_query(query, term.boost)
 
 
 def _unscored(query: Query) -> Query:

@@ -2,20 +2,21 @@
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import get_args
+from typing import Literal, get_args
 
 from tantivy import Document, Index, Schema, SchemaBuilder
 
 from stores.code_text import is_code
-from stores.lexical.analysis import identifiers, name_key, prepare, token_analyser, word_analyser
+from stores.lexical.analysis import analysed, identifiers, name_key, prepare, token_analyser, word_analyser
 from stores.occasions import happened
 from stores.records import Entity, Facet, Position, facets
 from stores.searched import searched_parts
 from stores.threads import thread_place
 
-FORMAT = 8
+FORMAT = 9
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
@@ -30,6 +31,10 @@ THREADED = "threaded"
 CODE = "code"
 """What is reserved in a record whose content is code."""
 
+Field = Literal["text", "exact"]
+"""A field that is searched: words, or identifiers as they are written."""
+LENGTHS: Mapping[Field, str] = {"text": "text_length", "exact": "exact_length"}
+"""The columns with how many terms each searched field of a record has."""
 HAPPENED = ("happened_from", "happened_until")
 """The columns with the first and the last microsecond of when it happened what a record tells of."""
 
@@ -51,7 +56,7 @@ def build_schema() -> Schema:
     builder.add_integer_field("key", stored=True, indexed=True, fast=True)
     builder.add_integer_field("revision", stored=True)
     builder.add_integer_field("updated_at", stored=True, indexed=True, fast=True)
-    for name in (*HAPPENED, "thread", "place"):
+    for name in (*LENGTHS.values(), *HAPPENED, "thread", "place"):
         builder.add_integer_field(name, stored=True, fast=True)
     builder.add_text_field("text", stored=True, tokenizer_name="words", index_option="position")
     builder.add_text_field("exact", stored=True, tokenizer_name="tokens", index_option="freq")
@@ -83,11 +88,18 @@ def to_document(entity: Entity) -> Document:
         document.add_integer("place", place.order)
     if is_code(entity.content):
         document.add_text(RESERVED, CODE)
-    parts = searched_parts(entity)
-    for part in parts:
-        document.add_text("text", prepare(part))
-    document.add_text("exact", " ".join(identifiers("\n".join(parts))))
+    _add_searched(document, searched_parts(entity))
     return document
+
+
+def _add_searched(document: Document, parts: Sequence[str]) -> None:
+    words = [prepare(part) for part in parts]
+    for each in words:
+        document.add_text("text", each)
+    tokens = identifiers("\n".join(parts))
+    document.add_text("exact", " ".join(tokens))
+    document.add_integer(LENGTHS["text"], sum(len(analysed(each)) for each in words))
+    document.add_integer(LENGTHS["exact"], len(tokens))
 
 
 def names(entity: Entity) -> set[str]:

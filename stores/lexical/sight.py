@@ -4,6 +4,7 @@ import math
 
 from tantivy import Occur, Query, Schema, Searcher
 
+from stores.lexical.lengths import Lengths
 from stores.lexical.schema import POSITION_KEY, RECORD, RESERVED
 
 MOST_COUNTED = 10_000
@@ -27,6 +28,14 @@ class Sight:
         self._total = _count(searcher, visible) + 1
         self._sees_all = self._total == self._written == searcher.num_docs
         self._known: dict[tuple[str, str], int] = {}
+        self._lengths: Lengths | None = None
+
+    @property
+    def lengths(self) -> Lengths | None:
+        """How long texts are on average; None where what Tantivy counts is what one sees."""
+        if self._lengths is None and not self._sees_all:
+            self._lengths = Lengths(self._searcher, self._schema, self._visible, self._total)
+        return self._lengths
 
     def documents(self, field: str, value: str) -> int:
         """How many of the records that are seen hold a term."""

@@ -5,13 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stores.lexical.analysis import identifiers, positions
-from stores.lexical.queries import K1, Plan
+from stores.lexical.lengths import K1, norm
+from stores.lexical.queries import Plan
 from stores.lexical.results import LexicalHit
 from stores.lexical.schema import names
 from stores.records import Entity
 from stores.searched import searched_parts
-
-B = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +51,11 @@ def _read(entity: Entity, name: str) -> _Text:
 
 def _hit(question: Plan, text: _Text, usual: float) -> LexicalHit | None:
     held = [term for term in question.terms if text.counts[term.field, term.value]]
-    norm = K1 * (1 - B + B * text.length / usual) if usual else K1
+    often = norm(text.length, usual) if usual else K1
     score = 0.0
     for term in held:
         count = text.counts[term.field, term.value]
-        score += term.idf * (K1 + 1) * count / (count + norm)
+        score += term.idf * (K1 + 1) * count / (count + often)
     if text.is_named:
         return LexicalHit(text.record_id, score, 1.0)
     if not held or not all(_holds(text, phrase) for phrase in question.phrases):

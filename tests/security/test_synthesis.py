@@ -22,11 +22,11 @@ async def key_of(world: World, ada: Person, *scopes: str, **fields: Any) -> str:
     return str((await world.post("/api/auth/api-keys", body, ada.token)).json()["api_key"])
 
 
-def unscored(run: dict[str, Any]) -> dict[str, Any]:
-    """A run without scores, which move a little with how long texts are that one may not read (docs/security)."""
+def with_scores_about(run: dict[str, Any]) -> dict[str, Any]:
+    """A run that equals one whose scores differ by next to nothing (docs/security says where they may)."""
     for pack in run["source_packs"]:
         for source in pack["sources"]:
-            source.pop("score")
+            source["score"] = pytest.approx(source["score"], abs=1e-3)
     return run
 
 
@@ -86,14 +86,14 @@ async def test_fields_of_other_versions_are_ignored_over_rest(world: World, ada:
 
 async def test_what_is_private_shows_to_its_author_alone(owner: Person, member: Person) -> None:
     ids = await records(owner)
-    before = unscored(await plan(member, depth="deep"))
+    before = with_scores_about(await plan(member, depth="deep"))
     for kind in ("decision", "error_pattern", "document", "task"):
         await keep(owner, f"Charge a passenger's card secretly, {kind}", kind, GOAL,
                    metadata={"memory_scope": "private"}, related_to=[ids["decision"]])  # fmt: skip
     await owner.call("store_raw_memory", raw_content=GOAL, title="secretly")
     await owner.call("store_raw_memory", raw_content=GOAL, title="secretly", diary=True, agent_id="scout")
     await caught_up(owner)
-    assert unscored(await plan(member, depth="deep")) == before
+    assert await plan(member, depth="deep") == before
     assert "secretly" in json.dumps(await plan(owner, depth="deep"))
 
 

@@ -9,13 +9,16 @@ import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tantivy import Query
 
 from stores.index import IndexBatch
 from stores.lexical import LexicalIndex, LexicalResult, analyse, sight
 from stores.lexical.analysis import prepare
+from stores.lexical.lengths import as_kept
 from stores.lexical.schema import FORMAT
 from stores.records import ORGANIZATION, Entity, IndexFilter, JsonObject, Position
 from stores.wording import comparable
@@ -551,19 +554,62 @@ def test_what_one_may_not_see_or_is_gone_changes_no_score(tmp_path: Path) -> Non
     texts = {"a": "amber tea", "b": "black tea", "c": "green tea for two"} | {
         f"d{place}": "milk, cold, skimmed" for place in range(60)
     }
-    # As long as the others: the usual length of a text is counted over all.
-    more = [record(f"h{place}", "amber two cups", visibility="private:bob") for place in range(30)]
+    text = "amber two cups " * 9
+    more = [record(f"h{place}", text, visibility="private:bob") for place in range(30)]
     alone = written("alone", [])
     assert sorted(ids(alone)) == ["a", "b", "c"]
     for found in (
         written("hidden", more),
-        written("deleted", [record(each.id, "amber two cups") for each in more], tuple(each.id for each in more)),
+        written("deleted", [record(each.id, text) for each in more], tuple(each.id for each in more)),
     ):
         assert found.terms == alone.terms
         assert found.ceiling == pytest.approx(alone.ceiling, rel=1e-5)
         assert ids(found) == ids(alone)
         assert [hit.coverage for hit in found.hits] == pytest.approx([hit.coverage for hit in alone.hits], rel=1e-5)
-        assert [hit.score for hit in found.hits] == pytest.approx([hit.score for hit in alone.hits], rel=0.01)
+        assert [hit.score for hit in found.hits] == pytest.approx([hit.score for hit in alone.hits], rel=1e-5)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 300), st.booleans()), min_size=1, max_size=6),
+    st.lists(st.integers(0, 400), max_size=6),
+    st.sampled_from(["amber", "amber kettle", "amber Xylo-Graph_7", "Xylo-Graph_7"]),
+)
+def test_others_texts_hardly_move_a_score_however_long_they_are(
+    tmp_path_factory: pytest.TempPathFactory,
+    mine: list[tuple[int, int, bool]],
+    hidden: list[int],
+    question: str,
+) -> None:
+    """Not at all where a record holds each word once, and by a tenth at most where it repeats some."""
+    records = [
+        record(f"m{place}", "amber " * count + "kettle " + "Xylo-Graph_7 " * exact + "filler " * more)
+        for place, (count, more, exact) in enumerate(mine)
+    ]
+    others = [
+        record(f"h{place}", "amber Hero-Nshaw_8 " * count, visibility="private:bob")
+        for place, count in enumerate(hidden)
+    ]
+    scores = []
+    for entities in (records, [*records, *others]):
+        index = LexicalIndex.open(tmp_path_factory.mktemp("index"))
+        index.apply(batch(1, *entities))
+        found = index.search(question, filter=EVERYONE, limit=99).hits
+        index.close()
+        scores.append({hit.record_id: hit.score for hit in found})
+    alone, beside = scores
+    assert beside.keys() == alone.keys()
+    repeats = {f"m{place}" for place, (count, _, exact) in enumerate(mine) if count > 1}
+    for record_id, score in alone.items():
+        assert beside[record_id] == pytest.approx(score, rel=0.1 if record_id in repeats else 1e-4)
+
+
+@pytest.mark.parametrize("length", [1, 39, 40, 41, 43, 57, 200, 1_000, 70_000])
+def test_a_length_is_known_as_tantivy_keeps_it(index: LexicalIndex, length: int) -> None:
+    index.apply(batch(1, record("a", "tea " * length)))
+    address = index._searcher.search(Query.term_query(index._schema, "text", "tea"), 1).hits[0][1]
+    explained = Query.term_query(index._schema, "text", "tea").explain(index._searcher, address).to_json()
+    assert f'"value": {as_kept(np.array([length]))[0]}.0,\n          "description": "dl, length of field"' in explained
 
 
 def test_of_a_very_frequent_word_as_many_are_taken_to_be_seen_as_of_all_records(

@@ -1,0 +1,103 @@
+"""BM25 counts with how long texts are on average: over those that one sees, whatever else the index holds."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from tantivy import Query, Schema, Searcher
+
+from stores.lexical.schema import LENGTHS, Field
+
+Numbers = NDArray[np.float64]
+
+K1: Final = 1.2
+B: Final = 0.75
+"""As Tantivy has them. The formula is Okapi BM25's (Robertson and Zaragoza, 2009, section 3.4)."""
+_AVERAGE = "avgdl"
+# Tantivy keeps a length in a byte: exactly up to 40, and beyond with four binary digits of what is above 24.
+_KEPT_WHOLE = 24
+_DIGITS = 4
+
+
+_Lengths = TypeVar("_Lengths", float, Numbers)
+
+
+def norm(length: _Lengths, average: float) -> _Lengths:
+    """How often a text of that length must hold a term for half of what the term can count."""
+    return K1 * (1 - B + B * length / average)
+
+
+class Norms(NamedTuple):
+    """The norms of some texts in one field."""
+
+    written: Numbers
+    """By Tantivy's average, over all records."""
+    seen: Numbers
+    """By the average over those that somebody sees."""
+
+
+class Part(NamedTuple):
+    """What some texts hold of a question in one field."""
+
+    masses: Numbers
+    """The summed idf of the terms."""
+    norms: Norms
+
+
+class Lengths:
+    """The average lengths of a field's texts: as Tantivy counts them, over all records, and as somebody sees them."""
+
+    def __init__(self, searcher: Searcher, schema: Schema, visible: Query, total: int) -> None:
+        self._searcher, self._schema = searcher, schema
+        sums = searcher.aggregate(visible, {name: {"sum": {"field": column}} for name, column in LENGTHS.items()})
+        self._seen = {name: sums[name]["value"] / total for name in LENGTHS}
+        self._written: dict[Field, float] = {}
+
+    def norms(self, field: Field, term: str, lengths: Sequence[int]) -> Norms:
+        """The norms of texts of these lengths; some record holds the term in the field."""
+        if field not in self._written:
+            self._written[field] = self._average(field, term)
+        kept = as_kept(np.array(lengths, dtype=np.int64)).astype(np.float64)
+        return Norms(norm(kept, self._written[field]), norm(kept, self._seen[field]))
+
+    def _average(self, field: Field, term: str) -> float:
+        """What Tantivy says when it explains a score; it tells it nowhere else."""
+        query = Query.term_query(self._schema, field, term)
+        address = self._searcher.search(query, limit=1, count=False).hits[0][1]
+        return _find(json.loads(query.explain(self._searcher, address).to_json()))
+
+
+def as_kept(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Lengths as Tantivy keeps them."""
+    above = np.maximum(lengths - _KEPT_WHOLE, 0)
+    dropped = np.maximum(np.frexp(above)[1] - _DIGITS, 0)
+    return np.where(above, _KEPT_WHOLE + (above >> dropped << dropped), lengths)
+
+
+def rescored(scores: Numbers, words: Part, tokens: Part) -> Numbers:
+    """The BM25 of texts by one's own averages, of their scores by Tantivy's.
+
+    An exact token is held once. Words count as if each of those that are held were held equally often, as often as
+    makes up the score: which is exact where they are, and mostly each is held once.
+    """
+    of_tokens = tokens.masses / (1 + tokens.norms.written)
+    share = np.divide(scores / (K1 + 1) - of_tokens, words.masses, out=np.zeros_like(scores), where=words.masses > 0)
+    # A score has 24 bits: of a term that is held very often the share may come out as all.
+    share = np.clip(share, 0.0, 1 - 1e-6)
+    count = np.maximum(words.norms.written * share / (1 - share), 1.0)
+    of_words = words.masses * count / (count + words.norms.seen)
+    result: Numbers = (K1 + 1) * (of_words + tokens.masses / (1 + tokens.norms.seen))
+    return result
+
+
+def _find(explained: Mapping[str, object]) -> float:
+    waiting = [explained]
+    while waiting:
+        each = waiting.pop()
+        if str(each["description"]).startswith(_AVERAGE):
+            return float(str(each["value"]))
+        details = each.get("details")
+        waiting += details if isinstance(details, list) else []
+    raise ValueError(f"Tantivy explains a score without {_AVERAGE}")
