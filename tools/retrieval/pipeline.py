@@ -20,7 +20,7 @@ from tools.app import App
 from tools.retrieval import late
 from tools.retrieval.checks import Checks, not_imported, unwanted
 from tools.retrieval.late import Questions
-from tools.retrieval.links import Link, reach
+from tools.retrieval.links import Link, dated, reach
 from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, SPANS_FOLLOWED, Plan
@@ -204,11 +204,11 @@ def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str], spans: Sequ
     """Pair records with what was one step from them in the days that the question names, and with what is now."""
     now = NeighbourQuery(visibility=plan.filter.visibility, limit_per_id=NEIGHBOURS_EACH + 1)
     then = (replace(now, as_of=span.start, until=span.end) for span in spans[-SPANS_FOLLOWED:])
-    return [
-        Link(each.origin_id, each.id, each.name)
-        for query in (*then, now)
-        for each in graph.neighbours(seeds, query=query)
-    ]
+    return dated([link for query in then for link in _followed(graph, seeds, query)], _followed(graph, seeds, now))
+
+
+def _followed(graph: GraphIndex, seeds: Sequence[str], query: NeighbourQuery) -> list[Link]:
+    return [Link(each.origin_id, each.id, each.name) for each in graph.neighbours(seeds, query=query)]
 
 
 def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks: Checks, ranking: Ranking) -> Scores:

@@ -30,6 +30,8 @@ def days(start: str, end: str) -> Span:
         ("the outages of 2023-05", "2023-05-01", "2023-05-31"),
         ("the outage of 2023-05-07T10:00:00Z", "2023-05-07", "2023-05-07"),
         ("which releases were in 2023", "2023-01-01", "2023-12-31"),
+        ("which packages did Mel look after in 2023", "2023-01-01", "2023-12-31"),
+        ("what passed by on 7 May 2023", "2023-05-07", "2023-05-07"),
         ("the week of 9 June 2023", "2023-06-05", "2023-06-11"),
         ("the week before 9 June 2023", "2023-06-02", "2023-06-08"),
         ("last weekend before April 10, 2023", "2023-04-08", "2023-04-09"),
@@ -81,6 +83,7 @@ def test_a_month_without_a_year_is_that_of_each_year_that_has_begun() -> None:
     "question",
     [
         "", "What may I do?", "march on", "the second of those", "31 June 2023", "before May 2023", "by 7 July 2023",
+        "after 2023", "what came after the 7th of July 2023", "other than in 2023", "until in May 2023",
         "in 2027", "port 2023", "version 2023.05", "2023-13-01", "3 ago", "last one",
         "what was there before yesterday", "due by today",
     ],
