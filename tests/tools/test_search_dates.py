@@ -126,3 +126,33 @@ async def test_what_was_true_in_the_named_days_comes_before_what_is_true_now(own
     # Relations of another name are of no other time for that, and where nothing is known of then, what is now counts.
     assert dated[guide] > dated[now] + 0.1
     assert min(plain[now], before[now]) > dated[now] + 0.1
+
+
+async def test_a_date_takes_no_certainty_from_what_a_relation_leads_to(owner: Person) -> None:
+    async def made(name: str, content: str) -> str:
+        entity = await owner.call("create_entity", name=name, content=content, entity_type="note", sync=True)
+        return str(entity["id"])
+
+    quay = await made("Quay", "The ledger of the quay.")
+    keeper = await made("Mira Vance", "Mira Vance")
+    await owner.call("add_relation", source_id=keeper, name="owns", target_id=quay, sync=True, valid_at="2021-01-01")
+    await caught_up(owner)
+
+    async def led(question: str) -> float:
+        answer = await owner.call("search", query=question, types=["note"], boost_recent=False)
+        return next(float(each["score"]) for each in answer["results"] if each["id"] == keeper)
+
+    plain = await led("the ledger of the quay")
+    assert await led("the ledger of the quay on 3 March 2022") > plain - 0.05
+    assert (await led("Quay on 3 March 2022")) > (await led("Quay")) - 0.05
+    # One word alone is in anything: days are left out only of what says more.
+    assert await led("the ledger on 3 March 2022") < plain - 0.05
+
+
+async def test_a_name_of_stop_words_is_a_name_beside_days_as_well(owner: Person) -> None:
+    band = await owner.call("create_entity", name="The Who", content="A band.", entity_type="note", sync=True)
+    mira = await owner.call("create_entity", name="Mira Vance", content="Sings.", entity_type="note", sync=True)
+    await owner.call("add_relation", source_id=mira["id"], name="about", target_id=band["id"], sync=True)
+    await caught_up(owner)
+    found = await owner.call("search", query="The Who today", types=["note"])
+    assert {each["id"] for each in found["results"]} == {band["id"], mira["id"]}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stores.moments import Span
-from tools.retrieval.timespans import LONGEST_READ, MOST_SPANS, TOLD_WITHIN, YEARS_BACK, timespans
+from tools.retrieval.timespans import LONGEST_READ, MOST_SPANS, TOLD_WITHIN, YEARS_BACK, named_days, timespans
 
 # A Sunday.
 ASKED = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
@@ -118,3 +118,22 @@ def test_spans_of_any_question_are_in_order_and_begin_before_it(words: list[str]
     assert found == sorted(set(found))
     assert len(found) <= MOST_SPANS
     assert all(span.start < span.end and span.start <= asked_at for span in found)
+
+
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        ("who led payments in March 2022", "who led payments "),
+        ("who, in early May 2023, led payments?", "who, , led payments?"),
+        ("what broke between 5 and 9 May 2023 or on 2023-06-01?", "what broke  or ?"),
+        ("what broke yesterday and why", "what broke  and why"),
+        ("who led payments before May 2023", "who led payments before May 2023"),
+        ("who led 2023 ms in March 2022", "who led 2023 ms "),
+        ("in March 2022", ""),
+        ("who leads payments", "who leads payments"),
+    ],
+)
+def test_what_a_question_says_beside_days_is_to_the_letter(question: str, rest: str) -> None:
+    said = named_days(question, ASKED).rest
+    assert said.split() == rest.split()
+    assert set(said) <= set(question)

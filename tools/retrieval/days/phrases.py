@@ -53,7 +53,7 @@ def is_telling(token: Token) -> bool:
 def dates_of(cursor: Cursor) -> Iterator[Date]:
     """Read the dates of a question, in their order."""
     while not cursor.is_done:
-        found = cursor.tried(_phrase) if _may_begin(cursor) else None
+        found = cursor.tried_phrase(_phrase) if _may_begin(cursor) else None
         cursor.at += found is None
         yield from found or ()
 
