@@ -98,3 +98,61 @@ async def test_a_fact_that_was_true_in_the_named_days_leads_to_what_it_told_of(o
     assert dated[then] - dated[now] > plain[then] - plain[now] + 0.01
     assert (await led("Who leads Payments in March 2021?"))[0] == {now}
     assert (await led("Who leads Payments since July 2023?"))[0] == {now}
+
+
+async def test_what_was_true_in_the_named_days_comes_before_what_is_true_now(owner: Person) -> None:
+    async def made(name: str, content: str) -> str:
+        entity = await owner.call("create_entity", name=name, content=content, entity_type="note", sync=True)
+        return str(entity["id"])
+
+    harbour = await made("Harbour ledger", "The service that keeps the books of the harbour.")
+    then, now, guide = [await made(name, name) for name in ("Mira Vance", "Tomas Brandt", "Ivo Lind")]
+    facts = [
+        (then, "owns", {"valid_at": "2021-01-01", "invalid_at": "2023-06-01"}),
+        (now, "owns", {"valid_at": "2023-06-01"}),
+        (guide, "about", {"valid_at": "2023-06-01"}),
+    ]
+    for source, name, times in facts:
+        await owner.call("add_relation", source_id=source, name=name, target_id=harbour, sync=True, **times)
+    await caught_up(owner)
+
+    async def led(days: str) -> dict[str, float]:
+        asked = f"The service that keeps the books, harbour ledger{days}"
+        answer = await owner.call("search", query=asked, types=["note"], boost_recent=False)
+        return {each["id"]: each["score"] for each in answer["results"]}
+
+    dated, plain, before = await led(" in March 2022"), await led(""), await led(" in March 2020")
+    assert dated[then] > dated[now] + 0.1
+    # Relations of another name are of no other time for that, and where nothing is known of then, what is now counts.
+    assert dated[guide] > dated[now] + 0.1
+    assert min(plain[now], before[now]) > dated[now] + 0.1
+
+
+async def test_a_date_takes_no_certainty_from_what_a_relation_leads_to(owner: Person) -> None:
+    async def made(name: str, content: str) -> str:
+        entity = await owner.call("create_entity", name=name, content=content, entity_type="note", sync=True)
+        return str(entity["id"])
+
+    quay = await made("Quay", "The ledger of the quay.")
+    keeper = await made("Mira Vance", "Mira Vance")
+    await owner.call("add_relation", source_id=keeper, name="owns", target_id=quay, sync=True, valid_at="2021-01-01")
+    await caught_up(owner)
+
+    async def led(question: str) -> float:
+        answer = await owner.call("search", query=question, types=["note"], boost_recent=False)
+        return next(float(each["score"]) for each in answer["results"] if each["id"] == keeper)
+
+    plain = await led("the ledger of the quay")
+    assert await led("the ledger of the quay on 3 March 2022") > plain - 0.05
+    assert (await led("Quay on 3 March 2022")) > (await led("Quay")) - 0.05
+    # One word alone is in anything: days are left out only of what says more.
+    assert await led("the ledger on 3 March 2022") < plain - 0.05
+
+
+async def test_a_name_of_stop_words_is_a_name_beside_days_as_well(owner: Person) -> None:
+    band = await owner.call("create_entity", name="The Who", content="A band.", entity_type="note", sync=True)
+    mira = await owner.call("create_entity", name="Mira Vance", content="Sings.", entity_type="note", sync=True)
+    await owner.call("add_relation", source_id=mira["id"], name="about", target_id=band["id"], sync=True)
+    await caught_up(owner)
+    found = await owner.call("search", query="The Who today", types=["note"])
+    assert {each["id"] for each in found["results"]} == {band["id"], mira["id"]}

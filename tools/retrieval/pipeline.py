@@ -2,9 +2,11 @@
 
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import structlog
@@ -20,10 +22,10 @@ from tools.app import App
 from tools.retrieval import late
 from tools.retrieval.checks import Checks, not_imported, unwanted
 from tools.retrieval.late import Questions
-from tools.retrieval.links import Link, reach
+from tools.retrieval.links import Link, dated, reach
 from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
-from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, SPANS_FOLLOWED, Plan
+from tools.retrieval.plan import LANE_DEPTH, LEAST_ASKED, NEIGHBOURS_EACH, SEEDS, SPANS_FOLLOWED, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import LANES, Ranking
 from tools.retrieval.scoring import (
@@ -43,7 +45,7 @@ from tools.retrieval.scoring import (
     set_apart,
     usage_share,
 )
-from tools.retrieval.timespans import timespans
+from tools.retrieval.timespans import Named, named_days
 
 log = structlog.get_logger("search")
 
@@ -70,22 +72,23 @@ def retrieve(app: App, plan: Plan) -> Ranking:
                 pool.measure(measure(pool.unmeasured))
             pool.fused = _fused(indexes, plan, pool, words, dense=near is not None)
         with ranking.timed("thread"):
-            lent = _thread_lane(indexes, plan, pool, words, checks, measure)
-            if lent is not None:
-                pool.fused = _fused(indexes, plan, pool, words, dense=near is not None, lent=Lent(lent))
+            lent = Lent(_thread_lane(indexes, plan, pool, words, checks, measure))
+            if lent.beside is not None:
+                pool.fused = _fused(indexes, plan, pool, words, dense=near is not None, lent=lent)
         with ranking.timed("late"):
             if near is not None and tokens is not None:
-                better = _late_lane(indexes, plan, pool, checks, tokens, ranking)
-                pool.fused = _fused(indexes, plan, pool, words, dense=True, lent=Lent(lent, better))
-        spans = _named_days(plan)
+                lent = replace(lent, late=_late_lane(indexes, plan, pool, checks, tokens, ranking))
+                pool.fused = _fused(indexes, plan, pool, words, dense=True, lent=lent)
+        days = _named_days(plan)
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
-                _graph_lane(app, indexes, plan, pool, checks, spans)
+                certain = partial(_undated, indexes, plan, pool, words, days, lent)
+                _graph_lane(app, indexes, plan, pool, checks, Followed(days.spans, certain))
         with ranking.timed("hydration"):
             updated_us = _keep_permitted(app, plan, past, pool, checks, ranking)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
-            _note_dated(indexes, pool, spans)
+            _note_dated(indexes, pool, days.spans)
             _rank(plan, pool, updated_us, ranking)
     return ranking
 
@@ -174,21 +177,60 @@ def _late_lane(
         return None
 
 
-def _named_days(plan: Plan) -> Sequence[Span]:
+def _named_days(plan: Plan) -> Named:
     """The days that the question names; mostly none."""
     if plan.is_naive or plan.as_of is not None or plan.words_alone:
-        return ()
-    return timespans(plan.query, plan.now)
+        return Named((), plan.query)
+    return named_days(plan.query, plan.now)
 
 
-def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, spans: Sequence[Span]) -> None:
+def _undated(indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, days: Named, lent: Lent) -> Scores:
+    """Score the best candidates by what the question says beside days.
+
+    When a relation was true stands in the relation, so that what it belongs to need not hold the words for it.
+    """
+    if indexes.lexical is None or not days.spans:
+        return pool.fused
+    best = {pool.ids[place]: place for place in ranked(pool.ids, pool.fused, SEEDS)}
+    alone = indexes.lexical.search(days.rest, filter=replace(plan.prefilter, ids=frozenset(best)), limit=len(best))
+    if len(alone.terms) < LEAST_ASKED and not alone.named:
+        return pool.fused
+    lexical, coverage = pool.lexical.copy(), pool.coverage.copy()
+    # What words weigh is a share of what they can; a name may be made of stop words, which weigh nothing.
+    scale = words.ceiling / alone.ceiling if alone.ceiling > 0 else 0.0
+    for hit in alone.hits:
+        place = best[hit.record_id]
+        lexical[place], coverage[place] = scale * hit.score, hit.coverage
+    lent = replace(lent, is_code=np.array(indexes.lexical.code_among(pool.ids), np.bool_))
+    has_vectors = not np.isnan(pool.cosine).all()
+    told = fuse(lexical, coverage, pool.cosine, ceiling=words.ceiling, dense=bool(has_vectors), lent=lent)
+    certain: Scores = np.maximum(pool.fused, told)
+    return certain
+
+
+class Followed(NamedTuple):
+    """How relations are followed."""
+
+    spans: Sequence[Span]
+    """The days that the question names."""
+    certain: Callable[[], Scores]
+    """Tells how certain candidates are to be meant; asked only where some have relations."""
+
+
+def _graph_lane(app: App, indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, followed: Followed) -> None:
     """Let the best candidates bring in their neighbours, and lift those that are linked to them."""
     if indexes.graph is None:
         return
-    strength = {pool.ids[place]: float(pool.fused[place]) for place in ranked(pool.ids, pool.fused, SEEDS)}
-    linked = app.ledger.linked(plan.organization_id, strength)
-    seeds = [seed for seed in strength if seed in linked]
-    links = _linked_now(indexes.graph, plan, seeds, spans) if plan.as_of is None else linked_then(app, plan, seeds)
+    first = ranked(pool.ids, pool.fused, SEEDS)
+    best = [pool.ids[place] for place in first]
+    linked = app.ledger.linked(plan.organization_id, best)
+    seeds = [seed for seed in best if seed in linked]
+    if not seeds:
+        return
+    strength = dict(zip(best, followed.certain()[first].tolist(), strict=True))
+    links = (
+        _linked_now(indexes.graph, plan, seeds, followed.spans) if plan.as_of is None else linked_then(app, plan, seeds)
+    )
     reached = reach(strength, links, shown=checks.wanted(seeds), replaced=checks.replaced)
     if not reached:
         return
@@ -204,11 +246,11 @@ def _linked_now(graph: GraphIndex, plan: Plan, seeds: Sequence[str], spans: Sequ
     """Pair records with what was one step from them in the days that the question names, and with what is now."""
     now = NeighbourQuery(visibility=plan.filter.visibility, limit_per_id=NEIGHBOURS_EACH + 1)
     then = (replace(now, as_of=span.start, until=span.end) for span in spans[-SPANS_FOLLOWED:])
-    return [
-        Link(each.origin_id, each.id, each.name)
-        for query in (*then, now)
-        for each in graph.neighbours(seeds, query=query)
-    ]
+    return dated([link for query in then for link in _followed(graph, seeds, query)], _followed(graph, seeds, now))
+
+
+def _followed(graph: GraphIndex, seeds: Sequence[str], query: NeighbourQuery) -> list[Link]:
+    return [Link(each.origin_id, each.id, each.name) for each in graph.neighbours(seeds, query=query)]
 
 
 def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks: Checks, ranking: Ranking) -> Scores:

@@ -19,6 +19,8 @@ SEEDS = 6
 NEIGHBOURS_EACH = 8
 SPANS_FOLLOWED = 3
 """Of the spans of days that a question names, the latest, in which relations are followed that are over by now."""
+LEAST_ASKED = 2
+"""Words that a question must say beside days for these to be left out of it: one word alone stands in anything."""
 LEADING = 10
 """Best candidates next to which further ones are looked for in their threads."""
 RADIUS = 2

@@ -1,9 +1,10 @@
 """Which days a question speaks of: "in May 2023", "last week", "two days before 7 July". English, and days in UTC."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from stores.moments import Span
 from tools.retrieval.days.cursor import Cursor
@@ -24,25 +25,47 @@ MOST_SPANS = 64
 _HINT = re.compile(rf"\d|\b(?:{'|'.join(sorted(TELLING))})\b", re.IGNORECASE)
 
 
+class Named(NamedTuple):
+    """What a question says of days, and what else it says."""
+
+    spans: Sequence[Span]
+    """In their order; those that lie wholly in the future are left out."""
+    rest: str
+    """The question without the phrases that name days."""
+
+
 def timespans(question: str, asked_at: datetime) -> list[Span]:
-    """Return the spans that a question names, in their order; those that lie wholly in the future are left out.
+    """Return the spans that a question names, in their order."""
+    return [*named_days(question, asked_at).spans]
+
+
+def named_days(question: str, asked_at: datetime) -> Named:
+    """Return the spans that a question names, and what it says beside them.
 
     A word that opens a side ("before May") names none; "since" reaches until the question is asked. Of very many the
     first named are returned.
     """
     asked_at = asked_at.astimezone(UTC)
     if _HINT.search(question, 0, 2 * LONGEST_READ) is None:
-        return []
-    said, begun = opening(question, LONGEST_READ, _LONGEST_PHRASE)
-    if not any(map(is_telling, said)):
-        return []
-    cursor = Cursor(said, asked_at, begun)
+        return Named((), question)
+    said = opening(question, LONGEST_READ, _LONGEST_PHRASE)
+    if not any(map(is_telling, said.tokens)):
+        return Named((), question)
+    cursor = Cursor(said.tokens, asked_at, said.begun)
     found: dict[Span, None] = {}
     for date in dates_of(cursor):
         found |= dict.fromkeys(span for span in _within_time(date, asked_at) if span.start <= asked_at)
         if len(found) >= MOST_SPANS:
             break
-    return sorted([*found][:MOST_SPANS])
+    return Named(sorted([*found][:MOST_SPANS]), _without(question, [said.places[each] for each in cursor.named]))
+
+
+def _without(question: str, places: Sequence[tuple[int, int]]) -> str:
+    kept, last = list[str](), 0
+    for start, end in places:
+        kept.append(question[last:start])
+        last = end
+    return "".join([*kept, question[last:]])
 
 
 def _within_time(date: Date, asked_at: datetime) -> Iterator[Span]:

@@ -1,6 +1,6 @@
 """Which neighbours a search takes in."""
 
-from tools.retrieval.links import Link, Reached, reach
+from tools.retrieval.links import Link, Reached, dated, reach
 from tools.retrieval.plan import NEIGHBOURS_EACH
 
 STRENGTH = {"a": 0.9, "b": 0.5}
@@ -30,3 +30,25 @@ def test_what_is_not_shown_leads_nowhere_and_what_was_replaced_to_its_successor(
     links = [Link("a", "x", "ABOUT"), Link("a", "new", "SUPERSEDES"), Link("b", "y", "ABOUT")]
     assert reach(STRENGTH, links, shown={"b"}, replaced={"a"}) == [Reached("new", 0.9, True), Reached("y", 0.5, True)]
     assert reach(STRENGTH, links, shown={"b"}, replaced=()) == [Reached("y", 0.5, True)]
+
+
+def test_what_of_the_same_name_was_true_in_the_days_that_are_meant_stands_in_for_what_is_true_now() -> None:
+    then = [Link("a", "old", "OWNS"), Link("a", "both", "OWNS")]
+    now = [Link("a", "both", "OWNS"), Link("a", "new", "OWNS"), Link("a", "guide", "ABOUT"), Link("b", "other", "OWNS")]
+    found = reach(STRENGTH, dated(then, now), shown=STRENGTH, replaced=())
+    telling = {each.record_id: each.telling for each in found}
+    assert list(telling) == ["old", "both", "new", "guide", "other"]
+    assert telling == {"old": True, "both": True, "new": False, "guide": True, "other": True}
+    assert dated([], now) == now
+
+
+def test_a_record_of_few_neighbours_then_is_no_hub_for_having_many_others_now() -> None:
+    then = [Link("a", f"old{number}", "OWNS") for number in range(NEIGHBOURS_EACH)]
+    found = reach(STRENGTH, dated(then, [Link("a", "new", "OWNS")]), shown=STRENGTH, replaced=())
+    assert [each.record_id for each in found] == [link.record_id for link in then]
+    assert all(each.telling for each in found)
+
+
+def test_what_was_replaced_leads_to_its_successor_whatever_it_replaced_itself_in_the_days_that_are_meant() -> None:
+    links = dated([Link("a", "first", "SUPERSEDES")], [Link("a", "new", "SUPERSEDES")])
+    assert Reached("new", 0.9, True) in reach(STRENGTH, links, shown=(), replaced={"a"})

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stores.moments import Span
-from tools.retrieval.timespans import LONGEST_READ, MOST_SPANS, TOLD_WITHIN, YEARS_BACK, timespans
+from tools.retrieval.timespans import LONGEST_READ, MOST_SPANS, TOLD_WITHIN, YEARS_BACK, named_days, timespans
 
 # A Sunday.
 ASKED = datetime(2026, 11, 22, 18, 0, tzinfo=UTC)
@@ -30,6 +30,8 @@ def days(start: str, end: str) -> Span:
         ("the outages of 2023-05", "2023-05-01", "2023-05-31"),
         ("the outage of 2023-05-07T10:00:00Z", "2023-05-07", "2023-05-07"),
         ("which releases were in 2023", "2023-01-01", "2023-12-31"),
+        ("which packages did Mel look after in 2023", "2023-01-01", "2023-12-31"),
+        ("what passed by on 7 May 2023", "2023-05-07", "2023-05-07"),
         ("the week of 9 June 2023", "2023-06-05", "2023-06-11"),
         ("the week before 9 June 2023", "2023-06-02", "2023-06-08"),
         ("last weekend before April 10, 2023", "2023-04-08", "2023-04-09"),
@@ -81,6 +83,7 @@ def test_a_month_without_a_year_is_that_of_each_year_that_has_begun() -> None:
     "question",
     [
         "", "What may I do?", "march on", "the second of those", "31 June 2023", "before May 2023", "by 7 July 2023",
+        "after 2023", "what came after the 7th of July 2023", "other than in 2023", "until in May 2023",
         "in 2027", "port 2023", "version 2023.05", "2023-13-01", "3 ago", "last one",
         "what was there before yesterday", "due by today",
     ],
@@ -115,3 +118,22 @@ def test_spans_of_any_question_are_in_order_and_begin_before_it(words: list[str]
     assert found == sorted(set(found))
     assert len(found) <= MOST_SPANS
     assert all(span.start < span.end and span.start <= asked_at for span in found)
+
+
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        ("who led payments in March 2022", "who led payments "),
+        ("who, in early May 2023, led payments?", "who, , led payments?"),
+        ("what broke between 5 and 9 May 2023 or on 2023-06-01?", "what broke  or ?"),
+        ("what broke yesterday and why", "what broke  and why"),
+        ("who led payments before May 2023", "who led payments before May 2023"),
+        ("who led 2023 ms in March 2022", "who led 2023 ms "),
+        ("in March 2022", ""),
+        ("who leads payments", "who leads payments"),
+    ],
+)
+def test_what_a_question_says_beside_days_is_to_the_letter(question: str, rest: str) -> None:
+    said = named_days(question, ASKED).rest
+    assert said.split() == rest.split()
+    assert set(said) <= set(question)

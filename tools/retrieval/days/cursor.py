@@ -70,6 +70,8 @@ class Cursor:
         self._end = _MARGIN + (len(tokens) if begun is None else begun)
         self.asked_at = asked_at
         self.today = asked_at.replace(hour=0, minute=0, second=0, microsecond=0)
+        self.named: list[int] = []
+        """Which tokens belong to phrases that were read and name something."""
 
     @property
     def is_done(self) -> bool:
@@ -98,6 +100,14 @@ class Cursor:
         found = read(self)
         if found is None:
             self.at = at
+        return found
+
+    def tried_phrase(self, read: Callable[["Cursor"], Sequence[Read] | None]) -> Sequence[Read] | None:
+        """Read a phrase as `tried` does, and note what it is made of."""
+        at = self.at
+        found = self.tried(read)
+        if found:
+            self.named += range(at - _MARGIN, self.at - _MARGIN)
         return found
 
     def word(self, *words: str) -> str | None:

@@ -17,6 +17,8 @@ _OPENING_TABLE = (
 )
 _OPENING = [tuple(words.split()) for words in _OPENING_TABLE.split("|")]
 """Words after which it is not the date that is meant, but all before or after it, or all others."""
+_PARTICLES = frozenset({"after", "by", "past", "following"})
+"""Of these, those that belong to the word before them where a preposition follows: “looked after in 2016”."""
 _TELLING_TABLE = "yesterday today tonight this current last past previous ago"
 TELLING = frozenset({*MONTHS, *SHORT_MONTHS, *_TELLING_TABLE.split()})
 """Words of which there is one in each phrase that names days, unless it has a number."""
@@ -51,7 +53,7 @@ def is_telling(token: Token) -> bool:
 def dates_of(cursor: Cursor) -> Iterator[Date]:
     """Read the dates of a question, in their order."""
     while not cursor.is_done:
-        found = cursor.tried(_phrase) if _may_begin(cursor) else None
+        found = cursor.tried_phrase(_phrase) if _may_begin(cursor) else None
         cursor.at += found is None
         yield from found or ()
 
@@ -91,6 +93,8 @@ def _until_asked(cursor: Cursor, date: Date) -> Date:
 
 
 def _open(cursor: Cursor) -> Sequence[Date] | None:
+    if cursor.peek().text in _PARTICLES and cursor.peek(1).text in _PREPOSITIONS:
+        return None
     if cursor.peek().text not in _FIRST_OPENING or not cursor.phrase_of(*_OPENING):
         return None
     cursor.sign("dash")

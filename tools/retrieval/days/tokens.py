@@ -55,15 +55,23 @@ _YEARS = range(1900, 2100)
 
 def tokens(question: str) -> list[Token]:
     """Cut a question."""
-    return opening(question, len(question), 0)[0]
+    return opening(question, len(question), 0).tokens
 
 
-def opening(question: str, characters: int, more: int) -> tuple[list[Token], int]:
-    """Cut what begins within the first characters of a question, and so many chunks behind it.
+class Opening(NamedTuple):
+    """The beginning of a question, cut."""
 
-    Returns the tokens, and how many of them began within these characters.
-    """
+    tokens: list[Token]
+    begun: int
+    """How many of them began within the characters that were asked for."""
+    places: list[tuple[int, int]]
+    """Of each token, where what it was cut from begins and ends in the question."""
+
+
+def opening(question: str, characters: int, more: int) -> Opening:
+    """Cut what begins within the first characters of a question, and so many chunks behind it."""
     found: list[Token] = []
+    places: list[tuple[int, int]] = []
     begun = 0
     for chunk in _CHUNK.finditer(question):
         is_within = chunk.start() < characters
@@ -71,8 +79,9 @@ def opening(question: str, characters: int, more: int) -> tuple[list[Token], int
         if more < 0:
             break
         found += _cut(chunk[0]) if chunk.end() - chunk.start() <= _LONGEST_CHUNK else [STOP]
+        places += [chunk.span()] * (len(found) - len(places))
         begun = len(found) if is_within else begun
-    return found, begun
+    return Opening(found, begun, places)
 
 
 def is_year(number: int) -> bool:
