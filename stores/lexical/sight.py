@@ -21,12 +21,13 @@ class Sight:
 
     def __init__(self, searcher: Searcher, schema: Schema, visible: Query) -> None:
         self._searcher, self._schema, self._visible = searcher, schema, visible
-        position = searcher.doc_freq(RESERVED, POSITION_KEY)
-        self._written = searcher.doc_freq(RESERVED, RECORD) + position
+        records = searcher.doc_freq(RESERVED, RECORD)
+        self._written = records + searcher.doc_freq(RESERVED, POSITION_KEY)
         """What Tantivy counts as all there is: deleted records as well, until their segment is merged."""
         # One more, as Tantivy counts the position: what all of a few records hold says a little, not next to nothing.
         self._total = _count(searcher, visible) + 1
-        self._sees_all = self._total == self._written == searcher.num_docs
+        # No record is hidden or deleted; deleted positions hold no words, and hardly count.
+        self._sees_all = self._total == searcher.num_docs == records + 1
         self._known: dict[tuple[str, str], int] = {}
         self._lengths: Lengths | None = None
 
