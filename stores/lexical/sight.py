@@ -14,6 +14,8 @@ hold, as large a share is taken to be seen as of all records."""
 # 20 MB at most.
 _MOST_SIGHTS = 64
 _MOST_KNOWN = 2_000
+# Which share of all records deleted positions may be for the usual length of a text to be what it is without them.
+_HARDLY = 0.001
 
 
 class Sight:
@@ -21,13 +23,13 @@ class Sight:
 
     def __init__(self, searcher: Searcher, schema: Schema, visible: Query) -> None:
         self._searcher, self._schema, self._visible = searcher, schema, visible
-        records = searcher.doc_freq(RESERVED, RECORD)
-        self._written = records + searcher.doc_freq(RESERVED, POSITION_KEY)
+        records, positions = (searcher.doc_freq(RESERVED, each) for each in (RECORD, POSITION_KEY))
+        self._written = records + positions
         """What Tantivy counts as all there is: deleted records as well, until their segment is merged."""
         # One more, as Tantivy counts the position: what all of a few records hold says a little, not next to nothing.
         self._total = _count(searcher, visible) + 1
-        # No record is hidden or deleted; deleted positions hold no words, and hardly count.
-        self._sees_all = self._total == searcher.num_docs == records + 1
+        # No record is hidden or deleted, and deleted positions, which make texts shorter on average, hardly count.
+        self._sees_all = self._total == searcher.num_docs == records + 1 and positions <= 1 + records * _HARDLY
         self._known: dict[tuple[str, str], int] = {}
         self._lengths: Lengths | None = None
 
