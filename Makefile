@@ -31,7 +31,7 @@ install: $(VENV)/.dev ## Install everything, development tools included.
 demo: $(VENV)/.run ## Start a server, feed it real text, ask it questions. FOLDER=… adds a folder of yours.
 	@$(BIN)/engrain demo $(if $(FOLDER),--folder "$(FOLDER)")
 
-test: $(VENV)/.dev ## Run all tests, in one process more than there are cores, at most four.
+test: $(VENV)/.dev ## Run all tests, on as many cores as there are, at most four; slow ones first.
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: $(VENV)/.dev ## Lint, types, architecture, documentation drift.

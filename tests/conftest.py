@@ -21,11 +21,6 @@ hypothesis_settings.register_profile("same", derandomize=True)
 hypothesis_settings.load_profile("same")
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are cores: many tests wait for a server or a command that they have started."""
-    return (os.cpu_count() or 1) + 1
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests come first, so that at the end nobody waits for one of them."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
