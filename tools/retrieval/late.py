@@ -6,6 +6,7 @@ Each token of the question counts with its best match among the tokens of a reco
 
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +18,20 @@ from stores.tokens import Tokens
 from stores.vectors import Vector
 from tools.app import App
 from tools.retrieval.checks import Checks
-from tools.retrieval.plan import RADIUS, Plan
+from tools.retrieval.plan import Plan
 from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import Scores, ranked
 
 AMONG = 50
 """Best candidates that are compared: 100 find the same, for twice the time."""
+AMONG_IN_THREADS = 75
+"""The same where some of them stand in threads: there what words and vectors say of the order tells less."""
 MOST_TOKENS = 6_500
 """Tokens that are compared: of long texts, the twenty best candidates find the same as all."""
-MOST_WITH_NEIGHBOURS = 10_000
-"""The same where candidates stand in threads: turns are short, and each brings in up to four others."""
+MOST_WITH_NEIGHBOURS = 8_000
+"""The same with those that stand near candidates in threads: the next ones of all before others of any."""
+REACH = 4
+"""Places before and after a candidate, in its thread, whose matches count for it."""
 DISCOUNT = 0.93
 """What a match one place away in a thread counts, as a share; two places away its square."""
 _PRODUCT = 250_000
@@ -71,14 +76,15 @@ def compare(indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, questi
         sqlite3.Error: The tokens of records could not be.
     """
     store = indexes.vectors.tokens if indexes.vectors is not None else None
-    places = ranked(pool.ids, pool.fused, AMONG)
+    places = ranked(pool.ids, pool.fused, AMONG_IN_THREADS)
     if store is None or not places:
         return None
     ids = [pool.ids[place] for place in places]
     near = _near(indexes.lexical, ids, checks) if plan.heeds_threads and indexes.lexical is not None else {}
+    if not near:
+        places, ids = places[:AMONG], ids[:AMONG]
     starts = dict(zip(ids, pool.passage_starts(places), strict=True))
-    # Each with its neighbours, so that those left out in the end are the worst.
-    wanted = {one: starts.get(one, 0) for each in ids for one in (each, *(other for other, _ in near.get(each, ())))}
+    wanted = {each: starts.get(each, 0) for each in (*ids, *_nearest_first(ids, near))}
     held = store.read(wanted, most=MOST_WITH_NEIGHBOURS if near else MOST_TOKENS)
     if not held.keys() & starts.keys():
         return None
@@ -117,7 +123,7 @@ def _with_neighbours(record_id: str, near: Near, matches: Mapping[str, Questions
 
 def _near(index: LexicalIndex, ids: Sequence[str], checks: Checks) -> Near:
     """Those near in their threads that the caller may read and that are in force."""
-    found = index.around(ids, RADIUS)
+    found = index.around(ids, REACH)
     if not found.keys:
         return {}
     names = index.named_by(set(found.keys))
@@ -128,3 +134,9 @@ def _near(index: LexicalIndex, ids: Sequence[str], checks: Checks) -> Near:
         if other in allowed:
             near.setdefault(ids[owner], []).append((other, distance))
     return near
+
+
+def _nearest_first(ids: Sequence[str], near: Near) -> list[str]:
+    """Those near some records: the next ones of all, in the order of these, before those further away."""
+    found = [(distance, other) for each in ids for other, distance in near.get(each, ())]
+    return [other for _, other in sorted(found, key=itemgetter(0))]

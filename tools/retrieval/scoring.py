@@ -64,7 +64,7 @@ DATED_AMONG = 200
 LATE_WEIGHT = 3.0
 """Of the mean best match of the question's tokens, above what the best candidates have on average; the cosine has
 weight 1."""
-THREAD_LATE = 8.0
+THREAD_LATE = 20.0
 """The same among records in threads, for their order alone: so much of it would lift the best of bad ones, too."""
 USAGE_BONUS = 0.1
 """How far having been cited can lift a score; see `lifted`."""
