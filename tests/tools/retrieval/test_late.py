@@ -1,5 +1,7 @@
 """Token by token: the arithmetic, and what a search makes of it."""
 
+import math
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +12,11 @@ from numpy.typing import NDArray
 
 from stores.embedding.late import LateEncoder, packed, unpacked
 from stores.errors import ValidationFailed
+from stores.tokens import Tokens, TokenStore
 from tests.people import Person
 from tests.stores.indexer.samples import until
 from tools.app import App
+from tools.retrieval import late
 from tools.retrieval.late import best_matches
 from tools.retrieval.scoring import BACKGROUND, Beside, Lent, Scores, fuse
 from tools.settings import Settings
@@ -163,6 +167,68 @@ async def test_vectors_of_an_impossible_size_are_damage_and_made_anew(app: App, 
     found = await owner.call("search", query="who made logging in work again")
     assert found["results"][0]["name"] == "Repair"
     assert not found["filters"]["search_source_degraded"]
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The records whose tokens were asked for, in their order, once for each search."""
+    asked: list[list[str]] = []
+    as_it_is = TokenStore.read
+
+    def noted(self: TokenStore, wanted: Mapping[str, int], *, most: float = math.inf) -> dict[str, list[Tokens]]:
+        asked.append([*wanted])
+        return as_it_is(self, wanted, most=most)
+
+    monkeypatch.setattr(TokenStore, "read", noted)
+    return asked
+
+
+async def talk(who: Person, turns: int = 14, told: int = 6) -> list[str]:
+    """A thread of so many turns, one of which says it."""
+    texts = ["The walrus went to Lisbon." if at == told else f"The kettle number {at} boils." for at in range(turns)]
+    said = [
+        await who.call("store_raw_memory", raw_content=text, metadata={"thread_id": "t", "ordinal": at}, sync=True)
+        for at, text in enumerate(texts)
+    ]
+    return [each["id"] for each in said]
+
+
+@anyio
+async def test_in_a_thread_candidates_are_read_before_what_stands_next_to_any(
+    owner: Person, read: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = await talk(owner)
+    await owner.call("recall", query="walrus Lisbon")
+    assert len(read[-1]) == len(said)
+    monkeypatch.setattr(late, "AMONG_IN_THREADS", 2)
+    await owner.call("recall", query="walrus Lisbon")
+    first, second = (said.index(each) for each in read[-1][:2])
+    assert first == 6
+    distances = [min(abs(said.index(each) - at) for at in (first, second)) for each in read[-1][2:]]
+    assert distances == sorted(distances)
+    assert {*distances} <= {1, 2, 3, 4}
+
+
+@anyio
+async def test_further_candidates_are_compared_in_threads_alone(owner: Person, read: list[list[str]]) -> None:
+    for at in range(60):
+        await owner.call("create_entity", name=f"Kettle {at}", content=f"The kettle number {at} boils.", sync=at == 59)
+    until(lambda: not any(line.pending for line in owner.app.indexer.status()))
+    await owner.call("search", query="boiling kettle")
+    assert len(read[-1]) == 50
+    await talk(owner)
+    await owner.call("search", query="boiling kettle")
+    assert len(read[-1]) > 60
+
+
+@anyio
+async def test_where_no_room_is_left_for_neighbours_the_answer_is_found(
+    owner: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = await talk(owner)
+    monkeypatch.setattr(late, "MOST_WITH_NEIGHBOURS", 1)
+    found = await owner.call("recall", query="walrus Lisbon")
+    assert found["memories"][0]["id"] == said[6]
 
 
 @anyio
