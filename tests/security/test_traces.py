@@ -19,6 +19,11 @@ RECORDS = (
 )
 SAID = ("We swim with the otter.", "The graph is in Kuzu.", "Tea is at four.", "Mow it in June.")
 QUESTIONS = ("otter upstream xylograph", "why Kuzu graph", "how to retry a call", "meadow in June 2026", "tea")
+NOTES = {
+    "content": "Decision: we use Kuzu for the graph because it is embedded.\nRule: mow the meadow in June.\n"
+    "Gotcha: the server times out when the disk is full, for a xylograph of tea as well.",
+    "persist_source": False,
+}
 # Signing in, and the server's own state, of all organizations together.
 ELSEWHERE = ("callback", "login", "device", "/api/health")
 # What differs from one answer to the next, whoever wrote in between.
@@ -61,6 +66,8 @@ class Story:
         for source, target in zip(self.ids, self.ids[1:], strict=False):
             await self.relate(source, target)
         await self.say("organization", 0)
+        noted = await self.world.post("/api/context/reflect", NOTES | {"persist_review": True}, self.bob.token)
+        assert noted.json()["total_candidates"] > 1, noted.text
 
     async def say(self, scope: str, first: int, **more: object) -> None:
         for place, text in enumerate(SAID):
@@ -128,6 +135,8 @@ def _asked(record_id: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "/api/memory/raw/recall", {"query": question}
         yield "/api/context/pack", {"goal": question}
         yield "/api/synthesis/plan", {"goal": question}
+    yield "/api/context/reflect", NOTES
+    yield "/api/memory/reflection/review/drain", {"dry_run": True}
     for mode in ("related", "list"):
         yield "/api/search/explore", {"mode": mode, "entity_id": record_id, "depth": 3}
     for mode in ("timeline", "history", "conflicts"):
@@ -138,7 +147,9 @@ def differences(one: object, other: object, path: str = "") -> Iterator[str]:
     """Where two answers differ; scores by more than .01 (docs/security says why they may at all)."""
     if isinstance(one, dict) and isinstance(other, dict):
         for key in sorted({*one, *other}):
-            if key not in PASSING and not key.endswith("_ms"):
+            # Candidates that were not kept are of the moment of the answer.
+            is_now = key.endswith("_ms") or (key.endswith("_at") and ".candidates[" in path)
+            if key not in PASSING and not is_now:
                 yield from differences(one.get(key), other.get(key), f"{path}.{key}")
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         for place, (left, right) in enumerate(zip(one, other, strict=True)):
