@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tantivy import Query
 
 from stores.index import IndexBatch
-from stores.lexical import LexicalIndex, LexicalResult, analyse, sight
+from stores.lexical import LexicalIndex, LexicalResult, analyse, hits, sight
 from stores.lexical.analysis import prepare
 from stores.lexical.lengths import as_kept
 from stores.lexical.schema import FORMAT
@@ -475,6 +475,20 @@ def test_hits_have_their_names_with_and_without_memory_of_them(tmp_path: Path, m
     again.apply(batch(2, record("a", "coffee"), record("e", "tea")))
     assert find(again, "tea") == ["b", "c", "d", "e"]
     again.close()
+
+
+def test_hits_hold_the_same_however_many_are_asked_about_at_once(
+    index: LexicalIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("tea", "amber", "kettle", "otter", "moss")
+    texts = [" ".join(word for bit, word in enumerate(words) if number >> bit & 1) or "fog" for number in range(96)]
+    index.apply(batch(1, *(record(f"r{number:02}", text, name=text) for number, text in enumerate(texts))))
+    asked = "a kettle of amber tea for the otter"
+    whole = index.search(asked, filter=EVERYONE, limit=60)
+    assert {round(hit.coverage, 3) for hit in whole.hits} >= {1.0, 0.5}
+    for few in (1, 7, 59):
+        monkeypatch.setattr(hits, "_AT_ONCE", few)
+        assert index.search(asked, filter=EVERYONE, limit=60).hits == whole.hits
 
 
 def test_what_happened_in_a_span_is_told_of_the_records_that_were_asked_about(tmp_path: Path) -> None:
