@@ -288,6 +288,7 @@ class FollowingLane(Lane, Generic[T]):
             self._serving, self._follows, self._next = track, True, None
             # A restored ledger may count from less.
             self._whole_from = 0
+        self._applied_at, self._is_unprepared = time.monotonic(), True
         self._set("ready")
         self._verified = True
         keep = [track.handle.folder]

@@ -32,12 +32,13 @@ from stores.lexical.schema import (
     POSITION_KEY,
     RESERVED,
     THREADED,
+    Progress,
     build_schema,
     key_of,
     microseconds,
     open_index,
-    position_document,
-    read_position,
+    progress_document,
+    read_progress,
     to_document,
 )
 from stores.lexical.sight import Sight, Sights
@@ -50,6 +51,10 @@ _HEAP_BYTES = 30_000_000
 _DEEPEST_TIE = 4_096
 # Ids that are kept in memory, by their key; above that all are forgotten and read again as they are found.
 _MOST_NAMES = 200_000
+# From which share on that was written since, an index is written as one again, and up to how many records: 10,000
+# abstracts take a second, while writes wait.
+_SCATTERED = 0.25
+_MOST_JOINED = 20_000
 
 
 class LexicalIndex:
@@ -60,8 +65,7 @@ class LexicalIndex:
     def __init__(self, generations: Generations) -> None:
         self._generations = generations
         self._schema = build_schema()
-        self._position: Position | None = None
-        self._erasable = 0
+        self._progress = Progress(None, 0, 0)
         self._is_closed = False
         self._names: dict[int, str] = {}
         self._threads = Threads(self._placed)
@@ -78,24 +82,26 @@ class LexicalIndex:
     @property
     def erasable(self) -> int:
         """How many removed or replaced records may still have text on disk; `compact` brings it to 0."""
-        return self._erasable
+        return self._progress.erasable
 
     def position(self) -> Position | None:
         """How far the feed has been applied; None for a fresh index."""
-        return self._position
+        return self._progress.position
 
     def apply(self, batch: IndexBatch) -> None:
         """Make the entities visible to search and advance the position, in one commit."""
         entities = {entity.id: entity for entity in batch.entities}
         gone = {*batch.deleted_entities, *entities}
         searcher = self._searcher
-        erasable = self._erasable + sum(searcher.doc_freq("id", record_id) > 0 for record_id in gone)
         documents = [to_document(entity) for entity in entities.values()]
+        erasable = self._progress.erasable + sum(searcher.doc_freq("id", record_id) > 0 for record_id in gone)
+        scattered = self._progress.scattered + len(documents)
+        position = progress_document(batch.position, erasable=erasable, scattered=scattered)
         try:
             for record_id in gone:
                 self._writer.delete_documents_by_term("id", record_id)
             self._writer.delete_documents_by_term(RESERVED, POSITION_KEY)
-            for document in (*documents, position_document(batch.position, erasable)):
+            for document in (*documents, position):
                 self._writer.add_document(document)
             self._writer.commit()
         except BaseException:
@@ -103,7 +109,7 @@ class LexicalIndex:
             raise
         self._index.reload()
         self._searcher = self._index.searcher()
-        self._position, self._erasable = batch.position, erasable
+        self._progress = Progress(batch.position, erasable, scattered)
         placed = {key_of(record_id): thread_place(entity) for record_id, entity in entities.items()}
         self._threads.update((dict.fromkeys(map(key_of, gone)) | placed).items())
         code = (each for each, document in zip(entities, documents, strict=True) if CODE in document.get_all(RESERVED))
@@ -228,7 +234,13 @@ class LexicalIndex:
         return analysis.analyse(text)
 
     def prepare(self) -> None:
-        """Do nothing: whatever was committed is ready to be read."""
+        """Write the index as one where much of it was written in pieces: a search takes up to twice as long in those.
+
+        As `compact` does it; not for an index of more than 20,000 records.
+        """
+        count, scattered = self._searcher.num_docs, self._progress.scattered
+        if self._searcher.num_segments > 1 and count <= _MOST_JOINED and scattered >= _SCATTERED * count:
+            self._rewrite()
 
     def compact(self) -> None:
         """Write the index anew without what was removed, if anything was.
@@ -237,13 +249,8 @@ class LexicalIndex:
         into a fresh index (stored fields, about 20,000 short records a second) that replaces this one by a rename.
         Searches go on meanwhile; the next `apply` waits.
         """
-        if not self._erasable or self._position is None:
-            return
-        self._copy_into(self._generations.start(), self._position)
-        adopted = self._generations.adopt()
-        self._writer.wait_merging_threads()
-        self._adopt(adopted)
-        self._generations.retire()
+        if self._progress.erasable:
+            self._rewrite()
 
     def close(self) -> None:
         """Wait for running merges, and release the lock, the engine's thread and its memory; search no more.
@@ -260,19 +267,29 @@ class LexicalIndex:
         self._names.clear()
         self._threads, self._code = Threads(tuple), Marked(tuple)
 
+    def _rewrite(self) -> None:
+        position = self._progress.position
+        if position is None:
+            return
+        self._copy_into(self._generations.start(), position)
+        adopted = self._generations.adopt()
+        self._writer.wait_merging_threads()
+        self._adopt(adopted)
+        self._generations.retire()
+
     def _adopt(self, generation: Path) -> None:
         self._index: Index = open_index(str(generation))
         self._writer: IndexWriter = self._index.writer(_HEAP_BYTES, 1)
         # Made once per commit: it takes as long as a search.
         self._searcher = self._index.searcher()
-        self._position, self._erasable = _position_of(self._searcher, self._index)
+        self._progress = _progress_of(self._searcher, self._index)
 
     def _copy_into(self, folder: Path, position: Position) -> None:
         target = open_index(str(folder))
         writer = target.writer(_HEAP_BYTES, 1)
         for document in _records(self._searcher):
             writer.add_document(document)
-        writer.add_document(position_document(position, 0))
+        writer.add_document(progress_document(position, erasable=0, scattered=0))
         writer.commit()
         writer.wait_merging_threads()
 
@@ -349,10 +366,10 @@ def _result(question: Plan, hits: tuple[LexicalHit, ...], named: frozenset[str])
     )
 
 
-def _position_of(searcher: Searcher, index: Index) -> tuple[Position | None, int]:
+def _progress_of(searcher: Searcher, index: Index) -> Progress:
     query = Query.term_query(index.schema, RESERVED, POSITION_KEY, "basic")
     found = searcher.search(query, limit=1, count=False).hits
-    return read_position(searcher.doc(found[0][1])) if found else (None, 0)
+    return read_progress(searcher.doc(found[0][1]), count=searcher.num_docs) if found else Progress(None, 0, 0)
 
 
 def _addresses(searcher: Searcher) -> list[DocAddress]:

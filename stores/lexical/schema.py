@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from tantivy import Document, Index, Schema, SchemaBuilder
 
@@ -116,18 +116,30 @@ def key_of(record_id: str) -> int:
     return int.from_bytes(hashlib.blake2b(record_id.encode(), digest_size=8).digest(), signed=True)
 
 
-def position_document(position: Position, erasable: int) -> Document:
-    """The reserved record that says how far the index has come; it has no visibility, so no search finds it."""
+class Progress(NamedTuple):
+    """What an index says of itself."""
+
+    position: Position | None
+    """How far it has come; None for a fresh one."""
+    erasable: int
+    """Removed or replaced records whose text may still be on disk."""
+    scattered: int
+    """Records that were written since it was last written as one."""
+
+
+def progress_document(position: Position, *, erasable: int, scattered: int) -> Document:
+    """The reserved record of an index's progress; it has no visibility, so no search finds it."""
     document = Document()
     document.add_text(RESERVED, POSITION_KEY)
-    document.add_text("payload", json.dumps([position.epoch, position.sequence, position.batch, erasable]))
+    numbers = (erasable, scattered)
+    document.add_text("payload", json.dumps([position.epoch, position.sequence, position.batch, *numbers]))
     return document
 
 
-def read_position(document: Document) -> tuple[Position, int]:
-    """The position and the number of removed records whose text may still be on disk."""
-    epoch, sequence, batch, erasable = json.loads(document.get_first("payload") or "")
-    return Position(epoch, sequence, batch), erasable
+def read_progress(document: Document, *, count: int) -> Progress:
+    """What the reserved record says; where nobody noted what was scattered, everything was: so many records."""
+    epoch, sequence, batch, erasable, *scattered = json.loads(document.get_first("payload") or "")
+    return Progress(Position(epoch, sequence, batch), erasable, *(scattered or [count]))
 
 
 def microseconds(moment: datetime) -> int:

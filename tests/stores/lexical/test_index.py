@@ -1,5 +1,6 @@
 """What the lexical index promises."""
 
+import json
 import math
 import signal
 import subprocess
@@ -322,6 +323,59 @@ def test_compacting_removes_deleted_text_from_disk(tmp_path: Path) -> None:
     again.close()
 
 
+def pieces(folder: Path) -> list[int]:
+    """The records that each piece of the index holds, positions and deleted ones included."""
+    newest = max(folder.iterdir(), key=lambda each: int(each.name.rpartition("-")[2]))
+    return [piece["max_doc"] for piece in json.loads((newest / "meta.json").read_text())["segments"]]
+
+
+def test_what_was_written_in_pieces_is_written_as_one_and_answers_the_same(tmp_path: Path) -> None:
+    folder = tmp_path / "lexical"
+    index = LexicalIndex.open(folder)
+    for sequence in range(1, 5):
+        kept = (record(f"r{sequence}{place}", "tea " * place + f"kettle{sequence}") for place in range(1, 11))
+        index.apply(batch(sequence, *kept))
+    index.apply(batch(5, record("r11", "zanzibar tea", revision=2), deleted=("r12",)))
+    before, contents = index.search("tea kettle3", filter=EVERYONE, limit=50), index.contents()
+    assert len(pieces(folder)) == 5
+    index.prepare()
+    assert pieces(folder) == [40]
+    assert (index.contents(), index.erasable, index.position()) == (contents, 0, Position("epoch", 5, "batch-5"))
+    after = index.search("tea kettle3", filter=EVERYONE, limit=50)
+    assert [hit.record_id for hit in after.hits] == [hit.record_id for hit in before.hits]
+    assert [hit.score for hit in after.hits] == pytest.approx([hit.score for hit in before.hits], rel=0.02)
+    index.close()
+
+
+def test_little_that_was_written_since_is_left_in_pieces_until_there_is_more_of_it(tmp_path: Path) -> None:
+    folder = tmp_path / "lexical"
+    index = LexicalIndex.open(folder)
+    for sequence in (1, 2):
+        index.apply(batch(sequence, *(record(f"r{sequence}{place}", "tea") for place in range(20))))
+    index.prepare()
+    index.apply(batch(3, *(record(f"s{place}", "tea") for place in range(9))))
+    index.prepare()
+    index.close()
+    again = LexicalIndex.open(folder)
+    again.prepare()
+    # Nine of fifty are less than a quarter; the third piece holds its position as well.
+    assert pieces(folder) == [41, 10]
+    again.apply(batch(4, *(record(f"t{place}", "tea") for place in range(5))))
+    again.prepare()
+    assert pieces(folder) == [55]
+    again.close()
+
+
+def test_a_large_index_stays_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stores.lexical.index._MOST_JOINED", 10)
+    index = LexicalIndex.open(tmp_path)
+    for sequence in (1, 2):
+        index.apply(batch(sequence, *(record(f"r{sequence}{place}", "tea") for place in range(5))))
+    index.prepare()
+    assert len(pieces(tmp_path)) == 2
+    index.close()
+
+
 def test_filters_and_phrases_hold_after_compacting(index: LexicalIndex) -> None:
     index.apply(batch(1, record("a", "green parseTea leaf", languages=("Go",), name="日本語"), record("x", "gone")))
     index.apply(batch(2, deleted=("x",)))
@@ -395,7 +449,7 @@ CONTENT = st.lists(WORDS, max_size=4).map(" ".join)
 STEP = st.one_of(
     st.tuples(st.just("put"), st.integers(0, 5), CONTENT, KEYS),
     st.tuples(st.just("delete"), st.integers(0, 5), st.just(""), st.just("")),
-    st.tuples(st.just("compact"), st.just(0), st.just(""), st.just("")),
+    st.tuples(st.sampled_from(["compact", "prepare"]), st.just(0), st.just(""), st.just("")),
     st.tuples(st.just("reopen"), st.just(0), st.just(""), st.just("")),
 )
 
@@ -416,8 +470,8 @@ def test_any_history_leaves_what_a_dictionary_would_hold(
         elif verb == "delete":
             model.pop(record_id, None)
             index.apply(batch(sequence, deleted=(record_id,)))
-        elif verb == "compact":
-            index.compact()
+        elif verb != "reopen":
+            {"compact": index.compact, "prepare": index.prepare}[verb]()
         else:
             index.close()
             index = LexicalIndex.open(folder)
