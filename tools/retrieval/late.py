@@ -7,6 +7,7 @@ Each token of the question counts with its best match among the tokens of a reco
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from operator import itemgetter
+from threading import Event
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,12 +45,12 @@ Near = Mapping[str, Sequence[tuple[str, int]]]
 
 
 def question_tokens(
-    app: App, indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None
+    app: App, indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None, *, turn: Event
 ) -> Future[Questions] | None:
     """Let the model read the question beside everything else; None where tokens are not compared.
 
-    It begins when the vector of the question is there, which is wanted first: both at once would take two processors
-    from what looks up the words meanwhile.
+    It begins at its turn, which comes with the question's vector at the latest. Before that, both at once would take
+    two processors from what looks up the words meanwhile.
     """
     if question is None or app.late is None or indexes.vectors is None or indexes.vectors.tokens is None:
         return None
@@ -58,10 +59,11 @@ def question_tokens(
     encoder = app.late
 
     def encode() -> Questions:
-        # Submitted later to the same threads: it never waits for what has not begun.
-        question.result()
+        turn.wait()
         return encoder.encode_question(plan.query)
 
+    # Submitted later to the same threads: it never waits for what has not begun.
+    question.add_done_callback(lambda _: turn.set())
     return app.beside.submit(encode)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
+from threading import Event
 from typing import NamedTuple
 
 import numpy as np
@@ -59,10 +60,11 @@ def retrieve(app: App, plan: Plan) -> Ranking:
             past = read_past(app, plan)
         if past is not None and not past.is_whole:
             ranking.degraded["history"] = "too_many_changes"
-        question, checks = _embedding(app, indexes, plan), Checks(app, plan)
-        tokens = late.question_tokens(app, indexes, plan, question)
+        question, checks, looked_up = _embedding(app, indexes, plan), Checks(app, plan), Event()
+        tokens = late.question_tokens(app, indexes, plan, question, turn=looked_up)
         with ranking.timed("lexical"):
             words = _lexical_lane(indexes, plan, past)
+        looked_up.set()
         near = _dense_lane(indexes, plan, question, past, ranking)
         with ranking.timed("fusion"):
             ranking.terms = words.terms
