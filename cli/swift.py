@@ -1,6 +1,7 @@
 """A server is started in less time: what is done while its modules load, and undone when it listens."""
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,9 +11,12 @@ from contextlib import contextmanager
 def swiftly() -> Iterator[Callable[[], None]]:
     """Collect no garbage until what is yielded is called: what modules are made of is none.
 
-    It never is afterwards either, so that collections take less time for as long as the server runs.
+    It never is afterwards either, so that collections take less time for as long as the server runs. What multiplies
+    matrices does so in the thread that asks for it, unless the environment says otherwise.
     """
     gc.disable()
+    # Read when numpy is loaded. Threads of a BLAS spin while they wait for work, and take the time of everybody else's.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         with _hidden("rich"):
             # With it, structlog can show the local variables of a traceback. We print none, and loading it takes long.

@@ -3,13 +3,14 @@
 from stores.lexical.analysis import analyse, distinct_terms
 from stores.lexical.index import LexicalIndex
 from stores.lexical.neighbours import Alongside
-from stores.lexical.results import HeldTerms, LexicalHit, LexicalResult
+from stores.lexical.results import HeldTerms, LexicalHit, LexicalHits, LexicalResult
 from stores.lexical.schema import key_of
 
 __all__ = [
     "Alongside",
     "HeldTerms",
     "LexicalHit",
+    "LexicalHits",
     "LexicalIndex",
     "LexicalResult",
     "analyse",

@@ -1,13 +1,15 @@
 """Which terms the hits of a question hold, and what they score as somebody sees the index."""
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from tantivy import DocAddress, Query, Schema, Searcher
 
 from stores.lexical.lengths import Lengths, Norms, Part, rescored
 from stores.lexical.queries import Plan, any_of, covering, filters
+from stores.lexical.results import Numbers
 from stores.lexical.schema import LENGTHS, Field
 from stores.lexical.sight import Sight
 from stores.records import IndexFilter
@@ -19,24 +21,51 @@ _AT_ONCE = 1_000
 # twice as many, a search of 5,000 abstracts takes a tenth longer.
 
 
-class Scored(NamedTuple):
-    """A hit of the engine."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """Hits of the engine as columns, best first, ties by id."""
 
-    record_id: str
-    score: float
-    key: int
-    address: DocAddress
+    ids: Sequence[str]
+    scores: Numbers
+    keys: Sequence[int]
+    addresses: list[DocAddress]
+
+    def without(self, record_ids: Collection[str]) -> Self:
+        """Those that are not among some."""
+        if not record_ids:
+            return self
+        return self._at([at for at, each in enumerate(self.ids) if each not in record_ids])
+
+    def in_order(self, limit: int | None = None) -> Self:
+        """The first of these, whatever order they are in."""
+        if (np.diff(self.scores) < 0).all():
+            return self if limit is None or len(self.ids) <= limit else self._at(range(limit))
+        by_score = sorted(zip((-self.scores).tolist(), self.ids, range(len(self.ids)), strict=True))
+        return self._at([at for _, _, at in by_score[:limit]])
+
+    def _at(self, places: Sequence[int]) -> Self:
+        ids, keys, addresses = self.ids, self.keys, self.addresses
+        return type(self)(
+            [ids[at] for at in places],
+            self.scores[list(places)],
+            [keys[at] for at in places],
+            [addresses[at] for at in places],
+        )
 
 
-def keys_of(searcher: Searcher, hits: Sequence[tuple[float, DocAddress]]) -> list[int]:
+NO_HITS = Scored((), np.zeros(0), (), [])
+
+
+def keys_of(searcher: Searcher, addresses: list[DocAddress]) -> list[int]:
     """The keys of records, from a column."""
-    return [int(value or 0) for value in searcher.fast_field_values("key", [address for _, address in hits])]
+    return [int(value or 0) for value in searcher.fast_field_values("key", addresses)]
 
 
 def scores_by_key(searcher: Searcher, query: Query, limit: int) -> dict[int, float]:
     """What a query gives to records, by their keys; the highest of them."""
     found = searcher.search(query, limit=limit, count=False).hits
-    return dict(zip(keys_of(searcher, found), [score for score, _ in found], strict=True))
+    keys = keys_of(searcher, [address for _, address in found])
+    return dict(zip(keys, [score for score, _ in found], strict=True))
 
 
 class Holding:
@@ -46,41 +75,40 @@ class Holding:
         self._searcher, self._schema = searcher, schema
         self._question, self._accepted = question, accepted
 
-    def masses(self, hits: Sequence[Scored], question: Plan | None = None) -> dict[int, float]:
+    def masses(self, *found: Scored, question: Plan | None = None) -> dict[int, float]:
         """The summed idf of the terms of the question that each hit holds, by its key; one that holds none may lack."""
         question = question or self._question
-        if not hits or not question.present:
+        if not question.present or not any(hits.ids for hits in found):
             return {}
         # Nearly every hit is among those that hold most of the question; asking for all by id takes thrice as long.
         query = covering(self._schema, question, filters(self._schema, self._accepted))
         held = scores_by_key(self._searcher, query, _AT_ONCE)
-        others = [hit.record_id for hit in hits if hit.key not in held] if len(held) == _AT_ONCE else []
+        pairs = (pair for hits in found for pair in zip(hits.ids, hits.keys, strict=True))
+        others = [record_id for record_id, key in pairs if key not in held] if len(held) == _AT_ONCE else []
         if others:
             query = covering(self._schema, question, [any_of(self._schema, "id", others)])
             held |= scores_by_key(self._searcher, query, len(others))
         return held
 
-    def as_seen(self, sight: Sight, hits: Sequence[Scored], held: Mapping[int, float]) -> list[Scored]:
+    def as_seen(self, sight: Sight, hits: Scored, held: Mapping[int, float]) -> Scored:
         """The hits with what they score where nothing counts that is not seen, best first, ties by id.
 
         Tantivy takes how long texts are on average over everything. What the hits hold is as `masses` says.
         """
         lengths, question = sight.lengths, self._question
-        if lengths is None or not hits or not question.present:
-            return list(hits)
-        tokens = self._part(lengths, hits, "exact", self.masses(hits, question.within("exact")))
+        if lengths is None or not hits.ids or not question.present:
+            return hits
+        tokens = self._part(lengths, hits, "exact", self.masses(hits, question=question.within("exact")))
         words = self._part(lengths, hits, "text", held)
         words = words._replace(masses=np.maximum(words.masses - tokens.masses, 0.0))
-        scores = rescored(np.array([hit.score for hit in hits]), words, tokens).tolist()
-        seen = [hit._replace(score=score) for hit, score in zip(hits, scores, strict=True)]
-        return sorted(seen, key=lambda hit: (-hit.score, hit.record_id))
+        return replace(hits, scores=rescored(hits.scores, words, tokens)).in_order()
 
-    def _part(self, lengths: Lengths, hits: Sequence[Scored], field: Field, masses: Mapping[int, float]) -> Part:
+    def _part(self, lengths: Lengths, hits: Scored, field: Field, masses: Mapping[int, float]) -> Part:
         """What each hit holds in a field, and its norms there."""
         present = self._question.within(field).present
         if not present:
-            nothing = np.zeros(len(hits))
+            nothing = np.zeros(len(hits.ids))
             return Part(nothing, Norms(nothing, nothing))
-        sizes = self._searcher.fast_field_values(LENGTHS[field], [hit.address for hit in hits])
+        sizes = self._searcher.fast_field_values(LENGTHS[field], hits.addresses)
         norms = lengths.norms(field, present[0].value, [int(size or 0) for size in sizes])
-        return Part(np.array([masses.get(hit.key, 0.0) for hit in hits]), norms)
+        return Part(np.array([masses.get(key, 0.0) for key in hits.keys]), norms)

@@ -5,12 +5,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
+import numpy as np
 from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 
 from stores.index import IndexBatch
 from stores.lexical import analysis
 from stores.lexical.generations import Generations
-from stores.lexical.hits import MOST_HELD, Holding, Scored, keys_of, scores_by_key
+from stores.lexical.hits import MOST_HELD, NO_HITS, Holding, Scored, keys_of, scores_by_key
 from stores.lexical.marked import Marked
 from stores.lexical.neighbours import Alongside, Placed, Threads
 from stores.lexical.queries import (
@@ -24,7 +25,7 @@ from stores.lexical.queries import (
     plan,
     scored,
 )
-from stores.lexical.results import HeldTerms, LexicalHit, LexicalResult
+from stores.lexical.results import HeldTerms, LexicalHits, LexicalResult
 from stores.lexical.schema import (
     CODE,
     FORMAT,
@@ -136,27 +137,21 @@ class LexicalIndex:
         sight = self._sight(searcher, filter.visibility)
         question = plan(sight, text)
         if limit < 1:
-            return _result(question, (), frozenset())
+            return _result(question, LexicalHits.of(()), frozenset())
         named = self._named_so(searcher, question, filter, limit)
-        others = self._holding(searcher, question, filter, limit) if question.present else []
+        others = self._holding(searcher, question, filter, limit) if question.present else NO_HITS
         holding = Holding(searcher, self._schema, question, filter)
-        held = holding.masses([*named, *others])
+        held = holding.masses(named, others)
         named, others = (holding.as_seen(sight, hits, held) for hits in (named, others))
-        chosen = {hit.record_id for hit in named}
-        hits = [*named, *(hit for hit in others if hit.record_id not in chosen)][:limit]
-        mass = question.mass
-        return _result(
-            question,
-            tuple(
-                LexicalHit(
-                    hit.record_id,
-                    hit.score,
-                    1.0 if hit.record_id in chosen else min(held.get(hit.key, 0.0) / mass, 1.0),
-                )
-                for hit in hits
-            ),
-            frozenset(chosen),
+        chosen = frozenset(named.ids)
+        others = others.without(chosen)
+        shares = np.array([held.get(key, 0.0) for key in others.keys]) / (question.mass or 1.0)
+        hits = LexicalHits(
+            [*named.ids, *others.ids],
+            np.concatenate([named.scores, others.scores]),
+            np.concatenate([np.ones(len(chosen)), np.minimum(shares, 1.0)]),
         )
+        return _result(question, hits[:limit], chosen)
 
     def weigh(self, text: str, entities: Iterable[Entity], *, visibility: frozenset[str], limit: int) -> LexicalResult:
         """Score records that the index does not hold, as if it held them; best first, ties by id.
@@ -168,7 +163,7 @@ class LexicalIndex:
         searcher = self._searcher
         question = plan(self._sight(searcher, visibility), text)
         hits, named = weigh(question, entities)
-        return _result(question, tuple(hits[:limit]), named)
+        return _result(question, LexicalHits.of(hits[:limit]), named)
 
     def around(self, record_ids: Iterable[str], radius: int) -> Alongside:
         """The records that stand at most so many places away from others in their thread.
@@ -224,9 +219,9 @@ class LexicalIndex:
         if unknown:
             searcher = self._searcher
             query = Query.const_score_query(any_of_numbers(self._schema, "key", unknown), 1.0)
-            hits = searcher.search(query, limit=len(unknown), count=False).hits
-            keys_found = keys_of(searcher, hits)
-            found |= zip(keys_found, self._ids(searcher, keys_found, hits), strict=True)
+            addresses = [address for _, address in searcher.search(query, limit=len(unknown), count=False).hits]
+            keys_found = keys_of(searcher, addresses)
+            found |= zip(keys_found, self._ids(searcher, keys_found, addresses), strict=True)
         return found
 
     def analyse(self, text: str) -> list[str]:
@@ -293,18 +288,18 @@ class LexicalIndex:
         writer.commit()
         writer.wait_merging_threads()
 
-    def _holding(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> list[Scored]:
+    def _holding(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> Scored:
         return self._best(searcher, scored(self._schema, question, accepted), limit)
 
-    def _named_so(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> list[Scored]:
+    def _named_so(self, searcher: Searcher, question: Plan, accepted: IndexFilter, limit: int) -> Scored:
         if not question.name or not searcher.doc_freq("name", question.name):
-            return []
+            return NO_HITS
         return self._best(searcher, named(self._schema, question, accepted), limit)
 
     def _sight(self, searcher: Searcher, visibility: frozenset[str]) -> Sight:
         return self._sights.of(searcher, visibility, any_of(self._schema, "visibility", visibility))
 
-    def _best(self, searcher: Searcher, query: Query, limit: int) -> list[Scored]:
+    def _best(self, searcher: Searcher, query: Query, limit: int) -> Scored:
         depth = limit + 1
         while True:
             found = searcher.search(query, limit=depth, count=False).hits
@@ -314,26 +309,19 @@ class LexicalIndex:
             depth = min(4 * depth + 64, limit + _DEEPEST_TIE)
         last = found[limit - 1][0] if len(found) >= limit else 0.0
         kept = [hit for hit in found if hit[0] >= last]
-        keys = keys_of(searcher, kept)
-        hits = map(
-            Scored,
-            self._ids(searcher, keys, kept),
-            (score for score, _ in kept),
-            keys,
-            (address for _, address in kept),
-        )
-        return sorted(hits, key=lambda hit: (-hit.score, hit.record_id))[:limit]
+        addresses = [address for _, address in kept]
+        keys = keys_of(searcher, addresses)
+        scores = np.array([score for score, _ in kept], np.float64)
+        return Scored(self._ids(searcher, keys, addresses), scores, keys, addresses).in_order(limit)
 
-    def _ids(self, searcher: Searcher, keys: Sequence[int], hits: Sequence[tuple[float, DocAddress]]) -> list[str]:
+    def _ids(self, searcher: Searcher, keys: Sequence[int], addresses: Sequence[DocAddress]) -> list[str]:
         """The ids of records, from memory where they are known."""
-        ids: list[str] = []
-        for key, (_, address) in zip(keys, hits, strict=True):
-            known = self._names.get(key)
-            if known is None:
-                known = searcher.doc(address)["id"][0]
-                self._remember(key, known)
-            ids.append(known)
-        return ids
+        known = list(map(self._names.get, keys))
+        for at, record_id in enumerate(known):
+            if record_id is None:
+                known[at] = record_id = str(searcher.doc(addresses[at])["id"][0])
+                self._remember(keys[at], record_id)
+        return [record_id for record_id in known if record_id is not None]
 
     def _remember(self, key: int, record_id: str) -> None:
         if len(self._names) >= _MOST_NAMES:
@@ -354,12 +342,12 @@ class LexicalIndex:
         return [[int(value or 0) for value in searcher.fast_field_values(name, addresses)] for name in names]
 
 
-def _result(question: Plan, hits: tuple[LexicalHit, ...], named: frozenset[str]) -> LexicalResult:
+def _result(question: Plan, hits: LexicalHits, named: frozenset[str]) -> LexicalResult:
     """Join hits with what their scores are measured by."""
     return LexicalResult(
         hits,
         # Scores have 24 bits: keep the promise of a ceiling regardless.
-        max([question.ceiling, *(hit.score for hit in hits)]),
+        max(question.ceiling, float(hits.scores.max(initial=0.0))),
         {term.value: term.idf for term in question.terms},
         named,
         question,

@@ -1,11 +1,14 @@
 """The token vectors of one organization's records: one SQLite file, never held in memory."""
 
+import json
 import math
 import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Self
 
@@ -33,10 +36,13 @@ CREATE UNIQUE INDEX passages_of_records ON passages (record_id, number);
 """
 _TABLES = {"label", "records", "passages"}
 _READ = """
-SELECT vectors FROM passages
-WHERE record_id = ? AND (number < ? OR start <= ? AND ? < stop)
-ORDER BY number
+SELECT at, vectors FROM (
+    SELECT key AS at, json_extract(value, '$[0]') AS wanted, json_extract(value, '$[1]') AS place FROM json_each(?)
+) CROSS JOIN passages
+WHERE record_id = wanted AND (number < ? OR start <= place AND place < stop)
 """
+_AT_ONCE = 16
+# Records that are asked for together: half the time of one by one, and few are read for nothing.
 _MISSHAPEN = "SELECT vectors FROM passages WHERE typeof(vectors) <> 'blob' OR length(vectors) % ? <> 0 LIMIT 1"
 # Primary codes: a table that is not there, a page that cannot be one, rows that contradict each other, no database.
 _DAMAGE = frozenset(
@@ -219,13 +225,15 @@ class TokenStore:
         found: dict[str, list[Tokens]] = {}
         left = most
         execute = _open(self._reader).execute
-        for record_id, at in wanted.items():
-            rows = execute(_READ, (record_id, READ_EACH, at, at)).fetchall()
-            if rows:
-                found[record_id] = [self._table(row[0]) for row in rows]
-                left -= sum(map(len, found[record_id]))
-            if left <= 0:
-                break
+        pairs = list(wanted.items())
+        for first in range(0, len(pairs), _AT_ONCE):
+            some = pairs[first : first + _AT_ONCE]
+            rows = sorted(execute(_READ, (json.dumps(some), READ_EACH)), key=itemgetter(0))
+            for at, passages in groupby(rows, key=itemgetter(0)):
+                if left <= 0:
+                    return found
+                tables = found[some[at][0]] = [self._table(vectors) for _, vectors in passages]
+                left -= sum(map(len, tables))
         return found
 
     @contextmanager

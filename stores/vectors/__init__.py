@@ -1,6 +1,23 @@
 """The vector index: which passages mean what a question means. Importing this loads no engine."""
 
 from stores.vectors.index import VectorIndex
-from stores.vectors.passages import DenseHit, EmbeddedPassage, EmbeddedRecord, ModelChanged, Vector, VectorState
+from stores.vectors.passages import (
+    DenseHit,
+    DenseHits,
+    EmbeddedPassage,
+    EmbeddedRecord,
+    ModelChanged,
+    Vector,
+    VectorState,
+)
 
-__all__ = ["DenseHit", "EmbeddedPassage", "EmbeddedRecord", "ModelChanged", "Vector", "VectorIndex", "VectorState"]
+__all__ = [
+    "DenseHit",
+    "DenseHits",
+    "EmbeddedPassage",
+    "EmbeddedRecord",
+    "ModelChanged",
+    "Vector",
+    "VectorIndex",
+    "VectorState",
+]

@@ -12,7 +12,7 @@ from stores.tokens import TokenStore
 from stores.vectors.catalog import Catalog
 from stores.vectors.conditions import wanted
 from stores.vectors.matrix import Matrix, Snapshot, row_bytes
-from stores.vectors.passages import DenseHit, EmbeddedRecord, Vector, VectorState
+from stores.vectors.passages import DenseHits, EmbeddedRecord, Vector, VectorState
 
 if TYPE_CHECKING:
     from stores.vectors.table import PassageTable, Written
@@ -91,24 +91,24 @@ class VectorIndex:
             if self._dropped and len(self._catalog.superseded) > _MOST_REPLACED:
                 self._erase()
 
-    def search(self, vector: Vector, *, filter: IndexFilter, limit: int) -> list[DenseHit]:
+    def search(self, vector: Vector, *, filter: IndexFilter, limit: int) -> DenseHits:
         """Find the records whose best passage is nearest to a vector of length 1, best first, ties by id.
 
         The first search loads the vectors into memory, unless they exceed the budget or were dropped: LanceDB then
         answers, exactly below `INDEX_FROM` passages.
         """
         if limit < 1 or not filter.visibility or not all(filter.any_of.values()):
-            return []
+            return DenseHits.of(())
         query = self._question(vector)
         snapshot = self._snapshot()
         if snapshot is not None:
             return snapshot.search(query, filter, limit)
         return self._table.search(query, wanted(filter), self._validity, limit)
 
-    def measure(self, vector: Vector, record_ids: Iterable[str]) -> list[DenseHit]:
+    def measure(self, vector: Vector, record_ids: Iterable[str]) -> DenseHits:
         """Tell how near records are to a vector of length 1; none where the vectors are not in memory."""
         snapshot = self._snapshot()
-        return snapshot.measure(self._question(vector), record_ids) if snapshot is not None else []
+        return snapshot.measure(self._question(vector), record_ids) if snapshot is not None else DenseHits.of(())
 
     def _question(self, vector: Vector) -> Vector:
         query = np.ascontiguousarray(vector, np.float32)

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 
 from stores.records import Facet
 from stores.vectors.catalog import EMPTY, PASSAGE
-from stores.vectors.matrix import VISIBILITY, Columns, Integers, microseconds
-from stores.vectors.passages import EmbeddedRecord, Vector
+from stores.vectors.matrix import VISIBILITY, Columns, microseconds
+from stores.vectors.passages import EmbeddedRecord, Integers, Vector
 
 FORMAT = "1"
 FACETS: tuple[Facet, ...] = get_args(Facet)

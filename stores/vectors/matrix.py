@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stores.records import IndexFilter
-from stores.vectors.passages import DenseHit, EmbeddedRecord, Vector
+from stores.vectors.passages import DenseHit, DenseHits, EmbeddedRecord, Integers, Numbers, Vector
 
 BLOCK_ROWS = 8_192
 DIGITS = 6
@@ -25,7 +25,6 @@ _MORE = 1.25
 _MOST_EACH = 4.0
 
 Bools = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
@@ -64,30 +63,32 @@ class Snapshot:
     updated_at: Integers
     owners: Sequence[str]
     """May grow beyond `size`."""
+    numbers: Integers
+    """A number for each passage that its record has alone."""
     places: Mapping[str, Sequence[int]]
     """Where each record's passages lie; those of newer commits may lie beyond `size`."""
     postings: Mapping[tuple[str, str], Growing[np.int64]]
     """For each key and value the places of the passages that have it, ascending; may grow beyond `size`."""
 
-    def search(self, vector: Vector, accepted: IndexFilter, limit: int) -> list[DenseHit]:
+    def search(self, vector: Vector, accepted: IndexFilter, limit: int) -> DenseHits:
         """Find the records whose best passage is nearest, best first, ties by id."""
         places = np.flatnonzero(self._wanted(accepted))
         if not len(places) or limit < 1:
-            return []
+            return DenseHits.of(())
         scores = self._scores(vector, places)
         taken = min(int(limit * _MORE * self._passages_each), len(places))
         while True:
             last = float(np.partition(scores, -taken)[-taken])
             chosen = np.flatnonzero(scores >= last - SLACK)
             hits = self._hits(places[chosen], scores[chosen])
-            if taken == len(places) or (len(hits) >= limit and hits[limit - 1].score >= last - SLACK / 2):
+            if taken == len(places) or (len(hits) >= limit and hits.scores[limit - 1] >= last - SLACK / 2):
                 return hits[:limit]
             taken = min(4 * taken, len(places))
 
-    def measure(self, vector: Vector, record_ids: Iterable[str]) -> list[DenseHit]:
+    def measure(self, vector: Vector, record_ids: Iterable[str]) -> DenseHits:
         """Tell how near the best passage of each of some records is, best first, ties by id."""
         places = np.flatnonzero(self._of(record_ids) & self.alive)
-        return self._hits(places, self._scores(vector, places)) if len(places) else []
+        return self._hits(places, self._scores(vector, places)) if len(places) else DenseHits.of(())
 
     def vector(self, record_id: str) -> Vector | None:
         """A copy of the vector of a record's first passage; None when this snapshot lacks it."""
@@ -147,17 +148,18 @@ class Snapshot:
     def _passages_each(self) -> float:
         return max(1.0, min(self.size / max(len(self.places), 1), _MOST_EACH))
 
-    def _hits(self, places: Integers, scores: Vector) -> list[DenseHit]:
+    def _hits(self, places: Integers, scores: Vector) -> DenseHits:
         """Keep each record's best passage, the first of equals; order by score, then id."""
-        rounded = np.round(scores.astype(np.float64), DIGITS)
-        # From the worst to the best, so that the best passage of each record is what stays of it.
-        order = np.lexsort((self.starts[places], -rounded))[::-1]
-        owners = [self.owners[place] for place in places[order].tolist()]
-        best = dict(zip(owners, order.tolist(), strict=True))
-        chosen = np.fromiter(best.values(), np.int64, len(best))
-        columns = (rounded[chosen], self.starts[places[chosen]], self.ends[places[chosen]])
-        hits = map(DenseHit, best, *(column.tolist() for column in columns))
-        return sorted(hits, key=lambda hit: (-hit.score, hit.record_id))
+        rounded: Numbers = np.asarray(np.round(scores.astype(np.float64), DIGITS), np.float64)
+        order = np.lexsort((self.starts[places], -rounded))
+        # Of each record the first in this order, its best.
+        chosen = order[np.sort(np.unique(self.numbers[places[order]], return_index=True)[1])]
+        best = places[chosen]
+        ids = [self.owners[place] for place in best.tolist()]
+        if not np.diff(rounded[chosen]).all():
+            by_id = sorted(range(len(ids)), key=lambda at: (-rounded[chosen[at]], ids[at]))
+            chosen, best, ids = chosen[by_id], best[by_id], [ids[at] for at in by_id]
+        return DenseHits(ids, rounded[chosen], self.starts[best], self.ends[best])
 
 
 class Matrix:
@@ -168,7 +170,7 @@ class Matrix:
         self._blocks: list[Vector] = []
         self._size = 0
         self._alive = np.empty(0, np.bool_)
-        self._starts, self._ends, self._updated_at = (Growing(np.int64) for _ in range(3))
+        self._starts, self._ends, self._updated_at, self._numbers = (Growing(np.int64) for _ in range(4))
         self._owners: list[str] = []
         self._places: dict[str, list[int]] = {}
         self._postings: dict[tuple[str, str], Growing[np.int64]] = {}
@@ -195,6 +197,7 @@ class Matrix:
         self._ends.extend([passage.end for passage in record.passages])
         self._updated_at.extend([microseconds(record.updated_at)] * len(places))
         self._owners.extend([record.record_id] * len(places))
+        self._numbers.extend([places[0]] * len(places))
         self._places[record.record_id] = list(places)
         self._posting((VISIBILITY, record.visibility)).extend(places)
         for facet, values in record.facets.items():
@@ -211,6 +214,7 @@ class Matrix:
         self._owners.extend(columns.owners)
         for place, owner in enumerate(columns.owners, start=base):
             self._places.setdefault(owner, []).append(place)
+        self._numbers.extend([self._places[owner][0] for owner in columns.owners])
         for key, places in columns.postings.items():
             self._posting(key).extend(places + base)
 
@@ -250,6 +254,7 @@ class Matrix:
             self._ends.all(),
             self._updated_at.all(),
             self._owners,
+            self._numbers.all(),
             self._places,
             self._postings,
         )
@@ -267,14 +272,14 @@ class Columns:
     postings: Mapping[tuple[str, str], Integers]
 
 
-def best_per_record(found: Iterable[tuple[float, str, int, int]]) -> list[DenseHit]:
+def best_per_record(found: Iterable[tuple[float, str, int, int]]) -> DenseHits:
     """Keep each record's best passage, the first of equals; order by rounded score, then id.
 
     A passage is its score, its record's id, its start and its end.
     """
     hits = (DenseHit(record_id, round(score, DIGITS), start, end) for score, record_id, start, end in found)
     best = {hit.record_id: hit for hit in sorted(hits, key=lambda hit: (hit.score, -hit.start))}
-    return sorted(best.values(), key=lambda hit: (-hit.score, hit.record_id))
+    return DenseHits.of(sorted(best.values(), key=lambda hit: (-hit.score, hit.record_id)))
 
 
 def microseconds(moment: datetime) -> int:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from stores.records import Entity, Facet, Position, facets
 
 Vector = NDArray[np.float32]
+Numbers = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 class ModelChanged(Exception):
@@ -57,6 +59,43 @@ class DenseHit(NamedTuple):
     """The cosine, rounded to six digits so that the order does not hang on the engine's rounding."""
     start: int
     end: int
+
+
+class DenseHits(Sequence[DenseHit]):
+    """Hits as columns, in their order: hundreds of them are ranked, and few are looked at one by one."""
+
+    def __init__(self, ids: Sequence[str], scores: Numbers, starts: Integers, ends: Integers) -> None:
+        self.ids = ids
+        self.scores = scores
+        self._starts, self._ends = starts, ends
+
+    @classmethod
+    def of(cls, hits: Iterable[DenseHit]) -> Self:
+        """Take hits one by one."""
+        found = list(hits)
+        return cls(
+            [hit.record_id for hit in found],
+            np.array([hit.score for hit in found], np.float64),
+            np.array([hit.start for hit in found], np.int64),
+            np.array([hit.end for hit in found], np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    @overload
+    def __getitem__(self, at: int) -> DenseHit: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Self: ...
+
+    def __getitem__(self, at: int | slice) -> DenseHit | Self:
+        if isinstance(at, slice):
+            return type(self)(self.ids[at], self.scores[at], self._starts[at], self._ends[at])
+        return DenseHit(self.ids[at], float(self.scores[at]), int(self._starts[at]), int(self._ends[at]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from lancedb.index import HnswSq
 from stores.vectors import conditions, layout
 from stores.vectors.catalog import DELETION, EMPTY, PASSAGE, STATE, Catalog, Held, Validity
 from stores.vectors.layout import STATE_ID, RowWriter
-from stores.vectors.matrix import SLACK, Columns, Integers, best_per_record
-from stores.vectors.passages import DenseHit, EmbeddedRecord, ModelChanged, Vector
+from stores.vectors.matrix import SLACK, Columns, best_per_record
+from stores.vectors.passages import DenseHits, EmbeddedRecord, Integers, ModelChanged, Vector
 
 _NAME = "passages"
 # A cleanup that spares versions of the last millisecond: all but the one that was just made, and without a warning.
@@ -84,7 +84,7 @@ class PassageTable:
         self._table.add(writer.table())
         return Written(held, state_row.start)
 
-    def search(self, vector: Vector, condition: str, valid: Validity, limit: int) -> list[DenseHit]:
+    def search(self, vector: Vector, condition: str, valid: Validity, limit: int) -> DenseHits:
         """Find the records whose best passage is nearest among rows of a condition, best first, ties by id."""
         taken = limit
         while True:

@@ -1,13 +1,17 @@
 """A swift start leaves the process as it should be: collecting garbage, and able to import everything."""
 
 import gc
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from cli.swift import swiftly
+
+BLAS = "OPENBLAS_NUM_THREADS"
 
 
 @pytest.fixture(autouse=True)
@@ -37,3 +41,22 @@ def test_structlog_comes_without_rich_and_others_still_find_it() -> None:
         "import rich.console"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="the threads of a process are listed on Linux only")
+def test_matrices_are_multiplied_in_the_thread_that_asks_for_it() -> None:
+    program = (
+        "import os; from cli.swift import swiftly\n"
+        "with swiftly(): import numpy\n"
+        "table = numpy.ones((600, 600), numpy.float32); table @ table\n"
+        "assert len(os.listdir('/proc/self/task')) == 1"
+    )
+    environ = {name: value for name, value in os.environ.items() if name != BLAS}
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60, env=environ)
+
+
+def test_what_the_environment_says_of_such_threads_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(BLAS, "3")
+    with swiftly() as listening:
+        listening()
+    assert os.environ[BLAS] == "3"

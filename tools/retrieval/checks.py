@@ -30,9 +30,9 @@ class Checks:
     def ask(self, record_ids: Iterable[str]) -> None:
         """Ask about records."""
         record_ids, self._expected = [*record_ids, *self._expected], []
-        new = [record_id for record_id in dict.fromkeys(record_ids) if record_id not in self._asked]
-        if not new:
+        if self._asked.issuperset(record_ids):
             return
+        new = [record_id for record_id in dict.fromkeys(record_ids) if record_id not in self._asked]
         plan = self._plan
         visible = plan.filter.visibility
         found = self._app.ledger.standings(plan.organization_id, new, visibility=visible, as_of=plan.as_of)

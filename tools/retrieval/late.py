@@ -35,8 +35,8 @@ REACH = 4
 """Places before and after a candidate, in its thread, whose matches count for it."""
 DISCOUNT = 0.93
 """What a match one place away in a thread counts, as a share; two places away its square."""
-_PRODUCT = 250_000
-"""Multiplications at once: above it a BLAS starts threads that spin, and cost a busy machine more than they bring."""
+_ROWS = 512
+"""Tokens that are unpacked and multiplied at once: they stay near the processor meanwhile."""
 
 Questions = NDArray[np.float32]
 """(tokens, width), of length 1 each."""
@@ -108,9 +108,8 @@ def best_matches(question: Questions, records: Collection[Sequence[Tokens]]) -> 
     sizes = [sum(map(len, passages)) for passages in records]
     tokens = np.concatenate([passage for passages in records for passage in passages])
     products = np.empty((len(tokens), len(question)), np.float32)
-    rows = max(_PRODUCT // question.size, 1)
-    for first in range(0, len(tokens), rows):
-        np.matmul(unpacked(tokens[first : first + rows]), question.T, out=products[first : first + rows])
+    for first in range(0, len(tokens), _ROWS):
+        np.matmul(unpacked(tokens[first : first + _ROWS]), question.T, out=products[first : first + _ROWS])
     best: Questions = np.maximum.reduceat(products, np.cumsum([0, *sizes[:-1]]), axis=0)
     return best
 

@@ -1,12 +1,12 @@
 """What an `as_of` search takes from the ledger: the records that the indexes know only as they became later."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from stores.ledger import HistoryQuery
-from stores.lexical import LexicalHit, LexicalIndex, LexicalResult
+from stores.lexical import LexicalHits, LexicalIndex, LexicalResult
 from stores.records import Entity, IndexFilter, matches, searchable_text
-from stores.vectors import DenseHit, Vector, VectorIndex
+from stores.vectors import DenseHit, DenseHits, Vector, VectorIndex
 from tools.app import App
 from tools.retrieval.links import Link
 from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, Plan
@@ -74,20 +74,20 @@ def words_then(index: LexicalIndex, plan: Plan, past: Past) -> LexicalResult:
         key=lambda hit: (hit.record_id not in named, -hit.score, hit.record_id),
     )
     ceiling = max(part.ceiling for part in parts)
-    return replace(parts[0], hits=tuple(hits[:LANE_DEPTH]), ceiling=ceiling, named=named)
+    return replace(parts[0], hits=LexicalHits.of(hits[:LANE_DEPTH]), ceiling=ceiling, named=named)
 
 
-def meaning_then(index: VectorIndex, vector: Vector, plan: Plan, past: Past) -> Sequence[DenseHit]:
+def meaning_then(index: VectorIndex, vector: Vector, plan: Plan, past: Past) -> DenseHits:
     """Find meaning in what was said then; a record whose text has changed since has no vector of what it said."""
     found = _kept(index.search(vector, filter=plan.prefilter, limit=LANE_DEPTH), past)
     if past.same_words:
         found += index.search(vector, filter=past.now(plan.filter), limit=LANE_DEPTH)
-    return sorted(found, key=lambda hit: (-hit.score, hit.record_id))[:LANE_DEPTH]
+    return DenseHits.of(sorted(found, key=lambda hit: (-hit.score, hit.record_id))[:LANE_DEPTH])
 
 
 def _without(result: LexicalResult, past: Past) -> LexicalResult:
-    kept: list[LexicalHit] = [hit for hit in result.hits if hit.record_id not in past.replaced]
-    return replace(result, hits=tuple(kept), named=result.named - past.replaced)
+    kept = LexicalHits.of(hit for hit in result.hits if hit.record_id not in past.replaced)
+    return replace(result, hits=kept, named=result.named - past.replaced)
 
 
 def _kept(hits: Iterable[DenseHit], past: Past) -> list[DenseHit]:

@@ -15,10 +15,10 @@ import structlog
 from stores.embedding import EmbeddingFailed
 from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
-from stores.lexical import LexicalResult
+from stores.lexical import LexicalHits, LexicalResult
 from stores.moments import Span
 from stores.records import RAW_MEMORY
-from stores.vectors import DenseHit, Vector
+from stores.vectors import DenseHits, Vector
 from tools.app import App
 from tools.retrieval import late
 from tools.retrieval.checks import Checks, not_imported, unwanted
@@ -68,7 +68,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
         near = _dense_lane(indexes, plan, question, past, ranking)
         with ranking.timed("fusion"):
             ranking.terms = words.terms
-            pool = Pool(words, near or ())
+            pool = Pool(words, DenseHits.of(()) if near is None else near)
             measure = _measure(indexes, question if near is not None else None)
             if past is None and plan.depth < LANE_DEPTH:
                 pool.measure(measure(pool.unmeasured))
@@ -103,7 +103,7 @@ def _index_fault(indexes: OpenIndexes, name: str) -> str:
 
 def _lexical_lane(indexes: OpenIndexes, plan: Plan, past: Past | None) -> LexicalResult:
     if indexes.lexical is None:
-        return LexicalResult((), 0.0, {})
+        return LexicalResult(LexicalHits.of(()), 0.0, {})
     if past is not None:
         return words_then(indexes.lexical, plan, past)
     return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=plan.depth)
@@ -120,7 +120,7 @@ def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | N
 
 def _dense_lane(
     indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None, past: Past | None, ranking: Ranking
-) -> Sequence[DenseHit] | None:
+) -> DenseHits | None:
     """The nearest records, best first; None where there is no vector of the question."""
     if indexes.vectors is None or question is None:
         return None

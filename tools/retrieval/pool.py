@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stores.lexical import LexicalResult
-from stores.vectors import DenseHit
+from stores.vectors import DenseHit, DenseHits
 from tools.retrieval.ranking import LANES, Candidate
 from tools.retrieval.scoring import Scores
 
@@ -20,25 +20,25 @@ NAIVE_LANES = ("lexical", "vector")
 class Pool:
     """What each lane said of each record; a place is a record's index in every column."""
 
-    def __init__(self, words: LexicalResult, dense: Sequence[DenseHit]) -> None:
+    def __init__(self, words: LexicalResult, dense: DenseHits) -> None:
         """Join two lanes, each of them best first."""
         lexical = words.hits
-        self.ids = list(dict.fromkeys(chain((hit.record_id for hit in lexical), (hit.record_id for hit in dense))))
+        self.ids = list(dict.fromkeys(chain(lexical.ids, dense.ids)))
         size, held = len(self.ids), len(lexical)
         place = dict(zip(self.ids, range(size), strict=True))
-        near = np.array([place[hit.record_id] for hit in dense], np.int64)
+        near = np.array(list(map(place.__getitem__, dense.ids)), np.int64)
         self._dense = dense
         self._measured: dict[str, DenseHit] = {}
         self.lexical = np.full(size, np.nan)
         """BM25; not a number where the lexical lane did not find the record."""
-        self.lexical[:held] = [hit.score for hit in lexical]
+        self.lexical[:held] = lexical.scores
         self.coverage = np.zeros(size)
-        self.coverage[:held] = [hit.coverage for hit in lexical]
-        self.is_named = np.array([record_id in words.named for record_id in self.ids], np.bool_)
+        self.coverage[:held] = lexical.coverage
+        self.is_named = np.array(list(map(words.named.__contains__, self.ids)), np.bool_)
         """Whether the question is the record's whole name."""
         self.cosine = np.full(size, np.nan)
         """Not a number where the dense lane did not find the record."""
-        self.cosine[near] = [hit.score for hit in dense]
+        self.cosine[near] = dense.scores
         self.ranks = {lane: np.full(size, ABSENT, np.int64) for lane in LANES}
         self.ranks["lexical"][:held] = np.arange(1, held + 1)
         self.ranks["vector"][near] = np.arange(1, len(dense) + 1)

@@ -1,13 +1,15 @@
 import numpy as np
 
-from stores.lexical import LexicalHit, LexicalResult
-from stores.vectors import DenseHit
+from stores.lexical import LexicalHit, LexicalHits, LexicalResult
+from stores.vectors import DenseHit, DenseHits
 from tools.retrieval.pool import Pool
 
 
 def test_what_the_words_alone_found_has_its_nearness_once_measured() -> None:
-    words = LexicalResult((LexicalHit("a", 2.0, 1.0), LexicalHit("b", 1.0, 0.5), LexicalHit("c", 0.5, 0.2)), 3.0, {})
-    pool = Pool(words, [DenseHit("b", 0.9, 0, 4), DenseHit("d", 0.8, 0, 4)])
+    words = LexicalResult(
+        LexicalHits.of([LexicalHit("a", 2.0, 1.0), LexicalHit("b", 1.0, 0.5), LexicalHit("c", 0.5, 0.2)]), 3.0, {}
+    )
+    pool = Pool(words, DenseHits.of([DenseHit("b", 0.9, 0, 4), DenseHit("d", 0.8, 0, 4)]))
     assert pool.unmeasured == ["a", "c"]
     pool.measure([DenseHit("a", 0.4, 5, 9)])
     assert pool.unmeasured == ["c"]
@@ -21,8 +23,8 @@ def test_what_the_words_alone_found_has_its_nearness_once_measured() -> None:
 
 
 def test_what_is_measured_later_leaves_what_was_measured_before() -> None:
-    words = LexicalResult((LexicalHit("a", 2.0, 1.0),), 3.0, {})
-    pool = Pool(words, [])
+    words = LexicalResult(LexicalHits.of([LexicalHit("a", 2.0, 1.0)]), 3.0, {})
+    pool = Pool(words, DenseHits.of([]))
     pool.measure([DenseHit("a", 0.4, 5, 9)])
     (place,) = pool.add(["b"])
     pool.measure([DenseHit("b", 0.3, 1, 2)])
