@@ -227,11 +227,13 @@ class TokenStore:
         execute = _open(self._reader).execute
         pairs = list(wanted.items())
         for first in range(0, len(pairs), _AT_ONCE):
+            if left <= 0:
+                break
             some = pairs[first : first + _AT_ONCE]
             rows = sorted(execute(_READ, (json.dumps(some), READ_EACH)), key=itemgetter(0))
             for at, passages in groupby(rows, key=itemgetter(0)):
                 if left <= 0:
-                    return found
+                    break
                 tables = found[some[at][0]] = [self._table(vectors) for _, vectors in passages]
                 left -= sum(map(len, tables))
         return found

@@ -154,12 +154,12 @@ class Snapshot:
         order = np.lexsort((self.starts[places], -rounded))
         # Of each record the first in this order, its best.
         chosen = order[np.sort(np.unique(self.numbers[places[order]], return_index=True)[1])]
-        best = places[chosen]
+        best, cosines = places[chosen], rounded[chosen]
         ids = [self.owners[place] for place in best.tolist()]
-        if not np.diff(rounded[chosen]).all():
-            by_id = sorted(range(len(ids)), key=lambda at: (-rounded[chosen[at]], ids[at]))
-            chosen, best, ids = chosen[by_id], best[by_id], [ids[at] for at in by_id]
-        return DenseHits(ids, rounded[chosen], self.starts[best], self.ends[best])
+        if not np.diff(cosines).all():
+            by_id = [at for _, _, at in sorted(zip((-cosines).tolist(), ids, range(len(ids)), strict=True))]
+            best, cosines, ids = best[by_id], cosines[by_id], [ids[at] for at in by_id]
+        return DenseHits(ids, cosines, self.starts[best], self.ends[best])
 
 
 class Matrix:

@@ -1,5 +1,6 @@
 """Token vectors on disk: whole or absent, and gone when they are to be."""
 
+import math
 import sqlite3
 import threading
 from pathlib import Path
@@ -60,6 +61,18 @@ def test_reading_stops_behind_the_record_with_which_there_are_enough_tokens(tmp_
     assert [*store.read(wanted, most=8)] == ["a"]
     assert [*store.read(wanted, most=9)] == ["a", "b"]
     assert [*store.read(wanted, most=13)] == ["a", "b", "c"]
+    store.close()
+
+
+@pytest.mark.parametrize("most", [1, 31, 32, 33, 64, 79, 80, math.inf])
+def test_records_come_in_the_order_in_which_they_were_asked_for(tmp_path: Path, most: float) -> None:
+    store = opened(tmp_path)
+    names = [f"r{number * 7 % 41}" for number in range(41)]
+    store.put([record(name, 1, 1) for name in names if name != "r35"])
+    found = store.read(dict.fromkeys([*names, "nowhere"], 0), most=most)
+    there = [name for name in names if name != "r35"]
+    assert [*found] == there[: math.ceil(min(most, 80) / 2)]
+    assert {len(passages) for passages in found.values()} == {2}
     store.close()
 
 
