@@ -279,8 +279,8 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
     ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})
     ranking.total = len(found)
     ranking.standings = standings
-    ranking.documents = sum(standing.entity_type == "document" for standing in found)
-    ranking.memories = sum(standing.entity_type == RAW_MEMORY for standing in found)
+    types = [standing.entity_type for standing in found]
+    ranking.documents, ranking.memories = types.count("document"), types.count(RAW_MEMORY)
     then = past.entities if past is not None else {}
     return np.array(
         [then[each.id].updated_at.timestamp() * 1_000_000 if each.id in then else each.updated_us for each in found],
