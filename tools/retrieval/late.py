@@ -54,7 +54,7 @@ def question_tokens(
     """
     if question is None or app.late is None or indexes.vectors is None or indexes.vectors.tokens is None:
         return None
-    if plan.is_naive or plan.words_alone or plan.as_of is not None:
+    if not plan.compares:
         return None
     encoder = app.late
 

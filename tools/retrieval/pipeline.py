@@ -1,6 +1,5 @@
 """One search over the indexes of an organization: candidates, fuse, expand, check, rank. Blocks."""
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -22,23 +21,18 @@ from stores.vectors import DenseHits, Vector
 from tools.app import App
 from tools.retrieval import late
 from tools.retrieval.checks import Checks, not_imported, unwanted
-from tools.retrieval.late import Questions
+from tools.retrieval.closer import Closer
 from tools.retrieval.links import Link, dated, reach
-from tools.retrieval.neighbours import Measure, beside
+from tools.retrieval.neighbours import Measure
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
-from tools.retrieval.plan import LANE_DEPTH, LEAST_ASKED, NEIGHBOURS_EACH, SEEDS, SPANS_FOLLOWED, Plan
-from tools.retrieval.pool import NAIVE_LANES, Pool
+from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, SPANS_FOLLOWED, Plan
+from tools.retrieval.pool import Pool
 from tools.retrieval.ranking import LANES, Ranking
 from tools.retrieval.scoring import (
     DATED_AMONG,
     DATED_BONUS,
-    NOTHING_LENT,
     RECENCY_BONUS,
-    Beside,
-    Lent,
     Scores,
-    fuse,
-    fused_by_rank,
     lifted,
     neighbourly,
     ranked,
@@ -72,20 +66,19 @@ def retrieve(app: App, plan: Plan) -> Ranking:
             measure = _measure(indexes, question if near is not None else None)
             if past is None and plan.depth < LANE_DEPTH:
                 pool.measure(measure(pool.unmeasured))
-            pool.fused = _fused(indexes, plan, pool, words, dense=near is not None)
+            closer = Closer(indexes, plan, pool, words, checks, has_vector=near is not None)
+            closer.fuse()
         with ranking.timed("thread"):
-            lent = Lent(_thread_lane(indexes, plan, pool, words, checks, measure))
-            if lent.beside is not None:
-                pool.fused = _fused(indexes, plan, pool, words, dense=near is not None, lent=lent)
+            closer.in_threads(measure)
         with ranking.timed("late"):
-            if near is not None and tokens is not None:
-                lent = replace(lent, late=_late_lane(indexes, plan, pool, checks, tokens, ranking))
-                pool.fused = _fused(indexes, plan, pool, words, dense=True, lent=lent)
+            closer.by_tokens(tokens, ranking)
+        with ranking.timed("alike"):
+            closer.beside_each_other()
         days = _named_days(plan)
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
-                certain = partial(_undated, indexes, plan, pool, words, days, lent)
-                _graph_lane(app, indexes, plan, pool, checks, Followed(days.spans, certain))
+                followed = Followed(days.spans, partial(closer.without_days, days))
+                _graph_lane(app, indexes, plan, pool, checks, followed)
         with ranking.timed("hydration"):
             updated_us = _keep_permitted(app, plan, past, pool, checks, ranking)
         with ranking.timed("ranking"):
@@ -146,68 +139,11 @@ def _measure(indexes: OpenIndexes, question: Future[Vector] | None) -> Measure:
     return lambda record_ids: vectors.measure(question.result(), record_ids)
 
 
-def _fused(
-    indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, *, dense: bool, lent: Lent = NOTHING_LENT
-) -> Scores:
-    if plan.is_naive:
-        return fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
-    if indexes.lexical is not None:
-        lent = replace(lent, is_code=np.array(indexes.lexical.code_among(pool.ids), np.bool_))
-    return fuse(pool.lexical, pool.coverage, pool.cosine, ceiling=words.ceiling, dense=dense, lent=lent)
-
-
-def _thread_lane(
-    indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, checks: Checks, measure: Measure
-) -> Beside | None:
-    """Let candidates that stand in threads count with what was captured next to them, and bring that in."""
-    index = indexes.lexical
-    if index is None or not plan.heeds_threads:
-        return None
-    checks.expect(pool.ids)
-    return beside(index, plan, pool, checks, words, measure)
-
-
-def _late_lane(
-    indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, tokens: Future[Questions], ranking: Ranking
-) -> Scores | None:
-    """Compare the best candidates with the question token by token."""
-    try:
-        return late.compare(indexes, plan, pool, checks, tokens)
-    except (EmbeddingFailed, sqlite3.Error) as error:
-        ranking.degraded["tokens"] = "index_unavailable"
-        log.warning("tokens_not_compared", organization_id=plan.organization_id, detail=str(error))
-        return None
-
-
 def _named_days(plan: Plan) -> Named:
     """The days that the question names; mostly none."""
     if plan.is_naive or plan.as_of is not None or plan.words_alone:
         return Named((), plan.query)
     return named_days(plan.query, plan.now)
-
-
-def _undated(indexes: OpenIndexes, plan: Plan, pool: Pool, words: LexicalResult, days: Named, lent: Lent) -> Scores:
-    """Score the best candidates by what the question says beside days.
-
-    When a relation was true stands in the relation, so that what it belongs to need not hold the words for it.
-    """
-    if indexes.lexical is None or not days.spans:
-        return pool.fused
-    best = {pool.ids[place]: place for place in ranked(pool.ids, pool.fused, SEEDS)}
-    alone = indexes.lexical.search(days.rest, filter=replace(plan.prefilter, ids=frozenset(best)), limit=len(best))
-    if len(alone.terms) < LEAST_ASKED and not alone.named:
-        return pool.fused
-    lexical, coverage = pool.lexical.copy(), pool.coverage.copy()
-    # What words weigh is a share of what they can; a name may be made of stop words, which weigh nothing.
-    scale = words.ceiling / alone.ceiling if alone.ceiling > 0 else 0.0
-    for hit in alone.hits:
-        place = best[hit.record_id]
-        lexical[place], coverage[place] = scale * hit.score, hit.coverage
-    lent = replace(lent, is_code=np.array(indexes.lexical.code_among(pool.ids), np.bool_))
-    has_vectors = not np.isnan(pool.cosine).all()
-    told = fuse(lexical, coverage, pool.cosine, ceiling=words.ceiling, dense=bool(has_vectors), lent=lent)
-    certain: Scores = np.maximum(pool.fused, told)
-    return certain
 
 
 class Followed(NamedTuple):

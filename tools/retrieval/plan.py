@@ -67,9 +67,14 @@ class Plan:
         return self.mode == "naive"
 
     @property
+    def compares(self) -> bool:
+        """Whether the best candidates are compared more closely than their lanes do, by what they say today."""
+        return not self.is_naive and not self.words_alone and self.as_of is None
+
+    @property
     def heeds_threads(self) -> bool:
         """Whether what was captured next to a candidate counts."""
-        return not self.is_naive and not self.words_alone and self.as_of is None and self.filter.ids is None
+        return self.compares and self.filter.ids is None
 
     @property
     def prefilter(self) -> IndexFilter:

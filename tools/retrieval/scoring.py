@@ -66,6 +66,8 @@ LATE_WEIGHT = 3.0
 weight 1."""
 THREAD_LATE = 20.0
 """The same among records in threads, for their order alone: so much of it would lift the best of bad ones, too."""
+ALIKE_SHARE = 0.3
+"""Of the evidence that orders the best candidates outside of threads, what comes from those that each is most like."""
 USAGE_BONUS = 0.1
 """How far having been cited can lift a score; see `lifted`."""
 USAGE_HALF = 2.0
@@ -82,6 +84,16 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Alike:
+    """Which of the best candidates say alike things."""
+
+    places: NDArray[np.int64]
+    """Of these candidates, among all."""
+    shares: Scores
+    """(places, places): how much of what each takes over comes from each; every line sums to 1."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Lent:
     """What is known of candidates beyond what the lanes say."""
 
@@ -91,6 +103,7 @@ class Lent:
     0 where that is not known."""
     is_code: NDArray[np.bool_] | None = None
     """Of which records the content is code; None where that is not known."""
+    alike: Alike | None = None
 
 
 NOTHING_LENT = Lent()
@@ -125,8 +138,18 @@ def fuse(
         if beside is not None:
             order = evidence + (THREAD_LATE - LATE_WEIGHT) * lent.late
             evidence = _reordered(evidence, order, beside.is_threaded & (lent.late != 0))
+    if lent.alike is not None:
+        evidence = _drawn_together(evidence, lent.alike)
     exact = EXACT_EVIDENCE * coverage**EXACTNESS + EXACT_SHARE * evidence
     return calibrated(np.maximum(evidence, exact))
+
+
+def _drawn_together(evidence: Scores, alike: Alike) -> Scores:
+    """Put candidates into the order that they have when each takes over some evidence of those that it is like."""
+    own, order, among = evidence[alike.places], evidence.copy(), np.zeros(len(evidence), np.bool_)
+    order[alike.places] = own + ALIKE_SHARE * (alike.shares @ own - own)
+    among[alike.places] = True
+    return _reordered(evidence, order, among)
 
 
 def _reordered(evidence: Scores, order: Scores, among: NDArray[np.bool_]) -> Scores:

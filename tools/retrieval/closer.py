@@ -1,0 +1,114 @@
+"""The candidates of one search, looked at more closely: beside their threads, token by token, beside each other.
+
+Each step looks at the best of the step before, notes what it finds, and scores all of them anew.
+"""
+
+import sqlite3
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+
+import numpy as np
+import structlog
+
+from stores.embedding import EmbeddingFailed
+from stores.indexer import OpenIndexes
+from stores.lexical import LexicalResult
+from tools.retrieval import late
+from tools.retrieval.alike import alike
+from tools.retrieval.checks import Checks
+from tools.retrieval.late import Questions
+from tools.retrieval.neighbours import Measure, beside
+from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
+from tools.retrieval.pool import NAIVE_LANES, Pool
+from tools.retrieval.ranking import Ranking
+from tools.retrieval.scoring import NOTHING_LENT, Lent, Scores, fuse, fused_by_rank, ranked
+from tools.retrieval.timespans import Named
+
+log = structlog.get_logger("search")
+
+
+@dataclass(slots=True, eq=False)
+class Closer:
+    """What is known so far."""
+
+    indexes: OpenIndexes
+    plan: Plan
+    pool: Pool
+    words: LexicalResult
+    checks: Checks
+    has_vector: bool
+    """Whether the question has a vector."""
+    lent: Lent = NOTHING_LENT
+
+    def fuse(self) -> None:
+        """Score every candidate by what is known."""
+        pool = self.pool
+        if self.plan.is_naive:
+            pool.fused = fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
+        else:
+            pool.fused = self._evidence(pool.lexical, pool.coverage, has_vector=self.has_vector)
+
+    def in_threads(self, measure: Measure) -> None:
+        """Let candidates that stand in threads count with what was captured next to them, and bring that in."""
+        index = self.indexes.lexical
+        if index is None or not self.plan.heeds_threads:
+            return
+        self.checks.expect(self.pool.ids)
+        found = beside(index, self.plan, self.pool, self.checks, self.words, measure)
+        if found is not None:
+            self._learn(replace(self.lent, beside=found))
+
+    def by_tokens(self, tokens: Future[Questions] | None, ranking: Ranking) -> None:
+        """Compare the best candidates with the question token by token."""
+        if tokens is None or not self.has_vector:
+            return
+        try:
+            found = late.compare(self.indexes, self.plan, self.pool, self.checks, tokens)
+        except (EmbeddingFailed, sqlite3.Error) as error:
+            ranking.degraded["tokens"] = "index_unavailable"
+            log.warning("tokens_not_compared", organization_id=self.plan.organization_id, detail=str(error))
+            return
+        if found is not None:
+            self._learn(replace(self.lent, late=found))
+
+    def beside_each_other(self) -> None:
+        """Let the best candidates count with those that they are like."""
+        vectors = self.indexes.vectors
+        if vectors is None or not self.has_vector or not self.plan.compares:
+            return
+        found = alike(vectors, self.pool, self.checks, self.lent.beside)
+        if found is not None:
+            self._learn(replace(self.lent, alike=found))
+
+    def without_days(self, days: Named) -> Scores:
+        """Score the best candidates by what the question says beside days.
+
+        When a relation was true stands in the relation, so that what it belongs to need not hold the words for it.
+        """
+        index, pool, words = self.indexes.lexical, self.pool, self.words
+        if index is None or not days.spans:
+            return pool.fused
+        best = {pool.ids[place]: place for place in ranked(pool.ids, pool.fused, SEEDS)}
+        among = replace(self.plan.prefilter, ids=frozenset(best))
+        alone = index.search(days.rest, filter=among, limit=len(best))
+        if len(alone.terms) < LEAST_ASKED and not alone.named:
+            return pool.fused
+        lexical, coverage = pool.lexical.copy(), pool.coverage.copy()
+        # What words weigh is a share of what they can; a name may be made of stop words, which weigh nothing.
+        scale = words.ceiling / alone.ceiling if alone.ceiling > 0 else 0.0
+        for hit in alone.hits:
+            place = best[hit.record_id]
+            lexical[place], coverage[place] = scale * hit.score, hit.coverage
+        told = self._evidence(lexical, coverage, has_vector=not np.isnan(pool.cosine).all())
+        certain: Scores = np.maximum(pool.fused, told)
+        return certain
+
+    def _learn(self, lent: Lent) -> None:
+        self.lent = lent
+        self.fuse()
+
+    def _evidence(self, lexical: Scores, coverage: Scores, *, has_vector: bool) -> Scores:
+        pool, lent = self.pool, self.lent
+        if self.indexes.lexical is not None:
+            lent = replace(lent, is_code=np.array(self.indexes.lexical.code_among(pool.ids), np.bool_))
+        return fuse(lexical, coverage, pool.cosine, ceiling=self.words.ceiling, dense=has_vector, lent=lent)
