@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from stores.moments import span_of
 from stores.occasions import CAPTURED_AT
+from stores.speakers import NOBODY, speaker_of
 
 if TYPE_CHECKING:
     from stores.records import Entity
@@ -17,12 +18,13 @@ _ORDINAL_STEP = 1_000
 
 
 class ThreadPlace(NamedTuple):
-    """A thread, and where a record stands in it; both are integers of 64 bits."""
+    """A thread, where a record stands in it, and who says it: integers of 64 bits."""
 
     thread: int
     """The same for records of one thread that the same people may read: no two scopes ever share one."""
     order: int
     """Rises in the order of capture."""
+    speaker: int = NOBODY
 
 
 def thread_place(entity: "Entity") -> ThreadPlace | None:
@@ -37,7 +39,8 @@ def thread_place(entity: "Entity") -> ThreadPlace | None:
         return None
     name = "\0".join((entity.visibility, entity.category or "", hint, str(entity.metadata[hint])))
     digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return ThreadPlace(int.from_bytes(digest, signed=True), _order(entity))
+    speaker = speaker_of(entity.content, entity.metadata)
+    return ThreadPlace(int.from_bytes(digest, signed=True), _order(entity), speaker)
 
 
 def _is_name(value: object) -> bool:

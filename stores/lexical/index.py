@@ -172,6 +172,10 @@ class LexicalIndex:
         """
         return self._threads.around(map(key_of, record_ids), radius)
 
+    def speakers_of(self, record_ids: Iterable[str]) -> list[int]:
+        """The number of who says each; `NOBODY` where that is not known, and of records that stand in no thread."""
+        return self._threads.speakers_of(map(key_of, record_ids))
+
     def code_among(self, record_ids: Iterable[str]) -> list[bool]:
         """Whether the content of each is code, told by its lines; False for a record that the index does not hold."""
         return self._code.among(map(key_of, record_ids))
@@ -330,8 +334,9 @@ class LexicalIndex:
 
     def _placed(self) -> Iterator[Placed]:
         """The key and place of every record that stands in a thread."""
-        for key, thread, order in zip(*self._columns(THREADED, "key", "thread", "place"), strict=True):
-            yield key, ThreadPlace(thread, order)
+        columns = self._columns(THREADED, "key", "thread", "place", "speaker")
+        for key, thread, order, speaker in zip(*columns, strict=True):
+            yield key, ThreadPlace(thread, order, speaker)
 
     def _columns(self, mark: str, *names: str) -> list[list[int]]:
         """Columns of all records with a mark."""

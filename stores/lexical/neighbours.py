@@ -5,6 +5,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from stores.speakers import NOBODY
 from stores.threads import ThreadPlace
 
 MOST_THREADED = 200_000
@@ -57,6 +58,13 @@ class Threads:
                 if place is not None:
                     self._add(found, owner, key, place, radius)
         return found
+
+    def speakers_of(self, keys: Iterable[int]) -> list[int]:
+        """Who says each of some records."""
+        with self._lock:
+            self._fill()
+            places = map(self._places.get, keys)
+            return [NOBODY if place is None else place.speaker for place in places]
 
     def _add(self, found: Alongside, owner: int, key: int, place: ThreadPlace, radius: int) -> None:
         row = self._threads[place.thread]

@@ -16,7 +16,7 @@ from stores.records import Entity, Facet, Position, facets
 from stores.searched import searched_parts
 from stores.threads import thread_place
 
-FORMAT = 9
+FORMAT = 10
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)
@@ -56,7 +56,7 @@ def build_schema() -> Schema:
     builder.add_integer_field("key", stored=True, indexed=True, fast=True)
     builder.add_integer_field("revision", stored=True)
     builder.add_integer_field("updated_at", stored=True, indexed=True, fast=True)
-    for name in (*LENGTHS.values(), *HAPPENED, "thread", "place"):
+    for name in (*LENGTHS.values(), *HAPPENED, "thread", "place", "speaker"):
         builder.add_integer_field(name, stored=True, fast=True)
     builder.add_text_field("text", stored=True, tokenizer_name="words", index_option="position")
     builder.add_text_field("exact", stored=True, tokenizer_name="tokens", index_option="freq")
@@ -86,6 +86,7 @@ def to_document(entity: Entity) -> Document:
         document.add_text(RESERVED, THREADED)
         document.add_integer("thread", place.thread)
         document.add_integer("place", place.order)
+        document.add_integer("speaker", place.speaker)
     if is_code(entity.content):
         document.add_text(RESERVED, CODE)
     _add_searched(document, searched_parts(entity))

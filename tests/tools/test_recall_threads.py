@@ -231,3 +231,51 @@ async def test_what_is_hidden_or_gone_neither_comes_in_nor_brings_anything_in(
     await member.call("review_capture", capture_id=which, review_state="archived")
     await caught_up(member)
     assert answer not in await recalled(member, RARE, limit=50)
+
+
+async def plans(who: Person, **fields: Any) -> None:
+    for at, (speaker, text) in enumerate(
+        [
+            ("Ines", "Ravi told me that he wants to open a bakery in the old mill."),
+            ("Ravi", "Yes, and there will be a garden with tables behind it."),
+            ("Ines", "I would rather open a bookshop with a small stage."),
+            ("Ravi", "You could have readings there on Fridays."),
+        ]
+    ):
+        await say(who, f"{speaker}: {text}", at, thread=f"plans {at // 2}", **fields)
+
+
+async def first_speakers(who: Person, query: str) -> list[str]:
+    answer = await who.call("recall", query=query)
+    return [each["raw_content"].partition(":")[0] for each in answer["memories"] if ":" in each["raw_content"]]
+
+
+async def test_whom_the_question_is_about_speaks_first(member: Person, settings: Settings) -> None:
+    await fill(member)
+    await plans(member)
+    speakers = await first_speakers(member, "What does Ines want to open, as Ravi knows?")
+    if settings.late_interaction:
+        assert speakers[0] == "Ines"
+    turned = await first_speakers(member, "What does Ravi want to open, as Ines knows?")
+    assert speakers != turned or not settings.late_interaction
+
+
+async def test_who_speaks_in_what_one_may_not_read_is_asked_about_by_nobody(
+    owner: Person, member: Person, settings: Settings
+) -> None:
+    await fill(member)
+    await plans(member)
+    asked = "What does Olga know of what Ravi would open, a bookshop with a stage?"
+
+    async def order() -> list[str]:
+        answer = await member.call("recall", query=asked, limit=50)
+        return [each["raw_content"] for each in answer["memories"] if "Olga" not in each["raw_content"]]
+
+    before = await order()
+    for ordinal in (8, 9):
+        await say(owner, f"Olga: The train was late {ordinal} times.", ordinal, thread="trains", memory_scope="private")
+    await caught_up(owner)
+    assert await order() == before
+    for ordinal in (8, 9):
+        await say(member, f"Olga: The train was late {ordinal} times.", ordinal, thread="trains")
+    assert (await order() != before) == settings.late_interaction, "where one may read her, the question is about her"

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stores.lexical import Alongside, HeldTerms, LexicalIndex, LexicalResult, key_of
+from stores.speakers import NOBODY, asked_about
 from stores.vectors import DenseHit
 from tools.retrieval.checks import Checks
 from tools.retrieval.plan import LEADING, RADIUS, Plan
@@ -69,7 +70,23 @@ def beside(
     share[places] = _lent(pairs, held, own)[is_kept]
     _note_held(pool, places, _shares_of(own, held)[is_kept], words.ceiling)
     _note_lane(pool, share, places[len(found) :])
-    return Beside(is_threaded, share)
+    return Beside(is_threaded, share, _spoken(index, plan, pool, is_threaded, checks))
+
+
+def _spoken(
+    index: LexicalIndex, plan: Plan, pool: Pool, is_threaded: NDArray[np.bool_], checks: Checks
+) -> NDArray[np.bool_] | None:
+    """Which candidates in threads are said by whom the question asks about, of those that say what one may read."""
+    places = np.flatnonzero(is_threaded)
+    ids = [pool.ids[place] for place in places]
+    allowed, numbers = checks.wanted(ids), index.speakers_of(ids)
+    speakers = {number for each, number in zip(ids, numbers, strict=True) if number != NOBODY and each in allowed}
+    about = asked_about(plan.query, speakers)
+    if not about:
+        return None
+    spoken = np.zeros(len(pool.ids), np.bool_)
+    spoken[places] = [number in about for number in numbers]
+    return spoken
 
 
 def _next_to(index: LexicalIndex, record_ids: Sequence[str]) -> list[str]:

@@ -66,6 +66,8 @@ LATE_WEIGHT = 3.0
 weight 1."""
 THREAD_LATE = 20.0
 """The same among records in threads, for their order alone: so much of it would lift the best of bad ones, too."""
+SPOKEN = 0.25
+"""Added to what orders records in threads where they are said by whom the question asks about."""
 ALIKE_SHARE = 0.3
 """Of the evidence that orders the best candidates outside of threads, what comes from those that each is most like."""
 USAGE_BONUS = 0.1
@@ -81,6 +83,8 @@ class Beside:
     is_threaded: NDArray[np.bool_]
     share: Scores
     """The idf-weighted share of the query's terms that neighbours hold and the record does not, discounted."""
+    is_spoken: NDArray[np.bool_] | None = None
+    """Which are said by whom the question asks about; None where it asks about nobody."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,6 +141,8 @@ def fuse(
         evidence = np.maximum(evidence + LATE_WEIGHT * shares * lent.late, 0.0)
         if beside is not None:
             order = evidence + (THREAD_LATE - LATE_WEIGHT) * lent.late
+            if beside.is_spoken is not None:
+                order += SPOKEN * beside.is_spoken
             evidence = _reordered(evidence, order, beside.is_threaded & (lent.late != 0))
     if lent.alike is not None:
         evidence = _drawn_together(evidence, lent.alike)

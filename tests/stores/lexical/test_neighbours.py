@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from stores.lexical import LexicalIndex, key_of
 from stores.records import Entity, IndexFilter
+from stores.speakers import NOBODY, speaker_number
 from tests.stores.lexical.test_index import EVERYONE, batch, record
 
 
@@ -132,3 +133,19 @@ def test_any_history_leaves_the_threads_that_a_dictionary_would_hold(
         expected = {each: abs(place - at) for place, (*_, each) in enumerate(row) if 0 < abs(place - at) <= 2}
         assert around(index, record_id) == expected
     index.close()
+
+
+def test_who_says_what_is_known_after_changes_opening_and_compacting(tmp_path: Path) -> None:
+    ines, ravi = map(speaker_number, ("Ines", "Ravi"))
+    first = LexicalIndex.open(tmp_path / "lexical")
+    first.apply(batch(1, turn("a", "Ines: hello", 1), turn("b", "Ravi: hello", 2), turn("c", "hello", 3)))
+    first.apply(batch(2, record("d", "Ines: in no thread")))
+    assert first.speakers_of(["c", "b", "a", "d", "unknown"]) == [NOBODY, ravi, ines, NOBODY, NOBODY]
+    first.apply(batch(3, turn("a", "Ravi: hello", 1), deleted=["b"]))
+    assert first.speakers_of("abc") == [ravi, NOBODY, NOBODY]
+    first.close()
+    again = LexicalIndex.open(tmp_path / "lexical")
+    assert again.speakers_of("abc") == [ravi, NOBODY, NOBODY]
+    again.compact()
+    assert again.speakers_of("abc") == [ravi, NOBODY, NOBODY]
+    again.close()

@@ -77,6 +77,24 @@ def test_in_threads_the_match_decides_the_order_and_the_scores_stay() -> None:
     assert max(found) < max(fuse(words, np.full(4, 0.3), near, ceiling=ceiling, dense=True, lent=Lent(kept, 8 * late)))
 
 
+def test_in_threads_what_is_said_by_whom_the_question_asks_about_comes_first() -> None:
+    late, words = np.array([0.03, 0.02, 0.0, 0.03]), np.full(4, 4.0)
+    said_by_them = np.array([False, True, True, False])
+
+    def scores(beside: Beside, matches: Scores = late) -> Scores:
+        return fuse(words, np.full(4, 0.3), np.full(4, 0.4), ceiling=10.0, dense=True, lent=Lent(beside, matches))
+
+    threaded = np.array([True, True, True, False])
+    plain, found = scores(Beside(threaded, np.zeros(4))), scores(Beside(threaded, np.zeros(4), said_by_them))
+    assert plain[0] > plain[1]
+    assert found[1] > found[0]
+    assert sorted(found) == sorted(plain), "the order changes, and no score comes about that was not there"
+    assert found[2] == plain[2], "what was not compared stays where it is"
+    assert found[3] == plain[3], "and so does what stands in no thread"
+    much_better = scores(Beside(threaded, np.zeros(4), said_by_them), np.array([0.08, 0.02, 0.0, 0.03]))
+    assert much_better[0] > much_better[1], "who says it is not all that counts"
+
+
 def test_what_holds_every_word_stays_an_exact_answer() -> None:
     late = np.array([-2.0])
     (score,) = fuse(np.array([9.0]), np.array([1.0]), np.array([0.5]), ceiling=9.0, dense=True, lent=Lent(late=late))

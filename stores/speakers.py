@@ -1,0 +1,70 @@
+"""Who said what a raw memory holds, and which words of a question can name a speaker."""
+
+import hashlib
+import re
+from collections.abc import Collection, Mapping
+
+from stores.wording import comparable
+
+SPEAKER = "speaker"
+"""The metadata key of a raw memory that says who said it."""
+NOBODY = 0
+"""The number of no speaker."""
+
+# A line of a transcript: "Ines: …", "[10:32 am, 8 May 2023] Ines Duarte: …", "<ines> …".
+_STAMP = r"(?:\[[^\]\n]{1,60}\]|\([^)\n]{1,60}\))?[ \t]*"
+_WORD = r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\.?"
+_LINE = re.compile(rf"^[ \t]*{_STAMP}(?:<({_WORD})>|({_WORD}(?: {_WORD}){{0,2}}):)(?:[ \t]|$)", re.MULTILINE)
+_READ = 20_000
+"""Characters of a memory that are looked at."""
+_LONGEST = 100
+_SPOKEN = re.compile(rf"{_WORD}|[&,]")
+_POSSESSIVE = re.compile(r"['\u2019]s$")
+_JOINING = frozenset(("and", "&", ","))
+
+
+def speaker_of(content: str, metadata: Mapping[str, object]) -> int:
+    """The number of who said a memory: that of the first word of a name, as questions mostly call people.
+
+    It is `metadata.speaker`, else the name before the colon where the content is a line of a transcript: at most three
+    words, of which neither the first nor the last begins with a small letter; a time in brackets may stand before it.
+    `NOBODY` where neither is there, and where there are lines of several people.
+    """
+    given = metadata.get(SPEAKER)
+    if isinstance(given, str) and (found := _SPOKEN.match(given.strip()[:_LONGEST])):
+        return speaker_number(found[0])
+    start = _LINE.match(content)
+    if start is None:
+        return NOBODY
+    names = {name for each in _LINE.finditer(content, 0, _READ) if (name := _named(each))}
+    return speaker_number(names.pop()) if len(names) == 1 and _named(start) else NOBODY
+
+
+def _named(line: re.Match[str]) -> str:
+    nick, name = line.groups()
+    first, *_, last = (nick or name).split(" ") * 2
+    return "" if name and (first[0].islower() or last[0].islower()) else comparable(first)
+
+
+def speaker_number(word: str) -> int:
+    """A number of 64 bits that stands for a name, in any case of letters."""
+    name = comparable(word).rstrip(".")
+    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True)
+
+
+def asked_about(question: str, speakers: Collection[int]) -> set[int]:
+    """Of some speakers the one whom a question names first, which is mostly whom it is about, and who is joined to it.
+
+    "What does Ines think of Ravi's plan" is about Ines, "what do Ines and Ravi have in common" about both.
+    """
+    words = _SPOKEN.findall(question)
+    numbers = [speaker_number(_POSSESSIVE.sub("", word)) for word in words]
+    first = next((at for at, number in enumerate(numbers) if number in speakers), None)
+    if first is None:
+        return set()
+    about = {numbers[first]}
+    for joint, number in zip(words[first + 1 :: 2], numbers[first + 2 :: 2], strict=False):
+        if comparable(joint) not in _JOINING or number not in speakers:
+            break
+        about.add(number)
+    return about

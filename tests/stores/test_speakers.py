@@ -1,0 +1,95 @@
+"""Who said what a raw memory holds, and whom a question is about."""
+
+import pytest
+
+from stores.records import Entity
+from stores.speakers import NOBODY, asked_about, speaker_number, speaker_of
+from stores.threads import thread_place
+from tests.stores.lexical.test_index import record
+
+INES, RAVI = map(speaker_number, ("Ines", "Ravi"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Ines: the import crashed.",
+        "INES: the import crashed.",
+        "Ines Duarte: the import crashed.",
+        "[10:32 am on 8 May, 2023] Ines: the import crashed.",
+        "(8 May) Ines: the import crashed.",
+        "<ines> the import crashed.",
+        "  Ines:\tthe import crashed.",
+        "Ines:\nthe import crashed.",
+        "Ines: one thing: the import crashed.\nInes: and another.",
+        "Ines: the import crashed.\nhere is why: no disk.",
+    ],
+)
+def test_a_line_of_a_transcript_says_who_speaks(content: str) -> None:
+    assert speaker_of(content, {}) == INES
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "The import crashed.",
+        "re: the import",
+        "http://example.com: down",
+        "Ines said today: the import crashed again.",
+        "Ines: the import crashed.\nRavi: again?",
+        "The import crashed.\nInes: again?",
+        "10:32 Ines came in.",
+        "C++: a language",
+        "[" * 50_000,
+        "Ines " * 20_000,
+        "a\n" * 50_000,
+        "<" * 50_000,
+    ],
+)
+def test_elsewhere_nobody_is_taken_for_a_speaker(content: str) -> None:
+    assert speaker_of(content, {}) == NOBODY
+
+
+def test_what_the_metadata_says_counts_before_the_text() -> None:
+    assert speaker_of("Ravi: the import crashed.", {"speaker": "Ines Duarte"}) == INES
+    assert speaker_of("The import crashed.", {"speaker": " ines "}) == INES
+    for nothing in ("", "  ", "…", 7, None, ["Ines"]):
+        assert speaker_of("Ravi: the import crashed.", {"speaker": nothing}) == RAVI
+
+
+@pytest.mark.parametrize(
+    ("question", "about"),
+    [
+        ("What does Ines think of Ravi's plan?", {INES}),
+        ("what did INES say", {INES}),
+        ("Ravi's dog: what is it called?", {RAVI}),
+        ("Ravi\u2019s dog", {RAVI}),
+        ("What do Ines and Ravi have in common?", {INES, RAVI}),
+        ("Ravi & Ines, both of them", {INES, RAVI}),
+        ("Did Ravi and his sister tell Ines?", {RAVI}),
+        ("Has Ravi told Ines and Ravi?", {RAVI}),
+        ("Who crashed the import?", set()),
+        ("What of Inesita?", set()),
+        ("", set()),
+        (" and and and , , &", set()),
+    ],
+)
+def test_a_question_is_about_whom_it_names_first(question: str, about: set[int]) -> None:
+    assert asked_about(question, {INES, RAVI}) == about
+
+
+def test_only_those_who_speak_are_asked_about() -> None:
+    assert asked_about("What does Ines think of Ravi's plan?", {RAVI}) == {RAVI}
+    assert asked_about("What does Ines think of Ravi's plan?", set()) == set()
+
+
+def memory(content: str, **metadata: object) -> Entity:
+    return record("m", content, entity_type="raw_memory", metadata=metadata)
+
+
+def test_who_speaks_is_a_part_of_the_place_in_a_thread() -> None:
+    place = thread_place(memory("Ines: the import crashed.", thread_id="standup"))
+    assert place is not None
+    assert place.speaker == INES
+    assert thread_place(memory("Ines: the import crashed.")) is None
