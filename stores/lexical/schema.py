@@ -112,7 +112,6 @@ def names(entity: Entity) -> set[str]:
 
 
 @lru_cache(maxsize=65_536)
-@lru_cache(32_768)
 def key_of(record_id: str) -> int:
     """A number of 64 bits that stands for an id: reading it for a hit takes a fiftieth of reading the stored id."""
     return int.from_bytes(hashlib.blake2b(record_id.encode(), digest_size=8).digest(), signed=True)

@@ -27,7 +27,7 @@ def alike(vectors: VectorIndex, pool: Pool, checks: Checks, beside: Beside | Non
     best = ranked(pool.ids, pool.fused, AMONG)
     if beside is not None:
         best = [place for place in best if not beside.is_threaded[place]]
-    allowed = checks.wanted(pool.ids[place] for place in best)
+    allowed = checks.found(pool.ids[place] for place in best)
     held = vectors.vectors_of(pool.ids[place] for place in best if pool.ids[place] in allowed)
     places = [place for place in best if pool.ids[place] in held]
     if len(places) < 2:

@@ -48,17 +48,14 @@ class Checks:
         visible = self._plan.filter.visibility
         return {each.id for each in self.standings.values() if each.superseded and each.visibility in visible}
 
+    def found(self, record_ids: Iterable[str]) -> set[str]:
+        """Of some records that a lane found under the filter, those that are shown if they are among the best."""
+        in_force = self._in_force(record_ids)
+        return in_force - not_imported(self._app, self._plan, {each: self.standings[each] for each in in_force})
+
     def wanted(self, record_ids: Iterable[str]) -> set[str]:
         """Those of some records that the caller may read, that the filter admits and that nothing has replaced."""
-        ids = list(record_ids)
-        self.ask(ids)
-        visible = self._plan.filter.visibility
-        found = (standing for each in ids if (standing := self.standings.get(each)) is not None)
-        in_force = {
-            each.id
-            for each in found
-            if each.visibility in visible and not each.superseded and each.id not in self.outlived
-        }
+        in_force = self._in_force(record_ids)
         new = in_force - self._matched - self._unmatched
         left_out: set[str] = set()
         if new:
@@ -67,6 +64,17 @@ class Checks:
         self._unmatched |= left_out
         self._matched |= new - left_out
         return in_force & self._matched
+
+    def _in_force(self, record_ids: Iterable[str]) -> set[str]:
+        ids = list(record_ids)
+        self.ask(ids)
+        visible = self._plan.filter.visibility
+        found = (standing for each in ids if (standing := self.standings.get(each)) is not None)
+        return {
+            each.id
+            for each in found
+            if each.visibility in visible and not each.superseded and each.id not in self.outlived
+        }
 
 
 def outlived(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:

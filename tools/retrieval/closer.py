@@ -5,10 +5,11 @@ Each step looks at the best of the step before, notes what it finds, and scores 
 
 import sqlite3
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import structlog
+from numpy.typing import NDArray
 
 from stores.embedding import EmbeddingFailed
 from stores.indexer import OpenIndexes
@@ -39,6 +40,7 @@ class Closer:
     has_vector: bool
     """Whether the question has a vector."""
     lent: Lent = NOTHING_LENT
+    _is_code: NDArray[np.bool_] | None = field(default=None, init=False)
 
     def fuse(self) -> None:
         """Score every candidate by what is known."""
@@ -108,7 +110,12 @@ class Closer:
         self.fuse()
 
     def _evidence(self, lexical: Scores, coverage: Scores, *, has_vector: bool) -> Scores:
-        pool, lent = self.pool, self.lent
-        if self.indexes.lexical is not None:
-            lent = replace(lent, is_code=np.array(self.indexes.lexical.code_among(pool.ids), np.bool_))
-        return fuse(lexical, coverage, pool.cosine, ceiling=self.words.ceiling, dense=has_vector, lent=lent)
+        lent = replace(self.lent, is_code=self._code())
+        return fuse(lexical, coverage, self.pool.cosine, ceiling=self.words.ceiling, dense=has_vector, lent=lent)
+
+    def _code(self) -> NDArray[np.bool_] | None:
+        """Which candidates are code; looked up again where there are more of them by now."""
+        index, ids = self.indexes.lexical, self.pool.ids
+        if index is not None and (self._is_code is None or len(self._is_code) != len(ids)):
+            self._is_code = np.array(index.code_among(ids), np.bool_)
+        return self._is_code

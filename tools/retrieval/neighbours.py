@@ -79,7 +79,7 @@ def _spoken(
     """Which candidates in threads are said by whom the question asks about, of those that say what one may read."""
     places = np.flatnonzero(is_threaded)
     ids = [pool.ids[place] for place in places]
-    allowed, numbers = checks.wanted(ids), index.speakers_of(ids)
+    allowed, numbers = checks.found(ids), index.speakers_of(ids)
     speakers = {number for each, number in zip(ids, numbers, strict=True) if number != NOBODY and each in allowed}
     about = asked_about(plan.query, speakers)
     if not about:

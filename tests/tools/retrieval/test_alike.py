@@ -72,7 +72,7 @@ class Everybody:
     def __init__(self, allowed: Collection[str]) -> None:
         self._allowed = allowed
 
-    def wanted(self, record_ids: Collection[str]) -> set[str]:
+    def found(self, record_ids: Collection[str]) -> set[str]:
         return {each for each in record_ids if each in self._allowed}
 
 
