@@ -71,7 +71,7 @@ class Closer:
             log.warning("tokens_not_compared", organization_id=self.plan.organization_id, detail=str(error))
             return
         if found is not None:
-            self._learn(replace(self.lent, late=found))
+            self._learn(replace(self.lent, late=found[0], back=found[1]))
 
     def beside_each_other(self) -> None:
         """Let the best candidates count with those that they are like."""

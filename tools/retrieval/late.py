@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from operator import itemgetter
 from threading import Event
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,11 +68,23 @@ def question_tokens(
     return app.beside.submit(encode)
 
 
-def compare(indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, question: Future[Questions]) -> Scores | None:
+class Matches(NamedTuple):
+    """How the tokens of a question and those of records match."""
+
+    best: Questions
+    """For each record and token of the question, the greatest cosine with a token of any passage; (records, tokens)."""
+    back: Scores
+    """For each record the mean, over its own tokens, of the greatest cosine with a token of the question; (records,)"""
+
+
+def compare(
+    indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, question: Future[Questions]
+) -> tuple[Scores, Scores] | None:
     """Tell of each record how much better the question's tokens match it than they match the best on average.
 
     Between -2 and 2, and 0 where that is not known: beyond the best candidates, and for records whose tokens are still
-    to be encoded. None where there is nothing to compare.
+    to be encoded. The second column is how well its own tokens are matched by those of the question, between -1 and 1,
+    and not a number where that is not known. None where there is nothing to compare.
 
     Raises:
         EmbeddingFailed: The question could not be read.
@@ -92,26 +105,27 @@ def compare(indexes: OpenIndexes, plan: Plan, pool: Pool, checks: Checks, questi
         return None
     # While the model still reads the question, what every candidate is asked later.
     checks.ask(pool.ids)
-    matches = dict(zip(held, best_matches(question.result(), held.values()), strict=True))
+    found = best_matches(question.result(), held.values())
+    matches, own = dict(zip(held, found.best, strict=True)), dict(zip(held, found.back, strict=True))
     known = [at for at, record_id in enumerate(ids) if record_id in matches]
     means = np.array([_with_neighbours(ids[at], near, matches).mean() for at in known], np.float64)
-    better = np.zeros(len(pool.ids))
+    better, back = np.zeros(len(pool.ids)), np.full(len(pool.ids), np.nan)
     better[np.array(places)[known]] = means - means.mean()
-    return better
+    back[np.array(places)[known]] = [own[ids[at]] for at in known]
+    return better, back
 
 
-def best_matches(question: Questions, records: Collection[Sequence[Tokens]]) -> Questions:
-    """For each record and token of a question, the greatest cosine with a token of any passage; (records, tokens).
-
-    No record is without tokens.
-    """
+def best_matches(question: Questions, records: Collection[Sequence[Tokens]]) -> Matches:
+    """Match the tokens of a question with those of records, none of which is without tokens."""
     sizes = [sum(map(len, passages)) for passages in records]
     tokens = np.concatenate([passage for passages in records for passage in passages])
     products = np.empty((len(tokens), len(question)), np.float32)
     for first in range(0, len(tokens), _ROWS):
         np.matmul(unpacked(tokens[first : first + _ROWS]), question.T, out=products[first : first + _ROWS])
-    best: Questions = np.maximum.reduceat(products, np.cumsum([0, *sizes[:-1]]), axis=0)
-    return best
+    starts = np.cumsum([0, *sizes[:-1]])
+    best: Questions = np.maximum.reduceat(products, starts, axis=0)
+    back: Scores = np.add.reduceat(products.max(axis=1).astype(np.float64), starts) / np.array(sizes)
+    return Matches(best, back)
 
 
 def _with_neighbours(record_id: str, near: Near, matches: Mapping[str, Questions]) -> Questions:

@@ -27,6 +27,9 @@ that both can come to is the same."""
 CODE_NEARNESS, CODE_WORDS, CODE_LATE = 1.5, 0.375, 0.5
 """In code nearness, above that of unrelated texts, counts for more, and words for less: few of those are people's own.
 What the token by token model says, which has read prose, counts for half."""
+CODE_BACK = 0.5
+"""What counts beside that, as a share: how well the tokens of code are matched by those of the question. What does more
+than was asked for has other tokens as well."""
 WORDS_ALONE = 2.0
 """What the words' evidence counts for when there are no vectors."""
 BACKGROUND = 0.2
@@ -68,7 +71,7 @@ THREAD_LATE = 20.0
 """The same among records in threads, for their order alone: so much of it would lift the best of bad ones, too."""
 SPOKEN = 0.25
 """Added to what orders records in threads where they are said by whom the question asks about."""
-ALIKE_SHARE = 0.3
+ALIKE_SHARE = 0.4
 """Of the evidence that orders the best candidates outside of threads, what comes from those that each is most like."""
 USAGE_BONUS = 0.1
 """How far having been cited can lift a score; see `lifted`."""
@@ -108,6 +111,8 @@ class Lent:
     is_code: NDArray[np.bool_] | None = None
     """Of which records the content is code; None where that is not known."""
     alike: Alike | None = None
+    back: Scores | None = None
+    """How well the tokens of a record are matched by those of the question; not a number where that is not known."""
 
 
 NOTHING_LENT = Lent()
@@ -137,8 +142,7 @@ def fuse(
     else:
         evidence = WORDS_ALONE * words
     if lent.late is not None:
-        shares = 1.0 if is_code is None else np.where(is_code, CODE_LATE, 1.0)
-        evidence = np.maximum(evidence + LATE_WEIGHT * shares * lent.late, 0.0)
+        evidence = np.maximum(evidence + LATE_WEIGHT * _matched(lent.late, lent.back, is_code), 0.0)
         if beside is not None:
             order = evidence + (THREAD_LATE - LATE_WEIGHT) * lent.late
             if beside.is_spoken is not None:
@@ -148,6 +152,16 @@ def fuse(
         evidence = _drawn_together(evidence, lent.alike)
     exact = EXACT_EVIDENCE * coverage**EXACTNESS + EXACT_SHARE * evidence
     return calibrated(np.maximum(evidence, exact))
+
+
+def _matched(late: Scores, back: Scores | None, is_code: NDArray[np.bool_] | None) -> Scores:
+    """How much better records match token by token, by what is told of each kind."""
+    if is_code is None:
+        return late
+    matched = late
+    if back is not None and (known := is_code & ~np.isnan(back)).any():
+        matched = late + CODE_BACK * np.where(known, back - back[known].mean(), 0.0)
+    return np.where(is_code, CODE_LATE * matched, late)
 
 
 def _drawn_together(evidence: Scores, alike: Alike) -> Scores:
