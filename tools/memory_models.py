@@ -41,7 +41,8 @@ class RawMemoryFields(Request):
         {},
         description="Structured data. `captured_at` (a date) is when it was said, where that is not now, and "
         "`occurred_at` when it happened what it tells of; "
-        "`thread_id` names the thread that it was said in, and `ordinal` (a number) its place there; "
+        "`thread_id` names the thread that it was said in, `ordinal` (a number) its place there, "
+        "`speaker` who said it; "
         "`capture_mode` is shown with the capture.",
     )
     provenance: JsonObject = Field({}, description="How it came to be: session, file, message, …")

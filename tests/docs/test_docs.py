@@ -15,8 +15,10 @@ from rest_bridge.events import EVENT_NAMES
 from rest_bridge.health import PATHS
 from tools.catalogue import OPERATIONS
 from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
+from tools.retrieval.alike import AMONG as ALIKE_AMONG
+from tools.retrieval.alike import NEAREST
 from tools.retrieval.plan import LANE_DEPTH, POOL_LIMIT, SEEDS
-from tools.retrieval.scoring import NEIGHBOUR_BONUS, NEIGHBOUR_SHARE, RECENCY_BONUS, lifted
+from tools.retrieval.scoring import ALIKE_SHARE, NEIGHBOUR_BONUS, NEIGHBOUR_SHARE, RECENCY_BONUS, SPOKEN, lifted
 from tools.settings import PREFIX, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -138,10 +140,12 @@ def test_the_page_on_search_gives_the_figures_that_the_code_works_by() -> None:
         f"at most {lifted(0.5, RECENCY_BONUS) - 0.5:.2f} each",
         f"at least {NEIGHBOUR_SHARE} times the square of that one's score",
         f"beside a certain answer (0.95) that is {NEIGHBOUR_SHARE * 0.95**2:.2f}",
+        f"counts for {SPOKEN} more",
     ):
         assert figure in page
     assert RECENCY_BONUS == NEIGHBOUR_BONUS
     assert SEEDS == 6, "the page says six"
+    assert (ALIKE_SHARE, NEAREST, ALIKE_AMONG) == (0.4, 4, 50), "the page says four tenths, four, 50"
 
 
 def test_the_agents_page_is_short() -> None:
