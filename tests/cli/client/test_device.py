@@ -156,9 +156,12 @@ def test_too_many_programs_behind_one_address_wait_for_their_turn(
         port = stack.enter_context(world.portal.wrap_async_context_manager(serving(app, DEVICE_OPERATIONS)))
         server = world.server(f"http://127.0.0.1:{port}")
         started = device.start(server, "engrain")
-        for _ in range(130):
+        # On a busy machine so many requests take long enough for the limit to let more of them pass.
+        for _ in range(1_000):
             with pytest.raises(CommandFailed) as refused:
                 server.request("POST", "/api/auth/device/token", {"grant_type": GRANT_TYPE, "device_code": "guess"})
+            if getattr(refused.value, "status", None) == 429:
+                break
         assert getattr(refused.value, "status", None) == 429
         with pytest.raises(CommandFailed, match="expired"):
             world.waiting(started, server.address).result()
