@@ -2,8 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
+from stores.stop_words import STOP_WORDS
 from stores.wording import comparable
 
 SPEAKER = "speaker"
@@ -12,7 +13,8 @@ NOBODY = 0
 """The number of no speaker."""
 
 # A line of a transcript: "Ines: …", "[10:32 am, 8 May 2023] Ines Duarte: …", "<ines> …".
-_STAMP = r"(?:\[[^\]\n]{1,60}\]|\([^)\n]{1,60}\))?[ \t]*"
+# Blanks behind a stamp belong to it: two runs of them in a row would be divided in every way there is.
+_STAMP = r"(?:(?:\[[^\]\n]{1,60}\]|\([^)\n]{1,60}\))[ \t]*)?"
 _WORD = r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\.?"
 _LINE = re.compile(rf"^[ \t]*{_STAMP}(?:<({_WORD})>|({_WORD}(?: {_WORD}){{0,2}}):)(?:[ \t]|$)", re.MULTILINE)
 _READ = 20_000
@@ -21,29 +23,35 @@ _LONGEST = 100
 _SPOKEN = re.compile(rf"{_WORD}|[&,]")
 _POSSESSIVE = re.compile(r"['\u2019]s$")
 _JOINING = frozenset(("and", "&", ","))
+_NO_NAMES = frozenset((*STOP_WORDS, "mr", "mrs", "ms", "dr", "prof"))
 
 
 def speaker_of(content: str, metadata: Mapping[str, object]) -> int:
     """The number of who said a memory: that of the first word of a name, as questions mostly call people.
 
+    Titles and words like "the" are no names ("Dr. Smith" is Smith).
     It is `metadata.speaker`, else the name before the colon where the content is a line of a transcript: at most three
     words, of which neither the first nor the last begins with a small letter; a time in brackets may stand before it.
     `NOBODY` where neither is there, and where there are lines of several people.
     """
     given = metadata.get(SPEAKER)
-    if isinstance(given, str) and (found := _SPOKEN.match(given.strip()[:_LONGEST])):
-        return speaker_number(found[0])
-    start = _LINE.match(content)
-    if start is None:
+    if isinstance(given, str) and given.strip():
+        return _number_of(re.findall(_WORD, given[:_LONGEST]))
+    if _LINE.match(content, 0, _READ) is None:
         return NOBODY
-    names = {name for each in _LINE.finditer(content, 0, _READ) if (name := _named(each))}
-    return speaker_number(names.pop()) if len(names) == 1 and _named(start) else NOBODY
+    numbers = [_said_by(each) for each in _LINE.finditer(content, 0, _READ)]
+    return numbers[0] if len(set(numbers) - {NOBODY}) == 1 else NOBODY
 
 
-def _named(line: re.Match[str]) -> str:
+def _said_by(line: re.Match[str]) -> int:
     nick, name = line.groups()
-    first, *_, last = (nick or name).split(" ") * 2
-    return "" if name and (first[0].islower() or last[0].islower()) else comparable(first)
+    words = (nick or name).split(" ")
+    return NOBODY if name and (words[0][0].islower() or words[-1][0].islower()) else _number_of(words)
+
+
+def _number_of(words: Iterable[str]) -> int:
+    names = (word for word in words if comparable(word).rstrip(".") not in _NO_NAMES)
+    return next(map(speaker_number, names), NOBODY)
 
 
 def speaker_number(word: str) -> int:
@@ -63,8 +71,9 @@ def asked_about(question: str, speakers: Collection[int]) -> set[int]:
     if first is None:
         return set()
     about = {numbers[first]}
-    for joint, number in zip(words[first + 1 :: 2], numbers[first + 2 :: 2], strict=False):
-        if comparable(joint) not in _JOINING or number not in speakers:
+    for word, number in zip(words[first + 1 :], numbers[first + 1 :], strict=True):
+        if number in speakers:
+            about.add(number)
+        elif comparable(word) not in _JOINING:
             break
-        about.add(number)
     return about

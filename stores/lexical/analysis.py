@@ -6,21 +6,12 @@ from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from stores.stop_words import STOP_WORDS
 from stores.wording import comparable
 
 LONGEST_TERM_BYTES = 255
 LONGEST_NAME = 1_000
 """Characters; a longer question is nobody's name."""
-
-_STOP_WORD_TABLE = (
-    "a about above after again all also am an and any are as at be because been before being below between both "
-    "but by can could did do does doing down during each few for from further had has have having he her here "
-    "hers him his how i if in into is it its just me more most my no nor not of off on once only or other our out "
-    "over own same she should so some such than that the their them then there these they this those through to "
-    "too under until up very was we were what when where which while who whom why will with would you your s t d "
-    "ll m re ve "
-)
-STOP_WORDS = tuple(_STOP_WORD_TABLE.split())
 
 # A boundary inside a word: camelCase, an acronym before a word, letters next to digits.
 _SUBTOKEN_END = re.compile(r"([a-z](?=[A-Z0-9])|[A-Z](?=[0-9]|[A-Z][a-z])|[0-9](?=[A-Za-z]))")

@@ -21,6 +21,8 @@ INES, RAVI = map(speaker_number, ("Ines", "Ravi"))
         "<ines> the import crashed.",
         "  Ines:\tthe import crashed.",
         "Ines:\nthe import crashed.",
+        "Dr. Ines Duarte: the import crashed.",
+        "The Ines: the import crashed.",
         "Ines: one thing: the import crashed.\nInes: and another.",
         "Ines: the import crashed.\nhere is why: no disk.",
     ],
@@ -41,6 +43,12 @@ def test_a_line_of_a_transcript_says_who_speaks(content: str) -> None:
         "The import crashed.\nInes: again?",
         "10:32 Ines came in.",
         "C++: a language",
+        " " * 500_000 + "x",
+        "Ines said\n" + " \t" * 200_000 + "\n",
+        " " * 5_000 + "[a]" + " " * 400_000 + "x",
+        "Note" * 100_000 + ":",
+        "What: the import crashed.",
+        "The: import crashed.",
         "[" * 50_000,
         "Ines " * 20_000,
         "a\n" * 50_000,
@@ -54,7 +62,10 @@ def test_elsewhere_nobody_is_taken_for_a_speaker(content: str) -> None:
 def test_what_the_metadata_says_counts_before_the_text() -> None:
     assert speaker_of("Ravi: the import crashed.", {"speaker": "Ines Duarte"}) == INES
     assert speaker_of("The import crashed.", {"speaker": " ines "}) == INES
-    for nothing in ("", "  ", "…", 7, None, ["Ines"]):
+    assert speaker_of("Ravi: the import crashed.", {"speaker": '"@ines"'}) == INES
+    assert speaker_of("Ravi: the import crashed.", {"speaker": "Dr. Ines"}) == INES
+    assert speaker_of("Ravi: the import crashed.", {"speaker": "…"}) == NOBODY
+    for nothing in ("", "  ", 7, None, ["Ines"]):
         assert speaker_of("Ravi: the import crashed.", {"speaker": nothing}) == RAVI
 
 
@@ -67,6 +78,8 @@ def test_what_the_metadata_says_counts_before_the_text() -> None:
         ("Ravi\u2019s dog", {RAVI}),
         ("What do Ines and Ravi have in common?", {INES, RAVI}),
         ("Ravi & Ines, both of them", {INES, RAVI}),
+        ("Olga, Ravi, and Ines", {INES, RAVI}),
+        ("Ravi, and, Ines", {INES, RAVI}),
         ("Did Ravi and his sister tell Ines?", {RAVI}),
         ("Has Ravi told Ines and Ravi?", {RAVI}),
         ("Who crashed the import?", set()),

@@ -16,7 +16,7 @@ from tools.retrieval.scoring import Alike, Beside, ranked
 AMONG = 50
 """Best candidates that are looked at; what is in a thread is not, since its neighbours there tell more."""
 NEAREST = 4
-"""How many others each of them is held against: those that it is most like."""
+"""How many others each of them is held against: those that it is most like, and what is just as like as the last."""
 
 
 def alike(vectors: VectorIndex, pool: Pool, checks: Checks, beside: Beside | None) -> Alike | None:

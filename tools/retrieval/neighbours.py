@@ -85,7 +85,7 @@ def _spoken(
     if not about:
         return None
     spoken = np.zeros(len(pool.ids), np.bool_)
-    spoken[places] = [number in about for number in numbers]
+    spoken[places] = [number in about and each in allowed for each, number in zip(ids, numbers, strict=True)]
     return spoken
 
 

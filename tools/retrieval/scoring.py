@@ -39,6 +39,8 @@ under the default model are."""
 EXACT_EVIDENCE = 1.1
 EXACTNESS = 16
 """The power of the coverage that tells holding every word from holding most of them."""
+HELD_WHOLLY = 0.9999
+"""The coverage of what holds every word, but for rounding."""
 EXACT_SHARE = 0.1
 """How much the evidence still tells among records that hold every word."""
 
@@ -149,7 +151,7 @@ def fuse(
                 order += SPOKEN * beside.is_spoken
             evidence = _reordered(evidence, order, beside.is_threaded & (lent.late != 0))
     if lent.alike is not None:
-        evidence = _drawn_together(evidence, lent.alike)
+        evidence = _drawn_together(evidence, lent.alike, coverage < HELD_WHOLLY)
     exact = EXACT_EVIDENCE * coverage**EXACTNESS + EXACT_SHARE * evidence
     return calibrated(np.maximum(evidence, exact))
 
@@ -164,12 +166,15 @@ def _matched(late: Scores, back: Scores | None, is_code: NDArray[np.bool_] | Non
     return np.where(is_code, CODE_LATE * matched, late)
 
 
-def _drawn_together(evidence: Scores, alike: Alike) -> Scores:
-    """Put candidates into the order that they have when each takes over some evidence of those that it is like."""
+def _drawn_together(evidence: Scores, alike: Alike, is_open: NDArray[np.bool_]) -> Scores:
+    """Put candidates into the order that they have when each takes over some evidence of those that it is like.
+
+    What is not open, since it holds the whole question, lends and keeps its own.
+    """
     own, order, among = evidence[alike.places], evidence.copy(), np.zeros(len(evidence), np.bool_)
     order[alike.places] = own + ALIKE_SHARE * (alike.shares @ own - own)
     among[alike.places] = True
-    return _reordered(evidence, order, among)
+    return _reordered(evidence, order, among & is_open)
 
 
 def _reordered(evidence: Scores, order: Scores, among: NDArray[np.bool_]) -> Scores:

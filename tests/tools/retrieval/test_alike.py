@@ -64,6 +64,10 @@ def test_an_exact_answer_stays_one_whatever_it_is_like() -> None:
     away = Alike(np.arange(3), shares([0, 0.5, 0.5], [0, 0, 1], [0, 1, 0]))
     found = fuse(words, coverage, np.array([0.0, 0.9, 0.9]), ceiling=10.0, dense=True, lent=Lent(alike=away))
     assert found[0] >= 0.9
+    near, coverage = np.array([1.65, 1.6, 1.6, 0.2]), np.array([1.0, 0.0, 0.0, 0.0])
+    beside_a_bad_one = Alike(np.arange(4), shares([0, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]))
+    found = fuse(np.zeros(4), coverage, near, ceiling=10.0, dense=True, lent=Lent(alike=beside_a_bad_one))
+    assert found[0] > found[1:].max()
 
 
 class Everybody:
