@@ -1,9 +1,9 @@
 """Who said what a raw memory holds, and which words of a question can name a speaker."""
 
-import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
 
+from stores.numbers import number_of
 from stores.stop_words import STOP_WORDS
 from stores.wording import comparable
 
@@ -29,17 +29,18 @@ _NO_NAMES = frozenset((*STOP_WORDS, "mr", "mrs", "ms", "dr", "prof"))
 def speaker_of(content: str, metadata: Mapping[str, object]) -> int:
     """The number of who said a memory: that of the first word of a name, as questions mostly call people.
 
-    Titles and words like "the" are no names ("Dr. Smith" is Smith).
-    It is `metadata.speaker`, else the name before the colon where the content is a line of a transcript: at most three
-    words, of which neither the first nor the last begins with a small letter; a time in brackets may stand before it.
-    `NOBODY` where neither is there, and where there are lines of several people.
+    Titles and words like "the" are no names ("Dr. Smith" is Smith). It is `metadata.speaker`, else the name before the
+    colon where the content is a line of a transcript: at most three words, of which neither the first nor the last
+    begins with a small letter; a time in brackets may stand before it. `NOBODY` where neither is there, and where there
+    are lines of several people.
     """
     given = metadata.get(SPEAKER)
-    if isinstance(given, str) and given.strip():
-        return _number_of(re.findall(_WORD, given[:_LONGEST]))
-    if _LINE.match(content, 0, _READ) is None:
+    if isinstance(given, str) and (name := given.strip()):
+        return _number_of(re.findall(_WORD, name[:_LONGEST]))
+    lines = list(_LINE.finditer(content, 0, _READ))
+    if not lines or lines[0].start() > 0:
         return NOBODY
-    numbers = [_said_by(each) for each in _LINE.finditer(content, 0, _READ)]
+    numbers = [_said_by(line) for line in lines]
     return numbers[0] if len(set(numbers) - {NOBODY}) == 1 else NOBODY
 
 
@@ -56,8 +57,7 @@ def _number_of(words: Iterable[str]) -> int:
 
 def speaker_number(word: str) -> int:
     """A number of 64 bits that stands for a name, in any case of letters."""
-    name = comparable(word).rstrip(".")
-    return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), signed=True)
+    return number_of(comparable(word).rstrip("."))
 
 
 def asked_about(question: str, speakers: Collection[int]) -> set[int]:

@@ -1,10 +1,10 @@
 """Where a record stands among those that it was captured with: a thread, and its place there."""
 
-import hashlib
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
 from stores.moments import span_of
+from stores.numbers import number_of
 from stores.occasions import CAPTURED_AT
 from stores.speakers import NOBODY, speaker_of
 
@@ -25,6 +25,7 @@ class ThreadPlace(NamedTuple):
     order: int
     """Rises in the order of capture."""
     speaker: int = NOBODY
+    """The number of who says it, where that is known."""
 
 
 def thread_place(entity: "Entity") -> ThreadPlace | None:
@@ -38,9 +39,7 @@ def thread_place(entity: "Entity") -> ThreadPlace | None:
     if hint is None:
         return None
     name = "\0".join((entity.visibility, entity.category or "", hint, str(entity.metadata[hint])))
-    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    speaker = speaker_of(entity.content, entity.metadata)
-    return ThreadPlace(int.from_bytes(digest, signed=True), _order(entity), speaker)
+    return ThreadPlace(number_of(name), _order(entity), speaker_of(entity.content, entity.metadata))
 
 
 def _is_name(value: object) -> bool:

@@ -94,7 +94,8 @@ class LexicalIndex:
         entities = {entity.id: entity for entity in batch.entities}
         gone = {*batch.deleted_entities, *entities}
         searcher = self._searcher
-        documents = [to_document(entity) for entity in entities.values()]
+        placed = {record_id: thread_place(entity) for record_id, entity in entities.items()}
+        documents = [to_document(entity, placed[record_id]) for record_id, entity in entities.items()]
         erasable = self._progress.erasable + sum(searcher.doc_freq("id", record_id) > 0 for record_id in gone)
         scattered = self._progress.scattered + len(documents)
         position = progress_document(batch.position, erasable=erasable, scattered=scattered)
@@ -111,8 +112,7 @@ class LexicalIndex:
         self._index.reload()
         self._searcher = self._index.searcher()
         self._progress = Progress(batch.position, erasable, scattered)
-        placed = {key_of(record_id): thread_place(entity) for record_id, entity in entities.items()}
-        self._threads.update((dict.fromkeys(map(key_of, gone)) | placed).items())
+        self._threads.update((key_of(record_id), placed.get(record_id)) for record_id in gone)
         code = (each for each, document in zip(entities, documents, strict=True) if CODE in document.get_all(RESERVED))
         self._code.update(map(key_of, gone), map(key_of, code))
         for record_id in entities:

@@ -1,6 +1,5 @@
 """How a record lies in the lexical index."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -11,10 +10,11 @@ from tantivy import Document, Index, Schema, SchemaBuilder
 
 from stores.code_text import is_code
 from stores.lexical.analysis import analysed, identifiers, name_key, prepare, token_analyser, word_analyser
+from stores.numbers import number_of
 from stores.occasions import happened
 from stores.records import Entity, Facet, Position, facets
 from stores.searched import searched_parts
-from stores.threads import thread_place
+from stores.threads import ThreadPlace
 
 FORMAT = 10
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
@@ -63,7 +63,7 @@ def build_schema() -> Schema:
     return builder.build()
 
 
-def to_document(entity: Entity) -> Document:
+def to_document(entity: Entity, place: ThreadPlace | None) -> Document:
     """Lay a record out; what is searched of it are values of one field, so that no phrase runs on."""
     document = Document()
     document.add_text(RESERVED, RECORD)
@@ -81,7 +81,6 @@ def to_document(entity: Entity) -> Document:
     for facet, values in facets(entity).items():
         for value in values:
             document.add_text(facet, value)
-    place = thread_place(entity)
     if place is not None:
         document.add_text(RESERVED, THREADED)
         document.add_integer("thread", place.thread)
@@ -114,7 +113,7 @@ def names(entity: Entity) -> set[str]:
 @lru_cache(maxsize=65_536)
 def key_of(record_id: str) -> int:
     """A number of 64 bits that stands for an id: reading it for a hit takes a fiftieth of reading the stored id."""
-    return int.from_bytes(hashlib.blake2b(record_id.encode(), digest_size=8).digest(), signed=True)
+    return number_of(record_id)
 
 
 class Progress(NamedTuple):

@@ -113,6 +113,7 @@ class Lent:
     is_code: NDArray[np.bool_] | None = None
     """Of which records the content is code; None where that is not known."""
     alike: Alike | None = None
+    """None where the best candidates were not held against each other."""
     back: Scores | None = None
     """How well the tokens of a record are matched by those of the question; not a number where that is not known."""
 
