@@ -6,6 +6,7 @@ from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
+from stores.lexical.spelling import in_one_spelling
 from stores.stop_words import STOP_WORDS
 from stores.wording import comparable
 
@@ -50,12 +51,12 @@ def token_analyser() -> TextAnalyzer:
 
 
 def prepare(text: str) -> str:
-    """Normalise and put spaces where words end without one; preparing twice changes nothing."""
+    """Normalise, put spaces where words end without one, and spell in one way; doing it twice changes nothing."""
     words = normalise(text).split()
     whole = " ".join(words)
     if whole.isascii():
-        return _SUBTOKEN_END.sub(r"\1 ", whole)
-    return " ".join([word if _is_plain(word) else _split(word) for word in words])
+        return in_one_spelling(_SUBTOKEN_END.sub(r"\1 ", whole))
+    return in_one_spelling(" ".join([word if _is_plain(word) else _split(word) for word in words]))
 
 
 def normalise(text: str) -> str:

@@ -133,6 +133,8 @@ def test_a_batch_without_records_still_advances_the_position(index: LexicalIndex
         pytest.param("call foo_bar_baz first", "bar", id="snake case"),
         pytest.param("uses python3.11", "python", id="digits"),
         pytest.param("a café in Zürich", "cafe zurich", id="accents"),
+        pytest.param("we serialise colours lazily", "serialize color", id="British for American"),
+        pytest.param("the tumor was analyzed", "analysing tumours", id="American for British"),
         pytest.param("un cafe\u0301", "café", id="decomposed accents"),
         pytest.param("fails with ERR-4711.", "err-4711", id="error code"),
         pytest.param("see src/stores/lexical/index.py:42", "index.py", id="end of a path"),
