@@ -82,9 +82,10 @@ def compare(
 ) -> tuple[Scores, Scores] | None:
     """Tell of each record how much better the question's tokens match it than they match the best on average.
 
-    Between -2 and 2, and 0 where that is not known: beyond the best candidates, and for records whose tokens are still
-    to be encoded. The second column is how well its own tokens are matched by those of the question, between -1 and 1,
-    and not a number where that is not known. None where there is nothing to compare.
+    Between -2 and 2, and 0 where that is not known: beyond the best candidates, for records whose tokens are still to
+    be encoded, and for those that are not shown, which count for no average. The second column is how well its own
+    tokens are matched by those of the question, between -1 and 1, and not a number where the first is not known. None
+    where there is nothing to compare.
 
     Raises:
         EmbeddingFailed: The question could not be read.
@@ -107,7 +108,10 @@ def compare(
     checks.ask(pool.ids)
     found = best_matches(question.result(), held.values())
     matches, own = dict(zip(held, found.best, strict=True)), dict(zip(held, found.back, strict=True))
-    known = [at for at, record_id in enumerate(ids) if record_id in matches]
+    shown = checks.found(ids)
+    known = [at for at, record_id in enumerate(ids) if record_id in matches and record_id in shown]
+    if not known:
+        return None
     means = np.array([_with_neighbours(ids[at], near, matches).mean() for at in known], np.float64)
     better, back = np.zeros(len(pool.ids)), np.full(len(pool.ids), np.nan)
     better[np.array(places)[known]] = means - means.mean()

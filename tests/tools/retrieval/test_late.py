@@ -23,6 +23,7 @@ from tests.stores.indexer.samples import until
 from tools.app import App
 from tools.retrieval import late
 from tools.retrieval.late import best_matches
+from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import BACKGROUND, Beside, Lent, Scores, fuse
 from tools.settings import Settings
 
@@ -309,6 +310,32 @@ async def test_in_a_thread_candidates_are_read_before_what_stands_next_to_any(
     distances = [min(abs(said.index(each) - at) for at in (first, second)) for each in read[-1][2:]]
     assert distances == sorted(distances)
     assert {*distances} <= {1, 2, 3, 4}
+
+
+@anyio
+async def test_what_is_not_shown_counts_for_no_average(owner: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ("The walrus went to Lisbon.", "A walrus was seen in Lisbon.", "The walrus of Lisbon has a friend.")
+    said = [(await owner.call("store_raw_memory", raw_content=text, sync=True))["id"] for text in texts]
+    seen = dict[str, tuple[float, float]]()
+    as_it_is = late.compare
+
+    def noted(indexes: Any, plan: Any, pool: Pool, *rest: Any) -> Any:
+        found = as_it_is(indexes, plan, pool, *rest)
+        assert found is not None
+        seen.update(zip(pool.ids, zip(*map(np.ndarray.tolist, found), strict=True), strict=True))
+        return found
+
+    monkeypatch.setattr(late, "compare", noted)
+    await owner.call("recall", query="walrus in Lisbon")
+    assert all(seen[each][0] != 0 for each in said)
+    before = [seen[each][1] for each in said]
+    await owner.call("review_capture", capture_id=said[0], review_state="archived")
+    until(lambda: not any(line.pending for line in owner.app.indexer.status()))
+    await owner.call("recall", query="walrus in Lisbon")
+    assert seen[said[0]][0] == 0
+    assert math.isnan(seen[said[0]][1])
+    assert seen[said[1]][0] == pytest.approx(-seen[said[2]][0]) != 0
+    assert [seen[each][1] for each in said[1:]] == before[1:]
 
 
 @anyio
