@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from stores.moments import Span, instant, span_of
+from stores.language.moments import Span, instant, span_of
 
 if TYPE_CHECKING:
     from stores.records import Entity
 
 CAPTURED_AT = "captured_at"
 NAMED_IN = ("occurred_at", CAPTURED_AT)
-"""The metadata keys that say it, as `stores/moments.py` reads them; the first that can be read counts."""
+"""The metadata keys that say it, as `stores/language/moments.py` reads them; the first that can be read counts."""
 
 
 def happened(entity: "Entity") -> Span | None:

@@ -3,10 +3,10 @@
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from stores.moments import span_of
+from stores.language.moments import span_of
+from stores.language.speakers import NOBODY, speaker_of
 from stores.numbers import number_of
 from stores.occasions import CAPTURED_AT
-from stores.speakers import NOBODY, speaker_of
 
 if TYPE_CHECKING:
     from stores.records import Entity

@@ -2,9 +2,9 @@
 
 from auth.policy import may_reach
 from auth.principal import Principal
+from stores.language.wording import comparable
 from stores.ledger import EntityQuery
 from stores.records import Entity
-from stores.wording import comparable
 from tools.app import App
 
 DOING_LIMIT = 200

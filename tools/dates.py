@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from stores.errors import ValidationFailed
-from stores.moments import LONGEST_READ, read_span
+from stores.language.moments import LONGEST_READ, read_span
 
 FORMS = (
     "an ISO 8601 date or time such as 2026-03-01, 2026-03 or 2026-03-01T12:00:00Z, "

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from auth.policy import may_reach, may_read
 from auth.principal import Principal
+from stores.language.wording import comparable
 from stores.ledger import EntityQuery
 from stores.records import Entity, JsonObject
-from stores.wording import comparable
 from tools.app import App
 from tools.entity_models import EntityId, Label
 from tools.json_values import texts_in

@@ -9,8 +9,8 @@ from json import dumps
 from pydantic import JsonValue
 
 from stores.errors import InvalidRequest, ValidationFailed
+from stores.language.wording import comparable
 from stores.records import Entity, EntityDraft, JsonObject
-from stores.wording import comparable
 from tools.entity_types import COMPLEXITIES, PRIORITIES, PROJECT_VISIBILITIES, STATUSES
 
 STAMPS = {

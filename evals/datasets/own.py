@@ -16,7 +16,7 @@ from pydantic_core import PydanticCustomError
 from evals.datasets.collection import Aim, Collection, Question, Text
 from stores.clock import utc_now
 from stores.errors import EngrainError, ValidationFailed
-from stores.moments import LONGEST_READ, span_of
+from stores.language.moments import LONGEST_READ, span_of
 from tools.entity_models import CONTENT_LIMIT, NAME_LIMIT
 from tools.entity_types import EntityType
 from tools.memory_models import RAW_CONTENT_LIMIT

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Select, and_, func, literal, or_, select, union_all
 
 from stores.errors import ValidationFailed
+from stores.language.wording import comparable
 from stores.ledger import schema
 from stores.ledger.encoding import check_text, dump_json, key_of, to_micros
 from stores.ledger.filters import EntityQuery
@@ -18,7 +19,6 @@ from stores.ledger.relations import present
 from stores.ledger.rows import Brief
 from stores.ledger.standings import Look, StandingReads
 from stores.records import Entity
-from stores.wording import comparable
 
 SEARCH_LENGTH = 2_000
 """SQLite refuses LIKE patterns over 50,000 bytes."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 from sqlalchemy import Column, Table
 
+from stores.language.wording import comparable
 from stores.ledger.damage import DAMAGE, damaged
 from stores.ledger.encoding import (
     ID_BYTES,
@@ -21,7 +22,6 @@ from stores.ledger.encoding import (
     to_micros,
 )
 from stores.records import Entity, JsonObject
-from stores.wording import comparable
 
 Values = dict[str, Any]
 """The parameters of an INSERT or UPDATE."""

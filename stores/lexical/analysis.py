@@ -6,9 +6,9 @@ from functools import cache
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
-from stores.lexical.spelling import in_one_spelling
-from stores.stop_words import STOP_WORDS
-from stores.wording import comparable
+from stores.language.spelling import in_one_spelling
+from stores.language.stop_words import STOP_WORDS
+from stores.language.wording import comparable
 
 LONGEST_TERM_BYTES = 255
 LONGEST_NAME = 1_000

@@ -5,7 +5,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from stores.speakers import NOBODY
+from stores.language.speakers import NOBODY
 from stores.threads import ThreadPlace
 
 MOST_THREADED = 200_000

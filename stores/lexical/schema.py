@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 from tantivy import Document, Index, Schema, SchemaBuilder
 
-from stores.code_text import is_code
+from stores.language.code import is_code
 from stores.lexical.analysis import analysed, identifiers, name_key, prepare, token_analyser, word_analyser
 from stores.numbers import number_of
 from stores.occasions import happened

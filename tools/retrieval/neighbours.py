@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stores.language.speakers import NOBODY, asked_about
 from stores.lexical import Alongside, HeldTerms, LexicalIndex, LexicalResult, key_of
-from stores.speakers import NOBODY, asked_about
 from stores.vectors import DenseHit
 from tools.retrieval.checks import Checks
 from tools.retrieval.plan import LEADING, RADIUS, Plan

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import nlargest
 
+from stores.language.wording import comparable
 from stores.lexical import distinct_terms
 from stores.records import Entity, searchable_text
-from stores.wording import comparable
 from tools.app import App
 from tools.retrieval.ranking import Candidate
 

@@ -14,8 +14,8 @@ import structlog
 from stores.embedding import EmbeddingFailed
 from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
+from stores.language.moments import Span
 from stores.lexical import LexicalHits, LexicalResult
-from stores.moments import Span
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector
 from tools.app import App

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from stores.moments import Span
+from stores.language.moments import Span
 from tools.retrieval.days.cursor import Cursor
 from tools.retrieval.days.phrases import TELLING, dates_of, is_telling
 from tools.retrieval.days.spans import Date

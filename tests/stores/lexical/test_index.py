@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from tantivy import Query
 
 from stores.index import IndexBatch
+from stores.language.wording import comparable
 from stores.lexical import LexicalIndex, LexicalResult, analyse, hits, sight
 from stores.lexical.analysis import prepare
 from stores.lexical.lengths import as_kept
 from stores.lexical.schema import FORMAT
 from stores.records import ORGANIZATION, Entity, IndexFilter, JsonObject, Position
-from stores.wording import comparable
 from tests.stores.disk import on_disk
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

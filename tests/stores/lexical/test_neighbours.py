@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from stores.language.speakers import NOBODY, speaker_number
 from stores.lexical import LexicalIndex, key_of
 from stores.records import Entity, IndexFilter
-from stores.speakers import NOBODY, speaker_number
 from tests.stores.lexical.test_index import EVERYONE, batch, record
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores.moments import Span
+from stores.language.moments import Span
 from tools.retrieval.timespans import LONGEST_READ, MOST_SPANS, TOLD_WITHIN, YEARS_BACK, named_days, timespans
 
 # A Sunday.

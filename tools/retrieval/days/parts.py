@@ -4,7 +4,7 @@ from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 
-from stores.moments import Span
+from stores.language.moments import Span
 from tools.retrieval.days.calendar_dates import calendar_date
 from tools.retrieval.days.cursor import (
     COUNTING,

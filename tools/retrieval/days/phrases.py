@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from stores.moments import Span
+from stores.language.moments import Span
 from tools.retrieval.days.calendar_dates import calendar_date
 from tools.retrieval.days.cursor import MONTHS, SHORT_MONTHS, TIMING, Cursor, is_whole_month
 from tools.retrieval.days.parts import BEGINNING, fill, names_modal, one_date, part

@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 from functools import partial
 
-from stores.moments import Span
+from stores.language.moments import Span
 from tools.retrieval.days.calendar_dates import calendar_date, date_in
 from tools.retrieval.days.cursor import (
     COUNTING,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import NamedTuple
 
-from stores.moments import Span
+from stores.language.moments import Span
 
 DAYS_OF: dict[str, float] = {
     "hour": 1 / 24, "day": 1, "weekend": 7, "week": 7, "fortnight": 14, "month": 30, "quarter": 91, "year": 365,

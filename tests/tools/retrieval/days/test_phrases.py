@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from stores.moments import Span
+from stores.language.moments import Span
 from tests.tools.retrieval.test_timespans import ASKED, days
 from tools.retrieval.days.cursor import Cursor
 from tools.retrieval.days.phrases import dates_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stores.code_text import is_code
+from stores.language.code import is_code
 
 CODE = {
     "python": "def total(prices):\n    return sum(price for price in prices if price)\n",

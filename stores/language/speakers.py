@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 
+from stores.language.stop_words import STOP_WORDS
+from stores.language.wording import comparable
 from stores.numbers import number_of
-from stores.stop_words import STOP_WORDS
-from stores.wording import comparable
 
 SPEAKER = "speaker"
 """The metadata key of a raw memory that says who said it."""

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stores.language.spelling import in_one_spelling
 from stores.lexical.analysis import analyse
-from stores.lexical.spelling import in_one_spelling
 
 PAIRS = [
     ("behaviour of coloured neighbourhoods", "behavior of colored neighborhoods"),

@@ -2,8 +2,8 @@
 
 import pytest
 
+from stores.language.speakers import NOBODY, asked_about, speaker_number, speaker_of
 from stores.records import Entity
-from stores.speakers import NOBODY, asked_about, speaker_number, speaker_of
 from stores.threads import thread_place
 from tests.stores.lexical.test_index import record
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores.moments import LATEST, Span, instant, read_span, span_of
+from stores.language.moments import LATEST, Span, instant, read_span, span_of
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 

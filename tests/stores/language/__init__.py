@@ -1,0 +1,1 @@
+"""Tests of what texts tell by their words."""
