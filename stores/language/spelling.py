@@ -18,8 +18,14 @@ _OUR = (
     "|rum|sav|savi|splend|succ|tum|val|vap|vig"
 )
 _RE = "cent|fib|goit|lit|lust|meag|met|sab|somb|spect|theat|tit"
-_ENDINGS = r"(?=(?:e[drs]?|ers|edly|ing|ingly|ements?|als?|abl[ey]|abilit(?:y|ies)|ations?|ational|ationally)$)"
-_DOUBLED = "cancel|channel|dial|fuel|initial|label|level|marshal|medal|model|panel|signal|total|travel|trial|tunnel"
+_ENDINGS = r"(?=(?:e[drs]?|ers|edly|ings?|ingly|ements?|als?|abl[ey]|abilit(?:y|ies)|ations?|ational|ationally)$)"
+_AE = (
+    "(?<=an)ae(?=m|sth|rob)|(?<=h)ae(?=m)|(?<=[a-z])ae(?=mi[ac])|^ae(?=sthe|tiolog)|(?<=p)ae(?=di|do)|(?<=f)ae(?=c)"
+    "|(?<=c)ae(?=sar[ei]|sium|cum|cal)|(?<=arch)ae(?=o)|(?<=pal)ae(?=o)|(?<=gyn)ae(?=co)|(?<=edi|rim)ae(?=v)|(?<=him)ae(?=r)"
+)
+_DOUBLED = (
+    "cancel|channel|counsel|dial|fuel|initial|label|level|marshal|medal|model|panel|signal|total|travel|trial|tunnel"
+)
 
 _RULES = tuple(
     (re.compile(pattern), replacement)
@@ -27,35 +33,68 @@ _RULES = tuple(
         # colour, favourite, neighbourhood
         (rf"({_OUR})our", r"\1or"),
         (r"^practis", "practic"),
-        # optimise, serialisation, criticise; but not precise, revise, likewise, advertise and paradise
-        (rf"(?:(?<=[a-z]{{2}}[a-bd-uxyz]i)(?<!adverti)(?<!paradi)|(?<=ici))s{_ENDINGS}", "z"),
+        # optimise, serialisation, criticise; but not precise, revise, likewise, advertise, expertise and paradise
+        (
+            rf"(?:(?<=[a-z]{{2}}[a-bd-uxyz]i)(?<!adverti)(?<!experti)(?<!paradi)(?<!franchi)|(?<=ici))s{_ENDINGS}",
+            "z",
+        ),
         # analyse, hydrolysate
         (r"(?<=[a-z]ly)s(?=(?:e[drs]?|ers|ing|able|ates?)$)", "z"),
-        # anaemia and haem, but neither daemon, Michael and laevis nor a plural
-        (r"a+e(?!l|mon|vis$|[ds]?$)", "e"),
+        # anaemia, haemorrhage, paediatric, caesarean; but neither Caesar, daemon and Michael nor a plural
+        (_AE, "e"),
         # oedema, oestrogen, foetus, diarrhoea, coeliac, homoeopathy, manoeuvre
         (r"^oe(?=[sd])|(?<=f)oe(?=t)|(?<=rrh)oe(?=as?$)|(?<=c)oe(?=li)|(?<=hom)oe(?=o)|(?<=man)oe(?=uv)", "e"),
         # centre, centimetres, manoeuvred, centreline
         (rf"({_RE}|maneuv)re(?=s?$)", r"\1er"),
-        (rf"({_RE}|maneuv)r(?=ed$|ing$)", r"\1er"),
+        (rf"({_RE}|maneuv)r(?=ed$|ing$)|(maneuv)r(?=ab)", r"\1\2er"),
         (r"^(cent|fib)re(?=[bcfglpw])", r"\1er"),
-        # catalogue, but neither vogue nor brogue
-        (r"(?<=[a-z]{3}og)u(?=(?:e[drs]?|ers|ing)$)", ""),
-        # labelled, modelling, canceller
-        (rf"^({_DOUBLED})l(?=[ei])", r"\1"),
+        # catalogue, but not vogue, brogue and prologue
+        (r"(?<=[a-z]{3}og)(?<!prolog)u(?=(?:e[drs]?|ers|ing)$)", ""),
+        # labelled, modelling, counsellor
+        (rf"^({_DOUBLED})l(?=[ei]|ors?$)", r"\1"),
         # fulfil, enrolment, skilful
-        (r"^(fulfil|enrol|distil|skil)(?=s?$|ful|ment)", r"\1l"),
+        (r"^(fulfil|enrol|distil|skil|wil)(?=s?$|ful|ment)", r"\1l"),
         # licence, defence
-        (r"(?<=licen|defen|offen)ce(?=[ds]?$)|(?<=preten)ce(?=s?$)", "se"),
-        (r"sulph", "sulf"),
-        (r"^grey", "gray"),
+        (r"(?<=licen|defen|offen)c(?=e[ds]?$|ing$)|(?<=preten)c(?=es?$)", "s"),
+        # program and programme have programmers
+        (r"^(re)?programm(?=[aei])", r"\1program"),
         (r"gramme(?=s?$)", "gram"),
+        # judgement, acknowledgement, sizeable
+        (r"(?<=judg|ledg)e(?=ment)|(?<=siz|lik|mov|sal)e(?=ables?$)", ""),
+        (r"sulph", "sulf"),
+        (r"mould", "mold"),
+        (r"^grey", "gray"),
         (r"^artefact", "artifact"),
         (r"^ageing$", "aging"),
+        (r"^queuing$", "queueing"),
+        (r"^focuss", "focus"),
         (r"^sceptic", "skeptic"),
         (r"^alumini(?=um$)", "alumin"),
+        (r"^enquir", "inquir"),
+        (r"^jewellery", "jewelry"),
+        (r"^disc(?=s?$)", "disk"),
     )
 )
+
+# In characters alone, for words in one spelling and in any: the same beginnings come of either.
+_ROUGHLY = (
+    ("æ", "ae"), ("œ", "oe"), ("ae", "e"), ("oe", "e"), ("our", "or"), ("z", "s"), ("tre", "ter"), ("bre", "ber"),
+    ("vre", "ver"), ("ogu", "og"), ("ll", "l"), ("mm", "m"), ("ss", "s"), ("nce", "nse"), ("ncing", "nsing"),
+    ("practis", "practic"), ("dgement", "dgment"), ("eab", "ab"), ("ph", "f"), ("mould", "mold"), ("grey", "gray"),
+    ("artef", "artif"), ("agei", "agi"), ("scept", "skept"), ("euei", "eui"), ("minium", "minum"),
+    ("enquir", "inquir"), ("wellery", "welry"), ("disc", "disk"),
+)  # fmt: skip
+
+
+def roughly(text: str) -> str:
+    """Return a text without case and accents in which words of either spelling begin alike; some others do, too.
+
+    It takes a fifth of the time of `in_one_spelling`, to find where it is worth to look closely: 20 ms for 500,000
+    characters.
+    """
+    for old, new in _ROUGHLY:
+        text = text.replace(old, new)
+    return text
 
 
 def in_one_spelling(text: str) -> str:

@@ -1,7 +1,7 @@
 """Says in one true sentence why an item is in a context pack, from what the lanes of the search said of it."""
 
 from tools.packs.facets import Facet
-from tools.retrieval.ranking import Candidate
+from tools.retrieval.ranking import HELD_WHOLLY, Candidate
 
 NEAR, AKIN = 0.5, 0.3
 """Cosines of the built-in model from which a text is near to the goal in meaning, and akin to it; unrelated texts stay
@@ -38,7 +38,7 @@ def _evidence(found: Candidate) -> str:
 def _words(found: Candidate) -> str:
     if found.lexical_rank is None:
         return ""
-    if found.coverage >= 1:
+    if found.coverage >= HELD_WHOLLY:
         return "holds every word of the goal"
     return "holds most of the goal's words" if found.coverage >= 0.5 else "shares words with the goal"
 

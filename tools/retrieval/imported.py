@@ -31,7 +31,7 @@ class Imported:
     def passes(self, memory: Entity) -> bool:
         """Whether a raw memory with its metadata is wanted."""
         metadata = memory.metadata
-        if self.thread_id is not None and metadata.get("thread_id") != self.thread_id:
+        if self.thread_id is not None and _name(metadata.get("thread_id")) != self.thread_id:
             return False
         for wanted, found in ((self.participants, metadata.get("participants")), (self.labels, metadata.get("labels"))):
             if wanted and not (isinstance(found, list) and not wanted.isdisjoint(_words(found))):
@@ -45,6 +45,12 @@ class Imported:
 
 
 EVERYTHING = Imported()
+
+
+def _name(thread: JsonValue) -> str | None:
+    """A thread is named by a text or a number."""
+    is_number = isinstance(thread, int) and not isinstance(thread, bool)
+    return str(thread) if is_number or isinstance(thread, str) else None
 
 
 def _words(found: Iterable[JsonValue]) -> set[str]:

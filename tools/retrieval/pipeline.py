@@ -25,7 +25,17 @@ from tools.retrieval.closer import Closer
 from tools.retrieval.links import Link, dated, reach
 from tools.retrieval.neighbours import Measure
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
-from tools.retrieval.plan import LANE_DEPTH, NEIGHBOURS_EACH, SEEDS, SPANS_FOLLOWED, Plan
+from tools.retrieval.plan import (
+    DEEPER,
+    DEEPEST,
+    ENOUGH,
+    LANE_DEPTH,
+    NEIGHBOURS_EACH,
+    POOL_LIMIT,
+    SEEDS,
+    SPANS_FOLLOWED,
+    Plan,
+)
 from tools.retrieval.pool import Pool
 from tools.retrieval.ranking import LANES, Ranking
 from tools.retrieval.scoring import (
@@ -46,7 +56,19 @@ log = structlog.get_logger("search")
 
 
 def retrieve(app: App, plan: Plan) -> Ranking:
-    """Rank what the caller may see for a query. A lane that fails is named in `degraded`; the others answer."""
+    """Rank what the caller may see for a query. A lane that fails is named in `degraded`; the others answer.
+
+    What indexes know nothing of (what was archived or superseded, what imported memories say of themselves) is left out
+    of what they found. Where that leaves hardly anything, they are asked for more.
+    """
+    ranking, depth = _retrieve(app, plan), plan.depth
+    while ranking.is_starved and depth < DEEPEST:
+        depth = min(DEEPER * depth, DEEPEST)
+        ranking = _retrieve(app, replace(plan, depth=depth))
+    return ranking
+
+
+def _retrieve(app: App, plan: Plan) -> Ranking:
     ranking = Ranking()
     with ranking.timed("total"), app.indexer.indexes(plan.organization_id) as indexes:
         ranking.degraded |= {name: _index_fault(indexes, name) for name in indexes.degraded}
@@ -81,6 +103,8 @@ def retrieve(app: App, plan: Plan) -> Ranking:
                 _graph_lane(app, indexes, plan, pool, checks, followed)
         with ranking.timed("hydration"):
             updated_us = _keep_permitted(app, plan, past, pool, checks, ranking)
+            has_more = plan.depth in (len(words.hits), len(near or ()))
+            ranking.is_starved = has_more and ranking.total < min(ENOUGH, plan.depth // 2)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
             _note_dated(indexes, pool, days.spans)
@@ -210,6 +234,8 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
             ranking.dropped["superseded"] += 1
         elif record_id not in left_out:
             kept.append(place)
+    if len(kept) > POOL_LIMIT:
+        kept = sorted(kept, key=lambda place: (-pool.fused[place], pool.ids[place]))[:POOL_LIMIT]
     pool.keep(np.array(kept, np.int64))
     found = [standings[record_id] for record_id in pool.ids]
     ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})

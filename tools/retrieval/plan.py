@@ -12,6 +12,10 @@ Mode = Literal["fast", "naive"]
 
 LANE_DEPTH = 456
 """Candidates that the lexical and the dense lane each contribute."""
+ENOUGH = 50
+"""Of lanes that have more to give, records that are left at least; where fewer are, the lanes are read deeper."""
+DEEPER, DEEPEST = 8, 30_000
+"""How much deeper at a time, and candidates of a lane at which that ends: a second's work."""
 DECAY_DAYS = 30.0
 """Days in which the bonus for recency halves."""
 SEEDS = 6

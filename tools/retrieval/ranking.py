@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from stores.ledger import Standing
 
 LANES = ("lexical", "vector", "graph", "thread")
+HELD_WHOLLY = 0.9999
+"""The coverage of what holds every word, but for rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class Ranking:
     """The question's words as the lexical index holds them, and how rare each is."""
     dropped: dict[str, int] = field(default_factory=lambda: {"superseded": 0, "not_permitted": 0})
     timings_ms: dict[str, float] = field(default_factory=dict)
+    is_starved: bool = False
+    """Whether so little is left of what the lanes found, and they have more, that it is worth to read on."""
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

@@ -13,6 +13,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tools.retrieval.ranking import HELD_WHOLLY
+
 Scores = NDArray[np.float64]
 Score = TypeVar("Score", float, Scores)
 
@@ -39,8 +41,6 @@ under the default model are."""
 EXACT_EVIDENCE = 1.1
 EXACTNESS = 16
 """The power of the coverage that tells holding every word from holding most of them."""
-HELD_WHOLLY = 0.9999
-"""The coverage of what holds every word, but for rounding."""
 EXACT_SHARE = 0.1
 """How much the evidence still tells among records that hold every word."""
 

@@ -10,6 +10,10 @@ from tools.retrieval.ranking import Candidate
     ("found", "said"),
     [
         (Candidate("a", lexical_rank=1, coverage=1, cosine=0.6), "holds every word of the goal and is near to it"),
+        (
+            Candidate("a", lexical_rank=1, coverage=0.99999998, cosine=0.6),
+            "holds every word of the goal and is near to it",
+        ),
         (Candidate("a", lexical_rank=1, coverage=0.5, cosine=0.35), "holds most of the goal's words and is akin to it"),
         (Candidate("a", cosine=0.7, dense_rank=1), "is near to the goal"),
     ],

@@ -38,6 +38,16 @@ def test_a_part_ends_with_its_sentence() -> None:
         ("src/valve.py", "See SRC/valve.py for it."),
         ("東京の天気", "昨日の東京は雨だった。"),
         ("Straße", "The STRASSE was closed."),
+        ("haemoglobin", "The haemoglobin was low."),
+        ("hemoglobin", "The hæmoglobin was low."),
+        ("centre", "It is in the centre of town."),
+        ("center", "The town is centred on it."),
+        ("gray artifacts", "Grey artefacts were found."),
+        ("skeptical analysis", "A sceptic analysed it."),
+        ("licensing", "The licence ran out."),
+        ("sulfate", "Sulphates were washed out."),
+        ("programme", "The programmer left."),
+        ("Caesar", "A cipher of Caesar was used."),
     ],
 )
 def test_the_best_of_many_is_the_one_that_holds_the_words(question: str, said: str) -> None:
