@@ -5,13 +5,13 @@ Questions and records are both brought to it. What has one spelling alone may ge
 """
 
 import re
-import unicodedata
 from functools import lru_cache
+
+from stores.language.wording import without_accents
 
 _SHORTEST, _LONGEST = 4, 40
 """Letters of a word that is looked at."""
 _WORD = re.compile(rf"[^\W\d_]{{{_SHORTEST},}}")
-_LIGATURES = str.maketrans({"æ": "ae", "œ": "oe"})
 
 _OUR = (
     "arb|ard|arm|behavi|cand|clam|clang|col|demean|enam|endeav|fav|ferv|flav|harb|hon|hum|lab|neighb|od|parl|ranc|rig"
@@ -78,7 +78,7 @@ _RULES = tuple(
 
 # In characters alone, for words in one spelling and in any: the same beginnings come of either.
 _ROUGHLY = (
-    ("æ", "ae"), ("œ", "oe"), ("ae", "e"), ("oe", "e"), ("our", "or"), ("z", "s"), ("tre", "ter"), ("bre", "ber"),
+    ("ae", "e"), ("oe", "e"), ("our", "or"), ("z", "s"), ("tre", "ter"), ("bre", "ber"),
     ("vre", "ver"), ("ogu", "og"), ("ll", "l"), ("mm", "m"), ("ss", "s"), ("nce", "nse"), ("ncing", "nsing"),
     ("practis", "practic"), ("dgement", "dgment"), ("eab", "ab"), ("ph", "f"), ("mould", "mold"), ("grey", "gray"),
     ("artef", "artif"), ("agei", "agi"), ("scept", "skept"), ("euei", "eui"), ("minium", "minum"),
@@ -107,7 +107,7 @@ def in_one_spelling(text: str) -> str:
 
 @lru_cache(maxsize=32_768)
 def _respelt(word: str) -> str:
-    if len(word) > _LONGEST or not (plain := _without_accents(word.lower())).isascii():
+    if len(word) > _LONGEST or not (plain := without_accents(word.lower())).isascii():
         return word
     spelt, before = plain, ""
     while spelt != before:
@@ -115,10 +115,3 @@ def _respelt(word: str) -> str:
         for pattern, replacement in _RULES:
             spelt = pattern.sub(replacement, spelt)
     return word if spelt == plain else spelt
-
-
-def _without_accents(word: str) -> str:
-    if word.isascii():
-        return word
-    decomposed = unicodedata.normalize("NFKD", word.translate(_LIGATURES))
-    return "".join([character for character in decomposed if not unicodedata.combining(character)])

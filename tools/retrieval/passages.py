@@ -1,13 +1,11 @@
 """The passage to show of a hit that the words found: the dense lane knows the best one of what it found itself."""
 
-import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import nlargest
 
 from stores.language.spelling import roughly
-from stores.language.wording import comparable
+from stores.language.wording import comparable, without_accents
 from stores.lexical import distinct_terms
 from stores.records import Entity, searchable_text
 from tools.app import App
@@ -27,7 +25,6 @@ READ_CLOSELY = 12
 """Passages of one text whose words are analysed: the rest only has to hold what these words begin with."""
 WORDS_LOOKED_FOR = 24
 """Terms of a question, the rarest, by which these are found."""
-_ACCENTS = re.compile("[\u0300-\u036f]+")
 
 
 def with_passages(
@@ -101,8 +98,7 @@ def _root(term: str) -> str:
 
 def _folded(text: str) -> str:
     """A text without case and accents, and roughly in one spelling; its length may change."""
-    lower = comparable(text)
-    return roughly(lower if lower.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFKD", lower)))
+    return roughly(without_accents(comparable(text)))
 
 
 def _indexed(app: App, organization_id: str, record_id: str, length: int) -> list[Span]:

@@ -103,7 +103,7 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
                 _graph_lane(app, indexes, plan, pool, checks, followed)
         with ranking.timed("hydration"):
             updated_us = _keep_permitted(app, plan, past, pool, checks, ranking)
-            has_more = plan.depth in (len(words.hits), len(near or ()))
+            has_more = max(len(words.hits), len(near or ())) >= plan.depth
             ranking.is_starved = has_more and ranking.total < min(ENOUGH, plan.depth // 2)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
@@ -234,9 +234,9 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
             ranking.dropped["superseded"] += 1
         elif record_id not in left_out:
             kept.append(place)
-    if len(kept) > POOL_LIMIT:
-        kept = sorted(kept, key=lambda place: (-pool.fused[place], pool.ids[place]))[:POOL_LIMIT]
     pool.keep(np.array(kept, np.int64))
+    if len(kept) > POOL_LIMIT:
+        pool.keep(np.array(ranked(pool.ids, pool.fused, POOL_LIMIT), np.int64))
     found = [standings[record_id] for record_id in pool.ids]
     ranking.counts = Counter({lane: pool.found_by(lane) for lane in LANES})
     ranking.total = len(found)
