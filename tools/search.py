@@ -1,7 +1,7 @@
 """Search over the graph, documents and (with the memory loop) raw memories: one pipeline for REST and agents."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -67,10 +67,10 @@ class SearchRequest(Request):
     )
     labels: Labels = Field([], description="Of raw memories, only those with one of these in metadata.labels.")
     thread_id: EntityId | None = Field(None, description="Of raw memories, only those with this metadata.thread_id.")
-    occurred_after: datetime | None = Field(
+    occurred_after: Date | None = Field(
         None, description="Of raw memories, only those whose metadata.occurred_at lies after it, wholly or in part."
     )
-    occurred_before: datetime | None = Field(
+    occurred_before: Date | None = Field(
         None, description="Of raw memories, only those whose metadata.occurred_at lies before it, wholly or in part."
     )
     use_enhanced: bool = Field(True, description="Whether the graph contributes to the ranking.")
@@ -202,7 +202,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
         now=reference or now,
         wanted=request.offset + (DETAILED if request.include_retrieval_diagnostics else request.limit),
         sight=call.caller.visible,
-        imported=_imported(request),
+        imported=_imported(request, now),
         as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
@@ -212,17 +212,13 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
     )
 
 
-def _imported(request: SearchRequest) -> Imported:
-    after, before = (
-        moment if moment is None or moment.tzinfo else moment.replace(tzinfo=UTC)
-        for moment in (request.occurred_after, request.occurred_before)
-    )
+def _imported(request: SearchRequest, now: datetime) -> Imported:
     return Imported(
         participants=frozenset(word.lower() for word in request.participants),
         labels=frozenset(word.lower() for word in request.labels),
         thread_id=request.thread_id,
-        after=after,
-        before=before,
+        after=optional_moment(request.occurred_after, now=now, field="occurred_after"),
+        before=optional_moment(request.occurred_before, now=now, field="occurred_before"),
     )
 
 

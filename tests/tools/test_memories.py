@@ -358,6 +358,9 @@ async def test_a_search_narrows_raw_memories_by_what_their_import_says_of_them(m
         ({"occurred_before": "2026-02-01"}, {month["id"]}),
         ({"occurred_after": "2026-01-15", "occurred_before": "2026-01-16"}, {month["id"]}),
         ({"occurred_before": "2026-01-01"}, set()),
+        ({"occurred_before": "2026"}, set()),
+        ({"occurred_after": "2026", "occurred_before": "2027"}, {mail["id"], month["id"]}),
+        ({"occurred_after": "2027"}, set()),
     ):
         found = await member.call("search", query="walrus granite cache", **fields)
         assert {hit["id"] for hit in found["results"]} == wanted, fields
