@@ -1,6 +1,7 @@
 """What every test may use: the real embedder, an open application, people who call it."""
 
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ os.environ.setdefault("ENGRAIN_LATE_INTERACTION", "false")
 # The same examples in every run: a change fails for what it changed. `--hypothesis-profile default` searches on.
 hypothesis_settings.register_profile("same", derandomize=True)
 hypothesis_settings.load_profile("same")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell without job control hands on to what it runs in the background that Ctrl-C is ignored; tests send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -147,8 +147,6 @@ def running_demo(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
         text=True,
         env={**environ, "TMPDIR": str(tmp_path / "temporary"), "HOME": str(tmp_path / "home")},
         cwd=tmp_path,
-        # As in a terminal: a shell without job control hands on that Ctrl-C is ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as demo:
         try:
             yield demo
