@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from stores.language.spelling import in_one_spelling
 from tools.reflection.wordlist import word_set
 
 _WORD = re.compile(r"[^\W\d_]+(?:[.'-][^\W\d_]+)*|\d[\d.,:]*|[_@#+][\w.]+")
@@ -56,7 +57,8 @@ def terms(text: str) -> Terms:
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """Cut the ending of an English word, roughly: `caches`, `cached` and `caching` become one."""
+    """Cut the ending of an English word, roughly: `caches`, `cached` and `caching` become one, in either spelling."""
+    word = in_one_spelling(word)
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM and not word.endswith(_NO_ENDINGS):
             word = word[: -len(ending)]

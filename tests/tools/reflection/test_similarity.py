@@ -29,6 +29,14 @@ def test_other_numbers_and_the_opposite_are_not_the_same() -> None:
     assert duplicates_of("Access logs are kept for 14 days.", known) == []
 
 
+def test_either_spelling_says_the_same() -> None:
+    (found,) = duplicates_of(
+        "We standardised the colours of catalogues at the data centre.",
+        ["Honour the licence.", "We standardized the colors of catalogs at the data center."],
+    )
+    assert (found.index, found.similarity) == (1, 1.0)
+
+
 def test_nothing_is_like_nothing() -> None:
     assert duplicates_of("", ["", "something"]) == []
     assert duplicates_of("something", []) == []
