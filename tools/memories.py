@@ -14,6 +14,7 @@ from stores.analytics import Shown
 from stores.clock import new_id
 from stores.errors import InvalidRequest, ValidationFailed
 from stores.ledger import Transaction, content_hash
+from stores.occasions import CAPTURED_AT
 from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory
 from tools.app import App
 from tools.dates import moment
@@ -123,12 +124,18 @@ def _draft(fields: RawMemoryFields, place: Visibility) -> EntityDraft:
         # The facet by which one diary is told from another.
         category=fields.agent_id,
         tags=tuple(fields.tags),
-        metadata=fields.metadata,
+        metadata=_metadata(fields),
         visibility=place.key,
         memory_scope=place.memory_scope,
         scope_key=place.scope_key,
         project_id=place.scope_key if place.memory_scope == "project" else fields.project_id,
     )
+
+
+def _metadata(fields: RawMemoryFields) -> JsonObject:
+    """The sender's, with when it was said where only its provenance tells."""
+    said = fields.provenance.get(CAPTURED_AT)
+    return fields.metadata if said is None or CAPTURED_AT in fields.metadata else {**fields.metadata, CAPTURED_AT: said}
 
 
 def _capture(fields: RawMemoryFields, memory_id: str, now: datetime) -> Capture:
@@ -143,12 +150,14 @@ def _capture(fields: RawMemoryFields, memory_id: str, now: datetime) -> Capture:
 
 
 def _captured_at(fields: RawMemoryFields, now: datetime) -> datetime:
-    said = fields.metadata.get("captured_at", fields.provenance.get("captured_at"))
+    where = "metadata" if CAPTURED_AT in fields.metadata else "provenance"
+    said = (fields.metadata if where == "metadata" else fields.provenance).get(CAPTURED_AT)
     if said is None:
         return now
+    field = f"{where}.{CAPTURED_AT}"
     if not isinstance(said, str):
-        raise ValidationFailed("captured_at is a date in a text.", details={"field": "body.metadata.captured_at"})
-    return moment(said, now=now, field="metadata.captured_at")
+        raise ValidationFailed(f"{field} is a date in a text.", details={"field": f"body.{field}"})
+    return moment(said, now=now, field=field)
 
 
 class RecallRequest(ScopedFields):

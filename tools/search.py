@@ -27,6 +27,7 @@ from tools.retrieval.imported import Imported
 from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
+from tools.search_sources import said_by, sources_of
 
 SearchType = Literal[EntityType, "raw_memory"]
 QUERY_LIMIT = 100_000
@@ -47,7 +48,9 @@ class SearchRequest(Request):
     status: Label | None = Field(None, description="Only tasks, epics or projects with this status.")
     project: EntityId | None = Field(None, description="Only this project (id).")
     source: Label | None = Field(None, description="Only documents of the source with this name.")
-    source_id: EntityId | None = Field(None, description="Only documents of this source (id).")
+    source_id: EntityId | None = Field(
+        None, description="Only documents of this source (id), or raw memories that were kept with this source_id."
+    )
     source_name: Label | None = Field(None, description="Only documents of sources whose name contains this.")
     assignee: Label | None = Field(None, description="Only tasks assigned to this person.")
     since: Date | None = Field(None, description="Only what changed since then: ISO date, or relative like 7d.")
@@ -68,10 +71,11 @@ class SearchRequest(Request):
     labels: Labels = Field([], description="Of raw memories, only those with one of these in metadata.labels.")
     thread_id: EntityId | None = Field(None, description="Of raw memories, only those with this metadata.thread_id.")
     occurred_after: Date | None = Field(
-        None, description="Of raw memories, only those whose metadata.occurred_at lies after it, wholly or in part."
+        None,
+        description="Of raw memories, only those whose metadata.occurred_at lies then or later, or a part of it.",
     )
     occurred_before: Date | None = Field(
-        None, description="Of raw memories, only those whose metadata.occurred_at lies before it, wholly or in part."
+        None, description="Of raw memories, only those whose metadata.occurred_at lies earlier, or a part of it."
     )
     use_enhanced: bool = Field(True, description="Whether the graph contributes to the ranking.")
     boost_recent: bool = Field(True, description="Whether newer records rank slightly higher.")
@@ -172,11 +176,11 @@ def _memories(caller: Principal, request: SearchRequest) -> str | None:
 def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mode: Mode) -> Plan | None:
     """Turn a request into a plan; None when its filters cannot match anything."""
     now = app.clock()
-    updated_since = optional_moment(request.since, now=now, field="since")
-    as_of = optional_moment(request.as_of, now=now, field="as_of")
     reference = optional_moment(request.reference_time, now=now, field="reference_time")
+    updated_since = optional_moment(request.since, now=reference or now, field="since")
+    as_of = optional_moment(request.as_of, now=now, field="as_of")
     types = _types(request)
-    sources = _sources(app, call, request)
+    sources = sources_of(app, call, request)
     if (types == () and memories is None) or sources == ():
         return None
     single: dict[Facet, str | None] = {
@@ -189,7 +193,8 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
     any_of = {facet: frozenset({value.lower()}) for facet, value in single.items() if value is not None}
     if types:
         any_of["entity_type"] = frozenset(types if memories is None else (*types, RAW_MEMORY))
-    if sources is not None:
+    said = said_by(app, call, request, memories)
+    if sources is not None and said is None:
         any_of["source_id"] = frozenset(source.lower() for source in sources)
     return Plan(
         organization_id=call.caller.organization_id,
@@ -198,11 +203,12 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
             visibility=_places(call.caller, types, memories),
             any_of=any_of,
             updated_since=updated_since,
+            ids=said,
         ),
         now=reference or now,
         wanted=request.offset + (DETAILED if request.include_retrieval_diagnostics else request.limit),
         sight=call.caller.visible,
-        imported=_imported(request, now),
+        imported=_imported(request, reference or now),
         as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
@@ -235,19 +241,6 @@ def _places(caller: Principal, types: tuple[str, ...] | None, memories: str | No
     """The visibility keys to search: those of entities, unless none are wanted, and that of the raw memories."""
     visible = frozenset[str]() if types == () else caller.visible
     return visible if memories is None else visible | {memories}
-
-
-def _sources(app: App, call: Call, request: SearchRequest) -> tuple[str, ...] | None:
-    """The ids of the readable sources that all given filters agree on; None when there is no such filter."""
-    found: list[set[str]] = []
-    organization, visible = call.caller.organization_id, call.caller.visible
-    if request.source_id is not None:
-        found.append({request.source_id})
-    if request.source is not None:
-        found.append(set(app.ledger.sources(organization, visibility=visible, name=request.source)))
-    if request.source_name is not None:
-        found.append(set(app.ledger.sources(organization, visibility=visible, name_contains=request.source_name)))
-    return tuple(sorted(set.intersection(*found))) if found else None
 
 
 def _kept(

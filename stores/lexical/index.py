@@ -20,6 +20,7 @@ from stores.lexical.queries import (
     any_of,
     any_of_numbers,
     filters,
+    happening,
     marking,
     named,
     plan,
@@ -209,6 +210,21 @@ class LexicalIndex:
             for key, first, last in zip(*columns, strict=True)
             if first is not None and any(first < end and start <= last for start, end in asked)
         }
+
+    def happened_in(
+        self, spans: Sequence[tuple[datetime, datetime]], text: str, *, filter: IndexFilter, limit: int
+    ) -> list[str]:
+        """Records that tell of what may have happened in one of the spans, those that hold the most of a text first.
+
+        Where none of its words is known, what happened last comes first.
+        """
+        searcher = self._searcher
+        asked = [(microseconds(start), microseconds(end)) for start, end in spans]
+        terms = plan(self._sight(searcher, filter.visibility), text).present
+        query = happening(self._schema, asked, terms, filters(self._schema, filter))
+        order = None if terms else HAPPENED[0]
+        addresses = [address for _, address in searcher.search(query, limit, count=False, order_by_field=order).hits]
+        return self._ids(searcher, keys_of(searcher, addresses), addresses)
 
     def named_by(self, keys: Iterable[int]) -> dict[int, str]:
         """The ids of records that the index holds, by their keys."""

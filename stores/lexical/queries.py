@@ -8,7 +8,7 @@ from tantivy import FieldType, Occur, Query, Schema
 
 from stores.lexical.analysis import analyse, exact_tokens, identifiers, is_single_unspaced, name_key, positions, quoted
 from stores.lexical.lengths import K1
-from stores.lexical.schema import Field, microseconds
+from stores.lexical.schema import HAPPENED, Field, microseconds
 from stores.lexical.sight import Sight
 from stores.records import IndexFilter
 
@@ -171,6 +171,24 @@ def marking(schema: Schema, terms: Sequence[Term], required: Iterable[Query]) ->
     return Query.boolean_query([
         (Occur.Must, Query.boolean_query(held)),
         *((Occur.Must, _unscored(query)) for query in required),
+    ])  # fmt: skip
+
+
+def happening(
+    schema: Schema, spans: Iterable[tuple[int, int]], terms: Iterable[Term], required: Iterable[Query]
+) -> Query:
+    """The query for records that tell of what may have happened in one of the spans, scored by the terms they hold."""
+    first, last = HAPPENED
+    within = [
+        Query.boolean_query([
+            (Occur.Must, Query.range_query(schema, first, FieldType.Integer, upper_bound=end - 1)),
+            (Occur.Must, Query.range_query(schema, last, FieldType.Integer, lower_bound=start)),
+        ])
+        for start, end in spans
+    ]  # fmt: skip
+    return Query.boolean_query([
+        *((Occur.Must, _unscored(query)) for query in (union(within), *required)),
+        *((Occur.Should, _weighed(schema, term)) for term in terms),
     ])  # fmt: skip
 
 

@@ -353,7 +353,9 @@ async def test_a_search_narrows_raw_memories_by_what_their_import_says_of_them(m
         ({"participants": ["ann", "zoe"]}, {mail["id"]}),
         ({"labels": ["ops"], "participants": ["zoe"]}, set()),
         ({"occurred_after": "2026-03-01T12:00:00+02:00"}, {mail["id"]}),
-        ({"occurred_after": "2026-03-01T12:00:00"}, set()),
+        ({"occurred_after": "2026-03-01T12:00:00"}, {mail["id"]}),
+        ({"occurred_after": "2026-03-01T12:00:01"}, set()),
+        ({"occurred_after": "2026-02", "occurred_before": "2026-03-01T12:00:00Z"}, set()),
         ({"occurred_before": "2026-03-02"}, {mail["id"], month["id"]}),
         ({"occurred_before": "2026-02-01"}, {month["id"]}),
         ({"occurred_after": "2026-01-15", "occurred_before": "2026-01-16"}, {month["id"]}),
@@ -416,3 +418,41 @@ async def test_an_erased_memory_is_in_no_repeated_answer(member: Person) -> None
     await member.run("erase_capture", capture_id=kept["id"])
     with pytest.raises(EngrainError, match="not shown again"):
         await member.run("review_capture", idempotency_key="once", **asked)
+
+
+async def test_a_search_keeps_to_the_raw_memories_of_a_source(member: Person, owner: Person) -> None:
+    mail = await keep(member, source_id="mail-77")
+    again = await keep(member, WALRUS + " Again.", source_id="mail-77")
+    own = await keep(member, WALRUS + " Alone.")
+    await keep(owner, WALRUS + " Theirs.", source_id="mail-77")
+    for source_id, wanted in (
+        ("mail-77", {mail["id"], again["id"]}),
+        (own["id"], {own["id"]}),
+        ("mail-78", set()),
+    ):
+        found = await member.call("search", query="walrus granite cache", source_id=source_id)
+        assert {hit["id"] for hit in found["results"]} == wanted, source_id
+        assert found["raw_memory_count"] == len(wanted)
+
+
+async def test_when_it_was_said_may_stand_in_the_provenance(member: Person) -> None:
+    said = await keep(member, provenance={"captured_at": "2021-03-01"})
+    both = await keep(member, provenance={"captured_at": "2021-03-01"}, metadata={"captured_at": "2022"})
+    assert (said["captured_at"][:10], both["captured_at"][:10]) == ("2021-03-01", "2022-01-01")
+    for year, wanted in (("2021", {said["id"]}), ("2022", {both["id"]})):
+        found = await member.call(
+            "search", query="walrus granite cache", occurred_after=year, occurred_before=str(int(year) + 1)
+        )
+        assert {hit["id"] for hit in found["results"]} == wanted
+    with pytest.raises(ValidationFailed, match=r"provenance\.captured_at") as refused:
+        await keep(member, provenance={"captured_at": "nope"})
+    assert refused.value.details["field"] == "body.provenance.captured_at"
+
+
+async def test_relative_filters_count_from_the_reference_time(member: Person) -> None:
+    may = await keep(member, metadata={"occurred_at": "2023-05-07"})
+    await keep(member, WALRUS + " Again.", metadata={"occurred_at": "2023-05-01"})
+    found = await member.call(
+        "search", query="walrus granite cache", occurred_after="7d", reference_time="2023-05-10", types=["raw_memory"]
+    )
+    assert [hit["id"] for hit in found["results"]] == [may["id"]]

@@ -1,10 +1,13 @@
 """Questions that name days find first what tells of them."""
 
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.people import Person, caught_up
+from tools import search
+from tools.retrieval.plan import Plan
 
 pytestmark = pytest.mark.anyio
 
@@ -156,3 +159,58 @@ async def test_a_name_of_stop_words_is_a_name_beside_days_as_well(owner: Person)
     await caught_up(owner)
     found = await owner.call("search", query="The Who today", types=["note"])
     assert {each["id"] for each in found["results"]} == {band["id"], mira["id"]}
+
+
+async def test_alike_memories_are_told_apart_by_their_days(member: Person) -> None:
+    for day in range(1, 29):
+        await keep(member, day, occurred_at=f"2023-05-{day:02}")
+    await keep(member, 30, occurred_at="2023-07-30")
+    await caught_up(member)
+
+    async def first(query: str, count: int) -> list[int]:
+        answer = await member.call("search", query=query, types=["raw_memory"], limit=count)
+        return [int(each["content"].rsplit("(")[1].rstrip(")")) for each in answer["results"]]
+
+    assert await first("Which fence did we paint on 17 May 2023?", 1) == [17]
+    assert await first("fence 2023-05-09", 1) == [9]
+    assert set(await first("Who was there between 3 and 6 May 2023?", 4)) == {3, 4, 5, 6}
+    assert await first("July 2023", 1) == [30]
+    assert set(await first("1 May 2023", 8)) == {*range(1, 9)}, "that day, and a week in which it may be told of"
+
+
+async def test_what_no_lane_finds_is_brought_in_by_its_day(member: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "Plan", partial(Plan, depth=2))
+    for number in range(12):
+        await keep(member, number, occurred_at="2022-01-01")
+    other = await member.call(
+        "store_raw_memory", raw_content="Nobody came.", metadata={"occurred_at": "2023-05-17"}, sync=True
+    )
+    await caught_up(member)
+    found = await member.call("search", query="Which fence did we paint on 17 May 2023?", types=["raw_memory"])
+    assert other["id"] in {each["id"] for each in found["results"]}
+    hit = next(each for each in found["results"] if each["id"] == other["id"])
+    assert hit["metadata"]["retrieval_signals"]
+
+
+async def test_a_text_that_says_its_day_needs_no_help(member: Person) -> None:
+    says = await member.call("store_raw_memory", raw_content=f"{TEXT} 17 May 2023", sync=True)
+    is_of = await keep(member, 1, occurred_at="2023-05-17")
+    await caught_up(member)
+    found = await scores(member, "Who painted the harbour fence on 17 May 2023?")
+    assert found[says["id"]] == pytest.approx(found[is_of], abs=0.1)
+
+
+async def test_days_make_no_answer_of_what_is_about_something_else(member: Person) -> None:
+    for day in range(1, 29):
+        await keep(member, day, occurred_at=f"2023-05-{day:02}")
+    await caught_up(member)
+    for query in ("photosynthesis of purple bacteria in May 2023", "How do quarks bind, 17 May 2023?"):
+        assert max((await scores(member, query)).values()) < 0.3, query
+
+
+async def test_days_bring_in_nothing_of_others(member: Person, owner: Person) -> None:
+    mine = await keep(member, 1, occurred_at="2023-05-17")
+    theirs = await keep(owner, 2, occurred_at="2023-05-17")
+    await caught_up(member)
+    assert set(await scores(member, "May 2023")) == {mine}
+    assert set(await scores(owner, "May 2023")) == {theirs}

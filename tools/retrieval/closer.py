@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stores.embedding import EmbeddingFailed
 from stores.indexer import OpenIndexes
+from stores.language.script import is_latin
 from stores.lexical import LexicalResult
 from tools.retrieval import late
 from tools.retrieval.alike import alike
@@ -22,8 +23,9 @@ from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import Ranking
-from tools.retrieval.scoring import NOTHING_LENT, Lent, Scores, fuse, fused_by_rank, ranked
+from tools.retrieval.scoring import BACKGROUND, Lent, Scores, fuse, fused_by_rank, ranked
 from tools.retrieval.timespans import Named
+from tools.retrieval.told import note_told
 
 log = structlog.get_logger("search")
 
@@ -39,8 +41,13 @@ class Closer:
     checks: Checks
     has_vector: bool
     """Whether the question has a vector."""
-    lent: Lent = NOTHING_LENT
+    unrelated: float = BACKGROUND
+    """The cosine that texts may have which have nothing to do with the question."""
+    lent: Lent = field(init=False)
     _is_code: NDArray[np.bool_] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.lent = Lent(unrelated=self.unrelated, is_unread=not is_latin(self.plan.query))
 
     def fuse(self) -> None:
         """Score every candidate by what is known."""
@@ -48,7 +55,15 @@ class Closer:
         if self.plan.is_naive:
             pool.fused = fused_by_rank(pool.ranks[lane] for lane in NAIVE_LANES)
         else:
-            pool.fused = self._evidence(pool.lexical, pool.coverage, has_vector=self.has_vector)
+            told = pool.told if pool.told.any() else None
+            pool.fused = self._evidence(pool.lexical, pool.coverage, told, has_vector=self.has_vector)
+
+    def in_days(self, days: Named, measure: Measure) -> None:
+        """Let candidates of the days that the question names count as if they said so, and bring such in."""
+        index = self.indexes.lexical
+        if index is not None and days.spans:
+            note_told(index, self.plan, self.pool, self.words, days, measure)
+            self.fuse()
 
     def in_threads(self, measure: Measure) -> None:
         """Let candidates that stand in threads count with what was captured next to them, and bring that in."""
@@ -101,16 +116,16 @@ class Closer:
         for hit in alone.hits:
             place = best[hit.record_id]
             lexical[place], coverage[place] = scale * hit.score, hit.coverage
-        told = self._evidence(lexical, coverage, has_vector=not np.isnan(pool.cosine).all())
-        certain: Scores = np.maximum(pool.fused, told)
+        alone_so = self._evidence(lexical, coverage, None, has_vector=not np.isnan(pool.cosine).all())
+        certain: Scores = np.maximum(pool.fused, alone_so)
         return certain
 
     def _learn(self, lent: Lent) -> None:
         self.lent = lent
         self.fuse()
 
-    def _evidence(self, lexical: Scores, coverage: Scores, *, has_vector: bool) -> Scores:
-        lent = replace(self.lent, is_code=self._code())
+    def _evidence(self, lexical: Scores, coverage: Scores, told: Scores | None, *, has_vector: bool) -> Scores:
+        lent = replace(self.lent, is_code=self._code(), told=told)
         return fuse(lexical, coverage, self.pool.cosine, ceiling=self.words.ceiling, dense=has_vector, lent=lent)
 
     def _code(self) -> NDArray[np.bool_] | None:

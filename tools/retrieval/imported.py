@@ -20,8 +20,9 @@ class Imported:
     """Any of them, in lower case, among `labels`."""
     thread_id: str | None = None
     after: datetime | None = None
-    """Aware; what the metadata says of when it happened lies after it, or a part of that does."""
+    """Aware; what the metadata says of when it happened lies there or later, or a part of that does."""
     before: datetime | None = None
+    """Aware; a part of it lies earlier. So every moment is in one of two ranges that follow each other."""
 
     @property
     def wants_nothing(self) -> bool:
@@ -41,7 +42,7 @@ class Imported:
         named = named_span(metadata, kept_at=memory.created_at)
         if named is None:
             return False
-        return (self.after is None or named.last > self.after) and (self.before is None or named.start < self.before)
+        return (self.after is None or named.last >= self.after) and (self.before is None or named.start < self.before)
 
 
 EVERYTHING = Imported()

@@ -15,6 +15,7 @@ from stores.embedding import EmbeddingFailed
 from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
 from stores.language.moments import Span
+from stores.language.script import is_latin
 from stores.lexical import LexicalHits, LexicalResult
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector
@@ -39,9 +40,11 @@ from tools.retrieval.plan import (
 from tools.retrieval.pool import Pool
 from tools.retrieval.ranking import LANES, Ranking
 from tools.retrieval.scoring import (
+    BACKGROUND,
     DATED_AMONG,
     DATED_BONUS,
     RECENCY_BONUS,
+    UNREAD,
     Scores,
     lifted,
     neighbourly,
@@ -88,23 +91,23 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
             measure = _measure(indexes, question if near is not None else None)
             if past is None and plan.depth < LANE_DEPTH:
                 pool.measure(measure(pool.unmeasured))
-            closer = Closer(indexes, plan, pool, words, checks, has_vector=near is not None)
+            closer = Closer(indexes, plan, pool, words, checks, near is not None, _unrelated(app, plan))
             closer.fuse()
+            days = _named_days(plan)
+            closer.in_days(days, measure)
         with ranking.timed("thread"):
             closer.in_threads(measure)
         with ranking.timed("late"):
             closer.by_tokens(tokens, ranking)
         with ranking.timed("alike"):
             closer.beside_each_other()
-        days = _named_days(plan)
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
                 followed = Followed(days.spans, partial(closer.without_days, days))
                 _graph_lane(app, indexes, plan, pool, checks, followed)
         with ranking.timed("hydration"):
             updated_us = _keep_permitted(app, plan, past, pool, checks, ranking)
-            has_more = max(len(words.hits), len(near or ())) >= plan.depth
-            ranking.is_starved = has_more and ranking.total < min(ENOUGH, plan.depth // 2)
+            ranking.is_starved = max(len(words.hits), len(near or ())) >= plan.depth and _starves(plan, ranking)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
             _note_dated(indexes, pool, days.spans)
@@ -163,10 +166,16 @@ def _measure(indexes: OpenIndexes, question: Future[Vector] | None) -> Measure:
     return lambda record_ids: vectors.measure(question.result(), record_ids)
 
 
+def _unrelated(app: App, plan: Plan) -> float:
+    """The cosine that texts may have which have nothing to do with the question; of other models it is not known."""
+    is_read = app.settings.embedding_provider != "builtin" or is_latin(plan.query)
+    return BACKGROUND if is_read else UNREAD
+
+
 def _named_days(plan: Plan) -> Named:
     """The days that the question names; mostly none."""
     if plan.is_naive or plan.as_of is not None or plan.words_alone:
-        return Named((), plan.query)
+        return Named((), (), plan.query, "")
     return named_days(plan.query, plan.now)
 
 
@@ -234,6 +243,8 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
             ranking.dropped["superseded"] += 1
         elif record_id not in left_out:
             kept.append(place)
+        else:
+            ranking.memories_left_out += standing.entity_type == RAW_MEMORY
     pool.keep(np.array(kept, np.int64))
     if len(kept) > POOL_LIMIT:
         pool.keep(np.array(ranked(pool.ids, pool.fused, POOL_LIMIT), np.int64))
@@ -248,6 +259,17 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
         [then[each.id].updated_at.timestamp() * 1_000_000 if each.id in then else each.updated_us for each in found],
         np.float64,
     )
+
+
+def _starves(plan: Plan, ranking: Ranking) -> bool:
+    """Whether hardly anything is left of what lanes that have more to give have found, or hardly any raw memory.
+
+    Filters on imported metadata leave out memories alone, and so does archiving: other records do not stand in for
+    them. Where no such filter is given, those left out have to be many.
+    """
+    enough = min(ENOUGH, plan.depth // 2)
+    left_out = ranking.memories_left_out if plan.imported.wants_nothing else enough
+    return ranking.total < enough or ranking.memories < enough <= left_out
 
 
 def _lift_cited(app: App, plan: Plan, pool: Pool) -> None:

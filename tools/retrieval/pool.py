@@ -42,6 +42,8 @@ class Pool:
         self.ranks = {lane: np.full(size, ABSENT, np.int64) for lane in LANES}
         self.ranks["lexical"][:held] = np.arange(1, held + 1)
         self.ranks["vector"][near] = np.arange(1, len(dense) + 1)
+        self.told: Scores = np.zeros(size)
+        """The share of the question that are words for days which a record lacks, and tells by when it happened."""
         self.fused: Scores = np.zeros(size)
         self.usage: Scores | None = None
         """The bonus for having been cited; None before anybody has looked, and where there is none."""
@@ -68,7 +70,9 @@ class Pool:
         known |= zip(new, range(len(self.ids), len(self.ids) + len(new)), strict=True)
         self.ids += new
         self.lexical, self.cosine = (_grown(column, len(new), np.nan) for column in (self.lexical, self.cosine))
-        self.coverage, self.fused = (_grown(column, len(new), 0.0) for column in (self.coverage, self.fused))
+        self.coverage, self.told, self.fused = (
+            _grown(column, len(new), 0.0) for column in (self.coverage, self.told, self.fused)
+        )
         self.is_named = np.concatenate([self.is_named, np.zeros(len(new), np.bool_)])
         self.ranks = {
             lane: np.concatenate([column, np.full(len(new), ABSENT, np.int64)]) for lane, column in self.ranks.items()
@@ -79,7 +83,7 @@ class Pool:
         """Drop all other records."""
         self.ids = [self.ids[place] for place in places.tolist()]
         self.lexical, self.coverage = self.lexical[places], self.coverage[places]
-        self.is_named = self.is_named[places]
+        self.is_named, self.told = self.is_named[places], self.told[places]
         self.cosine, self.fused = self.cosine[places], self.fused[places]
         self.ranks = {lane: column[places] for lane, column in self.ranks.items()}
 

@@ -74,6 +74,8 @@ class Ranking:
     """The question's words as the lexical index holds them, and how rare each is."""
     dropped: dict[str, int] = field(default_factory=lambda: {"superseded": 0, "not_permitted": 0})
     timings_ms: dict[str, float] = field(default_factory=dict)
+    memories_left_out: int = 0
+    """Raw memories that the lanes found and that were archived, are outlived, or are not those that were asked for."""
     is_starved: bool = False
     """Whether so little is left of what the lanes found, and they have more, that it is worth to read on."""
 

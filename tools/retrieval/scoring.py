@@ -23,6 +23,8 @@ BM25_WEIGHT = 0.6
 COVERAGE_WEIGHT = 0.2
 HELD_ONCE = 1 / 2.2
 """The share of its ceiling that BM25 (k1 = 1.2) gives a term which a text of usual length holds once."""
+HOLDING = BM25_WEIGHT * HELD_ONCE + COVERAGE_WEIGHT
+"""What holding a share of the question once counts for, times that share."""
 THREAD_WORDS, THREAD_NEARNESS = 1.4, 0.7
 """In a thread words count for more and nearness for less: alone, a turn of a conversation has little meaning. The most
 that both can come to is the same."""
@@ -37,6 +39,10 @@ WORDS_ALONE = 2.0
 BACKGROUND = 0.2
 """A record outside of the dense lane is taken to be as near as the lane's last hit, and no nearer than unrelated texts
 under the default model are."""
+
+UNREAD = 0.5
+"""The cosine that stands for as much in a question of letters that the built-in model has not read: all of a script is
+alike to it."""
 
 EXACT_EVIDENCE = 1.1
 EXACTNESS = 16
@@ -116,6 +122,12 @@ class Lent:
     """None where the best candidates were not held against each other."""
     back: Scores | None = None
     """How well the tokens of a record are matched by those of the question; not a number where that is not known."""
+    unrelated: float = BACKGROUND
+    """The cosine that unrelated texts may have; more than usual where the default model cannot read the question."""
+    is_unread: bool = False
+    """Whether the question is in letters of which matches of tokens tell an order, and not how good an answer is."""
+    told: Scores | None = None
+    """The share of the question that is told by when it happened, and not by words; None where it is 0 for all."""
 
 
 NOTHING_LENT = Lent()
@@ -130,11 +142,15 @@ def fuse(
     `ceiling` is the BM25 that no record can exceed for this query; without `dense` there is no dense lane.
     """
     words, beside, is_code = words_evidence(lexical, coverage, ceiling), lent.beside, lent.is_code
+    held = coverage
+    if lent.told is not None:
+        words += HOLDING * lent.told
+        held = np.minimum(coverage + lent.told, 1.0)
     if beside is not None:
         is_code = None if is_code is None else is_code & ~beside.is_threaded
-        words += (BM25_WEIGHT * HELD_ONCE + COVERAGE_WEIGHT) * beside.share
+        words += HOLDING * (beside.share if lent.told is None else np.minimum(beside.share, 1.0 - held))
     if dense:
-        near = np.maximum(cosine, 0.0)
+        near = np.maximum(_beyond(cosine, lent.unrelated), 0.0)
         near = np.where(np.isnan(near), _absent_cosine(near), near)
         evidence = near + words
         if is_code is not None:
@@ -145,16 +161,25 @@ def fuse(
     else:
         evidence = WORDS_ALONE * words
     if lent.late is not None:
-        evidence = np.maximum(evidence + LATE_WEIGHT * _matched(lent.late, lent.back, is_code), 0.0)
+        matched = np.maximum(evidence + LATE_WEIGHT * _matched(lent.late, lent.back, is_code), 0.0)
+        evidence = _reordered(evidence, matched, lent.late != 0) if lent.is_unread else matched
         if beside is not None:
             order = evidence + (THREAD_LATE - LATE_WEIGHT) * lent.late
             if beside.is_spoken is not None:
                 order += SPOKEN * beside.is_spoken
             evidence = _reordered(evidence, order, beside.is_threaded & (lent.late != 0))
     if lent.alike is not None:
-        evidence = _drawn_together(evidence, lent.alike, coverage < HELD_WHOLLY)
-    exact = EXACT_EVIDENCE * coverage**EXACTNESS + EXACT_SHARE * evidence
+        evidence = _drawn_together(evidence, lent.alike, held < HELD_WHOLLY)
+    exact = EXACT_EVIDENCE * held**EXACTNESS + EXACT_SHARE * evidence
     return calibrated(np.maximum(evidence, exact))
+
+
+def _beyond(cosine: Scores, unrelated: float) -> Scores:
+    """Stretch cosines so that what unrelated texts have counts as it does else, and a cosine of 1 stays."""
+    if unrelated == BACKGROUND:
+        return cosine
+    stretched: Scores = BACKGROUND + (cosine - unrelated) * (1 - BACKGROUND) / (1 - unrelated)
+    return stretched
 
 
 def _matched(late: Scores, back: Scores | None, is_code: NDArray[np.bool_] | None) -> Scores:

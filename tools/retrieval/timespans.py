@@ -1,5 +1,6 @@
 """Which days a question speaks of: "in May 2023", "last week", "two days before 7 July". English, and days in UTC."""
 
+import calendar
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -24,14 +25,21 @@ MOST_SPANS = 64
 # Without one of these no phrase names days; most questions have none.
 _HINT = re.compile(rf"\d|\b(?:{'|'.join(sorted(TELLING))})\b", re.IGNORECASE)
 
+_MONTHS = (*calendar.month_name[1:], *calendar.month_abbr[1:], "Sept")
+_DATE = re.compile(rf"\b(?:\d{{4}}|{'|'.join(_MONTHS)})\b", re.IGNORECASE)
+
 
 class Named(NamedTuple):
     """What a question says of days, and what else it says."""
 
     spans: Sequence[Span]
-    """In their order; those that lie wholly in the future are left out."""
+    """In their order, each with the week after it in which things are told; those in the future are left out."""
+    days: Sequence[Span]
+    """The same without that week."""
     rest: str
     """The question without the phrases that name days."""
+    dates: str
+    """The months and years in these phrases: words by which a text says when it was."""
 
 
 def timespans(question: str, asked_at: datetime) -> list[Span]:
@@ -47,17 +55,20 @@ def named_days(question: str, asked_at: datetime) -> Named:
     """
     asked_at = asked_at.astimezone(UTC)
     if _HINT.search(question, 0, 2 * LONGEST_READ) is None:
-        return Named((), question)
+        return Named((), (), question, "")
     said = opening(question, LONGEST_READ, _LONGEST_PHRASE)
     if not any(map(is_telling, said.tokens)):
-        return Named((), question)
+        return Named((), (), question, "")
     cursor = Cursor(said.tokens, asked_at, said.begun)
-    found: dict[Span, None] = {}
+    found: dict[Span, Span] = {}
     for date in dates_of(cursor):
-        found |= dict.fromkeys(span for span in _within_time(date, asked_at) if span.start <= asked_at)
+        found |= {told: days for told, days in _within_time(date, asked_at) if told.start <= asked_at}
         if len(found) >= MOST_SPANS:
             break
-    return Named(sorted([*found][:MOST_SPANS]), _without(question, [said.places[each] for each in cursor.named]))
+    spans = sorted([*found][:MOST_SPANS])
+    places = [said.places[each] for each in cursor.named]
+    dates = [date for start, end in places for date in _DATE.findall(question, start, end)]
+    return Named(spans, [found[span] for span in spans], _without(question, places), " ".join(dates))
 
 
 def _without(question: str, places: Sequence[tuple[int, int]]) -> str:
@@ -68,10 +79,13 @@ def _without(question: str, places: Sequence[tuple[int, int]]) -> str:
     return "".join([*kept, question[last:]])
 
 
-def _within_time(date: Date, asked_at: datetime) -> Iterator[Span]:
-    """Stop where a span would begin before the year 1, or end after the year 9999."""
+def _within_time(date: Date, asked_at: datetime) -> Iterator[tuple[Span, Span]]:
+    """Pair each span, with the time in which it is told of, with itself.
+
+    Stop where one would begin before the year 1, or end after the year 9999.
+    """
     this_year = asked_at.year
     with suppress(OverflowError, ValueError):
         for year in range(this_year, this_year - YEARS_BACK, -1) if date.year is None else (date.year,):
             if (span := date.within(year)) is not None and span.start < span.end:
-                yield Span(span.start, span.end + TOLD_WITHIN) if date.is_told else span
+                yield (Span(span.start, span.end + TOLD_WITHIN) if date.is_told else span), span

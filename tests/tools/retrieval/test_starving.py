@@ -102,3 +102,17 @@ async def test_no_more_candidates_are_counted_than_pages_can_reach(
     seen = [each["id"] for page in pages for each in page["results"]]
     assert (len(seen), len({*seen})) == (12, 12)
     assert {page["total"] for page in pages} == {12}
+
+
+@pytest.mark.parametrize("wanted", [{"thread_id": "7"}, {"labels": ["sundays"]}, {}])
+async def test_other_records_do_not_stand_in_for_memories(member: Person, wanted: dict[str, Any]) -> None:
+    for at in range(60):
+        await member.call("add", title=f"Deploy {at}", content="The deploy of the service failed.")
+        left_out = await keep(member, f"The deploy of the billing service failed: {at}.")
+        if not wanted:
+            await member.call("review_capture", capture_id=left_out, review_state="archived")
+    rare = await keep(member, "On Sunday the deploy was late.", metadata={"thread_id": "7", "labels": ["sundays"]})
+    await caught_up(member)
+    found = await member.call("search", query="deploy of the billing service failed", limit=50, **wanted)
+    assert (found["raw_memory_count"], found["total"]) == (1, 61)
+    assert rare in {each["id"] for each in found["results"]} or found["has_more"]

@@ -137,3 +137,26 @@ def test_what_a_question_says_beside_days_is_to_the_letter(question: str, rest: 
     said = named_days(question, ASKED).rest
     assert said.split() == rest.split()
     assert set(said) <= set(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "dates"),
+    [
+        ("who led payments on 3 March 2022", "March 2022"),
+        ("what broke between 5 and 9 May 2023 or on 2023-06-01?", "May 2023 2023"),
+        ("who led 2023 services last week", ""),
+        ("may we meet in Sept 2022?", "Sept 2022"),
+        ("who leads payments in 2024 rooms", ""),
+    ],
+)
+def test_months_and_years_are_words_by_which_a_text_says_when_it_was(question: str, dates: str) -> None:
+    assert named_days(question, ASKED).dates == dates
+
+
+def test_the_days_themselves_are_told_apart_from_the_week_after() -> None:
+    said = named_days("what broke on 5 May 2023 or 7 May 2023, or since June 2023", ASKED)
+    assert len(said.days) == len(said.spans) == 3
+    for told, days in zip(said.spans, said.days, strict=True):
+        assert told.start == days.start
+        assert told.end - days.end in (TOLD_WITHIN, timedelta(0))
+    assert said.days[0].end - said.days[0].start == timedelta(days=1)
