@@ -32,11 +32,13 @@ def _evidence(found: Candidate) -> str:
         return f"{words} and is {meaning} to it in meaning"
     if words or meaning:
         return words or f"is {meaning} to the goal in meaning"
+    if found.is_of_days:
+        return "is of the days that the goal names"
     return "is linked to a record that matches the goal" if found.graph_rank is not None else ""
 
 
 def _words(found: Candidate) -> str:
-    if found.lexical_rank is None:
+    if found.lexical_rank is None or found.coverage <= 0:
         return ""
     if found.coverage >= HELD_WHOLLY:
         return "holds every word of the goal"

@@ -116,6 +116,7 @@ class Pool:
             graph_rank=graph,
             thread_rank=thread,
             fused=float(self.fused[place]),
+            is_of_days=bool(self.told[place]),
             usage=float(self.usage[place]) if self.usage is not None else 0.0,
             score=score,
         )

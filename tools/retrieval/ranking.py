@@ -30,6 +30,8 @@ class Candidate:
     graph_rank: int | None = None
     thread_rank: int | None = None
     """By what its neighbours in a thread lend it."""
+    is_of_days: bool = False
+    """Whether it counts as if it said so that it is of the days which the question names."""
     fused: float = 0.0
     usage: float = 0.0
     """The share by which having been cited lifted the score."""
