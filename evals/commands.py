@@ -87,6 +87,11 @@ def judge_run(baseline: str, run: str, most_p50_ms: float | None, folder: Path |
     say(draw([as_table(verdict.comparison)]))
     for failure in verdict.failures:
         say(f"Worse: {failure}")
+    for reason in verdict.unjudged:
+        say(f"Cannot be judged: {reason}")
+    if verdict.unjudged and not verdict.failures:
+        say("The gate says nothing: measure more questions.")
+        return NOTHING_TO_MEASURE
     say("The gate is open." if verdict.is_open else "The gate is closed.")
     return 0 if verdict.is_open else WORSE
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from evals.machine import UNKNOWN
 from evals.metrics import Difference, compared
 from evals.reports.figures import HEADLINE, clusters_of, summaries
-from evals.reports.tables import Table, signed
+from evals.reports.tables import ONE_CLUSTER, Table, signed
 from evals.results import Case
 from evals.runs import Stored
 from stores.errors import EngrainError
@@ -128,11 +128,12 @@ def as_table(comparison: Comparison) -> Table:
     )  # fmt: skip
     rows = [_row(line) for line in comparison.lines]
     remarks = " ".join(comparison.remarks)
+    alone = ONE_CLUSTER if any(line.difference.interval.over_values for line in comparison.lines) else ""
     note = (
         "Paired by question; intervals by a bootstrap over clusters, p by randomization over clusters, two-sided. With"
-        f" k clusters p cannot be below 2 / 2^k. {remarks}"
+        f" k clusters p cannot be below 2 / 2^k. {alone} {remarks}"
     )
-    return Table(f"{comparison.before} before, {comparison.after} after", columns, rows, note.strip())
+    return Table(f"{comparison.before} before, {comparison.after} after", columns, rows, " ".join(note.split()))
 
 
 def _row(line: Line) -> list[str]:

@@ -12,6 +12,7 @@ from evals.runs import RunRecord
 
 NONE = "-"
 """What is not known, or not measured."""
+ONE_CLUSTER = "Where there is one cluster alone, the interval is over questions, and narrower than it should be."
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Table:
 
 
 def shown(interval: Interval) -> str:
-    """Show a mean with its interval; one cluster alone has none."""
+    """Show a mean with its interval; one value alone has none."""
     if math.isnan(interval.low):
         return f"{digits(interval.mean)} [{NONE}]"
     return f"{digits(interval.mean)} [{digits(interval.low)}, {digits(interval.high)}]"
@@ -85,7 +86,8 @@ def measures(found: Sequence[Summary], *, narrow: bool = False) -> list[Table]:
         columns = ["arm", "category", "n", "clusters", *same[0].measures]
         rows = [_measure_row(each, category, narrow=narrow) for each in same for category in each.categories]
         note = f"Unit: {same[0].part.unit}. Means over questions with 95 % intervals, bootstrapped over clusters."
-        note = " ".join([note, *_noted({each.part.arm: each.part.note for each in same})])
+        alone = ONE_CLUSTER if any(figure.interval.over_values for each in same for figure in each.figures) else ""
+        note = " ".join([note, *([alone] if alone else []), *_noted({each.part.arm: each.part.note for each in same})])
         tables.append(Table(name, columns, rows, note))
     return tables
 

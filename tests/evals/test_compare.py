@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from evals.commands import judge_run
 from evals.comparison import as_table, compare
 from evals.gate import judge
 from evals.results import Case, Outcome, Part
@@ -68,7 +69,8 @@ def test_questions_of_one_conversation_do_not_close_the_gate_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("clusters", "verdict"), [(2, "too few clusters to say"), (5, "too few clusters to say"), (6, "worse")]
+    ("clusters", "verdict"),
+    [(1, "too few clusters to say"), (2, "too few clusters to say"), (5, "too few clusters to say"), (6, "worse")],
 )
 def test_with_few_conversations_nothing_is_said_and_the_gate_goes_by_the_interval(clusters: int, verdict: str) -> None:
     before = [case(n, 1.0, cluster=str(n % clusters)) for n in range(N)]
@@ -76,7 +78,37 @@ def test_with_few_conversations_nothing_is_said_and_the_gate_goes_by_the_interva
     first, second = Stored("a", None, before, GOOD.parts), Stored("b", None, after, GOOD.parts)
     (headline,) = [line for line in compare(first, second).lines if line.is_headline]
     assert (headline.difference.clusters, headline.verdict) == (clusters, verdict)
-    assert not judge(first, second).is_open
+    verdicts = judge(first, second)
+    assert not verdicts.is_open
+    assert ("over questions, as there is one cluster" in verdicts.failures[0]) == (clusters == 1)
+    if clusters == 1:
+        assert "the interval is over questions" in as_table(verdicts.comparison).note
+
+
+def test_a_fall_within_noise_of_one_conversation_leaves_the_gate_open() -> None:
+    before = [case(n, float(n % 3 > 0), cluster="one") for n in range(N)]
+    after = [replace(one, values={"recall@10": float(n % 3 > 1 or n == 0)}) for n, one in enumerate(before)]
+    noisy = [one if n > 6 else other for n, (one, other) in enumerate(zip(before, after, strict=True))]
+    verdict = judge(Stored("a", None, before, GOOD.parts), Stored("b", None, noisy, GOOD.parts))
+    (headline,) = [line for line in verdict.comparison.lines if line.is_headline]
+    assert headline.difference.interval.mean < 0 <= headline.difference.interval.high
+    assert verdict.is_open
+
+
+def test_what_the_gate_cannot_judge_is_said_and_refused(tmp_path: Path) -> None:
+    before, after = ([replace(GOOD.cases[0], values={"recall@10": value})] for value in (1.0, 0.5))
+    more = [replace(one, set="more") for one in GOOD.cases]
+    verdict = judge(Stored("a", None, [*before, *more], ()), Stored("b", None, [*after, *more], ()))
+    assert (verdict.is_open, verdict.failures) == (False, [])
+    assert verdict.unjudged[0].startswith("talks, fast: 1 questions of the headline are in both")
+    apart = [replace(one, apart=True) for one in GOOD.cases]
+    assert judge(GOOD, Stored("apart", None, apart, GOOD.parts)).unjudged
+    (tmp_path / "a.jsonl").write_text(as_lines(before))
+    (tmp_path / "b.jsonl").write_text(as_lines(after))
+    said: list[str] = []
+    assert judge_run(str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl"), None, tmp_path, said.append) == 2
+    assert "Cannot be judged: talks, fast" in said[-2]
+    assert "says nothing" in said[-1]
 
 
 def test_what_is_apart_does_not_decide() -> None:
