@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from evals.machine import UNKNOWN
 from evals.metrics import Difference, compared
-from evals.reports.figures import HEADLINE, clusters_of, summaries
+from evals.reports.figures import HEADLINE, clusters_of, summaries, titled
 from evals.reports.tables import ONE_CLUSTER, Table, signed
 from evals.results import Case
 from evals.runs import Stored
@@ -139,7 +139,7 @@ def as_table(comparison: Comparison) -> Table:
 def _row(line: Line) -> list[str]:
     interval, arms = line.difference.interval, line.arms
     return [
-        line.set, arms[0] if arms[0] == arms[1] else f"{arms[0]} / {arms[1]}", line.category, line.measure, str(line.n),
-        str(line.difference.clusters), f"{line.before:.3f}", f"{line.after:.3f}",
+        line.set, arms[0] if arms[0] == arms[1] else f"{arms[0]} / {arms[1]}", titled(line.category), line.measure,
+        str(line.n), str(line.difference.clusters), f"{line.before:.3f}", f"{line.after:.3f}",
         signed(interval), f"{line.difference.p:.3f}", line.verdict,
     ]  # fmt: skip

@@ -112,10 +112,9 @@ def _quality(same: Sequence[Summary], series: Mapping[str, int]) -> str:
         for each in same:
             if (figure := each.figure(category, measure)) is None:
                 continue
-            label = f"{category} (apart)" if figure.apart and category != HEADLINE else category
             bars.append(
                 charts.Bar(
-                    f"{label}, {each.part.arm}" if several else label,
+                    f"{figure.title}, {each.part.arm}" if several else figure.title,
                     figure.interval.mean, figure.interval.low, figure.interval.high, shown(figure.interval),
                     series[each.part.arm], category == HEADLINE,
                 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from evals.machine import UNKNOWN
 from evals.metrics import Interval
-from evals.reports.figures import HEADLINE, Summary
+from evals.reports.figures import Summary
 from evals.results import NOTE_BREAK
 from evals.runs import RunRecord
 
@@ -107,12 +107,11 @@ def _noted(notes: Mapping[str, str]) -> list[str]:
 def _measure_row(summary: Summary, category: str, *, narrow: bool) -> list[str]:
     found = [summary.figure(category, measure) for measure in summary.measures]
     first = next(each for each in found if each is not None)
-    name = category if category == HEADLINE or not first.apart else f"{category} (apart)"
     cells = [
         NONE if each is None else digits(each.interval.mean) if narrow and place else shown(each.interval)
         for place, each in enumerate(found)
     ]
-    return [summary.part.arm, name, str(first.interval.n), str(first.clusters), *cells]
+    return [summary.part.arm, first.title, str(first.interval.n), str(first.clusters), *cells]
 
 
 def costs(found: Sequence[Summary]) -> Table:

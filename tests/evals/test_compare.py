@@ -9,6 +9,7 @@ import pytest
 from evals.commands import judge_run
 from evals.comparison import as_table, compare
 from evals.gate import judge
+from evals.reports.figures import HEADLINE, summaries
 from evals.results import Case, Outcome, Part
 from evals.runs import Archive, Journal, Stored, new_record
 from evals.runs.journal import as_lines, read_cases
@@ -34,7 +35,7 @@ GOOD = run("good", [1.0] * N)
 
 def test_the_same_run_differs_by_nothing_and_passes_the_gate() -> None:
     lines = compare(GOOD, GOOD).lines
-    assert {line.category for line in lines} == {"all", "odd", "even"}
+    assert {line.category for line in lines} == {HEADLINE, "odd", "even"}
     assert all(line.difference.interval.mean == 0 and line.verdict == "no difference seen" for line in lines)
     assert judge(GOOD, GOOD).is_open
 
@@ -124,6 +125,24 @@ def test_cases_that_are_missing_and_slow_answers_close_the_gate() -> None:
     slow = run("slow", [1.0] * N, took_ms=31.0)
     assert judge(GOOD, slow).is_open
     assert judge(GOOD, slow, most_p50_ms=30).failures == ["talks, fast: p50 is 31.0 ms, above 30 ms (n = 60)."]
+
+
+def test_a_category_called_all_is_not_the_headline() -> None:
+    apart = [case(n, 0.0) for n in range(N, N + 20)]
+    before, after = (
+        [replace(one, category="all", apart=one in apart) for one in [*cases, *apart]]
+        for cases in (GOOD.cases, run("worse", [0.0] * 20 + [1.0] * 40).cases)
+    )
+    first, second = Stored("a", None, before, GOOD.parts), Stored("b", None, after, GOOD.parts)
+    headline, *others = compare(first, second).lines
+    assert (headline.n, headline.before, headline.after) == (N, 1.0, pytest.approx(2 / 3))
+    assert [(line.category, line.n) for line in others if line.measure == "recall@10"] == [("all", N + 20)]
+    figure = summaries(second)[0].headline
+    assert figure is not None
+    assert (figure.interval.n, figure.interval.mean) == (N, pytest.approx(2 / 3))
+    assert [row[2] for row in as_table(compare(first, second)).rows if row[3] == "recall@10"] == [
+        "all", "all (category)",
+    ]  # fmt: skip
 
 
 def test_two_arms_of_one_run_are_compared() -> None:
