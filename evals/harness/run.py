@@ -44,7 +44,11 @@ def prepare(options: Options) -> Prepared:
         )
     elsewhere = described(options.url, options.key) if options.url else None
     # Of a server elsewhere the record holds nothing of this checkout but that it is what asked.
-    about = {"server": dict(elsewhere.parts), "asked_by": asker()} if elsewhere else {"server": dict(options.server)}
+    about: dict[str, object] = {"server": dict(options.server)}
+    if elsewhere:
+        about = {"server": dict(elsewhere.parts), "asked_by": asker()}
+        # What is stored already lies where this key opens: with another one nothing of it would be found.
+        about |= {"key_of": dict(elsewhere.key_of)} if elsewhere.key_of else {}
     return Prepared(
         command={"sets": names, "arms": [arm.name for arm in arms], "limit": options.limit, "url": options.url,
                  "name": options.name},
