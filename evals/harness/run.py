@@ -151,7 +151,7 @@ def _ask(journal: Journal, options: Options, collection: Collection, arms: Seque
                 goal=None if collection.is_sample else collection.aim.goal,
                 p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 and not collection.is_sample else None,
                 loading_s=loading_s,
-                asking_s=journal.note(f"wall-{collection.name}-{arm.name}").get("seconds"),
+                asking_s=journal.asking_s(collection.name, arm.name),
                 resident_mb=resident_mb,
                 peak_mb=peak_mb,
                 note=_note(collection, arm),

@@ -17,6 +17,10 @@ from stores.errors import EngrainError
 CASES, PARTS = "cases.jsonl", "parts.jsonl"
 SERVERS, NOTES = "servers", "notes"
 """The data folders of servers that a run starts, and what has been stored there. Both go when it is finished."""
+LOADING = "loading"
+"""How the notes begin that say how long storing a set took."""
+TOOK_S = "took_s"
+_Key = tuple[str, str, str]
 
 
 class Journal:
@@ -29,7 +33,11 @@ class Journal:
         try:
             for name in (CASES, PARTS):
                 _mend(folder / name)
-            self.cases = {case.key: case for case in map(Case.of, _rows(folder / CASES))}
+            self._took_s, self.cases = dict[_Key, float | None](), dict[_Key, Case]()
+            for row in _rows(folder / CASES):
+                took_s = row.pop(TOOK_S, None)
+                case = Case.of(row)
+                self.cases[case.key], self._took_s[case.key] = case, took_s
             self.parts = {(row["set"], row["arm"]): Part(**row) for row in _rows(folder / PARTS)}
         except (ValueError, TypeError, KeyError) as error:
             self._file.close()
@@ -70,13 +78,22 @@ class Journal:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was stored and nothing answered, so that nothing is lost with it."""
-        return not self.cases and not self.parts and not any((self.folder / NOTES).glob("*.json"))
+        return not self.cases and not self.parts and not _has_stored(self.folder)
 
-    def add(self, case: Case) -> None:
-        """Keep an answer."""
-        self.cases[case.key] = case
-        self._file.write(json.dumps(case.plain(), ensure_ascii=False) + "\n")
+    def add(self, case: Case, took_s: float | None = None) -> None:
+        """Keep an answer, with the wall time since the one before it."""
+        self.cases[case.key], self._took_s[case.key] = case, took_s
+        self._file.write(json.dumps({**case.plain(), TOOK_S: took_s}, ensure_ascii=False) + "\n")
         self._file.flush()
+
+    def asking_s(self, name: str, arm: str) -> float | None:
+        """Sum up the wall time of all answers of a set through an arm, whoever was interrupted between them.
+
+        None where there are none, or it was not kept of some.
+        """
+        times = [self._took_s[key] for key in self.cases if key[:2] == (name, arm)]
+        known = [each for each in times if each is not None]
+        return sum(known) if known and len(known) == len(times) else None
 
     def close_part(self, part: Part) -> None:
         """Keep what one set through one arm took; its cases are whole."""
@@ -88,9 +105,8 @@ class Journal:
         """Let a set be measured anew; what was written of it is overruled by what comes."""
         self.cases = {key: case for key, case in self.cases.items() if case.set != name}
         self.parts = {key: part for key, part in self.parts.items() if part.set != name}
-        for pattern in (f"places-{name}.json", f"loading-{name}.json", f"wall-{name}-*.json"):
-            for path in (self.folder / NOTES).glob(pattern):
-                path.unlink()
+        for note in ("places", LOADING):
+            (self.folder / NOTES / f"{note}-{name}.json").unlink(missing_ok=True)
 
     def server_folder(self, name: str) -> Path:
         """Where the server of a set keeps its data until the run is finished."""
@@ -178,7 +194,12 @@ def standing(folder: Path, record: RunRecord) -> str:
         answers = sum(line.endswith(b"\n") for line in file)
     if answers:
         return f"interrupted, {answers} answers"
-    return "interrupted, no answers" if any((folder / NOTES).glob("*.json")) else "never started"
+    return "interrupted, no answers" if _has_stored(folder) else "never started"
+
+
+def _has_stored(folder: Path) -> bool:
+    """Whether something was stored as a whole; that storing has begun is nothing yet."""
+    return any(not path.name.startswith(f"{LOADING}-") for path in (folder / NOTES).glob("*.json"))
 
 
 def _is_being_measured(path: Path) -> bool:
