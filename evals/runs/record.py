@@ -13,6 +13,7 @@ import platformdirs
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from evals.machine import ENGINES, Subject, facts, library_versions, model_digest
+from evals.told import told
 from stores.errors import EngrainError
 from tools.revision import commit
 from tools.version import VERSION
@@ -60,6 +61,11 @@ class RunRecord:
         said = json.dumps({"suite": self.suite, **self.command}, sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()[:12]
 
+    @property
+    def place(self) -> tuple[datetime, str]:
+        """Where it stands among others in time."""
+        return self.finished_at or self.started_at, self.id
+
     def finished(self) -> Self:
         """Return the record of the run now that it is over."""
         return replace(self, finished_at=datetime.now(UTC))
@@ -97,7 +103,7 @@ def new_record(
         suite=suite,
         started_at=now,
         command=command,
-        settings=settings,
+        settings=_without_secrets(settings),
         commit=measured.commit,
         version=measured.version,
         model=measured.model,
@@ -105,6 +111,11 @@ def new_record(
         machine=measured.machine,
         versions=measured.versions,
     )
+
+
+def _without_secrets(settings: Mapping[str, Any]) -> dict[str, Any]:
+    given = settings.get("server")
+    return {**settings, "server": told(given)} if isinstance(given, dict) else dict(settings)
 
 
 def asker() -> dict[str, str]:
@@ -141,7 +152,9 @@ def read_record(folder: Path) -> RunRecord:
     """
     path = folder / RECORD
     try:
-        return replace(RunRecord.of(json.loads(path.read_text(encoding="utf-8"))), id=folder.name)
+        record = RunRecord.of(json.loads(path.read_text(encoding="utf-8")))
+        # Runs of earlier versions hold what their settings were, secrets as well.
+        return replace(record, id=folder.name, settings=_without_secrets(record.settings))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         reason = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
@@ -151,11 +164,15 @@ def read_record(folder: Path) -> RunRecord:
 
 
 def read_records(runs: Path) -> tuple[list[tuple[Path, RunRecord]], list[str]]:
-    """Read all runs of a folder with the folder of each, the latest first, and say which cannot be read."""
+    """Read all runs of a folder with the folder of each, and say which cannot be read.
+
+    The latest comes first, by its end: one that was interrupted and resumed is as of then. Those without an end go by
+    their beginning.
+    """
     found, remarks = [], []
     for path in runs.glob(f"*/{RECORD}"):
         try:
             found.append((path.parent, read_record(path.parent)))
         except EngrainError as error:
             remarks.append(error.message)
-    return sorted(found, key=lambda each: (each[1].started_at, each[1].id), reverse=True), sorted(remarks)
+    return sorted(found, key=lambda each: each[1].place, reverse=True), sorted(remarks)
