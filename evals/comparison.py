@@ -52,8 +52,11 @@ def compare(before: Stored, after: Stored, arms: tuple[str, str] | None = None) 
     """Pair the cases of two runs by set, arm and id; with `arms`, one arm of the first with one of the second.
 
     Raises:
-        EngrainError: They have no case in common.
+        EngrainError: They have no case in common, or one has no such arm.
     """
+    for run, arm in zip((before, after), arms or (), strict=False):
+        if arm not in (there := dict.fromkeys(case.arm for case in run.cases)):
+            raise EngrainError(f"{run.name} has no arm {arm}; it has {', '.join(there)}.")
     judged = {(each.part.set, each.part.arm): each.part.measure for each in [*summaries(before), *summaries(after)]}
     groups, remarks = _paired(before, after, arms)
     if not groups:
@@ -79,7 +82,13 @@ def _paired(
             alone += 1
         else:
             groups.setdefault((case.set, arm), []).append((other, case))
-    remarks = [f"{alone} cases of {after.name} are not in {before.name} and were left out."] if alone else []
+    paired = {old.key for pairs in groups.values() for old, _ in pairs}
+    left = sum(key not in paired and (arms is None or key[1] == arms[0]) for key in first)
+    remarks = [
+        f"{count} cases of {one.name} are not in {other.name} and were left out."
+        for count, one, other in ((alone, after, before), (left, before, after))
+        if count
+    ]
     if changed := sum(dict(a.wanted) != dict(b.wanted) for pairs in groups.values() for a, b in pairs):
         remarks.append(f"{changed} cases are judged otherwise in the two runs.")
     return dict(groups), remarks
@@ -136,10 +145,14 @@ def as_table(comparison: Comparison) -> Table:
     return Table(f"{comparison.before} before, {comparison.after} after", columns, rows, " ".join(note.split()))
 
 
+def _chance(p: float) -> str:
+    return "<.001" if p < 0.001 else f"{p:.3f}"
+
+
 def _row(line: Line) -> list[str]:
     interval, arms = line.difference.interval, line.arms
     return [
         line.set, arms[0] if arms[0] == arms[1] else f"{arms[0]} / {arms[1]}", titled(line.category), line.measure,
         str(line.n), str(line.difference.clusters), f"{line.before:.3f}", f"{line.after:.3f}",
-        signed(interval), f"{line.difference.p:.3f}", line.verdict,
+        signed(interval), _chance(line.difference.p), line.verdict,
     ]  # fmt: skip

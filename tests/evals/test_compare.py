@@ -159,6 +159,25 @@ def test_what_has_nothing_in_common_is_refused_and_what_is_alone_is_said() -> No
         compare(GOOD, other)
     more = Stored("more", None, [*GOOD.cases, case(N, 1.0)], GOOD.parts)
     assert compare(GOOD, more).remarks == ["1 cases of more are not in good and were left out."]
+    assert compare(more, GOOD).remarks == ["1 cases of more are not in good and were left out."]
+    both = Stored("both", None, [*more.cases, case(0, 0.0, arm="naive")], GOOD.parts)
+    assert compare(both, GOOD, ("naive", "fast")).remarks == [
+        f"{N - 1} cases of good are not in both and were left out."
+    ]
+
+
+@pytest.mark.parametrize(("arms", "run"), [(("naive", "fast"), "good"), (("fast", "naive"), "worse")])
+def test_an_arm_that_a_run_has_not_is_named(arms: tuple[str, str], run: str) -> None:
+    with pytest.raises(EngrainError, match=f"{run} has no arm naive; it has fast."):
+        compare(GOOD, replace(GOOD, name="worse"), arms)
+
+
+def test_what_chance_hardly_gives_is_never_shown_as_impossible() -> None:
+    (row, *_) = as_table(compare(GOOD, run("worse", [0.0] * N))).rows
+    assert "<.001" in row
+    assert "0.000" not in row[9]
+    (row, *_) = as_table(compare(GOOD, run("noisy", [0.0] + [1.0] * (N - 1)))).rows
+    assert "1.000" in row[9]
 
 
 def kept(tmp_path: Path, stored: Stored, started: datetime) -> str:
@@ -184,6 +203,15 @@ def test_runs_are_read_back_as_they_were_by_any_of_their_names(tmp_path: Path) -
     for name, word in (("nowhere", "no finished run"), ("1", "Several runs"), ("latest~2", "2 finished runs")):
         with pytest.raises(EngrainError, match=word):
             archive.read(name)
+
+
+def test_the_latest_run_is_the_one_that_was_finished_last(tmp_path: Path) -> None:
+    resumed = Journal.begin(tmp_path, new_record("retrieval", {"name": "resumed"}, {}, {}))
+    later = kept(tmp_path, GOOD, datetime.now(UTC))
+    archive = Archive(tmp_path)
+    again = archive.finish(resumed, Outcome(GOOD.cases, GOOD.parts)).name
+    assert [archive.read(name).name for name in ("latest", "latest~1")] == [again, later]
+    assert [record.id for record in archive.records()] == [again, later]
 
 
 def test_an_unfinished_run_without_answers_makes_way_for_another_configuration(tmp_path: Path) -> None:
