@@ -12,6 +12,8 @@ from evals.runs import Stored
 from stores.errors import EngrainError
 
 Pairs = Sequence[tuple[Case, Case]]
+Groups = Mapping[tuple[str, tuple[str, str]], Pairs]
+"""By set and by the arms that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,19 +59,26 @@ def compare(before: Stored, after: Stored, arms: tuple[str, str] | None = None) 
     for run, arm in zip((before, after), arms or (), strict=False):
         if arm not in (there := dict.fromkeys(case.arm for case in run.cases)):
             raise EngrainError(f"{run.name} has no arm {arm}; it has {', '.join(there)}.")
-    judged = {(each.part.set, each.part.arm): each.part.measure for each in [*summaries(before), *summaries(after)]}
     groups, remarks = _paired(before, after, arms)
     if not groups:
         raise EngrainError(f"{before.name} and {after.name} have no case in common: other sets, arms or data.")
-    lines = [
-        line for (name, arm), pairs in groups.items() for line in _lines(name, arm, pairs, judged[name, arm[1]])
-    ]  # fmt: skip
+    judged = _judged(before, after, groups)
+    lines = [line for (name, arm), pairs in groups.items() for line in _lines(name, arm, pairs, judged[name])]
+    known = {part.set for part in (*before.parts, *after.parts)}
+    remarks += [
+        f"By what {name} is judged is not known: {judged[name]} is taken." for name in judged if name not in known
+    ]
     return Comparison(before.name, after.name, lines, [*remarks, *_changes(before, after)])
 
 
-def _paired(
-    before: Stored, after: Stored, arms: tuple[str, str] | None
-) -> tuple[dict[tuple[str, tuple[str, str]], Pairs], list[str]]:
+def _judged(before: Stored, after: Stored, groups: Groups) -> dict[str, str]:
+    """By which measure each set is judged: as the later run says, or the earlier; else a guess."""
+    guessed = {each.part.set: each.part.measure for each in summaries(after)}
+    said = {part.set: part.measure for part in (*before.parts, *after.parts)}
+    return {name: said.get(name, guessed[name]) for name, _ in groups}
+
+
+def _paired(before: Stored, after: Stored, arms: tuple[str, str] | None) -> tuple[Groups, list[str]]:
     first = {case.key: case for case in before.cases}
     groups: dict[tuple[str, tuple[str, str]], list[tuple[Case, Case]]] = {}
     alone = 0
@@ -116,12 +125,19 @@ def _lines(name: str, arms: tuple[str, str], pairs: Pairs, judged_by: str) -> li
 def _changes(before: Stored, after: Stored) -> list[str]:
     """What else is not the same."""
     if before.record is None or after.record is None:
-        return []
+        # Of a file no more is known than which data it was measured on, at most.
+        shared = [name for name in before.data if after.data.get(name, before.data[name]) != before.data[name]]
+        pair = [{name: run.data[name] for name in shared} for run in (before, after)]
+        return [_differing("data", *pair)] if shared else []
     differs = before.record.differences(after.record)
     shown = {name: pair for name, pair in differs.items() if name not in ("commit", "version")}
     if before.record.machine.get("system") != after.record.machine.get("system"):
         shown["machine"] = (before.record.machine, after.record.machine)
-    return [f"{name} is not the same: {_short(old)} before, {_short(new)} after." for name, (old, new) in shown.items()]
+    return [_differing(name, old, new) for name, (old, new) in shown.items()]
+
+
+def _differing(name: str, old: object, new: object) -> str:
+    return f"{name} is not the same: {_short(old)} before, {_short(new)} after."
 
 
 def _short(value: object) -> str:

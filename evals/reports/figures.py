@@ -132,7 +132,7 @@ def _part_of(cases: Sequence[Case]) -> Part:
     """What can be said of cases without their run."""
     first = cases[0]
     measure = DEFAULT_MEASURE if DEFAULT_MEASURE in first.values else next(iter(first.values), "")
-    return Part(first.set, first.arm, first.unit, texts=0, measure=measure)
+    return Part(first.set, first.arm, first.unit, None, measure, note="by what it is judged is not known")
 
 
 def _summary(part: Part, cases: Sequence[Case]) -> Summary:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from evals.results import Case, Outcome, Part
-from evals.runs.journal import Journal, read_cases
+from evals.runs.baseline import Header, read_baseline
+from evals.runs.journal import Journal
 from evals.runs.record import RECORD, RunRecord, read_record, read_records, write_record
 from stores.errors import EngrainError
 
@@ -33,6 +34,13 @@ class Stored:
     parts: Sequence[Part]
     details: str = ""
     document: Mapping[str, object] = field(default_factory=dict)
+    header: Header = field(default_factory=Header)
+    """Of a bare list of cases, what is known of it."""
+
+    @property
+    def data(self) -> Mapping[str, str]:
+        """A hash of each set, as far as it is known."""
+        return self.record.data if self.record is not None else self.header.data
 
 
 class Archive:
@@ -71,7 +79,7 @@ class Archive:
         path = Path(name)
         try:
             if path.is_file():
-                return Stored(path.name, None, read_cases(path), ())
+                return _of_file(path)
             for folder in (path, self.folder / name):
                 if name and (folder / RECORD).is_file():
                     return _read(folder)
@@ -181,6 +189,14 @@ def _read_files(folder: Path, record: RunRecord) -> Stored:
     parts = [Part(**row) for row in parquet.read_table(folder / PARTS).to_pylist()]
     details = (folder / DETAILS).read_text(encoding="utf-8")
     return Stored(record.id, record, cases, parts, details, json.loads((folder / DOCUMENT).read_text(encoding="utf-8")))
+
+
+def _of_file(path: Path) -> Stored:
+    found = read_baseline(path)
+    units = {(case.set, case.arm): case.unit for case in found.cases}
+    measures = found.header.measures
+    parts = [Part(*key, unit, None, measures[key[0]]) for key, unit in units.items() if key[0] in measures]
+    return Stored(path.name, None, found.cases, parts, header=found.header)
 
 
 def _with_maps(row: Mapping[str, Any]) -> dict[str, Any]:

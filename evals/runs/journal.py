@@ -2,9 +2,8 @@
 
 import fcntl
 import json
-import math
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -34,11 +33,11 @@ class Journal:
             for name in (CASES, PARTS):
                 _mend(folder / name)
             self._took_s, self.cases = dict[_Key, float | None](), dict[_Key, Case]()
-            for row in _rows(folder / CASES):
+            for row in json_rows(folder / CASES):
                 took_s = row.pop(TOOK_S, None)
                 case = Case.of(row)
                 self.cases[case.key], self._took_s[case.key] = case, took_s
-            self.parts = {(row["set"], row["arm"]): Part(**row) for row in _rows(folder / PARTS)}
+            self.parts = {(row["set"], row["arm"]): Part(**row) for row in json_rows(folder / PARTS)}
         except (ValueError, TypeError, KeyError) as error:
             self._file.close()
             raise _damaged(folder, error) from error
@@ -148,41 +147,6 @@ class Journal:
                 path.unlink()
 
 
-def as_lines(cases: Iterable[Case]) -> str:
-    """Lay cases out as JSON Lines without texts, as a baseline that a repository can hold."""
-    lines = []
-    for case in cases:
-        row = {name: value for name, value in case.plain().items() if name not in ("question", "best", "missed")}
-        if case.took_ms is not None:
-            row["took_ms"] = round(case.took_ms, 2)
-        lines.append(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
-    return "".join(lines)
-
-
-def read_cases(path: Path) -> list[Case]:
-    """Read cases of such a file.
-
-    Raises:
-        EngrainError: It is none.
-    """
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - files of others alone are checked so closely
-
-    try:
-        rows = TypeAdapter(list[Case]).validate_python(list(_rows(path)))
-        found = [Case.of(row.plain()) for row in rows]
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"][1:]))
-        raise EngrainError(
-            f"{path} holds no cases of a run: case {first['loc'][0]}, {where}: {first['msg']}."
-        ) from None
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise EngrainError(f"{path} holds no cases of a run: {error}.") from error
-    if not found or not all(math.isfinite(value) for case in found for value in case.values.values()):
-        raise EngrainError(f"{path} holds no cases of a run{', but values that are no numbers' if found else ''}.")
-    return found
-
-
 def standing(folder: Path, record: RunRecord) -> str:
     """Say when a run was finished, or how far it is."""
     if record.finished_at is not None:
@@ -262,6 +226,7 @@ def _mend(path: Path) -> None:
         path.write_bytes(content[: content.rfind(b"\n") + 1])
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def json_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Read JSON Lines; where there is no file, there are none."""
     if path.exists():
         yield from (json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line)

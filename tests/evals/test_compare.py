@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from evals.commands import judge_run
+from evals.commands import judge_run, show_report, write_baseline
 from evals.comparison import as_table, compare
 from evals.gate import judge
+from evals.options import Options
 from evals.reports.figures import HEADLINE, summaries
 from evals.results import Case, Outcome, Part
 from evals.runs import Archive, Journal, Stored, new_record
-from evals.runs.journal import as_lines, read_cases
+from evals.runs.baseline import Header, as_lines, read_baseline
 from stores.errors import EngrainError
 
 N = 60
@@ -104,8 +105,8 @@ def test_what_the_gate_cannot_judge_is_said_and_refused(tmp_path: Path) -> None:
     assert verdict.unjudged[0].startswith("talks, fast: 1 questions of the headline are in both")
     apart = [replace(one, apart=True) for one in GOOD.cases]
     assert judge(GOOD, Stored("apart", None, apart, GOOD.parts)).unjudged
-    (tmp_path / "a.jsonl").write_text(as_lines(before))
-    (tmp_path / "b.jsonl").write_text(as_lines(after))
+    (tmp_path / "a.jsonl").write_text(as_lines(before, Header()))
+    (tmp_path / "b.jsonl").write_text(as_lines(after, Header()))
     said: list[str] = []
     assert judge_run(str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl"), None, tmp_path, said.append) == 2
     assert "Cannot be judged: talks, fast" in said[-2]
@@ -224,12 +225,56 @@ def test_an_unfinished_run_without_answers_makes_way_for_another_configuration(t
 
 def test_a_baseline_holds_the_cases_without_their_texts(tmp_path: Path) -> None:
     file = tmp_path / "baseline.jsonl"
-    file.write_text(as_lines(GOOD.cases))
-    assert read_cases(file) == [replace(one, question="") for one in GOOD.cases]
+    file.write_text(as_lines(GOOD.cases, Header()))
+    assert read_baseline(file).cases == [replace(one, question="") for one in GOOD.cases]
     assert judge(Archive(tmp_path).read(str(file)), run("worse", [0.0] * N)).failures
     (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
     with pytest.raises(EngrainError, match="holds no cases"):
-        read_cases(tmp_path / "other.jsonl")
+        read_baseline(tmp_path / "other.jsonl")
+
+
+def by_mrr(values: list[float]) -> Stored:
+    """A run that is judged by another measure than one would guess."""
+    found = run("run", values)
+    return replace(found, parts=[replace(part, measure="MRR@10") for part in found.parts])
+
+
+def test_a_baseline_says_by_what_its_sets_are_judged_and_on_which_data(tmp_path: Path) -> None:
+    archive, said = Archive(tmp_path), list[str]()
+    first = kept(tmp_path, by_mrr([1.0] * N), datetime.now(UTC))
+    files = [str(tmp_path / name) for name in ("first.jsonl", "other.jsonl")]
+    assert write_baseline(first, Path(files[0]), tmp_path, said.append) == 0
+    other = Header(data={"talks": "other"}, measures={"talks": "MRR@10"})
+    Path(files[1]).write_text(as_lines(run("other", [0.0] * N).cases, other))
+    read = archive.read(files[0])
+    assert (read.data, [(part.measure, part.texts) for part in read.parts]) == ({"talks": "run"}, [("MRR@10", None)])
+    for after in (first, files[1]):
+        (headline,) = [line for line in compare(read, archive.read(after)).lines if line.is_headline]
+        assert headline.measure == "MRR@10"
+    assert compare(read, archive.read(first)).remarks == []
+    remark = "data is not the same: talks run before, talks other after."
+    assert compare(read, archive.read(files[1])).remarks == [remark]
+    assert judge_run(files[0], files[1], None, tmp_path, said.append) == 1
+    assert show_report(files[0], Options(runs=tmp_path, markdown_file=tmp_path / "r.md"), said.append) == 0
+    assert f"| talks | fast | turn | {N} | - | MRR@10 | .500 [.500, .500] |" in (tmp_path / "r.md").read_text()
+
+
+def test_a_baseline_without_a_header_is_judged_as_the_run_is_or_says_that_it_guesses(tmp_path: Path) -> None:
+    file = tmp_path / "old.jsonl"
+    file.write_text("".join(as_lines(GOOD.cases, Header()).splitlines(keepends=True)[1:]))
+    old = Archive(tmp_path).read(str(file))
+    assert len(old.cases) == N
+    for pair in ((old, by_mrr([1.0] * N)), (by_mrr([1.0] * N), old)):
+        (headline,) = [line for line in compare(*pair).lines if line.is_headline]
+        assert headline.measure == "MRR@10"
+    assert compare(old, old).remarks == ["By what talks is judged is not known: recall@10 is taken."]
+
+
+@pytest.mark.parametrize("header", ['{"kind": "baseline", "data": 3}', '{"kind": "baseline", "measures": {"a": []}}'])
+def test_a_header_that_is_none_is_refused(tmp_path: Path, header: str) -> None:
+    (tmp_path / "b.jsonl").write_text(header + "\n" + as_lines(GOOD.cases, Header()))
+    with pytest.raises(EngrainError, match="the header, "):
+        read_baseline(tmp_path / "b.jsonl")
 
 
 def test_a_line_that_was_torn_by_a_kill_is_dropped_and_the_others_stay(tmp_path: Path) -> None:
