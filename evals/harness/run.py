@@ -15,7 +15,7 @@ from evals.options import Options, default_data
 from evals.prepared import Prepared
 from evals.results import NOTE_BREAK, Outcome, Part
 from evals.runs import Journal
-from evals.runs.record import asker
+from evals.runs.record import asker, checkout, embedding_model
 from stores.errors import EngrainError
 
 P50_LIMIT_MS = 30.0
@@ -55,8 +55,18 @@ def prepare(options: Options) -> Prepared:
         settings={"concurrency": options.concurrency, **about},
         data={collection.name: collection.digest() for collection in collections},
         measure=lambda journal: _measure(journal, options, collections, arms),
-        subject=elsewhere.subject if elsewhere else None,
+        subject=elsewhere.subject if elsewhere else checkout(_models(options, arms)),
     )  # fmt: skip
+
+
+def _models(options: Options, arms: Sequence[Arm]) -> str:
+    """What embeds; where arms differ in it, with the arms."""
+    found: dict[str, list[str]] = {}
+    for arm in arms:
+        found.setdefault(embedding_model({**options.server, **arm.environ}), []).append(arm.name)
+    return (
+        next(iter(found)) if len(found) == 1 else "; ".join(f"{model}: {', '.join(of)}" for model, of in found.items())
+    )
 
 
 def read_collections(options: Options) -> list[Collection]:

@@ -12,9 +12,10 @@ from typing import Any, Self
 import platformdirs
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
-from evals.machine import ENGINES, Subject, facts, library_versions, model_digest
+from evals.machine import ENGINES, UNKNOWN, Subject, facts, library_versions, model_digest
 from evals.told import told
 from stores.errors import EngrainError
+from tools.client_settings import PREFIX
 from tools.revision import commit
 from tools.version import VERSION
 
@@ -97,7 +98,7 @@ def new_record(
 ) -> RunRecord:
     """Describe a run that begins now; without a subject this checkout on this machine is measured."""
     now = datetime.now(UTC)
-    measured = subject or _checkout()
+    measured = subject or checkout(embedding_model(settings.get("server", {})))
     return RunRecord(
         id=f"{now:%Y%m%d-%H%M%S}-{suite}",
         suite=suite,
@@ -123,12 +124,21 @@ def asker() -> dict[str, str]:
     return {"commit": commit() or "", "version": VERSION}
 
 
-def _checkout() -> Subject:
+def embedding_model(server: Mapping[str, str]) -> str:
+    """Say what embeds on a server with these settings: a hash of the packaged models, a name, or `none`."""
+    provider = server.get(f"{PREFIX}EMBEDDING_PROVIDER") or "builtin"
+    if provider == "builtin":
+        return model_digest()
+    return "none" if provider == "none" else f"{server.get(f'{PREFIX}EMBEDDING_MODEL') or UNKNOWN} ({provider})"
+
+
+def checkout(model: str) -> Subject:
+    """Describe this checkout on this machine, with what embeds."""
     machine = facts()
     return Subject(
         commit=commit() or "",
         version=str(machine["engrain"]),
-        model=model_digest(),
+        model=model,
         machine={name: machine[name] for name in ("processor", "cores", "memory_gb", "load_1min", "system", "python")},
         versions=library_versions((*ENGINES, *MEASURED_WITH)),
     )

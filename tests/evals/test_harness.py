@@ -10,8 +10,10 @@ import duckdb
 import pytest
 
 from evals.client import Client
+from evals.harness import prepare
 from evals.harness.arms import ARMS, Answer, Arm
 from evals.harness.server import served
+from evals.machine import model_digest
 from evals.metrics import MEASURES
 from evals.options import Options
 from evals.results import Case
@@ -151,6 +153,23 @@ def test_a_run_that_is_stopped_before_anything_was_stored_leaves_nothing(
 
 def interrupt(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_run_says_which_model_embedded_whatever_is_in_the_package(tmp_path: Path) -> None:
+    packaged = model_digest()
+    remote = {"ENGRAIN_EMBEDDING_PROVIDER": "openai", "ENGRAIN_EMBEDDING_MODEL": "m"}
+    for server, model in (({}, packaged), (WORDS, "none"), (remote, "m (openai)")):
+        assert new_record("history", {}, {"server": server}, {}).model == model
+        subject = prepare(options(tmp_path, server=server)).subject
+        assert subject is not None
+        assert subject.model == model
+    for arms, model in (
+        (["lexical"], "none"),
+        (["fast", "naive", "lexical"], f"{packaged}: fast, naive; none: lexical"),
+    ):
+        subject = prepare(options(tmp_path, server={}, arms=arms)).subject
+        assert subject is not None
+        assert subject.model == model
 
 
 def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunRecord:
