@@ -109,7 +109,7 @@ def report(stored: Stored, options: Options, say: Callable[[str], None]) -> None
         if options.markdown_file:
             write(options.markdown_file, markdown(stored))
         if options.html_file:
-            points = Archive(options.runs or default_runs()).points() if stored.record is not None else []
+            points = Archive(options.runs or default_runs()).points(stored.record) if stored.record is not None else []
             write(options.html_file, page(stored, points))
         if options.json_file:
             write(options.json_file, json.dumps(_numbers(document(stored)), indent=2))

@@ -89,14 +89,18 @@ class Archive:
         finished = [record.id for record in self.records() if record.finished_at is not None]
         return _read(self.folder / _chosen(name, finished, self.folder))
 
-    def points(self) -> list[dict[str, Any]]:
-        """Return every set and arm of every stored run with the mean of its measure and its median time, by SQL."""
+    def points(self, run: RunRecord) -> list[dict[str, Any]]:
+        """Return sets and arms of stored runs with the mean of their measure and their median time, by SQL.
+
+        Of those alone whose data and sample were the same as in this run: others are not to be seen beside it.
+        """
         if not (self.folder / DATABASE).exists():
             return []
         with _connected(self.folder / DATABASE) as database:
             answer = database.execute(_POINTS)
             names = [column[0] for column in answer.description]
-            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+            found = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+        return [point for point in found if _asked(point, point["set"]) == _asked(run.plain(), point["set"])]
 
     def _add_to_database(self, folder: Path, run_id: str) -> None:
         with _connected(self.folder / DATABASE) as database:
@@ -109,11 +113,17 @@ class Archive:
                 database.execute(f"INSERT INTO {table} BY NAME {read}")
 
 
+def _asked(run: Mapping[str, Any], name: str) -> tuple[object, object]:
+    """What a run asked of a set: a hash of it, or of all its data where that goes by other names; and the sample."""
+    data, command = (json.loads(each) if isinstance(each, str) else each for each in (run["data"], run["command"]))
+    return data.get(name, data), command.get("limit")
+
+
 _POINTS = """
     SELECT c.run_id, c.set, c.arm, p.measure, count(*) FILTER (NOT c.apart) AS n,
            avg(c.values[p.measure]) FILTER (NOT c.apart) AS mean,
-           median(c.took_ms) AS p50_ms
-    FROM cases c JOIN parts p USING (run_id, set, arm)
+           quantile_disc(c.took_ms, 0.5) AS p50_ms, r.command, r.data
+    FROM cases c JOIN parts p USING (run_id, set, arm) JOIN runs r USING (run_id)
     GROUP BY ALL HAVING p50_ms IS NOT NULL ORDER BY c.run_id
 """
 

@@ -196,14 +196,32 @@ def test_runs_are_read_back_as_they_were_by_any_of_their_names(tmp_path: Path) -
     assert (found.details, found.document) == ("words", {"more": 1})
     assert archive.read("latest").name == archive.read("11").name == second
     assert [record.id for record in archive.records()] == [second, first]
-    points = archive.points()
-    assert [(point["run_id"], point["n"], point["mean"], point["p50_ms"]) for point in points] == [
-        (first, N, 1.0, 10.0), (second, N, 0.5, 10.0),
-    ]  # fmt: skip
+    for run_id, mean in ((first, 1.0), (second, 0.5)):
+        record = archive.read(run_id).record
+        assert record is not None
+        # The other one was on other data.
+        points = [(each["run_id"], each["n"], each["mean"], each["p50_ms"]) for each in archive.points(record)]
+        assert points == [(run_id, N, mean, 10.0)]
     assert "data is not the same" in " ".join(compare(found, archive.read("latest")).remarks)
     for name, word in (("nowhere", "no finished run"), ("1", "Several runs"), ("latest~2", "2 finished runs")):
         with pytest.raises(EngrainError, match=word):
             archive.read(name)
+
+
+def test_runs_on_other_data_or_samples_are_not_beside_a_run_and_medians_are_those_of_the_tables(tmp_path: Path) -> None:
+    times = [replace(one, took_ms=float(number)) for number, one in enumerate(GOOD.cases)]
+    timed, names = replace(GOOD, cases=times), []
+    for limit, data in ((None, "a"), (None, "a"), (None, "b"), (5, "a")):
+        journal = Journal.begin(tmp_path, new_record("retrieval", {"limit": limit}, {}, {"talks": data, "more": "c"}))
+        names.append(Archive(tmp_path).finish(journal, Outcome(timed.cases, timed.parts)).name)
+    archive = Archive(tmp_path)
+    record = archive.read(names[0]).record
+    assert record is not None
+    points = archive.points(record)
+    assert sorted(point["run_id"] for point in points) == sorted(names[:2])
+    taken = summaries(timed)[0].latency
+    assert taken is not None
+    assert {point["p50_ms"] for point in points} == {taken.p50} == {29.0}
 
 
 def test_the_latest_run_is_the_one_that_was_finished_last(tmp_path: Path) -> None:
