@@ -70,6 +70,8 @@ def _unjudged(baseline: Stored, run: Stored, comparison: Comparison) -> list[str
     counted = {(line.set, line.arms[1]): line.n for line in comparison.lines if line.is_headline}
     asked = {(case.set, case.arm) for case in run.cases}
     wanted = dict.fromkeys((case.set, case.arm) for case in baseline.cases if not case.apart)
+    if not counted and not wanted:
+        return [f"All questions of {baseline.name} are apart, so that no headline decides."]
     return [
         f"{name}, {arm}: {counted.get((name, arm), 0)} questions of the headline are in both, and it takes two or more."
         for name, arm in wanted

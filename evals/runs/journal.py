@@ -38,7 +38,7 @@ class Journal:
                 case = Case.of(row)
                 self.cases[case.key], self._took_s[case.key] = case, took_s
             self.parts = {(row["set"], row["arm"]): Part(**row) for row in json_rows(folder / PARTS)}
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             self._file.close()
             raise _damaged(folder, error) from error
 

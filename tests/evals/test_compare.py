@@ -105,6 +105,8 @@ def test_what_the_gate_cannot_judge_is_said_and_refused(tmp_path: Path) -> None:
     assert verdict.unjudged[0].startswith("talks, fast: 1 questions of the headline are in both")
     apart = [replace(one, apart=True) for one in GOOD.cases]
     assert judge(GOOD, Stored("apart", None, apart, GOOD.parts)).unjudged
+    both = Stored("apart", None, apart, GOOD.parts)
+    assert judge(both, both).unjudged == ["All questions of apart are apart, so that no headline decides."]
     (tmp_path / "a.jsonl").write_text(as_lines(before, Header()))
     (tmp_path / "b.jsonl").write_text(as_lines(after, Header()))
     said: list[str] = []

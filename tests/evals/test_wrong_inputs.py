@@ -231,7 +231,7 @@ def test_answers_that_cannot_be_read_are_a_sentence_and_afresh_throws_them_away(
     record = new_record("retrieval", {"name": ""}, {}, {})
     journal = Journal.begin(tmp_path, record)
     journal.close()
-    for content in ('{"set": 1}\n', "[]\n", "{\n"):
+    for content in ('{"set": 1}\n', "[]\n", "{\n", "3\n", '"a"\n'):
         (journal.folder / "cases.jsonl").write_text(content)
         with pytest.raises(Exception, match="--afresh") as refused:
             Journal.begin(tmp_path, record)
