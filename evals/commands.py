@@ -12,7 +12,8 @@ from evals.outputs import refuse_outputs, refuse_unwritable, write
 from evals.reports.tables import Table
 from evals.reports.text import as_markdown, draw
 from evals.runs import Archive, default_runs
-from evals.runs.journal import as_lines, standing
+from evals.runs.baseline import Header, as_lines
+from evals.runs.journal import standing
 from evals.runs.record import RECORD
 from evals.suites import NOTHING_TO_MEASURE, report
 from stores.errors import EngrainError
@@ -87,6 +88,11 @@ def judge_run(baseline: str, run: str, most_p50_ms: float | None, folder: Path |
     say(draw([as_table(verdict.comparison)]))
     for failure in verdict.failures:
         say(f"Worse: {failure}")
+    for reason in verdict.unjudged:
+        say(f"Cannot be judged: {reason}")
+    if verdict.unjudged and not verdict.failures:
+        say("The gate says nothing: measure more questions.")
+        return NOTHING_TO_MEASURE
     say("The gate is open." if verdict.is_open else "The gate is closed.")
     return 0 if verdict.is_open else WORSE
 
@@ -97,7 +103,8 @@ def write_baseline(run: str, file: Path, folder: Path | None, say: Say) -> int:
     def keep() -> None:
         refuse_unwritable([file])
         stored = _archive(folder, say, run).read(run)
-        write(file, as_lines(stored.cases))
+        measures = {part.set: part.measure for part in stored.parts}
+        write(file, as_lines(stored.cases, Header(data=stored.data, measures=measures)))
         say(f"{file} holds the {len(stored.cases)} cases of {stored.name}.")
 
     return _said(say, keep)

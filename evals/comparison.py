@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 from evals.machine import UNKNOWN
 from evals.metrics import Difference, compared
-from evals.reports.figures import HEADLINE, clusters_of, summaries
-from evals.reports.tables import Table, signed
+from evals.reports.figures import HEADLINE, clusters_of, summaries, titled
+from evals.reports.tables import ONE_CLUSTER, Table, signed
 from evals.results import Case
 from evals.runs import Stored
 from stores.errors import EngrainError
 
 Pairs = Sequence[tuple[Case, Case]]
+Groups = Mapping[tuple[str, tuple[str, str]], Pairs]
+"""By set and by the arms that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,21 +54,31 @@ def compare(before: Stored, after: Stored, arms: tuple[str, str] | None = None) 
     """Pair the cases of two runs by set, arm and id; with `arms`, one arm of the first with one of the second.
 
     Raises:
-        EngrainError: They have no case in common.
+        EngrainError: They have no case in common, or one has no such arm.
     """
-    judged = {(each.part.set, each.part.arm): each.part.measure for each in [*summaries(before), *summaries(after)]}
+    for run, arm in zip((before, after), arms or (), strict=False):
+        if arm not in (there := dict.fromkeys(case.arm for case in run.cases)):
+            raise EngrainError(f"{run.name} has no arm {arm}; it has {', '.join(there)}.")
     groups, remarks = _paired(before, after, arms)
     if not groups:
         raise EngrainError(f"{before.name} and {after.name} have no case in common: other sets, arms or data.")
-    lines = [
-        line for (name, arm), pairs in groups.items() for line in _lines(name, arm, pairs, judged[name, arm[1]])
-    ]  # fmt: skip
+    judged = _judged(before, after, groups)
+    lines = [line for (name, arm), pairs in groups.items() for line in _lines(name, arm, pairs, judged[name])]
+    known = {part.set for part in (*before.parts, *after.parts)}
+    remarks += [
+        f"By what {name} is judged is not known: {judged[name]} is taken." for name in judged if name not in known
+    ]
     return Comparison(before.name, after.name, lines, [*remarks, *_changes(before, after)])
 
 
-def _paired(
-    before: Stored, after: Stored, arms: tuple[str, str] | None
-) -> tuple[dict[tuple[str, tuple[str, str]], Pairs], list[str]]:
+def _judged(before: Stored, after: Stored, groups: Groups) -> dict[str, str]:
+    """By which measure each set is judged: as the later run says, or the earlier; else a guess."""
+    guessed = {each.part.set: each.part.measure for each in summaries(after)}
+    said = {part.set: part.measure for part in (*before.parts, *after.parts)}
+    return {name: said.get(name, guessed[name]) for name, _ in groups}
+
+
+def _paired(before: Stored, after: Stored, arms: tuple[str, str] | None) -> tuple[Groups, list[str]]:
     first = {case.key: case for case in before.cases}
     groups: dict[tuple[str, tuple[str, str]], list[tuple[Case, Case]]] = {}
     alone = 0
@@ -79,7 +91,13 @@ def _paired(
             alone += 1
         else:
             groups.setdefault((case.set, arm), []).append((other, case))
-    remarks = [f"{alone} cases of {after.name} are not in {before.name} and were left out."] if alone else []
+    paired = {old.key for pairs in groups.values() for old, _ in pairs}
+    left = sum(key not in paired and (arms is None or key[1] == arms[0]) for key in first)
+    remarks = [
+        f"{count} cases of {one.name} are not in {other.name} and were left out."
+        for count, one, other in ((alone, after, before), (left, before, after))
+        if count
+    ]
     if changed := sum(dict(a.wanted) != dict(b.wanted) for pairs in groups.values() for a, b in pairs):
         remarks.append(f"{changed} cases are judged otherwise in the two runs.")
     return dict(groups), remarks
@@ -107,12 +125,19 @@ def _lines(name: str, arms: tuple[str, str], pairs: Pairs, judged_by: str) -> li
 def _changes(before: Stored, after: Stored) -> list[str]:
     """What else is not the same."""
     if before.record is None or after.record is None:
-        return []
+        # Of a file no more is known than which data it was measured on, at most.
+        shared = [name for name in before.data if after.data.get(name, before.data[name]) != before.data[name]]
+        pair = [{name: run.data[name] for name in shared} for run in (before, after)]
+        return [_differing("data", *pair)] if shared else []
     differs = before.record.differences(after.record)
     shown = {name: pair for name, pair in differs.items() if name not in ("commit", "version")}
     if before.record.machine.get("system") != after.record.machine.get("system"):
         shown["machine"] = (before.record.machine, after.record.machine)
-    return [f"{name} is not the same: {_short(old)} before, {_short(new)} after." for name, (old, new) in shown.items()]
+    return [_differing(name, old, new) for name, (old, new) in shown.items()]
+
+
+def _differing(name: str, old: object, new: object) -> str:
+    return f"{name} is not the same: {_short(old)} before, {_short(new)} after."
 
 
 def _short(value: object) -> str:
@@ -128,17 +153,22 @@ def as_table(comparison: Comparison) -> Table:
     )  # fmt: skip
     rows = [_row(line) for line in comparison.lines]
     remarks = " ".join(comparison.remarks)
+    alone = ONE_CLUSTER if any(line.difference.interval.over_values for line in comparison.lines) else ""
     note = (
         "Paired by question; intervals by a bootstrap over clusters, p by randomization over clusters, two-sided. With"
-        f" k clusters p cannot be below 2 / 2^k. {remarks}"
+        f" k clusters p cannot be below 2 / 2^k. {alone} {remarks}"
     )
-    return Table(f"{comparison.before} before, {comparison.after} after", columns, rows, note.strip())
+    return Table(f"{comparison.before} before, {comparison.after} after", columns, rows, " ".join(note.split()))
+
+
+def _chance(p: float) -> str:
+    return "<.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _row(line: Line) -> list[str]:
     interval, arms = line.difference.interval, line.arms
     return [
-        line.set, arms[0] if arms[0] == arms[1] else f"{arms[0]} / {arms[1]}", line.category, line.measure, str(line.n),
-        str(line.difference.clusters), f"{line.before:.3f}", f"{line.after:.3f}",
-        signed(interval), f"{line.difference.p:.3f}", line.verdict,
+        line.set, arms[0] if arms[0] == arms[1] else f"{arms[0]} / {arms[1]}", titled(line.category), line.measure,
+        str(line.n), str(line.difference.clusters), f"{line.before:.3f}", f"{line.after:.3f}",
+        signed(interval), _chance(line.difference.p), line.verdict,
     ]  # fmt: skip

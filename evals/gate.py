@@ -9,6 +9,10 @@ from evals.reports.tables import signed
 from evals.runs import Stored
 from stores.errors import EngrainError
 
+FEWEST = 2
+"""Questions that it takes to tell a difference from chance."""
+_ALONE = ", over questions, as there is one cluster"
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -16,11 +20,13 @@ class Verdict:
 
     comparison: Comparison
     failures: Sequence[str]
+    unjudged: Sequence[str]
+    """What there is too little of to say anything."""
 
     @property
     def is_open(self) -> bool:
-        """Whether nothing is worse beyond noise."""
-        return not self.failures
+        """Whether everything could be judged and nothing is worse beyond noise."""
+        return not self.failures and not self.unjudged
 
 
 def judge(baseline: Stored, run: Stored, *, most_p50_ms: float | None = None) -> Verdict:
@@ -28,7 +34,7 @@ def judge(baseline: Stored, run: Stored, *, most_p50_ms: float | None = None) ->
 
     It fails where the 95 % interval of the paired difference lies below zero, where a case of the baseline was not
     measured, and with `most_p50_ms` where an arm is slower at the median. Other measures do not decide: with more
-    tests, chance alone would fail more runs.
+    tests, chance alone would fail more runs. A single question says nothing, so that there it is not open either.
 
     Raises:
         EngrainError: They have no case in common, or are one run, of which nothing could be worse.
@@ -41,7 +47,7 @@ def judge(baseline: Stored, run: Stored, *, most_p50_ms: float | None = None) ->
     comparison = compare(baseline, run)
     failures = [
         f"{line.set}, {line.arms[1]}: {line.measure} fell from {line.before:.3f} to {line.after:.3f}"
-        f" ({signed(line.difference.interval)}, n = {line.n})."
+        f" ({signed(line.difference.interval)}, n = {line.n}{_ALONE if line.difference.interval.over_values else ''})."
         for line in comparison.lines
         if line.is_headline and line.difference.is_lower
     ]
@@ -56,4 +62,18 @@ def judge(baseline: Stored, run: Stored, *, most_p50_ms: float | None = None) ->
             for each in summaries(run)
             if each.latency is not None and each.latency.p50 > most_p50_ms
         ]
-    return Verdict(comparison, failures)
+    return Verdict(comparison, failures, _unjudged(baseline, run, comparison))
+
+
+def _unjudged(baseline: Stored, run: Stored, comparison: Comparison) -> list[str]:
+    """Name each set and arm of which both have questions and no difference can be told from chance."""
+    counted = {(line.set, line.arms[1]): line.n for line in comparison.lines if line.is_headline}
+    asked = {(case.set, case.arm) for case in run.cases}
+    wanted = dict.fromkeys((case.set, case.arm) for case in baseline.cases if not case.apart)
+    if not counted and not wanted:
+        return [f"All questions of {baseline.name} are apart, so that no headline decides."]
+    return [
+        f"{name}, {arm}: {counted.get((name, arm), 0)} questions of the headline are in both, and it takes two or more."
+        for name, arm in wanted
+        if (name, arm) in asked and counted.get((name, arm), 0) < FEWEST
+    ]

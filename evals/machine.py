@@ -23,7 +23,7 @@ class Subject:
     """Empty for an installed package."""
     version: str
     model: str
-    """A hash of the model files in the package."""
+    """A hash of the model files in the package; the name of another model, or `none`."""
     machine: Mapping[str, Any] = field(default_factory=dict)
     """Empty where it is not known."""
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -20,4 +20,4 @@ class Prepared:
     measure: Callable[[Journal], Outcome]
     """Answers that the journal has are not asked for again."""
     subject: Subject | None = None
-    """What is measured, where it is not this checkout on this machine."""
+    """What is measured; without it, this checkout on this machine with the model that the settings name."""

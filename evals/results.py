@@ -62,7 +62,8 @@ class Part:
     set: str
     arm: str
     unit: str
-    texts: int
+    texts: int | None
+    """How many can be found; unknown of cases without their run."""
     measure: str
     """The measure that the set is judged by."""
     floor: float | None = None

@@ -15,7 +15,7 @@ from evals.packs import prepare as prepare_packs
 from evals.prepared import Prepared
 from evals.reflection import prepare as prepare_reflection
 from evals.release_notes import prepare as prepare_release_notes
-from evals.reports.figures import Summary, summaries
+from evals.reports.figures import ALL, HEADLINE, Figure, Summary, summaries
 from evals.reports.page import page
 from evals.reports.text import in_terminal, markdown
 from evals.runs import Archive, Journal, RunRecord, Stored, default_runs, new_record
@@ -109,7 +109,7 @@ def report(stored: Stored, options: Options, say: Callable[[str], None]) -> None
         if options.markdown_file:
             write(options.markdown_file, markdown(stored))
         if options.html_file:
-            points = Archive(options.runs or default_runs()).points() if stored.record is not None else []
+            points = Archive(options.runs or default_runs()).points(stored.record) if stored.record is not None else []
             write(options.html_file, page(stored, points))
         if options.json_file:
             write(options.json_file, json.dumps(_numbers(document(stored)), indent=2))
@@ -132,13 +132,19 @@ def document(stored: Stored) -> dict[str, Any]:
 def _plain(summary: Summary) -> dict[str, Any]:
     return {
         **asdict(summary.part),
-        "figures": [asdict(figure) for figure in summary.figures],
+        "figures": [_figure(figure) for figure in summary.figures],
         "latency_ms": asdict(summary.latency) if summary.latency else None,
         "queries_per_s": summary.queries_per_s,
         "tokens": summary.tokens,
         "verdict": summary.verdict,
         "speed_verdict": summary.speed_verdict,
     }
+
+
+def _figure(figure: Figure) -> dict[str, Any]:
+    """`all` may be a category as well: `is_headline` tells them apart."""
+    is_headline = figure.category == HEADLINE
+    return {**asdict(figure), "category": ALL if is_headline else figure.category, "is_headline": is_headline}
 
 
 def _numbers(value: Any) -> Any:  # noqa: ANN401, RUF100 - whatever a document holds

@@ -110,10 +110,9 @@ def _one(journal: Journal, options: Options, collection: Collection) -> Cost:
             wanted = Arm(arm, "", {"search": searched(_QUIET)})
             Asking(target.address, "", collection, wanted, places, 1).ask_all(journal)
             aim = collection.aim
-            seconds = journal.note(f"wall-{collection.name}-{arm}").get("seconds")
             journal.close_part(
                 Part(collection.name, arm, collection.unit, len(collection.texts), aim.measure, loading_s=loading_s,
-                     asking_s=seconds, note="every text is a note")
+                     asking_s=journal.asking_s(collection.name, arm), note="every text is a note")
             )  # fmt: skip
 
         ask(BEFORE)

@@ -3,10 +3,12 @@
 import csv
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from evals.datasets.collection import Aim, Collection, Question, Text, first_of, json_lines
+from stores.errors import EngrainError
 
 CORPUS = ("corpus.jsonl.gz", "corpus.jsonl")
 QUERIES = ("queries-dev.jsonl", "queries.jsonl.gz", "queries.jsonl")
@@ -20,19 +22,23 @@ def read_scifact(folder: Path) -> Collection:
     """Read scientific abstracts and the claims that they support or refute (Wadden et al., EMNLP 2020)."""
     texts = tuple(
         Text(line["_id"], "", line["text"], str(line.get("title", "")).strip()[:_NAME_LIMIT] or "untitled")
-        for line in json_lines(first_of(folder, CORPUS))
+        for _, line in _identified(first_of(folder, CORPUS))
     )
     aim = Aim("nDCG@10", floor=0.73, goal=0.77)
-    return Collection("scifact", "document", "search", texts, _questions(folder), aim, "document", files=_files(folder))
+    return Collection(
+        "scifact", "document", "search", texts, _questions(folder, texts), aim, "document", files=_files(folder)
+    )
 
 
 def read_cosqa(folder: Path) -> Collection:
     """Read Python functions and the web queries that each answers (Huang et al., ACL 2021)."""
     texts = tuple(
-        Text(line["_id"], "", line["text"], _function_name(line)) for line in json_lines(first_of(folder, CORPUS))
+        Text(line["_id"], "", line["text"], _function_name(line)) for _, line in _identified(first_of(folder, CORPUS))
     )
     aim = Aim("nDCG@10", floor=0.54, goal=0.62)
-    return Collection("cosqa", "document", "search", texts, _questions(folder), aim, "pattern", files=_files(folder))
+    return Collection(
+        "cosqa", "document", "search", texts, _questions(folder, texts), aim, "pattern", files=_files(folder)
+    )
 
 
 def _function_name(line: dict[str, Any]) -> str:
@@ -45,13 +51,39 @@ def _files(folder: Path) -> tuple[str, ...]:
     return tuple(path.relative_to(folder).as_posix() for path in found)
 
 
-def _questions(folder: Path) -> tuple[Question, ...]:
-    grades = _grades(first_of(folder, JUDGEMENTS))
-    return tuple(
-        Question(line["_id"], "", line["text"], grades[line["_id"]])
-        for line in json_lines(first_of(folder, QUERIES))
-        if line["_id"] in grades
-    )
+def _identified(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Read lines with their numbers; each has an id of its own.
+
+    Raises:
+        EngrainError: One has none, or that of another; of two only one would be found.
+    """
+    lines: dict[str, int] = {}
+    for number, line in enumerate(json_lines(path), start=1):
+        name = line["_id"]
+        if not isinstance(name, str) or not name:
+            raise EngrainError(f"{path}, line {number}: the _id {name!r} is no text, as those of judgements are.")
+        if (first := lines.setdefault(name, number)) != number:
+            raise EngrainError(f"{path}, line {number}: line {first} has the _id {name!r} already.")
+        yield number, line
+
+
+def _questions(folder: Path, texts: Sequence[Text]) -> tuple[Question, ...]:
+    # Of an empty corpus the whole suite says that it is empty.
+    judgements, queries = first_of(folder, JUDGEMENTS), first_of(folder, QUERIES)
+    grades, there = _grades(judgements), {text.id for text in texts}
+    found = []
+    for number, line in _identified(queries):
+        if (name := line["_id"]) not in grades:
+            continue
+        if not isinstance(line["text"], str) or not line["text"].strip():
+            raise EngrainError(f"{queries}, line {number}: the query {name!r} asks nothing: {line['text']!r}.")
+        if there and (missing := [one for one in grades[name] if one not in there]):
+            shown = ", ".join(map(repr, missing[:3]))
+            raise EngrainError(
+                f"{judgements}: the query {name!r} is answered by {shown}, which {first_of(folder, CORPUS)} lacks."
+            )
+        found.append(Question(name, "", line["text"], grades[name]))
+    return tuple(found)
 
 
 def _grades(path: Path) -> dict[str, dict[str, int]]:

@@ -133,11 +133,10 @@ def check_file(path: Path) -> Checked:
     answers: list[tuple[int, QuestionLine]] = []
     places: dict[tuple[str, str, int], int] = {}
     for number, line in _lines(found):
+        if number == 1 and not isinstance(line, SetLine):
+            found.wrong(number, "kind", "the first line has to be of kind set")
         if isinstance(line, SetLine):
             _head(found, number, line)
-        elif found.head is None:
-            found.wrong(number, "kind", "the first line has to be of kind set")
-            return found
         elif isinstance(line, TextLine):
             _text(found, number, line, places)
         else:
@@ -233,8 +232,12 @@ def _field(location: tuple[Any, ...]) -> str:
 def _head(found: Checked, number: int, line: SetLine) -> None:
     if found.head is not None or number > 1:
         found.wrong(number, "kind", "a line of kind set is the first, and there is one of them")
-    else:
-        found.head = line
+        return
+    found.head = line
+    if line.goal is not None and line.floor is None:
+        found.wrong(number, "goal", "a goal alone is held against nothing: add the floor, or leave the goal out")
+    elif line.goal is not None and line.floor is not None and line.floor > line.goal:
+        found.wrong(number, "floor", f"it is above the goal, {line.floor:g} above {line.goal:g}")
 
 
 def _text(found: Checked, number: int, line: TextLine, places: dict[tuple[str, str, int], int]) -> None:

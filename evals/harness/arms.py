@@ -135,8 +135,10 @@ def chosen(names: Sequence[str], *, url: str | None) -> list[Arm]:
     """Return the arms of these names, those with the server's own settings first.
 
     Raises:
-        EngrainError: There is no such arm, or a server elsewhere would have to be started otherwise for it.
+        EngrainError: None is named, there is no such arm, or a server elsewhere would have to be started otherwise.
     """
+    if not names:
+        raise EngrainError("--arm: it names no arm; leave it out to ask as any client does, or take `all`.")
     if unknown := [name for name in names if name not in ARMS]:
         raise EngrainError(f"There is no arm {', '.join(unknown)}; there are {', '.join(ARMS)}.")
     arms = [ARMS[name] for name in dict.fromkeys(names)]

@@ -36,22 +36,18 @@ class Asking:
     def ask_all(self, journal: Journal) -> None:
         """Ask what the journal has no answer to."""
         asked = [question for question in self.collection.questions if self._key(question) not in journal.cases]
-        total, note = len(self.collection.questions), f"wall-{self.collection.name}-{self.arm.name}"
-        before = float(journal.note(note).get("seconds", 0.0))
+        total = len(self.collection.questions)
         texts = {(text.haystack, text.id): text.content for text in self.collection.texts}
-        wall_s = 0.0
         with progress(f"{self.collection.name}: asking, {self.arm.name}", total, total - len(asked)) as advance:
             for questions in _batches(asked):
                 with Client(self.address) as client:
                     tokens = self._warmed(client, questions)
-                start = time.perf_counter()
-                try:
-                    for question, answer in self._answers(questions, tokens):
-                        journal.add(self._case(question, answer, texts))
-                        advance(1)
-                finally:
-                    wall_s += time.perf_counter() - start
-                    journal.keep(note, {"seconds": before + wall_s})
+                before = time.perf_counter()
+                for question, answer in self._answers(questions, tokens):
+                    now = time.perf_counter()
+                    journal.add(self._case(question, answer, texts), now - before)
+                    before = now
+                    advance(1)
 
     def _key(self, question: Question) -> tuple[str, str, str]:
         return self.collection.name, self.arm.name, question.id

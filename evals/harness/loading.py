@@ -12,15 +12,22 @@ from evals.harness.server import Target
 from evals.harness.waiting import until_whole
 from evals.progress import Advance, progress
 from evals.runs import Journal
+from evals.runs.journal import LOADING
 from tools.create import BULK_LIMIT
 
 LOADERS = 2
 """Haystacks that are stored at once; the texts of one are stored one after the other."""
 
 
-def load(journal: Journal, target: Target, key: str, collection: Collection) -> tuple[dict[str, Place], float]:
-    """Store what is not stored yet; return where each haystack lies, and the seconds that all of it took."""
-    start, before = time.perf_counter(), journal.note(f"loading-{collection.name}").get("seconds", 0.0)
+def load(journal: Journal, target: Target, key: str, collection: Collection) -> tuple[dict[str, Place], float | None]:
+    """Store what is not stored yet; return where each haystack lies, and the seconds that all of it took.
+
+    Those are not known where it was interrupted: of what went on then nobody has the time.
+    """
+    loading = f"{LOADING}-{collection.name}"
+    start, before = time.perf_counter(), journal.note(loading)
+    if not before:
+        journal.keep(loading, {"begun": True})
     by_haystack: dict[str, list[Text]] = {}
     for text in collection.texts:
         by_haystack.setdefault(text.haystack, []).append(text)
@@ -39,8 +46,8 @@ def load(journal: Journal, target: Target, key: str, collection: Collection) -> 
                 places[name] = place
                 journal.keep(note, {name: each.plain() for name, each in places.items()})
     until_whole(target, key, places, collection.name)
-    took_s = before + time.perf_counter() - start if missing else before
-    journal.keep(f"loading-{collection.name}", {"seconds": took_s})
+    took_s: float | None = before.get("seconds") if before else time.perf_counter() - start
+    journal.keep(loading, {"seconds": took_s})
     return places, took_s
 
 

@@ -15,7 +15,7 @@ from evals.options import Options, default_data
 from evals.prepared import Prepared
 from evals.results import NOTE_BREAK, Outcome, Part
 from evals.runs import Journal
-from evals.runs.record import asker
+from evals.runs.record import asker, checkout, embedding_model
 from stores.errors import EngrainError
 
 P50_LIMIT_MS = 30.0
@@ -44,15 +44,29 @@ def prepare(options: Options) -> Prepared:
         )
     elsewhere = described(options.url, options.key) if options.url else None
     # Of a server elsewhere the record holds nothing of this checkout but that it is what asked.
-    about = {"server": dict(elsewhere.parts), "asked_by": asker()} if elsewhere else {"server": dict(options.server)}
+    about: dict[str, object] = {"server": dict(options.server)}
+    if elsewhere:
+        about = {"server": dict(elsewhere.parts), "asked_by": asker()}
+        # What is stored already lies where this key opens: with another one nothing of it would be found.
+        about |= {"key_of": dict(elsewhere.key_of)} if elsewhere.key_of else {}
     return Prepared(
         command={"sets": names, "arms": [arm.name for arm in arms], "limit": options.limit, "url": options.url,
                  "name": options.name},
         settings={"concurrency": options.concurrency, **about},
         data={collection.name: collection.digest() for collection in collections},
         measure=lambda journal: _measure(journal, options, collections, arms),
-        subject=elsewhere.subject if elsewhere else None,
+        subject=elsewhere.subject if elsewhere else checkout(_models(options, arms)),
     )  # fmt: skip
+
+
+def _models(options: Options, arms: Sequence[Arm]) -> str:
+    """What embeds; where arms differ in it, with the arms."""
+    found: dict[str, list[str]] = {}
+    for arm in arms:
+        found.setdefault(embedding_model({**options.server, **arm.environ}), []).append(arm.name)
+    return (
+        next(iter(found)) if len(found) == 1 else "; ".join(f"{model}: {', '.join(of)}" for model, of in found.items())
+    )
 
 
 def read_collections(options: Options) -> list[Collection]:
@@ -147,7 +161,7 @@ def _ask(journal: Journal, options: Options, collection: Collection, arms: Seque
                 goal=None if collection.is_sample else collection.aim.goal,
                 p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 and not collection.is_sample else None,
                 loading_s=loading_s,
-                asking_s=journal.note(f"wall-{collection.name}-{arm.name}").get("seconds"),
+                asking_s=journal.asking_s(collection.name, arm.name),
                 resident_mb=resident_mb,
                 peak_mb=peak_mb,
                 note=_note(collection, arm),

@@ -54,6 +54,8 @@ class Elsewhere:
     subject: Subject
     parts: Mapping[str, str]
     """What it keeps its records in, and what embeds them."""
+    key_of: Mapping[str, str]
+    """Whose the key is, by the ids that the server gives; empty without one."""
 
 
 def described(url: str, key: str) -> Elsewhere:
@@ -64,8 +66,7 @@ def described(url: str, key: str) -> Elsewhere:
     """
     with Client(url, key) as client:
         said, ready = client.get("/api/health"), client.get("/api/health/ready")
-        if key:
-            client.get("/api/auth/me")
+        owner = _owner(client.get("/api/auth/me")) if key else {}
     runtime = said.get("runtime")
     if not isinstance(runtime, dict) or runtime.get("name") != "engrain":
         raise EngrainError(f"What answers at {url} is no Engrain server. Check the address and the port.")
@@ -76,7 +77,16 @@ def described(url: str, key: str) -> Elsewhere:
         model=told.get("model", UNKNOWN),
         versions=library_versions(MEASURED_WITH),
     )
-    return Elsewhere(subject, _parts(ready.get("dependencies")))
+    return Elsewhere(subject, _parts(ready.get("dependencies")), owner)
+
+
+def _owner(me: Mapping[str, object]) -> dict[str, str]:
+    """The organization, in whose projects things are stored, and the user, who may read them."""
+    found = {}
+    for name in ("organization", "user"):
+        said = me.get(name)
+        found[name] = str(said.get("id") or UNKNOWN) if isinstance(said, dict) else UNKNOWN
+    return found
 
 
 def _parts(dependencies: object) -> dict[str, str]:

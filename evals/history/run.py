@@ -137,7 +137,7 @@ def _ask(journal: Journal, target: Target, collection: Collection, places: Mappi
             continue
         door = searched({"record_exposure": False, **options}, text="name")
         Asking(target.address, "", collection, Arm(name, "", {"search": door}), places, 1).ask_all(journal)
-        seconds = journal.note(f"wall-{collection.name}-{name}").get("seconds")
+        seconds = journal.asking_s(collection.name, name)
         part = Part(collection.name, name, collection.unit, len(collection.texts), collection.aim.measure)
         journal.close_part(replace(part, asking_s=seconds, note=ARMS[name].summary))
 

@@ -9,8 +9,10 @@ from evals.metrics import Interval, bootstrap
 from evals.results import Case, Part
 from evals.runs import Stored
 
-HEADLINE = "all"
-"""The category of the figures over everything that is not apart."""
+HEADLINE = ""
+"""The category of the figures over everything that is not apart: no set can name one so."""
+ALL = "all"
+"""What the headline is called."""
 DEFAULT_MEASURE = "recall@10"
 """What decides over cases that come without their run, where they have it."""
 
@@ -24,6 +26,14 @@ class Figure:
     interval: Interval
     clusters: int
     apart: bool = False
+    """Whether all of them are left out of the headline."""
+    partly_apart: bool = False
+    """Whether some are, and others not."""
+
+    @property
+    def title(self) -> str:
+        """The category as people read it."""
+        return titled(self.category) + (" (apart)" if self.apart else " (partly apart)" if self.partly_apart else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +98,13 @@ class Summary:
         return "passed" if self.latency.p50 <= self.part.p50_limit_ms else "MISSED"
 
 
+def titled(category: str) -> str:
+    """Name a category so that none is taken for the headline."""
+    if category == HEADLINE:
+        return ALL
+    return f"{ALL} (category)" if category == ALL else category
+
+
 def summaries(stored: Stored) -> list[Summary]:
     """Sum up every set and arm of a run, in the order in which they were measured."""
     by_part: dict[tuple[str, str], list[Case]] = {}
@@ -115,7 +132,7 @@ def _part_of(cases: Sequence[Case]) -> Part:
     """What can be said of cases without their run."""
     first = cases[0]
     measure = DEFAULT_MEASURE if DEFAULT_MEASURE in first.values else next(iter(first.values), "")
-    return Part(first.set, first.arm, first.unit, texts=0, measure=measure)
+    return Part(first.set, first.arm, first.unit, None, measure, note="by what it is judged is not known")
 
 
 def _summary(part: Part, cases: Sequence[Case]) -> Summary:
@@ -124,7 +141,7 @@ def _summary(part: Part, cases: Sequence[Case]) -> Summary:
         if case.category:
             groups.setdefault(case.category, []).append(case)
     figures = [
-        Figure(category, measure, _interval(group, measure), len(set(clusters_of(group))), group[0].apart)
+        _figure(category, measure, group)
         for category, group in groups.items()
         if group
         for measure in dict.fromkeys(name for case in group for name in case.values)
@@ -140,6 +157,8 @@ def _summary(part: Part, cases: Sequence[Case]) -> Summary:
     )
 
 
-def _interval(cases: Sequence[Case], measure: str) -> Interval:
+def _figure(category: str, measure: str, cases: Sequence[Case]) -> Figure:
     having = [case for case in cases if measure in case.values]
-    return bootstrap([case.values[measure] for case in having], clusters_of(having))
+    interval = bootstrap([case.values[measure] for case in having], clusters_of(having))
+    apart = {case.apart for case in cases}
+    return Figure(category, measure, interval, len(set(clusters_of(cases))), apart == {True}, len(apart) > 1)

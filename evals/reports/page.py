@@ -17,7 +17,7 @@ SERIES = 10
 
 
 def page(stored: Stored, points: Sequence[Mapping[str, Any]] = ()) -> str:
-    """Lay a run out; `points` are the stored runs, for quality against time."""
+    """Lay a run out; `points` are the stored runs on the same data, for quality against time."""
     found = summaries(stored)
     series = {arm: number % SERIES for number, arm in enumerate(dict.fromkeys(each.part.arm for each in found))}
     names = list(dict.fromkeys(each.part.set for each in found))
@@ -100,7 +100,11 @@ def _set_section(
         drawn.append(_figure(chart, "Share of the queries that are answered within so many milliseconds."))
     if chart := _against_time(name, part.measure, part.p50_limit_ms, points, series, run):
         drawn.append(
-            _figure(chart, "Quality against time, over the stored runs; this run is filled, others are rings.")
+            _figure(
+                chart,
+                "Quality against time, over the stored runs on the same data and sample; this run is filled, others are"
+                " rings.",
+            )
         )
     return f'<section id="{escape(name)}"><h2>{escape(name)}</h2>{"".join(drawn)}{_rows(table)}</section>'
 
@@ -112,10 +116,9 @@ def _quality(same: Sequence[Summary], series: Mapping[str, int]) -> str:
         for each in same:
             if (figure := each.figure(category, measure)) is None:
                 continue
-            label = f"{category} (apart)" if figure.apart and category != HEADLINE else category
             bars.append(
                 charts.Bar(
-                    f"{label}, {each.part.arm}" if several else label,
+                    f"{figure.title}, {each.part.arm}" if several else figure.title,
                     figure.interval.mean, figure.interval.low, figure.interval.high, shown(figure.interval),
                     series[each.part.arm], category == HEADLINE,
                 )

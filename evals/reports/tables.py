@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from evals.machine import UNKNOWN
 from evals.metrics import Interval
-from evals.reports.figures import HEADLINE, Summary
+from evals.reports.figures import Summary
 from evals.results import NOTE_BREAK
 from evals.runs import RunRecord
 
 NONE = "-"
 """What is not known, or not measured."""
+ONE_CLUSTER = "Where there is one cluster alone, the interval is over questions, and narrower than it should be."
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Table:
 
 
 def shown(interval: Interval) -> str:
-    """Show a mean with its interval; one cluster alone has none."""
+    """Show a mean with its interval; one value alone has none."""
     if math.isnan(interval.low):
         return f"{digits(interval.mean)} [{NONE}]"
     return f"{digits(interval.mean)} [{digits(interval.low)}, {digits(interval.high)}]"
@@ -85,7 +86,8 @@ def measures(found: Sequence[Summary], *, narrow: bool = False) -> list[Table]:
         columns = ["arm", "category", "n", "clusters", *same[0].measures]
         rows = [_measure_row(each, category, narrow=narrow) for each in same for category in each.categories]
         note = f"Unit: {same[0].part.unit}. Means over questions with 95 % intervals, bootstrapped over clusters."
-        note = " ".join([note, *_noted({each.part.arm: each.part.note for each in same})])
+        alone = ONE_CLUSTER if any(figure.interval.over_values for each in same for figure in each.figures) else ""
+        note = " ".join([note, *([alone] if alone else []), *_noted({each.part.arm: each.part.note for each in same})])
         tables.append(Table(name, columns, rows, note))
     return tables
 
@@ -105,12 +107,11 @@ def _noted(notes: Mapping[str, str]) -> list[str]:
 def _measure_row(summary: Summary, category: str, *, narrow: bool) -> list[str]:
     found = [summary.figure(category, measure) for measure in summary.measures]
     first = next(each for each in found if each is not None)
-    name = category if category == HEADLINE or not first.apart else f"{category} (apart)"
     cells = [
         NONE if each is None else digits(each.interval.mean) if narrow and place else shown(each.interval)
         for place, each in enumerate(found)
     ]
-    return [summary.part.arm, name, str(first.interval.n), str(first.clusters), *cells]
+    return [summary.part.arm, first.title, str(first.interval.n), str(first.clusters), *cells]
 
 
 def costs(found: Sequence[Summary]) -> Table:

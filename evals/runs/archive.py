@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from evals.results import Case, Outcome, Part
-from evals.runs.journal import Journal, read_cases
+from evals.runs.baseline import Header, read_baseline
+from evals.runs.journal import Journal
 from evals.runs.record import RECORD, RunRecord, read_record, read_records, write_record
 from stores.errors import EngrainError
 
@@ -33,6 +34,13 @@ class Stored:
     parts: Sequence[Part]
     details: str = ""
     document: Mapping[str, object] = field(default_factory=dict)
+    header: Header = field(default_factory=Header)
+    """Of a bare list of cases, what is known of it."""
+
+    @property
+    def data(self) -> Mapping[str, str]:
+        """A hash of each set, as far as it is known."""
+        return self.record.data if self.record is not None else self.header.data
 
 
 class Archive:
@@ -71,7 +79,7 @@ class Archive:
         path = Path(name)
         try:
             if path.is_file():
-                return Stored(path.name, None, read_cases(path), ())
+                return _of_file(path)
             for folder in (path, self.folder / name):
                 if name and (folder / RECORD).is_file():
                     return _read(folder)
@@ -81,14 +89,18 @@ class Archive:
         finished = [record.id for record in self.records() if record.finished_at is not None]
         return _read(self.folder / _chosen(name, finished, self.folder))
 
-    def points(self) -> list[dict[str, Any]]:
-        """Return every set and arm of every stored run with the mean of its measure and its median time, by SQL."""
+    def points(self, run: RunRecord) -> list[dict[str, Any]]:
+        """Return sets and arms of stored runs with the mean of their measure and their median time, by SQL.
+
+        Of those alone whose data and sample were the same as in this run: others are not to be seen beside it.
+        """
         if not (self.folder / DATABASE).exists():
             return []
         with _connected(self.folder / DATABASE) as database:
             answer = database.execute(_POINTS)
             names = [column[0] for column in answer.description]
-            return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+            found = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
+        return [point for point in found if _asked(point, point["set"]) == _asked(run.plain(), point["set"])]
 
     def _add_to_database(self, folder: Path, run_id: str) -> None:
         with _connected(self.folder / DATABASE) as database:
@@ -101,11 +113,17 @@ class Archive:
                 database.execute(f"INSERT INTO {table} BY NAME {read}")
 
 
+def _asked(run: Mapping[str, Any], name: str) -> tuple[object, object]:
+    """What a run asked of a set: a hash of it, or of all its data where that goes by other names; and the sample."""
+    data, command = (json.loads(each) if isinstance(each, str) else each for each in (run["data"], run["command"]))
+    return data.get(name, data), command.get("limit")
+
+
 _POINTS = """
     SELECT c.run_id, c.set, c.arm, p.measure, count(*) FILTER (NOT c.apart) AS n,
            avg(c.values[p.measure]) FILTER (NOT c.apart) AS mean,
-           median(c.took_ms) AS p50_ms
-    FROM cases c JOIN parts p USING (run_id, set, arm)
+           quantile_disc(c.took_ms, 0.5) AS p50_ms, r.command, r.data
+    FROM cases c JOIN parts p USING (run_id, set, arm) JOIN runs r USING (run_id)
     GROUP BY ALL HAVING p50_ms IS NOT NULL ORDER BY c.run_id
 """
 
@@ -181,6 +199,14 @@ def _read_files(folder: Path, record: RunRecord) -> Stored:
     parts = [Part(**row) for row in parquet.read_table(folder / PARTS).to_pylist()]
     details = (folder / DETAILS).read_text(encoding="utf-8")
     return Stored(record.id, record, cases, parts, details, json.loads((folder / DOCUMENT).read_text(encoding="utf-8")))
+
+
+def _of_file(path: Path) -> Stored:
+    found = read_baseline(path)
+    units = {(case.set, case.arm): case.unit for case in found.cases}
+    measures = found.header.measures
+    parts = [Part(*key, unit, None, measures[key[0]]) for key, unit in units.items() if key[0] in measures]
+    return Stored(path.name, None, found.cases, parts, header=found.header)
 
 
 def _with_maps(row: Mapping[str, Any]) -> dict[str, Any]:

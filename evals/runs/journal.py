@@ -2,9 +2,8 @@
 
 import fcntl
 import json
-import math
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,10 @@ from stores.errors import EngrainError
 CASES, PARTS = "cases.jsonl", "parts.jsonl"
 SERVERS, NOTES = "servers", "notes"
 """The data folders of servers that a run starts, and what has been stored there. Both go when it is finished."""
+LOADING = "loading"
+"""How the notes begin that say how long storing a set took."""
+TOOK_S = "took_s"
+_Key = tuple[str, str, str]
 
 
 class Journal:
@@ -29,9 +32,13 @@ class Journal:
         try:
             for name in (CASES, PARTS):
                 _mend(folder / name)
-            self.cases = {case.key: case for case in map(Case.of, _rows(folder / CASES))}
-            self.parts = {(row["set"], row["arm"]): Part(**row) for row in _rows(folder / PARTS)}
-        except (ValueError, TypeError, KeyError) as error:
+            self._took_s, self.cases = dict[_Key, float | None](), dict[_Key, Case]()
+            for row in json_rows(folder / CASES):
+                took_s = row.pop(TOOK_S, None)
+                case = Case.of(row)
+                self.cases[case.key], self._took_s[case.key] = case, took_s
+            self.parts = {(row["set"], row["arm"]): Part(**row) for row in json_rows(folder / PARTS)}
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             self._file.close()
             raise _damaged(folder, error) from error
 
@@ -70,13 +77,22 @@ class Journal:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was stored and nothing answered, so that nothing is lost with it."""
-        return not self.cases and not self.parts and not any((self.folder / NOTES).glob("*.json"))
+        return not self.cases and not self.parts and not _has_stored(self.folder)
 
-    def add(self, case: Case) -> None:
-        """Keep an answer."""
-        self.cases[case.key] = case
-        self._file.write(json.dumps(case.plain(), ensure_ascii=False) + "\n")
+    def add(self, case: Case, took_s: float | None = None) -> None:
+        """Keep an answer, with the wall time since the one before it."""
+        self.cases[case.key], self._took_s[case.key] = case, took_s
+        self._file.write(json.dumps({**case.plain(), TOOK_S: took_s}, ensure_ascii=False) + "\n")
         self._file.flush()
+
+    def asking_s(self, name: str, arm: str) -> float | None:
+        """Sum up the wall time of all answers of a set through an arm, whoever was interrupted between them.
+
+        None where there are none, or it was not kept of some.
+        """
+        times = [self._took_s[key] for key in self.cases if key[:2] == (name, arm)]
+        known = [each for each in times if each is not None]
+        return sum(known) if known and len(known) == len(times) else None
 
     def close_part(self, part: Part) -> None:
         """Keep what one set through one arm took; its cases are whole."""
@@ -88,9 +104,8 @@ class Journal:
         """Let a set be measured anew; what was written of it is overruled by what comes."""
         self.cases = {key: case for key, case in self.cases.items() if case.set != name}
         self.parts = {key: part for key, part in self.parts.items() if part.set != name}
-        for pattern in (f"places-{name}.json", f"loading-{name}.json", f"wall-{name}-*.json"):
-            for path in (self.folder / NOTES).glob(pattern):
-                path.unlink()
+        for note in ("places", LOADING):
+            (self.folder / NOTES / f"{note}-{name}.json").unlink(missing_ok=True)
 
     def server_folder(self, name: str) -> Path:
         """Where the server of a set keeps its data until the run is finished."""
@@ -132,41 +147,6 @@ class Journal:
                 path.unlink()
 
 
-def as_lines(cases: Iterable[Case]) -> str:
-    """Lay cases out as JSON Lines without texts, as a baseline that a repository can hold."""
-    lines = []
-    for case in cases:
-        row = {name: value for name, value in case.plain().items() if name not in ("question", "best", "missed")}
-        if case.took_ms is not None:
-            row["took_ms"] = round(case.took_ms, 2)
-        lines.append(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n")
-    return "".join(lines)
-
-
-def read_cases(path: Path) -> list[Case]:
-    """Read cases of such a file.
-
-    Raises:
-        EngrainError: It is none.
-    """
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - files of others alone are checked so closely
-
-    try:
-        rows = TypeAdapter(list[Case]).validate_python(list(_rows(path)))
-        found = [Case.of(row.plain()) for row in rows]
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"][1:]))
-        raise EngrainError(
-            f"{path} holds no cases of a run: case {first['loc'][0]}, {where}: {first['msg']}."
-        ) from None
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise EngrainError(f"{path} holds no cases of a run: {error}.") from error
-    if not found or not all(math.isfinite(value) for case in found for value in case.values.values()):
-        raise EngrainError(f"{path} holds no cases of a run{', but values that are no numbers' if found else ''}.")
-    return found
-
-
 def standing(folder: Path, record: RunRecord) -> str:
     """Say when a run was finished, or how far it is."""
     if record.finished_at is not None:
@@ -178,7 +158,12 @@ def standing(folder: Path, record: RunRecord) -> str:
         answers = sum(line.endswith(b"\n") for line in file)
     if answers:
         return f"interrupted, {answers} answers"
-    return "interrupted, no answers" if any((folder / NOTES).glob("*.json")) else "never started"
+    return "interrupted, no answers" if _has_stored(folder) else "never started"
+
+
+def _has_stored(folder: Path) -> bool:
+    """Whether something was stored as a whole; that storing has begun is nothing yet."""
+    return any(not path.name.startswith(f"{LOADING}-") for path in (folder / NOTES).glob("*.json"))
 
 
 def _is_being_measured(path: Path) -> bool:
@@ -241,6 +226,7 @@ def _mend(path: Path) -> None:
         path.write_bytes(content[: content.rfind(b"\n") + 1])
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def json_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Read JSON Lines; where there is no file, there are none."""
     if path.exists():
         yield from (json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line)

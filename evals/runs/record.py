@@ -12,8 +12,10 @@ from typing import Any, Self
 import platformdirs
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
-from evals.machine import ENGINES, Subject, facts, library_versions, model_digest
+from evals.machine import ENGINES, UNKNOWN, Subject, facts, library_versions, model_digest
+from evals.told import told
 from stores.errors import EngrainError
+from tools.client_settings import PREFIX
 from tools.revision import commit
 from tools.version import VERSION
 
@@ -60,6 +62,11 @@ class RunRecord:
         said = json.dumps({"suite": self.suite, **self.command}, sort_keys=True)
         return hashlib.sha256(said.encode()).hexdigest()[:12]
 
+    @property
+    def place(self) -> tuple[datetime, str]:
+        """Where it stands among others in time."""
+        return self.finished_at or self.started_at, self.id
+
     def finished(self) -> Self:
         """Return the record of the run now that it is over."""
         return replace(self, finished_at=datetime.now(UTC))
@@ -91,13 +98,13 @@ def new_record(
 ) -> RunRecord:
     """Describe a run that begins now; without a subject this checkout on this machine is measured."""
     now = datetime.now(UTC)
-    measured = subject or _checkout()
+    measured = subject or checkout(embedding_model(settings.get("server", {})))
     return RunRecord(
         id=f"{now:%Y%m%d-%H%M%S}-{suite}",
         suite=suite,
         started_at=now,
         command=command,
-        settings=settings,
+        settings=_without_secrets(settings),
         commit=measured.commit,
         version=measured.version,
         model=measured.model,
@@ -107,17 +114,31 @@ def new_record(
     )
 
 
+def _without_secrets(settings: Mapping[str, Any]) -> dict[str, Any]:
+    given = settings.get("server")
+    return {**settings, "server": told(given)} if isinstance(given, dict) else dict(settings)
+
+
 def asker() -> dict[str, str]:
     """Say which checkout asks a server elsewhere; an interrupted run goes on with no other."""
     return {"commit": commit() or "", "version": VERSION}
 
 
-def _checkout() -> Subject:
+def embedding_model(server: Mapping[str, str]) -> str:
+    """Say what embeds on a server with these settings: a hash of the packaged models, a name, or `none`."""
+    provider = server.get(f"{PREFIX}EMBEDDING_PROVIDER") or "builtin"
+    if provider == "builtin":
+        return model_digest()
+    return "none" if provider == "none" else f"{server.get(f'{PREFIX}EMBEDDING_MODEL') or UNKNOWN} ({provider})"
+
+
+def checkout(model: str) -> Subject:
+    """Describe this checkout on this machine, with what embeds."""
     machine = facts()
     return Subject(
         commit=commit() or "",
         version=str(machine["engrain"]),
-        model=model_digest(),
+        model=model,
         machine={name: machine[name] for name in ("processor", "cores", "memory_gb", "load_1min", "system", "python")},
         versions=library_versions((*ENGINES, *MEASURED_WITH)),
     )
@@ -141,7 +162,9 @@ def read_record(folder: Path) -> RunRecord:
     """
     path = folder / RECORD
     try:
-        return replace(RunRecord.of(json.loads(path.read_text(encoding="utf-8"))), id=folder.name)
+        record = RunRecord.of(json.loads(path.read_text(encoding="utf-8")))
+        # Runs of earlier versions hold what their settings were, secrets as well.
+        return replace(record, id=folder.name, settings=_without_secrets(record.settings))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         reason = f"{'.'.join(map(str, first['loc'])) or 'it'}: {first['msg']}"
@@ -151,11 +174,15 @@ def read_record(folder: Path) -> RunRecord:
 
 
 def read_records(runs: Path) -> tuple[list[tuple[Path, RunRecord]], list[str]]:
-    """Read all runs of a folder with the folder of each, the latest first, and say which cannot be read."""
+    """Read all runs of a folder with the folder of each, and say which cannot be read.
+
+    The latest comes first, by its end: one that was interrupted and resumed is as of then. Those without an end go by
+    their beginning.
+    """
     found, remarks = [], []
     for path in runs.glob(f"*/{RECORD}"):
         try:
             found.append((path.parent, read_record(path.parent)))
         except EngrainError as error:
             remarks.append(error.message)
-    return sorted(found, key=lambda each: (each[1].started_at, each[1].id), reverse=True), sorted(remarks)
+    return sorted(found, key=lambda each: each[1].place, reverse=True), sorted(remarks)

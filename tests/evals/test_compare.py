@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from evals.commands import judge_run, show_report, write_baseline
 from evals.comparison import as_table, compare
 from evals.gate import judge
+from evals.options import Options
+from evals.reports.figures import HEADLINE, summaries
 from evals.results import Case, Outcome, Part
 from evals.runs import Archive, Journal, Stored, new_record
-from evals.runs.journal import as_lines, read_cases
+from evals.runs.baseline import Header, as_lines, read_baseline
 from stores.errors import EngrainError
 
 N = 60
@@ -33,7 +36,7 @@ GOOD = run("good", [1.0] * N)
 
 def test_the_same_run_differs_by_nothing_and_passes_the_gate() -> None:
     lines = compare(GOOD, GOOD).lines
-    assert {line.category for line in lines} == {"all", "odd", "even"}
+    assert {line.category for line in lines} == {HEADLINE, "odd", "even"}
     assert all(line.difference.interval.mean == 0 and line.verdict == "no difference seen" for line in lines)
     assert judge(GOOD, GOOD).is_open
 
@@ -68,7 +71,8 @@ def test_questions_of_one_conversation_do_not_close_the_gate_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("clusters", "verdict"), [(2, "too few clusters to say"), (5, "too few clusters to say"), (6, "worse")]
+    ("clusters", "verdict"),
+    [(1, "too few clusters to say"), (2, "too few clusters to say"), (5, "too few clusters to say"), (6, "worse")],
 )
 def test_with_few_conversations_nothing_is_said_and_the_gate_goes_by_the_interval(clusters: int, verdict: str) -> None:
     before = [case(n, 1.0, cluster=str(n % clusters)) for n in range(N)]
@@ -76,7 +80,39 @@ def test_with_few_conversations_nothing_is_said_and_the_gate_goes_by_the_interva
     first, second = Stored("a", None, before, GOOD.parts), Stored("b", None, after, GOOD.parts)
     (headline,) = [line for line in compare(first, second).lines if line.is_headline]
     assert (headline.difference.clusters, headline.verdict) == (clusters, verdict)
-    assert not judge(first, second).is_open
+    verdicts = judge(first, second)
+    assert not verdicts.is_open
+    assert ("over questions, as there is one cluster" in verdicts.failures[0]) == (clusters == 1)
+    if clusters == 1:
+        assert "the interval is over questions" in as_table(verdicts.comparison).note
+
+
+def test_a_fall_within_noise_of_one_conversation_leaves_the_gate_open() -> None:
+    before = [case(n, float(n % 3 > 0), cluster="one") for n in range(N)]
+    after = [replace(one, values={"recall@10": float(n % 3 > 1 or n == 0)}) for n, one in enumerate(before)]
+    noisy = [one if n > 6 else other for n, (one, other) in enumerate(zip(before, after, strict=True))]
+    verdict = judge(Stored("a", None, before, GOOD.parts), Stored("b", None, noisy, GOOD.parts))
+    (headline,) = [line for line in verdict.comparison.lines if line.is_headline]
+    assert headline.difference.interval.mean < 0 <= headline.difference.interval.high
+    assert verdict.is_open
+
+
+def test_what_the_gate_cannot_judge_is_said_and_refused(tmp_path: Path) -> None:
+    before, after = ([replace(GOOD.cases[0], values={"recall@10": value})] for value in (1.0, 0.5))
+    more = [replace(one, set="more") for one in GOOD.cases]
+    verdict = judge(Stored("a", None, [*before, *more], ()), Stored("b", None, [*after, *more], ()))
+    assert (verdict.is_open, verdict.failures) == (False, [])
+    assert verdict.unjudged[0].startswith("talks, fast: 1 questions of the headline are in both")
+    apart = [replace(one, apart=True) for one in GOOD.cases]
+    assert judge(GOOD, Stored("apart", None, apart, GOOD.parts)).unjudged
+    both = Stored("apart", None, apart, GOOD.parts)
+    assert judge(both, both).unjudged == ["All questions of apart are apart, so that no headline decides."]
+    (tmp_path / "a.jsonl").write_text(as_lines(before, Header()))
+    (tmp_path / "b.jsonl").write_text(as_lines(after, Header()))
+    said: list[str] = []
+    assert judge_run(str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl"), None, tmp_path, said.append) == 2
+    assert "Cannot be judged: talks, fast" in said[-2]
+    assert "says nothing" in said[-1]
 
 
 def test_what_is_apart_does_not_decide() -> None:
@@ -94,6 +130,24 @@ def test_cases_that_are_missing_and_slow_answers_close_the_gate() -> None:
     assert judge(GOOD, slow, most_p50_ms=30).failures == ["talks, fast: p50 is 31.0 ms, above 30 ms (n = 60)."]
 
 
+def test_a_category_called_all_is_not_the_headline() -> None:
+    apart = [case(n, 0.0) for n in range(N, N + 20)]
+    before, after = (
+        [replace(one, category="all", apart=one in apart) for one in [*cases, *apart]]
+        for cases in (GOOD.cases, run("worse", [0.0] * 20 + [1.0] * 40).cases)
+    )
+    first, second = Stored("a", None, before, GOOD.parts), Stored("b", None, after, GOOD.parts)
+    headline, *others = compare(first, second).lines
+    assert (headline.n, headline.before, headline.after) == (N, 1.0, pytest.approx(2 / 3))
+    assert [(line.category, line.n) for line in others if line.measure == "recall@10"] == [("all", N + 20)]
+    figure = summaries(second)[0].headline
+    assert figure is not None
+    assert (figure.interval.n, figure.interval.mean) == (N, pytest.approx(2 / 3))
+    assert [row[2] for row in as_table(compare(first, second)).rows if row[3] == "recall@10"] == [
+        "all", "all (category)",
+    ]  # fmt: skip
+
+
 def test_two_arms_of_one_run_are_compared() -> None:
     both = Stored("both", None, [*GOOD.cases, *(case(n, 0.0, arm="naive") for n in range(N))], GOOD.parts)
     comparison = compare(both, both, ("naive", "fast"))
@@ -108,6 +162,25 @@ def test_what_has_nothing_in_common_is_refused_and_what_is_alone_is_said() -> No
         compare(GOOD, other)
     more = Stored("more", None, [*GOOD.cases, case(N, 1.0)], GOOD.parts)
     assert compare(GOOD, more).remarks == ["1 cases of more are not in good and were left out."]
+    assert compare(more, GOOD).remarks == ["1 cases of more are not in good and were left out."]
+    both = Stored("both", None, [*more.cases, case(0, 0.0, arm="naive")], GOOD.parts)
+    assert compare(both, GOOD, ("naive", "fast")).remarks == [
+        f"{N - 1} cases of good are not in both and were left out."
+    ]
+
+
+@pytest.mark.parametrize(("arms", "run"), [(("naive", "fast"), "good"), (("fast", "naive"), "worse")])
+def test_an_arm_that_a_run_has_not_is_named(arms: tuple[str, str], run: str) -> None:
+    with pytest.raises(EngrainError, match=f"{run} has no arm naive; it has fast."):
+        compare(GOOD, replace(GOOD, name="worse"), arms)
+
+
+def test_what_chance_hardly_gives_is_never_shown_as_impossible() -> None:
+    (row, *_) = as_table(compare(GOOD, run("worse", [0.0] * N))).rows
+    assert "<.001" in row
+    assert "0.000" not in row[9]
+    (row, *_) = as_table(compare(GOOD, run("noisy", [0.0] + [1.0] * (N - 1)))).rows
+    assert "1.000" in row[9]
 
 
 def kept(tmp_path: Path, stored: Stored, started: datetime) -> str:
@@ -125,14 +198,41 @@ def test_runs_are_read_back_as_they_were_by_any_of_their_names(tmp_path: Path) -
     assert (found.details, found.document) == ("words", {"more": 1})
     assert archive.read("latest").name == archive.read("11").name == second
     assert [record.id for record in archive.records()] == [second, first]
-    points = archive.points()
-    assert [(point["run_id"], point["n"], point["mean"], point["p50_ms"]) for point in points] == [
-        (first, N, 1.0, 10.0), (second, N, 0.5, 10.0),
-    ]  # fmt: skip
+    for run_id, mean in ((first, 1.0), (second, 0.5)):
+        record = archive.read(run_id).record
+        assert record is not None
+        # The other one was on other data.
+        points = [(each["run_id"], each["n"], each["mean"], each["p50_ms"]) for each in archive.points(record)]
+        assert points == [(run_id, N, mean, 10.0)]
     assert "data is not the same" in " ".join(compare(found, archive.read("latest")).remarks)
     for name, word in (("nowhere", "no finished run"), ("1", "Several runs"), ("latest~2", "2 finished runs")):
         with pytest.raises(EngrainError, match=word):
             archive.read(name)
+
+
+def test_runs_on_other_data_or_samples_are_not_beside_a_run_and_medians_are_those_of_the_tables(tmp_path: Path) -> None:
+    times = [replace(one, took_ms=float(number)) for number, one in enumerate(GOOD.cases)]
+    timed, names = replace(GOOD, cases=times), []
+    for limit, data in ((None, "a"), (None, "a"), (None, "b"), (5, "a")):
+        journal = Journal.begin(tmp_path, new_record("retrieval", {"limit": limit}, {}, {"talks": data, "more": "c"}))
+        names.append(Archive(tmp_path).finish(journal, Outcome(timed.cases, timed.parts)).name)
+    archive = Archive(tmp_path)
+    record = archive.read(names[0]).record
+    assert record is not None
+    points = archive.points(record)
+    assert sorted(point["run_id"] for point in points) == sorted(names[:2])
+    taken = summaries(timed)[0].latency
+    assert taken is not None
+    assert {point["p50_ms"] for point in points} == {taken.p50} == {29.0}
+
+
+def test_the_latest_run_is_the_one_that_was_finished_last(tmp_path: Path) -> None:
+    resumed = Journal.begin(tmp_path, new_record("retrieval", {"name": "resumed"}, {}, {}))
+    later = kept(tmp_path, GOOD, datetime.now(UTC))
+    archive = Archive(tmp_path)
+    again = archive.finish(resumed, Outcome(GOOD.cases, GOOD.parts)).name
+    assert [archive.read(name).name for name in ("latest", "latest~1")] == [again, later]
+    assert [record.id for record in archive.records()] == [again, later]
 
 
 def test_an_unfinished_run_without_answers_makes_way_for_another_configuration(tmp_path: Path) -> None:
@@ -145,12 +245,56 @@ def test_an_unfinished_run_without_answers_makes_way_for_another_configuration(t
 
 def test_a_baseline_holds_the_cases_without_their_texts(tmp_path: Path) -> None:
     file = tmp_path / "baseline.jsonl"
-    file.write_text(as_lines(GOOD.cases))
-    assert read_cases(file) == [replace(one, question="") for one in GOOD.cases]
+    file.write_text(as_lines(GOOD.cases, Header()))
+    assert read_baseline(file).cases == [replace(one, question="") for one in GOOD.cases]
     assert judge(Archive(tmp_path).read(str(file)), run("worse", [0.0] * N)).failures
     (tmp_path / "other.jsonl").write_text('{"a": 1}\n')
     with pytest.raises(EngrainError, match="holds no cases"):
-        read_cases(tmp_path / "other.jsonl")
+        read_baseline(tmp_path / "other.jsonl")
+
+
+def by_mrr(values: list[float]) -> Stored:
+    """A run that is judged by another measure than one would guess."""
+    found = run("run", values)
+    return replace(found, parts=[replace(part, measure="MRR@10") for part in found.parts])
+
+
+def test_a_baseline_says_by_what_its_sets_are_judged_and_on_which_data(tmp_path: Path) -> None:
+    archive, said = Archive(tmp_path), list[str]()
+    first = kept(tmp_path, by_mrr([1.0] * N), datetime.now(UTC))
+    files = [str(tmp_path / name) for name in ("first.jsonl", "other.jsonl")]
+    assert write_baseline(first, Path(files[0]), tmp_path, said.append) == 0
+    other = Header(data={"talks": "other"}, measures={"talks": "MRR@10"})
+    Path(files[1]).write_text(as_lines(run("other", [0.0] * N).cases, other))
+    read = archive.read(files[0])
+    assert (read.data, [(part.measure, part.texts) for part in read.parts]) == ({"talks": "run"}, [("MRR@10", None)])
+    for after in (first, files[1]):
+        (headline,) = [line for line in compare(read, archive.read(after)).lines if line.is_headline]
+        assert headline.measure == "MRR@10"
+    assert compare(read, archive.read(first)).remarks == []
+    remark = "data is not the same: talks run before, talks other after."
+    assert compare(read, archive.read(files[1])).remarks == [remark]
+    assert judge_run(files[0], files[1], None, tmp_path, said.append) == 1
+    assert show_report(files[0], Options(runs=tmp_path, markdown_file=tmp_path / "r.md"), said.append) == 0
+    assert f"| talks | fast | turn | {N} | - | MRR@10 | .500 [.500, .500] |" in (tmp_path / "r.md").read_text()
+
+
+def test_a_baseline_without_a_header_is_judged_as_the_run_is_or_says_that_it_guesses(tmp_path: Path) -> None:
+    file = tmp_path / "old.jsonl"
+    file.write_text("".join(as_lines(GOOD.cases, Header()).splitlines(keepends=True)[1:]))
+    old = Archive(tmp_path).read(str(file))
+    assert len(old.cases) == N
+    for pair in ((old, by_mrr([1.0] * N)), (by_mrr([1.0] * N), old)):
+        (headline,) = [line for line in compare(*pair).lines if line.is_headline]
+        assert headline.measure == "MRR@10"
+    assert compare(old, old).remarks == ["By what talks is judged is not known: recall@10 is taken."]
+
+
+@pytest.mark.parametrize("header", ['{"kind": "baseline", "data": 3}', '{"kind": "baseline", "measures": {"a": []}}'])
+def test_a_header_that_is_none_is_refused(tmp_path: Path, header: str) -> None:
+    (tmp_path / "b.jsonl").write_text(header + "\n" + as_lines(GOOD.cases, Header()))
+    with pytest.raises(EngrainError, match="the header, "):
+        read_baseline(tmp_path / "b.jsonl")
 
 
 def test_a_line_that_was_torn_by_a_kill_is_dropped_and_the_others_stay(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evals.datasets import READERS, Aim, Collection, Question, Text
+from stores.errors import EngrainError
 from tests.evals.sets import write_lines
 
 
@@ -31,6 +32,43 @@ def test_scifact_has_titles_and_judged_questions_only(tmp_path: Path) -> None:
         "document",
         "nDCG@10",
     )
+
+
+TEXTS = [{"_id": "1", "text": "A"}, {"_id": "2", "text": "B"}]
+
+
+@pytest.mark.parametrize(
+    ("corpus", "queries", "judged", "word"),
+    [
+        ([*TEXTS, TEXTS[0]], [], "", "corpus.jsonl.gz, line 3: line 1 has the _id '1' already"),
+        ([*TEXTS, {"_id": 3, "text": "C"}], [], "", "corpus.jsonl.gz, line 3: the _id 3 is no text"),
+        (TEXTS, [{"_id": "q1", "text": "two?"}], "", "queries-dev.jsonl, line 3: line 1 has the _id 'q1' already"),
+        (TEXTS, [{"_id": "q3", "text": " "}], "q3\t1\t1\n", "queries-dev.jsonl, line 3: the query 'q3' asks nothing"),
+        (TEXTS, [{"_id": "q3", "text": 7}], "q3\t1\t1\n", "queries-dev.jsonl, line 3: the query 'q3' asks nothing: 7"),
+        (TEXTS, [], "q1\t9\t1\n", "qrels-dev.tsv: the query 'q1' is answered by '9', which "),
+    ],
+)
+@pytest.mark.parametrize("name", ["scifact", "cosqa"])
+def test_what_would_measure_something_else_in_silence_is_refused(
+    tmp_path: Path, name: str, corpus: list[dict[str, Any]], queries: list[dict[str, Any]], judged: str, word: str
+) -> None:  # fmt: skip
+    write_beir(tmp_path, corpus)
+    with (tmp_path / "queries-dev.jsonl").open("a") as file:
+        file.write("".join(json.dumps(line) + "\n" for line in queries))
+    with (tmp_path / "qrels-dev.tsv").open("a") as file:
+        file.write(judged)
+    with pytest.raises(EngrainError) as refused:
+        read(name, tmp_path)
+    assert word in refused.value.message
+
+
+def test_what_no_judgement_names_may_be_absent_or_empty(tmp_path: Path) -> None:
+    write_beir(tmp_path, TEXTS)
+    with (tmp_path / "queries-dev.jsonl").open("a") as file:
+        file.write('{"_id": "q9", "text": ""}\n')
+    with (tmp_path / "qrels-dev.tsv").open("a") as file:
+        file.write("q1\t9\t0\n")
+    assert [question.id for question in read("scifact", tmp_path).questions] == ["q1"]
 
 
 def test_cosqa_names_each_pattern_after_its_function(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 
 from evals.client import Client
 from evals.commands import show_runs
+from evals.harness.arms import ARMS, Answer, Arm
 from evals.harness.server import served
 from evals.options import Options
 from evals.runs import Archive
-from evals.suites import NOTHING_TO_MEASURE, run_suite
+from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
 from tests.evals.sets import own_lines, write_lines, write_own
 from tests.stores.embedding.servers import Reply, openai, running
 from tools.revision import commit
@@ -66,6 +68,38 @@ def test_what_is_kept_of_a_run_is_what_the_server_says_and_nothing_of_this_check
         assert f"| {row} |" in report
     assert show_runs(tmp_path / "runs", said.append) == 0
     assert told[:6] in said[-1]
+
+
+def test_an_interrupted_run_goes_on_with_no_key_of_another_organization(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    with served(tmp_path / "elsewhere", WORDS, None) as target, Client(target.address) as client:
+        with client.signed_up("ada") as ada, client.signed_up("bob") as bob:
+            keys = [each.token for each in (ada, bob)]
+            me = ada.get("/api/auth/me")
+        wanted = Options(sets=[str(write_own(tmp_path))], url=target.address, runs=tmp_path / "runs", key=keys[0])
+        with monkeypatch.context() as patch:
+            patch.setitem(ARMS, "fast", interrupted_after(ARMS["fast"], 4))  # type: ignore[misc]
+            assert run_suite("retrieval", wanted, said.append) == INTERRUPTED
+        assert run_suite("retrieval", replace(wanted, key=keys[1]), said.append) == NOTHING_TO_MEASURE
+        assert "was measured otherwise: settings was" in said[-1]
+        assert f"'key_of': {{'organization': '{me['organization']['id']}', 'user': '{me['user']['id']}'}}" in said[-1]
+        assert not any(key in said[-1] for key in keys)
+        assert run_suite("retrieval", wanted, said.append) == 0, said
+    assert len(Archive(tmp_path / "runs").read("latest").cases) == 5
+
+
+def interrupted_after(arm: Arm, count: int) -> Arm:
+    """The same arm, until it was asked so often."""
+    asked = iter(range(count))
+
+    def ask(*given: Any) -> Answer:  # noqa: ANN401, RUF100 - whatever an arm is asked with
+        if next(asked, None) is None:
+            raise KeyboardInterrupt
+        return arm.doors["recall"](*given)
+
+    return replace(arm, doors={"recall": ask})
 
 
 def test_an_index_of_another_organization_that_is_behind_for_good_holds_up_no_run(tmp_path: Path) -> None:

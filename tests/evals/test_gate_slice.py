@@ -27,6 +27,8 @@ def test_retrieval_has_not_fallen_beyond_noise_and_simpler_ways_would_have(tmp_p
     assert judge_run(BASELINE, "latest", None, tmp_path, said.append) == 0, said[-3:]
     archive = Archive(tmp_path)
     run = archive.read("latest")
+    # The baseline is of the very set that was asked.
+    assert archive.read(BASELINE).data == run.data
     for arm in SIMPLER:
         worse = replace(run, cases=_as_fast(run, arm))
         assert not judge(archive.read(BASELINE), worse).is_open, arm

@@ -3,17 +3,21 @@
 import gzip
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from evals.client import Client
+from evals.harness import prepare
 from evals.harness.arms import ARMS, Answer, Arm
 from evals.harness.server import served
+from evals.machine import model_digest
 from evals.metrics import MEASURES
 from evals.options import Options
-from evals.runs import Archive, RunRecord
+from evals.results import Case
+from evals.runs import Archive, Journal, RunRecord, new_record
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
 from tests.evals.sets import QUESTIONS, write_own, write_scifact
 
@@ -101,7 +105,71 @@ def test_an_interrupted_run_goes_on_with_the_same_command_and_asks_nothing_twice
     assert len(asked) == 5
     (record,) = Archive(tmp_path / "runs").records()
     assert record.finished_at is not None
-    assert len(Archive(tmp_path / "runs").read(record.id).cases) == 5
+    stored = Archive(tmp_path / "runs").read(record.id)
+    assert len(stored.cases) == 5
+    (part,) = stored.parts
+    assert part.asking_s is not None
+    assert sum(case.took_ms or 0 for case in stored.cases) / 1000 <= part.asking_s
+    assert part.loading_s is not None
+
+
+def test_a_run_that_was_killed_has_the_time_of_all_its_answers(tmp_path: Path) -> None:
+    record = new_record("retrieval", {"name": ""}, {}, {})
+    journal = Journal.begin(tmp_path, record)
+    cases = [Case("talks", "fast", "turn", f"q{number}", {"recall@10": 1.0}) for number in range(3)]
+    for case in cases[:2]:
+        journal.add(case, 2.0)
+    # What a kill leaves: nothing is written after the last answer.
+    journal.close()
+    again = Journal.begin(tmp_path, record)
+    again.add(cases[2], 2.0)
+    assert again.asking_s("talks", "fast") == 6.0
+    assert again.asking_s("talks", "naive") is None
+    again.add(replace(cases[0], arm="naive"))
+    assert again.asking_s("talks", "naive") is None
+    again.close()
+
+
+def test_where_loading_was_interrupted_its_time_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr("evals.harness.loading.until_whole", interrupt)
+        assert run_suite("retrieval", options(tmp_path), said.append) == INTERRUPTED
+    assert "0 answers are kept" in said[-1]
+    wanted = options(tmp_path, markdown_file=tmp_path / "r.md")
+    assert run_suite("retrieval", wanted, said.append) == 0, said
+    assert Archive(tmp_path / "runs").read("latest").parts[0].loading_s is None
+
+
+def test_a_run_that_is_stopped_before_anything_was_stored_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("evals.harness.loading.ThreadPool", interrupt)
+    assert run_suite("retrieval", options(tmp_path), said.append) == INTERRUPTED
+    assert "nothing is kept" in said[-1]
+    assert not list((tmp_path / "runs").iterdir())
+
+
+def interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_run_says_which_model_embedded_whatever_is_in_the_package(tmp_path: Path) -> None:
+    packaged = model_digest()
+    remote = {"ENGRAIN_EMBEDDING_PROVIDER": "openai", "ENGRAIN_EMBEDDING_MODEL": "m"}
+    for server, model in (({}, packaged), (WORDS, "none"), (remote, "m (openai)")):
+        assert new_record("history", {}, {"server": server}, {}).model == model
+        subject = prepare(options(tmp_path, server=server)).subject
+        assert subject is not None
+        assert subject.model == model
+    for arms, model in (
+        (["lexical"], "none"),
+        (["fast", "naive", "lexical"], f"{packaged}: fast, naive; none: lexical"),
+    ):
+        subject = prepare(options(tmp_path, server={}, arms=arms)).subject
+        assert subject is not None
+        assert subject.model == model
 
 
 def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunRecord:
@@ -156,7 +224,7 @@ def test_a_server_elsewhere_is_asked_with_a_key_in_a_project_of_its_own(tmp_path
         ({"sets": ["locomo"], "data": Path("/nowhere")}, "no folder"),
         ({"arms": ["slow"]}, "no arm slow"),
         ({"arms": ["fast", "lexical"], "url": "http://127.0.0.1:1"}, "ENGRAIN_EMBEDDING_PROVIDER=none"),
-        ({"arms": []}, "None of the arms that were named asks talks"),
+        ({"arms": []}, "it names no arm; leave it out"),
         ({"url": "http://127.0.0.1:1"}, "its own settings, not ENGRAIN_EMBEDDING_PROVIDER"),
         ({"url": "http://127.0.0.1:1", "server": {}}, "got no answer"),
     ],

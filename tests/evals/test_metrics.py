@@ -89,8 +89,15 @@ def test_values_that_hang_together_widen_the_interval() -> None:
     assert together.high - together.low > 3 * (alone.high - alone.low)
 
 
-def test_one_cluster_alone_has_a_mean_and_no_interval() -> None:
-    found = bootstrap([0.0, 1.0], ["one", "one"])
+def test_one_cluster_alone_has_the_interval_over_its_values_and_says_so() -> None:
+    values = [0.0, 1.0] * 10
+    found = bootstrap(values, ["one"] * 20)
+    assert (found.low, found.high, found.over_values) == (bootstrap(values).low, bootstrap(values).high, True)
+    assert not bootstrap(values).over_values
+
+
+def test_one_value_alone_has_no_interval() -> None:
+    found = bootstrap([0.5], ["one"])
     assert found.mean == 0.5
     assert math.isnan(found.low)
     assert math.isnan(found.high)

@@ -129,6 +129,42 @@ def test_what_is_no_json_or_no_set_is_named(tmp_path: Path) -> None:
     assert str(absent) == f"{tmp_path / 'absent.jsonl'}: it cannot be read: No such file or directory"
 
 
+@pytest.mark.parametrize(
+    "first", ['{"kind": "set", "name": "A B", "unit": "turn", "door": "recall"}', "{broken", "", '{"kind": "wish"}']
+)
+def test_problems_after_a_first_line_that_has_one_are_named_and_none_that_are_not_there(
+    tmp_path: Path, first: str
+) -> None:
+    file = write_own(tmp_path)
+    others = [json.dumps(line) for line in own_lines()[1:]]
+    file.write_text("\n".join([first, *others[:3], '{"kind": "text", "id": "x"}', *others[3:], "{broken"]) + "\n")
+    problems = check_file(file).problems
+    assert [problem.line for problem in problems] == [1, 5, 16]
+    assert not any("has to be of kind set" in problem.message for problem in problems)
+
+
+def test_a_file_that_begins_with_a_text_is_checked_to_its_end(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "a.jsonl", [*own_lines()[1:], {"kind": "text", "id": "x"}])
+    assert [(problem.line, problem.field) for problem in check_file(file).problems] == [(1, "kind"), (14, "content")]
+
+
+@pytest.mark.parametrize(
+    ("aims", "field", "word"),
+    [
+        ({"floor": 0.9, "goal": 0.5}, "floor", "it is above the goal, 0.9 above 0.5"),
+        ({"floor": None, "goal": 0.5}, "goal", "add the floor"),
+    ],
+)
+def test_aims_that_contradict_each_other_or_decide_nothing_are_named(
+    tmp_path: Path, aims: dict[str, Any], field: str, word: str
+) -> None:
+    lines = own_lines()
+    (problem,) = check_file(write_lines(tmp_path / "a.jsonl", [{**lines[0], **aims}, *lines[1:]])).problems
+    assert (problem.line, problem.field, word in problem.message) == (1, field, True)
+    equal = {"floor": 0.5, "goal": 0.5}
+    assert not check_file(write_lines(tmp_path / "b.jsonl", [{**lines[0], **equal}, *lines[1:]])).problems
+
+
 def test_what_is_searched_for_needs_a_name(tmp_path: Path) -> None:
     head, text = {**own_lines()[0], "door": "search"}, own_lines()[1]
     found = check_file(write_lines(tmp_path / "a.jsonl", [head, text]))

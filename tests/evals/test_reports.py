@@ -11,12 +11,13 @@ import pytest
 from evals.harness.arms import ARMS
 from evals.machine import memory_gb, processor
 from evals.reports.charts import Bar, Point, Times, distribution, intervals, scatter
-from evals.reports.figures import summaries
+from evals.reports.figures import HEADLINE, summaries
 from evals.reports.labels import width, wrapped
 from evals.reports.page import SERIES, WORST, page
 from evals.reports.text import in_terminal, markdown
 from evals.results import Case, Part
 from evals.runs import RunRecord, Stored, new_record
+from evals.suites import document
 
 HOSTILE = '<script>alert("x")</script> & |'
 LOADING = {"src", "href", "srcset", "poster", "data", "action"}
@@ -80,7 +81,7 @@ def test_markdown_and_terminal_say_unit_n_and_verdicts() -> None:
     text = markdown(stored())
     assert "| talks | fast | turn | 19 | 40 | recall@10 | .737 [" in text
     assert "| .700 / .900 | passed | 17.0 | 30 | passed |" in text
-    assert "| fast | odd | 10 | 5 |" in text
+    assert "| fast | even | 10 | 5 |" in text
     assert '<script>alert("x")</script> & \\|' in text
     assert "MISSED" not in in_terminal(stored())
 
@@ -109,7 +110,28 @@ def test_a_summary_has_percentiles_throughput_and_tokens() -> None:
     # Nearest rank of 8 to 27 ms.
     assert (first.latency.p50, first.latency.p95, first.latency.p99, first.latency.n) == (17, 26, 27, 20)
     assert (first.queries_per_s, first.tokens) == (20, 120)
-    assert first.categories == ["all", "even", "odd"]
+    assert first.categories == [HEADLINE, "even", "odd"]
+
+
+def test_a_category_called_all_is_told_from_the_headline_in_every_report() -> None:
+    run = stored()
+    run = replace(run, cases=[replace(case, category="all", apart=case.id == "q9") for case in run.cases])
+    for text in (markdown(run), page(run)):
+        assert "all (category) (partly apart)" in text
+    assert "| fast | all | 19 | 5 |" in markdown(run)
+    assert "| fast | all (category) (partly apart) | 20 | 5 |" in markdown(run)
+    figures = {
+        (each["category"], each["is_headline"]): each["interval"]["n"] for each in document(run)["parts"][0]["figures"]
+    }
+    assert figures == {("all", True): 19, ("all", False): 20}
+
+
+def test_a_category_is_apart_where_all_of_it_is() -> None:
+    text = markdown(stored())
+    assert "| fast | odd (partly apart) | 10 | 5 |" in text
+    assert "| fast | even | 10 | 5 |" in text
+    apart = [replace(case, apart=case.category == "odd") for case in stored().cases]
+    assert "| fast | odd (apart) | 10 | 5 |" in markdown(replace(stored(), cases=apart))
 
 
 VERDICTS = [(0.7, 0.73, "goal"), (0.7, 0.9, "passed"), (0.8, 0.9, "MISSED")]

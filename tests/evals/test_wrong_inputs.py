@@ -73,6 +73,12 @@ def test_a_report_that_could_not_be_written_is_refused_before_anything_is_measur
     assert not runs.exists()
 
 
+@pytest.mark.parametrize(("option", "word"), [("--arm", "it names no arm"), ("--set", "it names no set")])
+def test_a_list_of_nothing_is_refused(tmp_path: Path, option: str, word: str) -> None:
+    result = typed("--set", write_own(tmp_path), "--runs", tmp_path / "runs", option, " , ")
+    assert (result.exit_code, word in result.output) == (2, True)
+
+
 def test_two_reports_in_one_file_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x").mkdir()
     result = typed("report", "--json", tmp_path / "r", "--html", tmp_path / "x" / ".." / "r", "--runs", tmp_path)
@@ -225,7 +231,7 @@ def test_answers_that_cannot_be_read_are_a_sentence_and_afresh_throws_them_away(
     record = new_record("retrieval", {"name": ""}, {}, {})
     journal = Journal.begin(tmp_path, record)
     journal.close()
-    for content in ('{"set": 1}\n', "[]\n", "{\n"):
+    for content in ('{"set": 1}\n', "[]\n", "{\n", "3\n", '"a"\n'):
         (journal.folder / "cases.jsonl").write_text(content)
         with pytest.raises(Exception, match="--afresh") as refused:
             Journal.begin(tmp_path, record)

@@ -1,0 +1,74 @@
+"""Files of cases that a repository can hold: a header with what they were measured on, then a case a line."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from evals.results import Case
+from evals.runs.journal import json_rows
+from stores.errors import EngrainError
+
+KIND: Final = "baseline"
+_TEXTS = ("question", "best", "missed")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What is known of cases without their run; files of earlier versions have none."""
+
+    kind: Literal["baseline"] = KIND
+    data: Mapping[str, str] = field(default_factory=dict)
+    """A hash of each set, as it was asked."""
+    measures: Mapping[str, str] = field(default_factory=dict)
+    """By which each set is judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What such a file holds."""
+
+    header: Header
+    cases: list[Case]
+
+
+def as_lines(cases: Iterable[Case], header: Header) -> str:
+    """Lay cases out as JSON Lines, without texts."""
+    lines = [_line({"kind": header.kind, "data": dict(header.data), "measures": dict(header.measures)})]
+    for case in cases:
+        row = {name: value for name, value in case.plain().items() if name not in _TEXTS}
+        if case.took_ms is not None:
+            row["took_ms"] = round(case.took_ms, 2)
+        lines.append(_line(row))
+    return "".join(lines)
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def read_baseline(path: Path) -> Baseline:
+    """Read such a file, with a header or without.
+
+    Raises:
+        EngrainError: It is none.
+    """
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - files of others alone are checked so closely
+
+    try:
+        rows = list(json_rows(path))
+        headed = bool(rows) and isinstance(rows[0], dict) and rows[0].get("kind") == KIND
+        header = TypeAdapter(Header).validate_python(rows[0]) if headed else Header()
+        found = [Case.of(row.plain()) for row in TypeAdapter(list[Case]).validate_python(rows[headed:])]
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place, *where = first["loc"]
+        which = f"case {place}, {'.'.join(map(str, where))}" if isinstance(place, int) else f"the header, {place}"
+        raise EngrainError(f"{path} holds no cases of a run: {which}: {first['msg']}.") from None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise EngrainError(f"{path} holds no cases of a run: {error}.") from error
+    if not found or not all(math.isfinite(value) for case in found for value in case.values.values()):
+        raise EngrainError(f"{path} holds no cases of a run{', but values that are no numbers' if found else ''}.")
+    return Baseline(header, found)
