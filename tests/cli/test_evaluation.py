@@ -49,7 +49,7 @@ def test_runs_are_listed_shown_compared_and_gated(tmp_path: Path) -> None:
     table = tmp_path / "table.md"
     compared = invoke("compare", good, worse, *runs, "--markdown", str(table))
     assert compared.exit_code == 0, compared.output
-    assert "| -1.000 [-1.000, -1.000] | 0.000 | worse |" in table.read_text()
+    assert "| -1.000 [-1.000, -1.000] | <.001 | worse |" in table.read_text()
     baseline = tmp_path / "baseline.jsonl"
     assert invoke("baseline", good, str(baseline), *runs).exit_code == 0
     assert [invoke("gate", str(baseline), name, *runs).exit_code for name in (good, worse)] == [0, 1]
