@@ -20,9 +20,6 @@ os.environ.setdefault("ENGRAIN_LATE_INTERACTION", "false")
 # The same examples in every run: a change fails for what it changed. `--hypothesis-profile default` searches on.
 hypothesis_settings.register_profile("same", derandomize=True)
 hypothesis_settings.load_profile("same")
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A shell without job control hands on to what it runs in the background that Ctrl-C is ignored; tests send it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,6 +33,13 @@ def _logs_as_they_were() -> Iterator[None]:
     """Undo what a command set up: its log lines would go to a stream that is closed by now."""
     yield
     structlog.reset_defaults()
+
+
+@pytest.fixture(autouse=True)
+def _interruptible() -> None:
+    """Let tests send Ctrl-C: a shell without job control hands on to what it runs in the background to ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

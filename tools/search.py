@@ -48,9 +48,7 @@ class SearchRequest(Request):
     status: Label | None = Field(None, description="Only tasks, epics or projects with this status.")
     project: EntityId | None = Field(None, description="Only this project (id).")
     source: Label | None = Field(None, description="Only documents of the source with this name.")
-    source_id: EntityId | None = Field(
-        None, description="Only documents of this source (id), or raw memories that were kept with this source_id."
-    )
+    source_id: EntityId | None = Field(None, description="Only documents or raw memories of this source (id).")
     source_name: Label | None = Field(None, description="Only documents of sources whose name contains this.")
     assignee: Label | None = Field(None, description="Only tasks assigned to this person.")
     since: Date | None = Field(None, description="Only what changed since then: ISO date, or relative like 7d.")
