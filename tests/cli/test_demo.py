@@ -147,6 +147,8 @@ def running_demo(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
         text=True,
         env={**environ, "TMPDIR": str(tmp_path / "temporary"), "HOME": str(tmp_path / "home")},
         cwd=tmp_path,
+        # As in a terminal, whatever this process was told to ignore.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as demo:
         try:
             yield demo

@@ -172,7 +172,13 @@ def test_an_interrupted_fetch_leaves_nothing_behind(temporary: Path, number: sig
             f"analyse(FactsRequest(None, {url!r}, 'v1', 'HEAD', None), lambda *_: None)\n"
         )
         environment = {**os.environ, "TMPDIR": str(temporary)}
-        process = subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=environment,
+            stderr=subprocess.DEVNULL,
+            # As in a terminal, whatever this process was told to ignore.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         listening.settimeout(60)
         connection, _ = listening.accept()
         with connection:
