@@ -150,11 +150,10 @@ def _capture(fields: RawMemoryFields, memory_id: str, now: datetime) -> Capture:
 
 
 def _captured_at(fields: RawMemoryFields, now: datetime) -> datetime:
-    where = "metadata" if CAPTURED_AT in fields.metadata else "provenance"
-    said = (fields.metadata if where == "metadata" else fields.provenance).get(CAPTURED_AT)
+    said = _metadata(fields).get(CAPTURED_AT)
     if said is None:
         return now
-    field = f"{where}.{CAPTURED_AT}"
+    field = f"{'metadata' if CAPTURED_AT in fields.metadata else 'provenance'}.{CAPTURED_AT}"
     if not isinstance(said, str):
         raise ValidationFailed(f"{field} is a date in a text.", details={"field": f"body.{field}"})
     return moment(said, now=now, field=field)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from stores.embedding import EmbeddingFailed
 from stores.indexer import OpenIndexes
-from stores.language.script import is_latin
 from stores.lexical import LexicalResult
 from tools.retrieval import late
 from tools.retrieval.alike import alike
@@ -23,7 +22,7 @@ from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import Ranking
-from tools.retrieval.scoring import BACKGROUND, Lent, Scores, fuse, fused_by_rank, ranked
+from tools.retrieval.scoring import Lent, Scores, fuse, fused_by_rank, ranked
 from tools.retrieval.timespans import Named
 from tools.retrieval.told import note_told
 
@@ -41,13 +40,8 @@ class Closer:
     checks: Checks
     has_vector: bool
     """Whether the question has a vector."""
-    unrelated: float = BACKGROUND
-    """The cosine that texts may have which have nothing to do with the question."""
-    lent: Lent = field(init=False)
+    lent: Lent
     _is_code: NDArray[np.bool_] | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        self.lent = Lent(unrelated=self.unrelated, is_unread=not is_latin(self.plan.query))
 
     def fuse(self) -> None:
         """Score every candidate by what is known."""

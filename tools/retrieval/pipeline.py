@@ -45,6 +45,7 @@ from tools.retrieval.scoring import (
     DATED_BONUS,
     RECENCY_BONUS,
     UNREAD,
+    Lent,
     Scores,
     lifted,
     neighbourly,
@@ -91,7 +92,7 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
             measure = _measure(indexes, question if near is not None else None)
             if past is None and plan.depth < LANE_DEPTH:
                 pool.measure(measure(pool.unmeasured))
-            closer = Closer(indexes, plan, pool, words, checks, near is not None, _unrelated(app, plan))
+            closer = Closer(indexes, plan, pool, words, checks, near is not None, _known_of(app, plan))
             closer.fuse()
             days = _named_days(plan)
             closer.in_days(days, measure)
@@ -166,16 +167,17 @@ def _measure(indexes: OpenIndexes, question: Future[Vector] | None) -> Measure:
     return lambda record_ids: vectors.measure(question.result(), record_ids)
 
 
-def _unrelated(app: App, plan: Plan) -> float:
-    """The cosine that texts may have which have nothing to do with the question; of other models it is not known."""
-    is_read = app.settings.embedding_provider != "builtin" or is_latin(plan.query)
-    return BACKGROUND if is_read else UNREAD
+def _known_of(app: App, plan: Plan) -> Lent:
+    """What the question itself tells: whether the models have read its letters. Of other models it is not known."""
+    is_unread = not is_latin(plan.query)
+    is_builtin = app.settings.embedding_provider == "builtin"
+    return Lent(unrelated=UNREAD if is_unread and is_builtin else BACKGROUND, is_unread=is_unread)
 
 
 def _named_days(plan: Plan) -> Named:
     """The days that the question names; mostly none."""
     if plan.is_naive or plan.as_of is not None or plan.words_alone:
-        return Named((), (), plan.query, "")
+        return Named(plan.query)
     return named_days(plan.query, plan.now)
 
 

@@ -32,13 +32,13 @@ _DATE = re.compile(rf"\b(?:\d{{4}}|{'|'.join(_MONTHS)})\b", re.IGNORECASE)
 class Named(NamedTuple):
     """What a question says of days, and what else it says."""
 
-    spans: Sequence[Span]
-    """In their order, each with the week after it in which things are told; those in the future are left out."""
-    days: Sequence[Span]
-    """The same without that week."""
     rest: str
     """The question without the phrases that name days."""
-    dates: str
+    spans: Sequence[Span] = ()
+    """In their order, each with the week after it in which things are told; those in the future are left out."""
+    days: Sequence[Span] = ()
+    """The same without that week."""
+    dates: str = ""
     """The months and years in these phrases: words by which a text says when it was."""
 
 
@@ -55,10 +55,10 @@ def named_days(question: str, asked_at: datetime) -> Named:
     """
     asked_at = asked_at.astimezone(UTC)
     if _HINT.search(question, 0, 2 * LONGEST_READ) is None:
-        return Named((), (), question, "")
+        return Named(question)
     said = opening(question, LONGEST_READ, _LONGEST_PHRASE)
     if not any(map(is_telling, said.tokens)):
-        return Named((), (), question, "")
+        return Named(question)
     cursor = Cursor(said.tokens, asked_at, said.begun)
     found: dict[Span, Span] = {}
     for date in dates_of(cursor):
@@ -68,7 +68,7 @@ def named_days(question: str, asked_at: datetime) -> Named:
     spans = sorted([*found][:MOST_SPANS])
     places = [said.places[each] for each in cursor.named]
     dates = [date for start, end in places for date in _DATE.findall(question, start, end)]
-    return Named(spans, [found[span] for span in spans], _without(question, places), " ".join(dates))
+    return Named(_without(question, places), spans, [found[span] for span in spans], " ".join(dates))
 
 
 def _without(question: str, places: Sequence[tuple[int, int]]) -> str:

@@ -20,8 +20,8 @@ LATER = 0.5
 def note_told(index: LexicalIndex, plan: Plan, pool: Pool, words: LexicalResult, days: Named, measure: Measure) -> None:
     """Note how much of the question, in words for days, each of the best candidates tells without saying it.
 
-    What names their month or their year speaks for itself: it tells of these days, or of others.
-    What holds the most of the rest of the question, of those days, is taken into the pool before.
+    What holds the most of the rest of the question, of those days, is taken into the pool before. What names their
+    month or year speaks for itself: it tells of these days, or of others.
     """
     if words.ceiling <= 0:
         return
