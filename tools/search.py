@@ -23,7 +23,7 @@ from tools.json_values import StoredJson
 from tools.memory_models import memory_place
 from tools.operation import Call, Operation, Request, Result, Route, Tool
 from tools.retrieval.diagnostics import DETAILED, faults, graph_retrieval, naive_arm
-from tools.retrieval.imported import Imported
+from tools.retrieval.imported import EVERYTHING, Imported
 from tools.retrieval.plan import DECAY_DAYS, POOL_LIMIT, Mode, Plan
 from tools.retrieval.ranking import Candidate, Ranking
 from tools.retrieval.turns import answered
@@ -177,7 +177,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
     reference = optional_moment(request.reference_time, now=now, field="reference_time")
     updated_since = optional_moment(request.since, now=reference or now, field="since")
     as_of = optional_moment(request.as_of, now=now, field="as_of")
-    types = _types(request)
+    imported, types = _imported(request, reference or now), _types(request)
     sources = sources_of(app, call, request)
     if (types == () and memories is None) or sources == ():
         return None
@@ -206,7 +206,8 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
         now=reference or now,
         wanted=request.offset + (DETAILED if request.include_retrieval_diagnostics else request.limit),
         sight=call.caller.visible,
-        imported=_imported(request, reference or now),
+        # Without memories nothing would pass it, and the lanes would be read to their end for that.
+        imported=imported if memories is not None else EVERYTHING,
         as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,

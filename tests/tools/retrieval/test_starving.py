@@ -116,3 +116,12 @@ async def test_other_records_do_not_stand_in_for_memories(member: Person, wanted
     found = await member.call("search", query="deploy of the billing service failed", limit=50, **wanted)
     assert (found["raw_memory_count"], found["total"]) == (1, 61)
     assert rare in {each["id"] for each in found["results"]} or found["has_more"]
+
+
+async def test_filters_of_memories_that_are_not_searched_cost_nothing(member: Person, depths: list[int]) -> None:
+    for at in range(20):
+        await member.call("add", title=f"Deploy {at}", content="The deploy of the service failed.")
+    await caught_up(member)
+    depths.clear()
+    found = await member.call("search", query="deploy failed", include_raw_memory=False, thread_id="7")
+    assert (found["raw_memory_count"], depths) == (0, [4])
