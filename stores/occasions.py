@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from stores.language.moments import Span, instant, span_of
 
@@ -12,6 +12,22 @@ if TYPE_CHECKING:
 CAPTURED_AT = "captured_at"
 NAMED_IN = ("occurred_at", CAPTURED_AT)
 """The metadata keys that say it, as `stores/language/moments.py` reads them; the first that can be read counts."""
+
+
+class Times(Protocol):
+    """What tells the times of a record."""
+
+    @property
+    def metadata(self) -> Mapping[str, object]:
+        """May say when it happened what the record tells of, and when it was said."""
+
+    @property
+    def created_at(self) -> datetime:
+        """When it was kept."""
+
+    @property
+    def updated_at(self) -> datetime:
+        """When it was changed last."""
 
 
 def happened(entity: "Entity") -> Span | None:
@@ -25,6 +41,17 @@ def happened(entity: "Entity") -> Span | None:
 def named_span(metadata: Mapping[str, object], *, kept_at: datetime) -> Span | None:
     """The span that metadata names; how long ago it was counts from when the record was kept."""
     return next(filter(None, (span_of(metadata.get(key), now=kept_at) for key in NAMED_IN)), None)
+
+
+def recent_at(record: Times) -> datetime:
+    """The moment from which on a record gets older: its last change.
+
+    What was not changed since it was kept is as old as its capture time says. Nothing gets newer by what it says.
+    """
+    if record.updated_at > record.created_at:
+        return record.updated_at
+    captured = span_of(record.metadata.get(CAPTURED_AT), now=record.created_at)
+    return min(captured.last, record.created_at) if captured is not None else record.created_at
 
 
 def unread_dates(metadata: Mapping[str, object], *, kept_at: datetime) -> list[str]:

@@ -9,6 +9,7 @@ from auth.policy import may_read, no_project
 from auth.visibility import members_key, project_key
 from stores.analytics import Shown
 from stores.ledger import Standing
+from stores.occasions import recent_at
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.context_leading import leading_tasks
@@ -338,7 +339,7 @@ def _content(entity: Entity, hit: "Candidate | None") -> str:
 
 def _entry(item: PackItem, entity: Entity) -> Entry:
     path, status = item.metadata.get("heading_path"), item.metadata.get("status")
-    marks = [item.type, *([status] if isinstance(status, str) else []), item.quality.updated_at.date().isoformat()]
+    marks = [item.type, *([status] if isinstance(status, str) else []), recent_at(entity).date().isoformat()]
     return Entry(
         section=SHELVES[item.facet].title,
         id=item.id,

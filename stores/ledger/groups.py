@@ -29,6 +29,8 @@ class Standing(NamedTuple):
     updated_us: int
     """Microseconds since 1970: a ranking compares hundreds of these, and shows none."""
     created_us: int
+    recent_us: int
+    """The moment from which on it gets older, as `stores/occasions.py` tells it."""
     facets: Facets
     superseded: bool = False
     """What depends on the caller: never known beforehand."""

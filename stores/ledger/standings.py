@@ -8,14 +8,14 @@ from typing import Any
 from sqlalchemy import Select, bindparam, exists, select
 
 from stores.errors import NotFound
-from stores.ledger import schema
+from stores.ledger import schema, standing_rows
 from stores.ledger.encoding import dump_json, key_of, to_micros
 from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
-from stores.ledger.groups import Facets, Kind, Order, Standing
+from stores.ledger.groups import Kind, Order, Standing
 from stores.ledger.known import MOST_RECORDS, Found, KnownRows, Label, Wanted
-from stores.ledger.listed import as_json, as_list, listed
+from stores.ledger.listed import as_list, listed
 from stores.ledger.relations import holds, present
 from stores.ledger.rows import Brief
 from stores.records import Change, Position
@@ -23,42 +23,9 @@ from stores.records import Change, Position
 MOST_CHANGES = 500
 """Changes that are followed one by one; after more, all is read again."""
 
-GATHERED = 1_000
-"""Standings in one page of all."""
-
-_OWN = ("id", "entity_type", "visibility", "updated_at", "created_at")
-_FACETS = (
-    "type_key", "status_key", "priority_key", "category_key", "complexity_key", "feature_key",
-    "epic_id", "project_id", "source_id",
-)  # fmt: skip
 _table = schema.entities
 _labels = schema.entity_labels
 _relations = schema.relations
-
-
-@cache
-def _standings(dialect: str) -> Select[Any]:
-    """Return the query."""
-    return select(as_json(dialect, [_table.c[name] for name in (*_OWN, *_FACETS)])).where(
-        _table.c.organization_id == bindparam("organization"), _table.c.id.in_(listed(dialect, "ids"))
-    )
-
-
-@cache
-def _standings_after(dialect: str) -> Select[Any]:
-    """Return the query for a page of those of all records, by id."""
-    page = (
-        select(*(_table.c[name] for name in (*_OWN, *_FACETS)))
-        .where(_table.c.organization_id == bindparam("organization"), _table.c.id > bindparam("after"))
-        .order_by(_table.c.id)
-        .limit(GATHERED)
-        .subquery()
-    )
-    return select(as_json(dialect, list(page.c)))
-
-
-def _standing(row: list[Any]) -> Standing:
-    return Standing._make((*row[: len(_OWN)], Facets(*row[len(_OWN) :]), False))
 
 
 @cache
@@ -132,11 +99,11 @@ class StandingReads(EntityReads, FeedReads):
         return rows is not None
 
     def _whole(self, organization_id: str) -> dict[str, Standing] | None:
-        statement = _standings_after(self._database.writer.dialect.name)
+        statement = standing_rows.after(self._database.writer.dialect.name)
         rows: dict[str, Standing] = {}
         after = ""
         while found := self._packed(statement, {"organization": organization_id, "after": after}):
-            rows |= {row[0]: _standing(row) for row in found}
+            rows |= {row[0]: standing_rows.standing(row) for row in found}
             after = max(row[0] for row in found)
             if len(rows) > MOST_RECORDS:
                 return None
@@ -207,8 +174,8 @@ class StandingReads(EntityReads, FeedReads):
 
     def _read(self, organization_id: str, ids: Sequence[str]) -> dict[str, Standing]:
         values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
-        found = self._packed(_standings(self._database.writer.dialect.name), values)
-        return {row[0]: _standing(row) for row in found}
+        found = self._packed(standing_rows.some(self._database.writer.dialect.name), values)
+        return {row[0]: standing_rows.standing(row) for row in found}
 
     def _briefs_at(self, organization_id: str, position: Position, ids: Sequence[str]) -> dict[str, Brief]:
         briefs = self._known.briefs(organization_id, position, ids)

@@ -73,6 +73,30 @@ async def test_a_reference_time_is_what_recency_is_measured_from(owner: Person) 
     assert await score(temporal_decay_days=0.001, reference_time=(owner.app.clock() + DAY).isoformat()) == plain
 
 
+async def test_what_was_captured_long_ago_is_not_recent_for_having_been_stored_today(owner: Person) -> None:
+    now, names = owner.app.clock(), dict[str, str]()
+    for name, days in (("new", 1), ("older", 400), ("old", 90)):
+        said = {"captured_at": (now - days * DAY).isoformat()}
+        made = await owner.call("create_entity", name="Standup", content="The walrus sleeps.", metadata=said)
+        names[made["id"]] = name
+    await caught_up(owner)
+
+    async def order(**fields: Any) -> list[str]:
+        found = await owner.call("search", query="walrus sleeping somewhere far away", **fields)
+        assert len({hit["score"] for hit in found["results"]}) == (1 if fields.get("boost_recent") is False else 3)
+        return [names[hit["id"]] for hit in found["results"]]
+
+    assert await order() == ["new", "old", "older"]
+    assert sorted(await order(boost_recent=False)) == ["new", "old", "older"]
+    unchanged = owner.app.clock()
+    # A change is recent, whatever the record says of itself.
+    older = next(each for each, name in names.items() if name == "older")
+    await owner.call("update_entity", entity_id=older, tags=["mended"])
+    await caught_up(owner)
+    assert await order() == ["older", "new", "old"]
+    assert await order(as_of=unchanged.isoformat()) == ["new", "old", "older"]
+
+
 @pytest.mark.parametrize("field", ["since", "as_of", "reference_time"])
 @pytest.mark.parametrize("nonsense", ["soon", "7 fortnights", "2026-02-30", "d", "-7d", "12", "2026-13-01T00:00:00Z"])
 async def test_nonsense_is_refused_with_the_forms(owner: Person, field: str, nonsense: str) -> None:

@@ -17,6 +17,7 @@ from stores.indexer import OpenIndexes
 from stores.language.moments import Span
 from stores.language.script import is_latin
 from stores.lexical import LexicalHits, LexicalResult
+from stores.occasions import recent_at
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector
 from tools.app import App
@@ -107,12 +108,12 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
                 followed = Followed(days.spans, partial(closer.without_days, days))
                 _graph_lane(app, indexes, plan, pool, checks, followed)
         with ranking.timed("hydration"):
-            updated_us = _keep_permitted(app, plan, past, pool, checks, ranking)
+            recent_us = _keep_permitted(app, plan, past, pool, checks, ranking)
             ranking.is_starved = max(len(words.hits), len(near or ())) >= plan.depth and _starves(plan, ranking)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
             _note_dated(indexes, pool, days.spans)
-            _rank(plan, pool, updated_us, ranking)
+            _rank(plan, pool, recent_us, ranking)
     return ranking
 
 
@@ -229,7 +230,7 @@ def _followed(graph: GraphIndex, seeds: Sequence[str], query: NeighbourQuery) ->
 def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks: Checks, ranking: Ranking) -> Scores:
     """Ask the ledger who is really there, readable and in force: an index may be behind.
 
-    Returns when each record was last changed, with `as_of` until then, in microseconds since 1970.
+    Returns from when on each record gets older, with `as_of` as it was then, in microseconds since 1970.
     """
     visible = plan.filter.visibility
     checks.ask(pool.ids)
@@ -258,7 +259,7 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
     ranking.documents, ranking.memories = types.count("document"), types.count(RAW_MEMORY)
     then = past.entities if past is not None else {}
     return np.array(
-        [then[each.id].updated_at.timestamp() * 1_000_000 if each.id in then else each.updated_us for each in found],
+        [recent_at(then[each.id]).timestamp() * 1_000_000 if each.id in then else each.recent_us for each in found],
         np.float64,
     )
 
@@ -293,15 +294,15 @@ def _note_dated(indexes: OpenIndexes, pool: Pool, spans: Sequence[Span]) -> None
     pool.dated = np.array([DATED_BONUS if record_id in told else 0.0 for record_id in pool.ids], np.float64)
 
 
-def _rank(plan: Plan, pool: Pool, updated_us: Scores, ranking: Ranking) -> None:
+def _rank(plan: Plan, pool: Pool, recent_us: Scores, ranking: Ranking) -> None:
     scores, by_age = pool.fused, plan.boost_recent and not plan.is_naive
     if by_age:
-        age_s = plan.now.timestamp() - updated_us / 1_000_000
+        age_s = plan.now.timestamp() - recent_us / 1_000_000
         scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
     if pool.dated is not None:
         scores = lifted(scores, pool.dated)
     if pool.usage is not None:
         scores = lifted(scores, pool.usage)
     scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
-    best = ranked(pool.ids, scores, plan.wanted, changed=updated_us if by_age else None)
+    best = ranked(pool.ids, scores, plan.wanted, changed=recent_us if by_age else None)
     ranking.best = [pool.candidate(place, float(scores[place])) for place in best]

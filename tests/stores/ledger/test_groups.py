@@ -6,7 +6,9 @@ from stores.ledger.groups import Facets, Group, Order, Standing, first_of, first
 NONE = Facets("note", "", "", "", "", "", None, None, None)
 ROWS = st.lists(
     st.builds(
-        lambda name, updated, created: Standing(f"note_{name}", "note", "organization", updated, created, NONE),
+        lambda name, updated, created: Standing(
+            f"note_{name}", "note", "organization", updated, created, updated, NONE
+        ),
         st.integers(0, 30),
         st.integers(0, 4),
         st.integers(0, 4),

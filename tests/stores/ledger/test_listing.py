@@ -150,7 +150,7 @@ def test_lists_of_what_is_remembered_follow_every_change(
 
 
 def test_what_changes_while_all_is_read_is_read_again(tasks: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stores.ledger.standings.GATHERED", 2)
+    monkeypatch.setattr("stores.ledger.standing_rows.PAGE", 2)
     by_time, whole = replace(EVERYTHING, sort_by="updated_at"), type(tasks)._whole
 
     def slowly(self: Ledger, organization_id: str) -> Any:

@@ -1,5 +1,5 @@
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -8,9 +8,9 @@ from sqlalchemy import event
 
 from stores.clock import utc_now
 from stores.ledger import Ledger, RelationDraft, Standing
-from stores.ledger.encoding import to_micros
+from stores.ledger.encoding import from_micros, to_micros
 from stores.ledger.groups import Facets
-from stores.records import Entity
+from stores.records import Entity, JsonValue
 from tests.stores.ledger.samples import ANN, ORG, OTHER, SteppingClock, create, draft, organization, rename
 
 ALL = frozenset({"organization", "private:x"})
@@ -36,11 +36,13 @@ def test_a_standing_tells_who_may_read_a_record_and_whether_it_was_retired(ledge
     assert ledger.standings(ORG, ["old", "new", "absent"], visibility=ALL) == {
         "old": Standing(
             *("old", "rule", "private:x", to_micros(old.updated_at), to_micros(old.created_at)),
+            recent_us=to_micros(old.updated_at),
             facets=Facets("rule", "", "", "", "", "", None, None, None),
             superseded=True,
         ),
         "new": Standing(
             *("new", "episode", "organization", to_micros(changed.updated_at), to_micros(changed.created_at)),
+            recent_us=to_micros(changed.updated_at),
             facets=Facets("episode", "", "", "", "", "", None, None, None),
         ),
     }
@@ -49,6 +51,31 @@ def test_a_standing_tells_who_may_read_a_record_and_whether_it_was_retired(ledge
     assert ledger.standings(ORG, ["old"], visibility=ALL, as_of=old.created_at - timedelta(microseconds=1)) == {}
     assert ledger.standings(OTHER, ["old"], visibility=ALL) == {}
     assert ledger.standings(ORG, [], visibility=ALL) == {}
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("2021-03-04T05:06:07Z", "2021-03-04T05:06:07+00:00"),
+        ("2021", "2021-12-31T23:59:59.999999+00:00"),
+        ("9999", None),
+        ("the other day", None),
+        (["2021"], None),
+    ],
+)
+def test_what_was_not_changed_is_as_old_as_its_capture_time_says(
+    ledger: Ledger, said: JsonValue, expected: str | None
+) -> None:
+    create(ledger, draft("told", metadata={"captured_at": said}), draft("quoted", content='"captured_at": "2021"'))
+    told = ledger.entity(ORG, "told")
+    assert told is not None
+    wanted = told.created_at if expected is None else datetime.fromisoformat(expected)
+    found = ledger.standings(ORG, ["told", "quoted"], visibility=ALL)
+    assert (from_micros(found["told"].recent_us), found["quoted"].recent_us) == (wanted, found["quoted"].created_us)
+
+    changed = rename(ledger, "told", "told again")
+    again = ledger.standings(ORG, ["told"], visibility=ALL)["told"]
+    assert again.recent_us == to_micros(changed.updated_at) == again.updated_us
 
 
 def test_a_supersession_that_ended_retires_nothing(ledger: Ledger) -> None:
