@@ -1,83 +1,39 @@
-"""Lays records down in a data folder, each on its day, before a server is started on it.
+"""Stores records of many days through the public surface: each says on which day it was captured, as any client may."""
 
-A client cannot say on which day a record was made, and ranking heeds how old things are. What is measured afterwards
-goes through the server like everybody's requests.
-"""
-
-import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from typing import Any
 
-from auth.principal import Principal
-from stores.errors import EngrainError
-from tools.app import App, open_app
+from evals.client import Client
+from tools.create import BULK_LIMIT
 from tools.entity_models import EntityFields
-from tools.logs import LogRing
-from tools.operation import Call
-from tools.settings import Settings
-from tools.storing import store
-
-_LOADING_LIMIT_S = 300.0
 
 
 @dataclass(slots=True)
-class Calendar:
-    """A clock that shows what it is set to."""
-
-    now: datetime
-
-    def __call__(self) -> datetime:
-        """Tell the time."""
-        return self.now
-
-
-@dataclass(frozen=True, slots=True)
 class Annals:
-    """An application whose present is any day that is wanted."""
+    """The records that are kept so far."""
 
-    app: App
-    calendar: Calendar
-    today: datetime
+    today: datetime = field(default_factory=lambda: datetime.now(UTC))
+    ids: dict[str, str] = field(default_factory=dict)
+    """By what the labels call them."""
 
-    def turn_to(self, days_ago: float) -> None:
-        """Make it so many days before now."""
-        self.calendar.now = self.today - timedelta(days=days_ago)
+    def keep(self, client: Client, days_ago: float, records: Sequence[tuple[str, EntityFields]]) -> None:
+        """Store records of one day for whoever the client is, and remember their ids by their keys.
 
-    async def lay(self, caller: Principal, records: Sequence[tuple[str, EntityFields]], ids: dict[str, str]) -> None:
-        """Store records of the present day in one write, and add their ids by their keys.
-
-        In `related_to` the keys of earlier records stand for their ids: `references:<key>`.
-        """
-        drafts = [_related(fields, ids) for _, fields in records]
-        made = await store(self.app, Call(caller), drafts, sync=False, deferred=False)
-        ids.update((key, entity.id) for (key, _), entity in zip(records, made.entities, strict=True))
-
-    async def until_whole(self, organization_id: str) -> None:
-        """Wait until every index of an organization has all of it.
+        In `related_to` the keys of records of earlier calls stand for their ids: `references:<key>`.
 
         Raises:
-            EngrainError: They do not catch up within minutes.
+            EngrainError: The server refuses one.
         """
-        ledger = self.app.ledger
-        head, ids = ledger.head(organization_id).sequence, list(ledger.revisions(organization_id))
-        deadline = time.monotonic() + _LOADING_LIMIT_S
-        while pending := await self.app.indexer.applied_within(organization_id, head, ids, 20.0):
-            if time.monotonic() > deadline:
-                raise EngrainError(f"The indexes {', '.join(sorted(pending))} do not catch up.")
+        said = (self.today - timedelta(days=days_ago)).isoformat()
+        for first in range(0, len(records), BULK_LIMIT):
+            batch = records[first : first + BULK_LIMIT]
+            made = client.post("/api/entities/bulk", {"entities": [self._body(fields, said) for _, fields in batch]})
+            self.ids |= {key: str(each["id"]) for (key, _), each in zip(batch, made["entities"], strict=True)}
 
-
-@asynccontextmanager
-async def opened(folder: Path, beginning_days: float) -> AsyncIterator[Annals]:
-    """Open a data folder so many days before now."""
-    today = datetime.now(UTC)
-    calendar = Calendar(today - timedelta(days=beginning_days))
-    async with open_app(Settings(data_dir=folder, log_level="error"), logs=LogRing(), clock=calendar) as app:
-        yield Annals(app, calendar, today)
-
-
-def _related(fields: EntityFields, ids: dict[str, str]) -> EntityFields:
-    links = (link.partition(":") for link in fields.related_to or ())
-    return fields.model_copy(update={"related_to": [f"{name}:{ids[key]}" for name, _, key in links]})
+    def _body(self, fields: EntityFields, said: str) -> Mapping[str, Any]:
+        links = (link.partition(":") for link in fields.related_to or ())
+        body = fields.model_dump(mode="json", exclude_unset=True)
+        body["metadata"] = {**(fields.metadata or {}), "captured_at": said}
+        return {**body, "related_to": [f"{name}:{self.ids[key]}" for name, _, key in links]}

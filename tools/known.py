@@ -14,6 +14,7 @@ from tools.app import App
 from tools.entity_types import EntityType
 from tools.reflection import CERTAIN, contradicts, duplicates_of
 from tools.reflection.terms import terms
+from tools.reflection.words import unlabelled
 from tools.retrieval.plan import Plan
 
 NEAR = 10
@@ -144,7 +145,7 @@ def is_overtaken(tx: Transaction, caller: Principal, statement: Statement, compa
 def _plan(caller: Principal, statement: Statement, now: datetime) -> Plan:
     return Plan(
         organization_id=caller.organization_id,
-        query=statement.content[:QUERY_LIMIT],
+        query=unlabelled(statement.content)[:QUERY_LIMIT],
         filter=IndexFilter(visible_beside(caller, statement.project), {"entity_type": statement.types}),
         now=now,
         wanted=NEAR,
@@ -176,7 +177,7 @@ def _unindexed(app: App, caller: Principal) -> list[_Fresh]:
 
 
 def _nearest(records: Sequence[_Fresh], statement: Statement) -> list[Entity]:
-    wanted = terms(statement.content[:READ_CHARACTERS]).stems
+    wanted = terms(unlabelled(statement.content)[:READ_CHARACTERS]).stems
     shared = [(len(wanted & each.stems), each.entity.id, each.entity) for each in records]
     near = nlargest(NEAR, (each for each in shared if each[0] >= max(1, LEAST_STEMS * len(wanted))))
     return [entity for _, _, entity in near]

@@ -1,4 +1,4 @@
-"""Lays the commits down on their days, asks by three arms, and says what relations and recency change."""
+"""Stores the commits as of their days, asks by three arms, and says what relations and recency change."""
 
 import hashlib
 import shutil
@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import anyio
-import anyio.to_thread
-
-from evals.annals import Annals, opened
+from evals.annals import Annals
+from evals.client import Client
 from evals.datasets import Collection, Text
 from evals.datasets.collection import UNREADABLE
 from evals.harness.arms import ARMS, Arm, searched
 from evals.harness.asking import Asking
-from evals.harness.places import PASSWORD, Place
+from evals.harness.places import Place, opened
 from evals.harness.server import Target, served
 from evals.harness.waiting import until_whole
 from evals.history.commits import Project, as_artifact, as_note, read_project
@@ -23,7 +21,7 @@ from evals.logs import PATTERN, log_folder
 from evals.metrics import compared, require_library
 from evals.options import Options
 from evals.prepared import Prepared
-from evals.progress import progress
+from evals.progress import Advance, progress
 from evals.reports.figures import clusters_of
 from evals.reports.tables import signed
 from evals.results import Outcome, Part
@@ -93,42 +91,35 @@ def _measure(
     places = {name: Place.of(plain) for name, plain in journal.note(note).items()}
     if not places:
         shutil.rmtree(folder, ignore_errors=True)
-        places = anyio.run(_laid_down, folder, projects)
-        journal.keep(note, {name: place.plain() for name, place in places.items()})
     with served(folder, environ, None) as target:
+        if not places:
+            places = _stored(target, projects)
+            journal.keep(note, {name: place.plain() for name, place in places.items()})
         until_whole(target, "", places, NAME)
         for collection in collections:
             _ask(journal, target, collection, places)
     return Outcome(list(journal.cases.values()), list(journal.parts.values()), _effects(journal, collections))
 
 
-async def _laid_down(folder: Path, projects: Sequence[Project]) -> dict[str, Place]:
-    beginning = max(project.days[0][0] for project in projects) + 1
+def _stored(target: Target, projects: Sequence[Project]) -> dict[str, Place]:
     total = sum(len(project.commits) + len(project.files) for project in projects)
-    with progress(f"{NAME}: storing records", total) as advance:
-        async with opened(folder, beginning) as annals:
-            places = {}
-            for number, project in enumerate(projects):
-                places[project.name] = await _settled(annals, project, f"history-{number}@localhost.test", beginning)
-                advance(len(places[project.name].texts))
-            return places
+    places = {}
+    with progress(f"{NAME}: storing records", total) as advance, Client(target.address) as client:
+        for project in projects:
+            places[project.name] = _kept(client, project, advance)
+    return places
 
 
-async def _settled(annals: Annals, project: Project, email: str, beginning: int) -> Place:
+def _kept(client: Client, project: Project, advance: Advance) -> Place:
     """Give a project an organization: each day first the files that are new, then the commits in their order."""
-    annals.turn_to(beginning)
-    accounts = annals.app.accounts
-    signed = await anyio.to_thread.run_sync(accounts.sign_up, email, PASSWORD, project.name)
-    caller = await anyio.to_thread.run_sync(accounts.authenticate, signed.access_token)
-    ids, files = dict[str, str](), project.files
+    place, annals, files = opened(client, ""), Annals(), project.files
     for days_ago, commits in project.days:
-        annals.turn_to(days_ago)
         touched = dict.fromkeys(path for commit in commits for path in commit.files if path in files)
-        await annals.lay(caller, [(path, as_artifact(path)) for path in touched if path not in ids], ids)
-        await annals.lay(caller, [(commit.sha, as_note(commit, files)) for commit in commits], ids)
-    annals.turn_to(0)
-    await annals.until_whole(signed.identity.organization.id)
-    return Place(email, texts={record_id: key for key, record_id in ids.items()})
+        new = [(path, as_artifact(path)) for path in touched if path not in annals.ids]
+        annals.keep(client, days_ago, new)
+        annals.keep(client, days_ago, [(commit.sha, as_note(commit, files)) for commit in commits])
+        advance(len(new) + len(commits))
+    return replace(place, texts={record_id: key for key, record_id in annals.ids.items()})
 
 
 def _ask(journal: Journal, target: Target, collection: Collection, places: Mapping[str, Place]) -> None:

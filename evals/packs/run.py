@@ -4,7 +4,6 @@ import dataclasses
 import hashlib
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ from typing import Any
 from evals.client import Client
 from evals.harness.server import served
 from evals.options import Options
-from evals.packs.labels import Goal, Person, read_goals, read_records
+from evals.packs.labels import Goal, read_goals, read_records
 from evals.packs.scoring import Packed, PackScore, score_packs
-from evals.packs.world import fill, signed_in
+from evals.packs.world import World, filled
 from evals.prepared import Prepared
 from evals.results import CHARACTERS_PER_TOKEN, Case, Outcome, Part
 from evals.runs import Journal
@@ -22,18 +21,6 @@ from evals.timing import Spread, spread
 from tools.retrieval.plan import Mode
 
 MODES: tuple[Mode, ...] = ("fast", "naive")
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """The records where they can be asked for."""
-
-    client: Client
-    tokens: Mapping[Person, str]
-    keys: Mapping[str, str]
-    """What the labels call each record, by its id."""
-    projects: Mapping[str, str]
-    """Ids by name."""
 
 
 def prepare(options: Options) -> Prepared:
@@ -78,9 +65,8 @@ def measure_packs(folder: Path, environ: Mapping[str, str]) -> dict[Mode, list[P
     """Return the packs of all goals, as they are and by ranks alone."""
     goals = read_goals()
     shutil.rmtree(folder, ignore_errors=True)
-    ids = fill(folder, read_records())
     with served(folder, environ, None) as target, Client(target.address) as client:
-        world = World(client, signed_in(client), {each: key for key, each in ids.items()}, ids)
+        world = filled(target, client, read_records())
         _packed(world, goals[0], "fast")
         return {mode: [_packed(world, goal, mode) for goal in goals] for mode in MODES}
 
@@ -94,7 +80,7 @@ def _packed(world: World, goal: Goal, mode: Mode) -> Packed:
         "record_exposure": False,
     }
     if goal.project is not None:
-        body["project"] = world.projects[goal.project]
+        body["project"] = world.ids[goal.project]
     if mode == "naive":
         body["evidence"] = {"retrieval_mode": mode, "limit": 1}
     world.client.present(world.tokens[goal.asker])

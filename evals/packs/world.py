@@ -1,74 +1,53 @@
-"""Lays the records of two colleagues down, each on its day, and signs both in where they are served."""
+"""Stores the records of two colleagues in one organization, each as of its day."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 
-import anyio
-import anyio.to_thread
-
-from auth.principal import Principal
-from evals.annals import opened
+from evals.annals import Annals
 from evals.client import Client
+from evals.harness.server import Target
+from evals.harness.waiting import until_whole
 from evals.packs.labels import Kept, Person
 from stores.records import JsonObject
-from tools.app import App
 from tools.entity_models import EntityFields
 
 _BEGINNING_DAYS = 500
-_PASSWORD = "throw-away-account"  # noqa: S105 - it guards a folder that is deleted within minutes
 
 
-def fill(folder: Path, records: Sequence[Kept]) -> dict[str, str]:
-    """Store the records so many days before now, and wait until every index has them.
+@dataclass(frozen=True, slots=True)
+class World:
+    """The records on a server, and who may ask for them."""
 
-    Returns:
-        The ids by key, those of the projects by their names.
+    client: Client
+    tokens: Mapping[Person, str]
+    ids: Mapping[str, str]
+    """By key, those of the projects by their names."""
+    keys: Mapping[str, str]
+    """What the labels call each record, by its id."""
+
+
+def filled(target: Target, client: Client, records: Sequence[Kept]) -> World:
+    """Store the records on an empty server and wait until every index has them; Ada's client asks from then on.
+
+    Raises:
+        EngrainError: The server refuses one, or an index does not catch up.
     """
-    return anyio.run(_fill, folder, records)
-
-
-def signed_in(client: Client) -> dict[Person, str]:
-    """Sign everybody in where the records are; return the tokens."""
-    tokens: dict[Person, str] = {}
-    for person in ("ada", "bob"):
-        account = {"email": _address(person), "password": _PASSWORD}
-        client.present(client.post("/api/auth/local/login", account)["access_token"])
-        tokens[person] = client.token
-    client.present(tokens["ada"])
-    slug = client.get("/api/auth/me")["organization"]["slug"]
-    client.present(tokens["bob"])
-    tokens["bob"] = client.post(f"/api/orgs/{slug}/switch", {})["access_token"]
-    return tokens
-
-
-async def _fill(folder: Path, records: Sequence[Kept]) -> dict[str, str]:
-    async with opened(folder, _BEGINNING_DAYS) as annals:
-        app, ids = annals.app, dict[str, str]()
-        ada = await anyio.to_thread.run_sync(app.accounts.sign_up, _address("ada"), _PASSWORD, "Ada")
-        organization = ada.identity.organization.id
-        first = await anyio.to_thread.run_sync(app.accounts.authenticate, ada.access_token)
+    ada, bob = client.signed_up("ada"), client.signed_up("bob")
+    with ada, bob:
+        slug = ada.get("/api/auth/me")["organization"]["slug"]
+        ada.post(f"/api/orgs/{slug}/members", {"user_id": bob.get("/api/auth/me")["user"]["id"], "role": "member"})
+        annals = Annals()
         names = sorted({record.project for record in records if record.project is not None})
         projects = [(name, EntityFields(name=name.capitalize(), entity_type="project")) for name in names]
-        await annals.lay(first, projects, ids)
-        people = await anyio.to_thread.run_sync(_people, app, ada.access_token, organization)
+        annals.keep(ada, _BEGINNING_DAYS, projects)
+        # Who may read a project is known from when one enters: Bob does when they are there.
+        bob.present(bob.post(f"/api/orgs/{slug}/switch", {})["access_token"])
+        authors: Mapping[Person, Client] = {"ada": ada, "bob": bob}
         for record in records:
-            annals.turn_to(record.days_ago)
-            await annals.lay(people[record.author], [(record.key, _fields(record, ids))], ids)
-        annals.turn_to(0)
-        await annals.until_whole(organization)
-        return ids
-
-
-def _address(person: Person) -> str:
-    return f"{person}@localhost.test"
-
-
-def _people(app: App, token: str, organization_id: str) -> dict[Person, Principal]:
-    """Authenticate everybody, now that the projects are there to be seen."""
-    bob = app.accounts.create(_address("bob"), _PASSWORD, "Bob")
-    app.ledger.add_membership(bob.id, organization_id, "member")
-    signed = app.accounts.start(bob, organization_id=organization_id)
-    return {"ada": app.accounts.authenticate(token), "bob": app.accounts.authenticate(signed.access_token)}
+            annals.keep(authors[record.author], record.days_ago, [(record.key, _fields(record, annals.ids))])
+        until_whole(target, "", {}, "records")
+        keys = {record_id: key for key, record_id in annals.ids.items()}
+        return World(client, {person: each.token for person, each in authors.items()}, annals.ids, keys)
 
 
 def _fields(record: Kept, ids: Mapping[str, str]) -> EntityFields:

@@ -1,4 +1,4 @@
-"""Has a server read notes, and says what it found in the form in which it is compared with the labels."""
+"""Has a server read notes and judge pairs of sentences; its answers take the form in which labels are compared."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,8 +8,12 @@ from typing import Any
 
 from evals.client import Client
 from evals.harness.server import served
+from evals.reflection.labels import Pair
+from tools.entity_models import NAME_LIMIT
 from tools.reflection import Finding
 
+_ANSWERS = {"duplicate": ("duplicate",), "contradiction": ("contradiction", "supersession")}
+"""Kinds of findings that say yes to what a pair asks."""
 LIMIT = 25
 """The most candidates of an answer; the longest note has fewer."""
 
@@ -24,9 +28,26 @@ def reader(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[Client, R
         yield ada, lambda notes: [_finding(each) for each in asked(ada, notes)["candidates"]]
 
 
-def asked(client: Client, notes: str) -> dict[str, Any]:
+def asked(client: Client, notes: str, **options: Any) -> dict[str, Any]:
     """Have notes read."""
-    return client.post("/api/context/reflect", {"content": notes, "persist_source": False, "limit": LIMIT})
+    body = {"content": notes, "persist_source": False, "limit": LIMIT, **options}
+    return client.post("/api/context/reflect", body)
+
+
+def judged(client: Client, pair: Pair) -> bool:
+    """Store the old sentence of a pair in a project of its own, have the new one read there, and say what came of it.
+
+    A label says what the new one is, so that a finding is made of it whatever its words.
+    """
+    project = client.post("/api/entities", {"name": "Pair", "entity_type": "project"})["id"]
+    old = {"name": pair.old[:NAME_LIMIT], "content": pair.old, "entity_type": pair.kind}
+    client.post("/api/entities?sync=true", {**old, "metadata": {"project_id": project}})
+    found = asked(client, f"{pair.kind.capitalize()}: {pair.new}", project=project)["candidates"]
+    return any(each["kind"] in _ANSWERS[pair.asks] for each in _findings(found))
+
+
+def _findings(candidates: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    return (each for candidate in candidates for each in candidate["reflection_findings"])
 
 
 def _finding(candidate: Mapping[str, Any]) -> Finding:

@@ -44,6 +44,8 @@ class Pair:
     new: str
     old: str
     expected: bool
+    kind: Literal["decision", "task"] = "decision"
+    """What both are."""
 
 
 def read_notes(split: Split, folder: Path = FOLDER) -> list[Note]:

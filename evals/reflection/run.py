@@ -8,7 +8,7 @@ from functools import partial
 from evals.client import Client
 from evals.options import Options
 from evals.prepared import Prepared
-from evals.reflection.asking import asked, reader
+from evals.reflection.asking import asked, judged, reader
 from evals.reflection.labels import SPLITS, Note, Pair, read_notes, read_pairs
 from evals.reflection.scoring import BANDS, Band, NotesResult, Score, score_notes, score_pairs
 from evals.results import Case, Outcome, Part
@@ -34,10 +34,11 @@ def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
     notes = {split: read_notes(split) for split in SPLITS}
     with reader(journal.server_folder("reflection"), environ) as (client, read):
         found = {note.notes: read(note.notes) for some in notes.values() for note in some}
+        answers = {pair: judged(client, pair) for pair in read_pairs()}
         took_ms = _timed(client)
     results: dict[str, NotesResult] = {split: score_notes(some, found.__getitem__) for split, some in notes.items()}
     pairs: dict[str, Mapping[str, Score]] = {
-        split: score_pairs([pair for pair in read_pairs() if pair.split == split]) for split in SPLITS
+        split: score_pairs([pair for pair in answers if pair.split == split], answers.__getitem__) for split in SPLITS
     }
     document = {
         "notes": {split: _plain(result) for split, result in results.items()},
@@ -46,7 +47,7 @@ def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
     }
     cases = [
         *(_note_case(note, found[note.notes]) for some in notes.values() for note in some),
-        *_pair_cases(read_pairs()),
+        *_pair_cases(answers),
     ]
     parts = [
         Part("reflection-notes", "rules", "finding", sum(map(len, notes.values())), "F1"),
@@ -62,10 +63,9 @@ def _note_case(note: Note, found: Sequence[Finding]) -> Case:
     return Case("reflection-notes", "rules", "finding", note.id, values, category=note.split, question=question)
 
 
-def _pair_cases(pairs: Sequence[Pair]) -> Iterator[Case]:
-    for number, pair in enumerate(pairs):
-        score = score_pairs([pair])[pair.asks]
-        right = float(score.wrong == score.missed == 0)
+def _pair_cases(answers: Mapping[Pair, bool]) -> Iterator[Case]:
+    for number, (pair, answer) in enumerate(answers.items()):
+        right = float(answer == pair.expected)
         yield Case(
             "reflection-pairs", "rules", "pair", f"{pair.asks}-{number}", {"right": right},
             category=f"{pair.split} {pair.asks}", question=f"{pair.old} / {pair.new}"[: 2 * _BEGINNING],

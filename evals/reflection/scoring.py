@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from evals.reflection.labels import Note, Pair
-from tools.reflection import KINDS, Finding, contradicts, duplicates_of
+from tools.reflection import KINDS, Finding
 
 OVERLAP = 0.5
 BANDS = (0.0, 0.65, 0.7, 0.75, 0.8, 0.85)
@@ -125,17 +125,11 @@ def _bands(judged: Sequence[tuple[float, bool]]) -> tuple[Band, ...]:
     return tuple(bands)
 
 
-def score_pairs(pairs: Sequence[Pair]) -> dict[str, Score]:
+def score_pairs(pairs: Sequence[Pair], judge: Callable[[Pair], bool]) -> dict[str, Score]:
     """Ask each pair its question; the answers by question."""
     scores: dict[str, Score] = {}
     for asks in ("duplicate", "contradiction"):
-        answers = [(_answer(pair), pair.expected) for pair in pairs if pair.asks == asks]
+        answers = [(judge(pair), pair.expected) for pair in pairs if pair.asks == asks]
         counted = Counter(answers)
         scores[asks] = Score(counted[True, True], counted[True, False], counted[False, True])
     return scores
-
-
-def _answer(pair: Pair) -> bool:
-    if pair.asks == "duplicate":
-        return bool(duplicates_of(pair.new, [pair.old]))
-    return contradicts(pair.new, pair.old) is not None

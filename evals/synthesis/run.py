@@ -3,7 +3,6 @@
 import hashlib
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from evals.client import Client
@@ -11,7 +10,7 @@ from evals.harness.server import served
 from evals.metrics import bootstrap
 from evals.options import Options
 from evals.packs.labels import Goal, Person, read_goals, read_records
-from evals.packs.world import fill, signed_in
+from evals.packs.world import World, filled
 from evals.prepared import Prepared
 from evals.results import CHARACTERS_PER_TOKEN, Case, Outcome, Part
 from evals.runs import Journal
@@ -21,18 +20,6 @@ from evals.synthesis.scoring import Drafted, borne_out, score
 DRAFT = "/api/synthesis/draft"
 DEPTHS = ("brief", "standard", "deep")
 GOALS, SECTIONS = "goals", "sections"
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """The records on a server, and who may ask for them."""
-
-    client: Client
-    tokens: Mapping[Person, str]
-    ids: Mapping[str, str]
-    """By key, those of the projects by their names."""
-    texts: Mapping[str, str]
-    """Name and content of each record, by its id."""
 
 
 def prepare(options: Options) -> Prepared:
@@ -51,10 +38,8 @@ def _measure(journal: Journal, options: Options) -> Outcome:
     folder = journal.server_folder("synthesis")
     records = read_records()
     shutil.rmtree(folder, ignore_errors=True)
-    ids = fill(folder, records)
-    texts = {ids[record.key]: f"{record.name}\n{record.content}" for record in records}
     with served(folder, options.server, None) as target, Client(target.address) as client:
-        world = World(client, signed_in(client), ids, texts)
+        world = filled(target, client, records)
         _draft(world, "ada", {"goal": goals[0].goal})
         cases = [case for depth in DEPTHS for case in _of_goals(world, goals, depth)]
         cases += [_of_sections(world, request) for request in requests]
@@ -67,9 +52,10 @@ def _measure(journal: Journal, options: Options) -> Outcome:
 def _draft(world: World, person: Person, body: Mapping[str, Any]) -> Drafted:
     world.client.present(world.tokens[person])
     run = world.client.post(DRAFT, {"output_format": "json", **body})
-    artifact, keys = run["artifact"], {record: key for key, record in world.ids.items()}
+    artifact, keys = run["artifact"], world.keys
     sections = artifact["json_payload"]["sections"]
-    supported, statements = borne_out([each for section in sections for each in section["statements"]], world.texts)
+    texts = {world.ids[record.key]: f"{record.name}\n{record.content}" for record in read_records()}
+    supported, statements = borne_out([each for section in sections for each in section["statements"]], texts)
     titles = {section["section_id"]: section["title"] for section in sections}
     return Drafted(
         cited=[keys.get(each, each) for each in artifact["source_ids"]],

@@ -1,15 +1,21 @@
 """Says when a new sentence cannot hold together with an old one. Careful: silent where it is not plain. Pure."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import islice
 
 from tools.reflection.phrases import mask
 from tools.reflection.sentences import sentences
 from tools.reflection.signals import signals
 from tools.reflection.terms import STOP_WORDS, Terms, overlap, stem, terms
+from tools.reflection.words import BULLETS, Context, label_of, unlabelled
 
 _SENTENCES = 40
+_NOT_SO: Collection[Context] = ("idea", "task")
+"""What labels announce that is not so, or not yet."""
+_NOT = re.compile(r"[*_]*(?:not|rejected)\b", re.IGNORECASE)
+_OPEN = frozenset({"question", "hedge", "condition", "undecided", "unknown"})
+"""Signals of what is not stated."""
 _SAME_SUBJECT = 0.8
 _SPOKEN_LIMIT = 600
 
@@ -103,14 +109,12 @@ def contradicts(new: str, old: str) -> str | None:
 def _spoken(text: str) -> Iterable[str]:
     """Sentences that state something."""
     for start, end in sentences(text[:20_000]):
-        part = text[start:end].strip().lstrip("-*•> ").strip()
-        if 0 < len(part) <= _SPOKEN_LIMIT and not signals(mask(part)) & {
-            "question",
-            "hedge",
-            "condition",
-            "undecided",
-            "unknown",
-        }:
+        part = text[start:end].strip().lstrip(BULLETS)
+        label = label_of(part)
+        if label is not None and (label[0] in _NOT_SO or _NOT.match(part)):
+            continue
+        part = unlabelled(part)
+        if 0 < len(part) <= _SPOKEN_LIMIT and not signals(mask(part)) & _OPEN:
             yield " ".join(part.split())
 
 

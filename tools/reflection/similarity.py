@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tools.reflection.sentences import sentences
 from tools.reflection.terms import Terms, overlap, terms
+from tools.reflection.words import BULLETS, unlabelled
 
 SAME = 0.75
 """Dice's coefficient of the stems from which on two sentences say the same."""
@@ -37,7 +38,7 @@ def duplicates_of(text: str, known: Sequence[str]) -> list[Duplicate]:
     A known text may be longer: its sentences are compared one by one. Other numbers, or the opposite, are not the same.
     Words only: the same in other words is not found. Reads the first 20,000 characters of each.
     """
-    wanted = terms(text)
+    wanted = terms(unlabelled(text))
     found = []
     for index, candidate in enumerate(known):
         best = max((similarity(wanted, terms(part)) for part in _parts(candidate)), default=0.0)
@@ -48,9 +49,9 @@ def duplicates_of(text: str, known: Sequence[str]) -> list[Duplicate]:
 
 def _parts(text: str) -> Iterable[str]:
     text = text[:_KNOWN_LIMIT]
-    yield text
+    yield unlabelled(text)
     for start, end in sentences(text):
-        for line in text[start:end].splitlines():
+        for line in (unlabelled(line.lstrip(BULLETS)) for line in text[start:end].splitlines()):
             yield line
             head = _CLAUSE.split(line, 1)[0]
             if len(head) < len(line):

@@ -52,6 +52,8 @@ LABELS: dict[Context, str] = {
 }
 """Words that announce a kind when a colon follows them at the start of a sentence."""
 
+BULLETS = "-*•> "
+"""Signs in front of an item of a list, or of what is quoted."""
 NOTHING = word_set("no none nothing n/a na tbd tba unclear open pending unknown later off - – — ?") | {
     "not yet", "see below", "see above", "to be decided", "not discussed", "no blockers",
 }  # fmt: skip
@@ -129,3 +131,9 @@ def label_of(sentence: str) -> tuple[Context, int] | None:
     match = _LABEL.match(sentence)
     context = label_context(match[1]) if match else None
     return (context, match.end()) if match and context else None
+
+
+def unlabelled(text: str) -> str:
+    """Return what a label at the start of a text announces; the text where it has none, or nothing after it."""
+    label = label_of(text)
+    return text[label[1] :] if label and label[1] < len(text) else text

@@ -23,6 +23,10 @@ SAYS = {
         "One says the opposite of the other: “The cache is not shared between tenants.” and “The cache is "
             "shared between tenants.”.",
     ),
+    "label": (
+        "**Decision:** The rate limit is 50 requests.", "Note: the rate limit is 100 requests.",
+        "“50 requests” is another value than “100 requests” for “rate limit”.",
+    ),
 }  # fmt: skip
 SILENT = {
     "other subject": ("The staging database is disabled.", "The production database is enabled."),
@@ -35,6 +39,9 @@ SILENT = {
     "past measurements": ("Peak memory was 60 MB in March.", "Peak memory was 80 MB in February."),
     "other unit": ("The limit is 20 requests.", "The limit is 20 MB."),
     "same": ("We use PostgreSQL 16.", "We use PostgreSQL 16."),
+    "labelled idea": ("Idea: we use NATS for events.", "We use Kafka for events."),
+    "task": ("We use Kafka for events.", "TODO: we use NATS for events."),
+    "rejected": ("Rejected: we use NATS for events.", "We use Kafka for events."),
     "nothing": ("", ""),
 }
 

@@ -37,6 +37,12 @@ def test_either_spelling_says_the_same() -> None:
     assert (found.index, found.similarity) == (1, 1.0)
 
 
+def test_a_label_is_no_part_of_what_is_said() -> None:
+    (found,) = duplicates_of("Decision: keep the backups in one region.", ["- TIL: keep the backups in one region."])
+    assert found.similarity == 1.0
+    assert duplicates_of("Decision: keep the backups.", ["Decision: drop the mirrors."]) == []
+
+
 def test_nothing_is_like_nothing() -> None:
     assert duplicates_of("", ["", "something"]) == []
     assert duplicates_of("something", []) == []
