@@ -13,8 +13,9 @@ from stores.records import Entity, IndexFilter, matches
 from tools.app import App
 from tools.entity_types import EntityType
 from tools.reflection import CERTAIN, contradicts, duplicates_of
+from tools.reflection.similarity import UNSURE
 from tools.reflection.terms import terms
-from tools.reflection.words import unlabelled
+from tools.reflection.words import labelled
 from tools.retrieval.plan import Plan
 
 NEAR = 10
@@ -145,7 +146,7 @@ def is_overtaken(tx: Transaction, caller: Principal, statement: Statement, compa
 def _plan(caller: Principal, statement: Statement, now: datetime) -> Plan:
     return Plan(
         organization_id=caller.organization_id,
-        query=unlabelled(statement.content)[:QUERY_LIMIT],
+        query=labelled(statement.content).text[:QUERY_LIMIT],
         filter=IndexFilter(visible_beside(caller, statement.project), {"entity_type": statement.types}),
         now=now,
         wanted=NEAR,
@@ -177,7 +178,7 @@ def _unindexed(app: App, caller: Principal) -> list[_Fresh]:
 
 
 def _nearest(records: Sequence[_Fresh], statement: Statement) -> list[Entity]:
-    wanted = terms(unlabelled(statement.content)[:READ_CHARACTERS]).stems
+    wanted = terms(labelled(statement.content).text[:READ_CHARACTERS]).stems
     shared = [(len(wanted & each.stems), each.entity.id, each.entity) for each in records]
     near = nlargest(NEAR, (each for each in shared if each[0] >= max(1, LEAST_STEMS * len(wanted))))
     return [entity for _, _, entity in near]
@@ -197,7 +198,7 @@ def _known(
     reasons = [contradicts(statement.content, text) if statement.kind in STATING else None for text in texts]
     # What differs in the one word that counts is as similar as a duplicate.
     found = [
-        _repeated(records[each.index], each.similarity)
+        _repeated(records[each.index], statement, each.similarity)
         for each in duplicates_of(statement.content, texts)
         if reasons[each.index] is None
     ]
@@ -222,11 +223,13 @@ def _text(record: Entity, statement: Statement) -> str:
     return f"{record.name}\n{content}" if record.name not in content else content
 
 
-def _repeated(record: Entity, similarity: float) -> Known:
+def _repeated(record: Entity, statement: Statement, similarity: float) -> Known:
     status = record.metadata.get("status")
     if record.entity_type in WORK and status in DONE:
         reason = f"{record.id} says the same and is {status}: {record.name}"
         return Known(record, "stale", reason, similarity)
+    if record.entity_type == "idea" and statement.kind != "idea":
+        similarity = min(similarity, UNSURE)
     how = "the same" if similarity >= CERTAIN else "nearly the same"
     return Known(record, "duplicate", f"{record.id} says {how}: {record.name}", similarity)
 

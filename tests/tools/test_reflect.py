@@ -166,6 +166,22 @@ async def test_what_names_somebody_else_is_not_the_same(owner: Person) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("entity_type", "text"),
+    [("idea", "Use Redis for sessions."), ("note", "Idea: use Redis for sessions."),
+     ("note", "Rejected: use Redis for sessions.")],
+)  # fmt: skip
+async def test_a_decision_is_kept_where_the_same_was_an_idea_or_rejected(
+    owner: Person, entity_type: str, text: str
+) -> None:
+    await entity(owner, entity_type, text)
+    await caught_up(owner)
+    pack = await owner.call("reflect", content="Decision: use Redis for sessions.", persist=True)
+    assert pack["persisted_count"] == 1
+    again = await owner.call("reflect", content="We decided to use Redis for sessions.", persist=True)
+    assert again["persisted_count"] == 0
+
+
 async def test_agents_that_reflect_on_the_same_notes_at_once_keep_them_once(owner: Person) -> None:
     packs: list[dict[str, Any]] = []
 

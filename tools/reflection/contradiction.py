@@ -1,19 +1,16 @@
 """Says when a new sentence cannot hold together with an old one. Careful: silent where it is not plain. Pure."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from itertools import islice
 
 from tools.reflection.phrases import mask
 from tools.reflection.sentences import sentences
 from tools.reflection.signals import signals
 from tools.reflection.terms import STOP_WORDS, Terms, overlap, stem, terms
-from tools.reflection.words import BULLETS, Context, label_of, unlabelled
+from tools.reflection.words import BULLETS, labelled
 
 _SENTENCES = 40
-_NOT_SO: Collection[Context] = ("idea", "task")
-"""What labels announce that is not so, or not yet."""
-_NOT = re.compile(r"[*_]*(?:not|rejected)\b", re.IGNORECASE)
 _OPEN = frozenset({"question", "hedge", "condition", "undecided", "unknown"})
 """Signals of what is not stated."""
 _SAME_SUBJECT = 0.8
@@ -109,11 +106,9 @@ def contradicts(new: str, old: str) -> str | None:
 def _spoken(text: str) -> Iterable[str]:
     """Sentences that state something."""
     for start, end in sentences(text[:20_000]):
-        part = text[start:end].strip().lstrip(BULLETS)
-        label = label_of(part)
-        if label is not None and (label[0] in _NOT_SO or _NOT.match(part)):
+        part, context, is_rejected = labelled(text[start:end].strip().lstrip(BULLETS))
+        if is_rejected or context in ("idea", "task"):
             continue
-        part = unlabelled(part)
         if 0 < len(part) <= _SPOKEN_LIMIT and not signals(mask(part)) & _OPEN:
             yield " ".join(part.split())
 

@@ -3,16 +3,18 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tools.reflection.sentences import sentences
 from tools.reflection.terms import Terms, overlap, terms
-from tools.reflection.words import BULLETS, unlabelled
+from tools.reflection.words import BULLETS, UNSETTLED, Labelled, labelled
 
 SAME = 0.75
 """Dice's coefficient of the stems from which on two sentences say the same."""
 CERTAIN = 0.95
 """From which on one of two is not kept: below it a name or a verb may be another, and what differs would be lost."""
+UNSURE = 0.94
+"""The most where two that say the same may still be of different kinds."""
 _CONTAINED = 0.9
 _LONG_ENOUGH = 4
 _CLAUSE = re.compile(r",? (?:which|because|since|so that|although|whereas|instead of|rather than)\b|; ")
@@ -38,24 +40,37 @@ def duplicates_of(text: str, known: Sequence[str]) -> list[Duplicate]:
     A known text may be longer: its sentences are compared one by one. Other numbers, or the opposite, are not the same.
     Words only: the same in other words is not found. Reads the first 20,000 characters of each.
     """
-    wanted = terms(unlabelled(text))
+    wanted = labelled(text.lstrip(BULLETS))
+    read = _terms(wanted)
     found = []
     for index, candidate in enumerate(known):
-        best = max((similarity(wanted, terms(part)) for part in _parts(candidate)), default=0.0)
+        best = max((_alike(wanted, read, part) for part in _parts(candidate)), default=0.0)
         if best >= SAME:
             found.append(Duplicate(index, round(best, 3)))
     return sorted(found, key=lambda duplicate: (-duplicate.similarity, duplicate.index))
 
 
-def _parts(text: str) -> Iterable[str]:
+def _alike(wanted: Labelled, read: Terms, part: Labelled) -> float:
+    """How much a part of a text says what is wanted; what it calls an idea or a task is not sure to be a decision."""
+    shared = similarity(read, _terms(part))
+    return min(shared, UNSURE) if part.context in UNSETTLED and part.context != wanted.context else shared
+
+
+def _terms(statement: Labelled) -> Terms:
+    read = terms(statement.text)
+    return replace(read, negated=not read.negated) if statement.is_rejected else read
+
+
+def _parts(text: str) -> Iterable[Labelled]:
     text = text[:_KNOWN_LIMIT]
-    yield unlabelled(text)
+    yield labelled(text.lstrip(BULLETS))
     for start, end in sentences(text):
-        for line in (unlabelled(line.lstrip(BULLETS)) for line in text[start:end].splitlines()):
-            yield line
-            head = _CLAUSE.split(line, 1)[0]
-            if len(head) < len(line):
-                yield head
+        for line in text[start:end].splitlines():
+            stated = labelled(line.lstrip(BULLETS))
+            yield stated
+            head = _CLAUSE.split(stated.text, 1)[0]
+            if len(head) < len(stated.text):
+                yield stated._replace(text=head)
 
 
 def similarity(one: Terms, other: Terms) -> float:

@@ -3,7 +3,7 @@
 import re
 
 from tools.reflection.finding import TITLE_LIMIT, Kind
-from tools.reflection.words import unlabelled
+from tools.reflection.words import labelled
 
 _MARKUP = re.compile(r"\*\*|__|`|^[#>\s]{1,12}|^\d{1,3}[.)] |\[([^\[\]\n]{1,120})\]\([^()\s]{1,400}\)")
 _FILLER = re.compile(
@@ -36,7 +36,7 @@ _DETECTED = {tag: re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE) 
 def title_of(content: str) -> str:
     """Return a title of at most 120 characters: the sentence without markup and opening words, cut at a clause."""
     text = " ".join(_MARKUP.sub(lambda found: found[1] or "", content[:600]).split())
-    text = unlabelled(text)
+    text = labelled(text).text
     filler = _FILLER.match(text)
     text = text[filler.end() :] if filler and len(text) - filler.end() > 3 else text
     text = text.strip(" .;,:–—") or " ".join(content[:TITLE_LIMIT].split())

@@ -1,7 +1,8 @@
 """What headings and labels say about the text under and after them. Data first: a contributor adds a word here."""
 
 import re
-from typing import Literal
+from collections.abc import Collection
+from typing import Literal, NamedTuple
 
 from tools.reflection.finding import Kind
 from tools.reflection.wordlist import word_set
@@ -52,6 +53,8 @@ LABELS: dict[Context, str] = {
 }
 """Words that announce a kind when a colon follows them at the start of a sentence."""
 
+UNSETTLED: Collection[Context] = ("idea", "task", "mute")
+"""What labels announce that is not so, or not yet."""
 BULLETS = "-*•> "
 """Signs in front of an item of a list, or of what is quoted."""
 NOTHING = word_set("no none nothing n/a na tbd tba unclear open pending unknown later off - – — ?") | {
@@ -76,6 +79,7 @@ _LABEL = re.compile(
     r"(?:\*\*|__|_)?([^\W_][\w'/ -]{0,24}?)(?:\*\*|__|_)?(\([^()\n]{1,30}\))?(?:\*\*|__)?[ \t]?(?::|[-–—] "
     r")(?:\*\*|__)?[ \t]*(?=\S|$)"
 )
+_REJECTED = re.compile(r"[*_]*(?:not|rejected)\b", re.IGNORECASE)
 _SHOUTED = re.compile(r"(TODO|FIXME|ACTION|IDEA|NOTE|TIL)(\(\w{1,30}\))?[ \t]+(?=\w)")
 
 
@@ -133,7 +137,19 @@ def label_of(sentence: str) -> tuple[Context, int] | None:
     return (context, match.end()) if match and context else None
 
 
-def unlabelled(text: str) -> str:
-    """Return what a label at the start of a text announces; the text where it has none, or nothing after it."""
+class Labelled(NamedTuple):
+    """A statement, with what a label in front of it says."""
+
+    text: str
+    """Without the label."""
+    context: Context | None
+    is_rejected: bool
+    """Whether the label says that it is not so."""
+
+
+def labelled(text: str) -> Labelled:
+    """Tell a statement from the label in front of it; a label with nothing after it is none."""
     label = label_of(text)
-    return text[label[1] :] if label and label[1] < len(text) else text
+    if label is None or label[1] >= len(text):
+        return Labelled(text, None, is_rejected=False)
+    return Labelled(text[label[1] :], label[0], is_rejected=_REJECTED.match(text) is not None)

@@ -1,9 +1,11 @@
 """What counts as known already."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.reflection import Duplicate, duplicates_of
+from tools.reflection import CERTAIN, Duplicate, duplicates_of
+from tools.reflection.similarity import SAME
 
 
 def test_the_nearest_known_text_comes_first() -> None:
@@ -41,6 +43,25 @@ def test_a_label_is_no_part_of_what_is_said() -> None:
     (found,) = duplicates_of("Decision: keep the backups in one region.", ["- TIL: keep the backups in one region."])
     assert found.similarity == 1.0
     assert duplicates_of("Decision: keep the backups.", ["Decision: drop the mirrors."]) == []
+
+
+@pytest.mark.parametrize("said", ["Idea: keep the backups in one region.", "- TODO: keep the backups in one region",
+                                  "Open question: keep the backups in one region?"])  # fmt: skip
+def test_a_decision_is_not_known_for_sure_where_the_same_is_an_idea_or_a_task(said: str) -> None:
+    (found,) = duplicates_of("Decision: keep the backups in one region.", [said])
+    assert SAME <= found.similarity < CERTAIN
+    (same,) = duplicates_of(said, [said])
+    assert same.similarity == 1.0
+
+
+@pytest.mark.parametrize("label", ["Rejected:", "**Rejected:**", "Not doing:"])
+def test_what_was_rejected_is_not_what_was_decided(label: str) -> None:
+    new, old = (
+        "Keep the backups of all customers in one region.",
+        f"{label} keep the backups of all customers in one region.",
+    )
+    assert duplicates_of(new, [old]) == duplicates_of(old, [new]) == []
+    assert duplicates_of(old, [f"- {old}"])
 
 
 def test_nothing_is_like_nothing() -> None:
