@@ -220,7 +220,7 @@ def _text(record: Entity, statement: Statement) -> str:
     content = record.content or record.description
     if record.entity_type in TOLD and len(content) > 2 * len(statement.content) + 200:
         return record.name
-    return f"{record.name}\n{content}" if record.name not in content else content
+    return f"{record.name}\n\n{content}" if record.name not in content else content
 
 
 def _repeated(record: Entity, statement: Statement, similarity: float) -> Known:

@@ -182,6 +182,12 @@ async def test_a_decision_is_kept_where_the_same_was_an_idea_or_rejected(
     assert again["persisted_count"] == 0
 
 
+async def test_what_reflection_itself_has_kept_is_contradicted(owner: Person) -> None:
+    first = await owner.call("reflect", content="Decision: the rate limit is 50 requests.", persist=True)
+    other = await owner.call("reflect", content="Finding: the rate limit is 100 requests.", persist=True)
+    assert findings(found(other, "claim")) == {"contradiction": found(first, "decision")["persisted_id"]}
+
+
 async def test_agents_that_reflect_on_the_same_notes_at_once_keep_them_once(owner: Person) -> None:
     packs: list[dict[str, Any]] = []
 

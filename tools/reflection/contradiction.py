@@ -11,6 +11,8 @@ from tools.reflection.terms import STOP_WORDS, Terms, overlap, stem, terms
 from tools.reflection.words import BULLETS, labelled
 
 _SENTENCES = 40
+_BLOCK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-+*•>#]|[0-9]{1,3}[.)])[ \t])")
+"""Between paragraphs, and before an item of a list: no sentence goes on there."""
 _OPEN = frozenset({"question", "hedge", "condition", "undecided", "unknown"})
 """Signals of what is not stated."""
 _SAME_SUBJECT = 0.8
@@ -105,12 +107,13 @@ def contradicts(new: str, old: str) -> str | None:
 
 def _spoken(text: str) -> Iterable[str]:
     """Sentences that state something."""
-    for start, end in sentences(text[:20_000]):
-        part, context, is_rejected = labelled(text[start:end].strip().lstrip(BULLETS))
-        if is_rejected or context in ("idea", "task"):
-            continue
-        if 0 < len(part) <= _SPOKEN_LIMIT and not signals(mask(part)) & _OPEN:
-            yield " ".join(part.split())
+    for block in _BLOCK.split(text[:20_000]):
+        for start, end in sentences(block):
+            part, context, is_rejected = labelled(block[start:end].strip().lstrip(BULLETS))
+            if is_rejected or context in ("idea", "task"):
+                continue
+            if 0 < len(part) <= _SPOKEN_LIMIT and not signals(mask(part)) & _OPEN:
+                yield " ".join(part.split())
 
 
 def _between(new: str, old: str) -> str | None:

@@ -23,6 +23,10 @@ SAYS = {
         "One says the opposite of the other: “The cache is not shared between tenants.” and “The cache is "
             "shared between tenants.”.",
     ),
+    "list": (
+        "The rate limit is 50 requests.", "# Limits\n- Retries are 3\n- the rate limit is 100 requests\n\nAs of May",
+        "“50 requests” is another value than “100 requests” for “rate limit”.",
+    ),
     "label": (
         "**Decision:** The rate limit is 50 requests.", "Note: the rate limit is 100 requests.",
         "“50 requests” is another value than “100 requests” for “rate limit”.",
