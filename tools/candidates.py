@@ -15,6 +15,7 @@ from tools.entity_models import CONTENT_LIMIT, LABEL_LIMIT, LABELS_LIMIT, NAME_L
 from tools.json_values import texts_in
 from tools.known import Statement
 from tools.reflection import KINDS, Kind, sensitivity_flags
+from tools.reflection.stating import as_said
 from tools.remember_models import Remembrance
 
 Read = Callable[[str], RawMemory | None]
@@ -64,7 +65,7 @@ class Candidate:
     @property
     def statement(self) -> Statement:
         """What is held against what is known."""
-        return Statement(self.content, self.kind, self.project, self.raw_source_ids)
+        return Statement(as_said(self.title, self.content), self.kind, self.project, self.raw_source_ids)
 
     @property
     def confidence(self) -> float | None:

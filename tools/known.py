@@ -1,6 +1,6 @@
 """How a statement stands to what is known already, as far as the caller may read it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from heapq import nlargest
@@ -12,10 +12,9 @@ from stores.ledger import SUPERSEDES, RelationQuery, Transaction
 from stores.records import Entity, IndexFilter, matches
 from tools.app import App
 from tools.entity_types import EntityType
-from tools.reflection import CERTAIN, contradicts, duplicates_of
-from tools.reflection.similarity import UNSURE
+from tools.reflection import CERTAIN, KINDS, Duplicate, Kind, contradicts, duplicates_of
+from tools.reflection.stating import as_said, stated
 from tools.reflection.terms import terms
-from tools.reflection.words import labelled
 from tools.retrieval.plan import Plan
 
 NEAR = 10
@@ -50,6 +49,9 @@ _REPLACING = (
     "replaced", "replaces", "changed to", "changed from", "dropped", "upgraded", "from now on", "as of today",
 )  # fmt: skip
 """Words by which notes say that something takes another's place."""
+
+_KIND_OF: Mapping[str, Kind] = {**{kind: kind for kind in KINDS}, "epic": "task"}
+"""What records of a type are in the words of reflection; of accounts and rules that is not known."""
 
 Relationship = Literal["duplicate", "stale", "contradiction", "supersession"]
 OPPOSING: tuple[Relationship, ...] = ("contradiction", "supersession")
@@ -140,13 +142,13 @@ def is_overtaken(tx: Transaction, caller: Principal, statement: Statement, compa
     """Whether something that says the same was written since a statement was held against what is known."""
     ids = tx.written_since(compared.sequence, types=statement.types, visibility=caller.visible, limit=LATEST)
     records = [each for each in tx.entities(ids).values() if _concerns(each, statement)]
-    return bool(duplicates_of(statement.content, [_text(each, statement) for each in records]))
+    return bool(_same(statement, records, [_text(each, statement) for each in records]))
 
 
 def _plan(caller: Principal, statement: Statement, now: datetime) -> Plan:
     return Plan(
         organization_id=caller.organization_id,
-        query=labelled(statement.content).text[:QUERY_LIMIT],
+        query=stated(statement.content).text[:QUERY_LIMIT],
         filter=IndexFilter(visible_beside(caller, statement.project), {"entity_type": statement.types}),
         now=now,
         wanted=NEAR,
@@ -178,7 +180,7 @@ def _unindexed(app: App, caller: Principal) -> list[_Fresh]:
 
 
 def _nearest(records: Sequence[_Fresh], statement: Statement) -> list[Entity]:
-    wanted = terms(labelled(statement.content).text[:READ_CHARACTERS]).stems
+    wanted = terms(stated(statement.content).text[:READ_CHARACTERS]).stems
     shared = [(len(wanted & each.stems), each.entity.id, each.entity) for each in records]
     near = nlargest(NEAR, (each for each in shared if each[0] >= max(1, LEAST_STEMS * len(wanted))))
     return [entity for _, _, entity in near]
@@ -198,8 +200,8 @@ def _known(
     reasons = [contradicts(statement.content, text) if statement.kind in STATING else None for text in texts]
     # What differs in the one word that counts is as similar as a duplicate.
     found = [
-        _repeated(records[each.index], statement, each.similarity)
-        for each in duplicates_of(statement.content, texts)
+        _repeated(records[each.index], each.similarity)
+        for each in _same(statement, records, texts)
         if reasons[each.index] is None
     ]
     found += [
@@ -220,16 +222,20 @@ def _text(record: Entity, statement: Statement) -> str:
     content = record.content or record.description
     if record.entity_type in TOLD and len(content) > 2 * len(statement.content) + 200:
         return record.name
-    return f"{record.name}\n\n{content}" if record.name not in content else content
+    said = as_said(record.name, content)
+    return said if record.name.lower() in said.lower() else f"{record.name}\n\n{said}"
 
 
-def _repeated(record: Entity, statement: Statement, similarity: float) -> Known:
+def _same(statement: Statement, records: Sequence[Entity], texts: Sequence[str]) -> list[Duplicate]:
+    kinds = [_KIND_OF.get(each.entity_type) for each in records]
+    return duplicates_of(statement.content, texts, kind=_KIND_OF.get(statement.kind), kinds=kinds)
+
+
+def _repeated(record: Entity, similarity: float) -> Known:
     status = record.metadata.get("status")
     if record.entity_type in WORK and status in DONE:
         reason = f"{record.id} says the same and is {status}: {record.name}"
         return Known(record, "stale", reason, similarity)
-    if record.entity_type == "idea" and statement.kind != "idea":
-        similarity = min(similarity, UNSURE)
     how = "the same" if similarity >= CERTAIN else "nearly the same"
     return Known(record, "duplicate", f"{record.id} says {how}: {record.name}", similarity)
 
@@ -251,5 +257,5 @@ def _retired_by(app: App, caller: Principal, record: Entity, statement: Statemen
     ids = [each.relation.target_id for each in relations]
     read = app.ledger.entities(caller.organization_id, ids)
     retired = [read[each] for each in ids if each in read and read[each].visibility in caller.visible]
-    same = duplicates_of(statement.content, [_text(each, statement) for each in retired])
+    same = _same(statement, retired, [_text(each, statement) for each in retired])
     return retired[same[0].index] if same else None

@@ -135,7 +135,8 @@ def _draft(fields: RawMemoryFields, place: Visibility) -> EntityDraft:
 def _metadata(fields: RawMemoryFields) -> JsonObject:
     """The sender's, with when it was said where only its provenance tells."""
     said = fields.provenance.get(CAPTURED_AT)
-    return fields.metadata if said is None or CAPTURED_AT in fields.metadata else {**fields.metadata, CAPTURED_AT: said}
+    is_told = fields.metadata.get(CAPTURED_AT) is not None
+    return fields.metadata if said is None or is_told else {**fields.metadata, CAPTURED_AT: said}
 
 
 def _capture(fields: RawMemoryFields, memory_id: str, now: datetime) -> Capture:
@@ -153,7 +154,7 @@ def _captured_at(fields: RawMemoryFields, now: datetime) -> datetime:
     said = _metadata(fields).get(CAPTURED_AT)
     if said is None:
         return now
-    field = f"{'metadata' if CAPTURED_AT in fields.metadata else 'provenance'}.{CAPTURED_AT}"
+    field = f"{'metadata' if fields.metadata.get(CAPTURED_AT) is not None else 'provenance'}.{CAPTURED_AT}"
     if not isinstance(said, str):
         raise ValidationFailed(f"{field} is a date in a text.", details={"field": f"body.{field}"})
     return moment(said, now=now, field=field)

@@ -21,6 +21,7 @@ from tools.reflect_text import markdown, usage_hint
 from tools.reflect_ties import ties
 from tools.reflection import Finding, extract
 from tools.reflection.proposals import admit
+from tools.reflection.stating import as_said
 from tools.threads import in_thread, in_turn
 
 log = structlog.get_logger("reflect")
@@ -87,7 +88,9 @@ def _compared(
 ) -> tuple[Keeping, str | None]:
     """Hold the findings against what is known, and read what they are linked to; tell what was in the way. Blocks."""
     linked = ties(app, call.caller, request, place.key)
-    statements = [Statement(each.content, each.kind, request.project) for each in extraction.findings]
+    statements = [
+        Statement(as_said(each.title, each.content), each.kind, request.project) for each in extraction.findings
+    ]
     compared = compare(app, call.caller, statements, place.key)
     setting = Setting(request, place, linked, app.clock(), extraction.method)
     fault = next((each.fault for each in compared if each.fault), None)

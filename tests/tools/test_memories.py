@@ -444,6 +444,8 @@ async def test_when_it_was_said_may_stand_in_the_provenance(member: Person) -> N
             "search", query="walrus granite cache", occurred_after=year, occurred_before=str(int(year) + 1)
         )
         assert {hit["id"] for hit in found["results"]} == wanted
+    none = await keep(member, provenance={"captured_at": "2020"}, metadata={"captured_at": None})
+    assert none["captured_at"][:10] == "2020-01-01"
     with pytest.raises(ValidationFailed, match=r"provenance\.captured_at") as refused:
         await keep(member, provenance={"captured_at": "nope"})
     assert refused.value.details["field"] == "body.provenance.captured_at"

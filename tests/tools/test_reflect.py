@@ -182,6 +182,21 @@ async def test_a_decision_is_kept_where_the_same_was_an_idea_or_rejected(
     assert again["persisted_count"] == 0
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("Decision: we use Redis for the session cache.", "Rejected: we use Redis for the session cache."),
+     ("# Rejected\n- use Redis for the session cache", "Decision: use Redis for the session cache."),
+     ("We decided to use Redis for the session cache.", "# Out of scope\n- use Redis for the session cache")],
+)  # fmt: skip
+async def test_a_decision_and_its_rejection_contradict_each_other(owner: Person, first: str, second: str) -> None:
+    kept = await owner.call("reflect", content=first, persist=True)
+    other = await owner.call("reflect", content=second, persist=True)
+    assert findings(found(other, "decision")) == {"contradiction": found(kept, "decision")["persisted_id"]}
+    assert other["persisted_count"] == 1
+    again = await owner.call("reflect", content=second, persist=True)
+    assert again["persisted_count"] == 0
+
+
 async def test_what_reflection_itself_has_kept_is_contradicted(owner: Person) -> None:
     first = await owner.call("reflect", content="Decision: the rate limit is 50 requests.", persist=True)
     other = await owner.call("reflect", content="Finding: the rate limit is 100 requests.", persist=True)

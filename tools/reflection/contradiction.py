@@ -7,12 +7,21 @@ from itertools import islice
 from tools.reflection.phrases import mask
 from tools.reflection.sentences import sentences
 from tools.reflection.signals import signals
+from tools.reflection.similarity import similarity
+from tools.reflection.stating import Stated, stated
 from tools.reflection.terms import STOP_WORDS, Terms, overlap, stem, terms
-from tools.reflection.words import BULLETS, labelled
+from tools.reflection.words import Context
 
 _SENTENCES = 40
 _BLOCK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-+*•>#]|[0-9]{1,3}[.)])[ \t])")
 """Between paragraphs, and before an item of a list: no sentence goes on there."""
+_NOT_SO: frozenset[Context | None] = frozenset({"idea", "task", "plan", "mute", "artifact"})
+"""What labels announce that is not so, or not yet."""
+_ASIDE = re.compile(
+    r"[*_]*(?:risk|draft|considered|example|e\.g\.|previously|formerly|hypothetically)[^:\n]{0,20}:", re.IGNORECASE
+)
+"""Labels of what is told without being so."""
+_SAME_SENTENCE = 0.85
 _OPEN = frozenset({"question", "hedge", "condition", "undecided", "unknown"})
 """Signals of what is not stated."""
 _SAME_SUBJECT = 0.8
@@ -95,25 +104,34 @@ def contradicts(new: str, old: str) -> str | None:
     or version where one takes the other's place. Questions, ideas, conditions and doubt contradict nothing.
     """
     old_ones = list(islice(_spoken(old), _SENTENCES))
-    for text in islice(_spoken(new), _SENTENCES):
-        if text in old_ones:
+    for ours in islice(_spoken(new), _SENTENCES):
+        if ours in old_ones:
             continue
-        for other in old_ones:
-            reason = _between(text, other)
+        for theirs in old_ones:
+            reason = _between(ours.text, theirs.text) if not ours.is_rejected and not theirs.is_rejected else None
+            if ours.is_rejected != theirs.is_rejected:
+                reason = _rejection(ours.text, theirs.text)
             if reason:
                 return reason
     return None
 
 
-def _spoken(text: str) -> Iterable[str]:
-    """Sentences that state something."""
+def _spoken(text: str) -> Iterable[Stated]:
+    """Sentences that state something, or that say that it is not to be."""
     for block in _BLOCK.split(text[:20_000]):
         for start, end in sentences(block):
-            part, context, is_rejected = labelled(block[start:end].strip().lstrip(BULLETS))
-            if is_rejected or context in ("idea", "task"):
+            part = stated(block[start:end].strip())
+            if part.context in _NOT_SO or _ASIDE.match(part.text):
                 continue
-            if 0 < len(part) <= _SPOKEN_LIMIT and not signals(mask(part)) & _OPEN:
-                yield " ".join(part.split())
+            if 0 < len(part.text) <= _SPOKEN_LIMIT and not signals(mask(part.text)) & _OPEN:
+                yield Stated(" ".join(part.text.split()), is_rejected=part.is_rejected)
+
+
+def _rejection(new: str, old: str) -> str | None:
+    """The same sentence, decided and rejected."""
+    if similarity(terms(new), terms(old)) >= _SAME_SENTENCE:
+        return f"What one says the other rejects: “{_short(new)}” and “{_short(old)}”."
+    return None
 
 
 def _between(new: str, old: str) -> str | None:

@@ -12,6 +12,7 @@ from tools.reflection.layout import Block, blocks
 from tools.reflection.sensitivity import sensitivity_flags
 from tools.reflection.sentences import sentences
 from tools.reflection.similarity import groups
+from tools.reflection.stating import as_rejected
 from tools.reflection.steps import steps_in
 from tools.reflection.titles import tags_of, title_of
 
@@ -30,6 +31,8 @@ class _Span:
     end: int
     reason: str
     confidence: float
+    is_rejected: bool = False
+    """Whether what stands around it says that it is not to be."""
 
 
 def extract(notes: str, *, limit: int | None = None) -> list[Finding]:
@@ -93,7 +96,7 @@ def _in_block(block: Block, notes: str) -> Iterator[_Span]:
         verdict = judge(read(text[start:end], block), first=index == 0)
         if verdict:
             at = block.start + start
-            yield _Span(verdict.kind, at, block.start + end, verdict.reason, verdict.confidence)
+            yield _Span(verdict.kind, at, block.start + end, verdict.reason, verdict.confidence, block.is_rejected)
 
 
 def _may_tell_steps(block: Block) -> bool:
@@ -103,7 +106,9 @@ def _may_tell_steps(block: Block) -> bool:
 def _in_a_line(block: Block, line: tuple[int, int]) -> _Span:
     reason = "Steps in a line that tell how to do something."
     confidence = CEILINGS["procedure"] - (QUOTED if block.quoted else 0.0)
-    return _Span("procedure", block.start + line[0], block.start + line[1], reason, round(confidence, 2))
+    return _Span(
+        "procedure", block.start + line[0], block.start + line[1], reason, round(confidence, 2), block.is_rejected
+    )
 
 
 def _steps_after(found: Sequence[Block], number: int, notes: str) -> int:
@@ -144,7 +149,7 @@ def _line_start(notes: str, position: int) -> int:
 
 
 def _folded(notes: str, spans: Sequence[_Span]) -> list[tuple[_Span, int]]:
-    leaders = groups([(span.kind, notes[span.start : span.end]) for span in spans])
+    leaders = groups([(span.kind, _said(notes, span)) for span in spans])
     counts: dict[int, int] = {}
     for leader in leaders:
         counts[leader] = counts.get(leader, 0) + 1
@@ -173,11 +178,16 @@ def _session(notes: str) -> Iterator[Finding]:
         yield _finding(notes, _Span("session", start, end, reason, CEILINGS["session"]), 1)
 
 
+def _said(notes: str, span: _Span) -> str:
+    text = notes[span.start : span.end]
+    return as_rejected(text) if span.is_rejected else text
+
+
 def _finding(notes: str, span: _Span, count: int) -> Finding:
     content = notes[span.start : span.end]
     return Finding(
         kind=span.kind,
-        title=title_of(content),
+        title=title_of(content, is_rejected=span.is_rejected),
         content=content,
         start=span.start,
         end=span.end,

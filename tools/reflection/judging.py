@@ -11,7 +11,7 @@ from tools.reflection.layout import Block
 from tools.reflection.phrases import mask, words_of
 from tools.reflection.signals import IMPERATIVES, PEOPLE_DO, THINGS_DO, condition_before, quotations, signals
 from tools.reflection.wordlist import word_set
-from tools.reflection.words import NOTHING, Context, day_of, label_of
+from tools.reflection.words import NOTHING, Announced, announced, day_of, label_of
 
 FLOOR = 0.62
 """Less sure than this is not found."""
@@ -75,7 +75,7 @@ class Statement:
     masked: str
     words: list[str]
     signals: frozenset[str]
-    label: Context | None
+    label: Announced | None
     block: Block
     dated: bool = False
     """Whether a day or month with a colon opens it."""
@@ -90,9 +90,8 @@ def read(text: str, block: Block) -> Statement:
     filler = _FILLER.match(masked)
     offset = filler.end() if filler and filler.end() < len(masked) else 0
     masked = masked[offset:]
-    return Statement(
-        rest[offset:], masked, words_of(masked), signals(masked), label[0] if label else None, block, day is not None
-    )
+    kind = announced(label[0]) if label else None
+    return Statement(rest[offset:], masked, words_of(masked), signals(masked), kind, block, day is not None)
 
 
 def judge(statement: Statement, *, first: bool) -> Verdict | None:

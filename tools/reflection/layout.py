@@ -3,10 +3,10 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from tools.reflection.words import TITLES, Context, heading_context, is_heading
+from tools.reflection.words import REJECTED, TITLES, Announced, Context, announced, heading_context, is_heading
 
 BLOCK_LIMIT = 8_000
 """Characters of a paragraph that are read; what is longer is data, not prose."""
@@ -60,7 +60,7 @@ class Block:
 
     start: int
     end: int
-    context: Context | None = None
+    context: Announced | None = None
     """What the heading above, or the head of the table's column, says about it."""
     item: bool = False
     ordered: bool = False
@@ -72,6 +72,8 @@ class Block:
     """Whether it ends with a colon, so that what follows hangs on it."""
     among_orders: bool = False
     """Whether it gives an order in a list of which most items do."""
+    is_rejected: bool = False
+    """Whether the heading or the head of the column says that it is not to be."""
 
 
 @dataclass(slots=True)
@@ -237,8 +239,8 @@ def _bare_heading(reader: _Reader, text: str, following: tuple[int, int]) -> tup
     context = heading_context(label[1])
     listed = _BULLET.match(notes, *following) or _NUMBER.match(notes, *following)
     bold = text.startswith(("**", "__"))
-    announced = text[-1] in ":?" and len(label[1].split()) <= 4
-    known = context is not None and (announced or is_heading(text)) and not reader.open
+    leads = text[-1] in ":?" and len(label[1].split()) <= 4
+    known = context is not None and (leads or is_heading(text)) and not reader.open
     if (
         bold
         or known
@@ -266,8 +268,8 @@ def _read_row(reader: _Reader, start: int, end: int, following: tuple[int, int])
     for number, (first, last) in enumerate(cells):
         column = reader.columns[number] if number < len(reader.columns) else None
         if first < last:
-            inherited = reader.context if number == 0 else None
-            reader.blocks.append(Block(first, last, column or inherited, item=True))
+            told = column or (reader.context if number == 0 else None)
+            reader.blocks.append(Block(first, last, announced(told), item=True, is_rejected=told == REJECTED))
 
 
 def _cells(notes: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -314,23 +316,21 @@ def _read_text(reader: _Reader, start: int, end: int) -> None:
             Block(
                 first,
                 last,
-                context,
+                announced(context),
                 bool(mark or box),
                 bool(ordered),
                 checked,
                 bool(quote),
                 spoken or bool(time),
                 leads,
+                is_rejected=context == REJECTED,
             )
         )
     reader.open = True
 
 
 def _longer(block: Block, end: int, notes: str) -> Block:
-    return Block(
-        block.start, end, block.context, block.item, block.ordered, block.checked, block.quoted, block.spoken,
-        notes[end - 1] == ":",
-    )  # fmt: skip
+    return replace(block, end=end, leads=notes[end - 1] == ":", among_orders=False)
 
 
 def _stripped(notes: str, start: int, end: int) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from tools.reflection.phrases import mask
 from tools.reflection.sensitivity import sensitivity_flags
 from tools.reflection.signals import signals
 from tools.reflection.similarity import groups
+from tools.reflection.stating import stated
 from tools.reflection.terms import terms
 from tools.reflection.titles import tags_of, title_of
 
@@ -182,5 +183,5 @@ def _title(proposed: str, content: str) -> str:
     title = " ".join(proposed.split())
     one, other = terms(title), terms(content)
     fits = bool(one.stems) and one.stems <= other.stems and one.numbers <= other.numbers
-    says_the_same = fits and one.negated == other.negated
+    says_the_same = fits and one.negated == other.negated and stated(title).is_rejected == stated(content).is_rejected
     return title if says_the_same and len(title) <= TITLE_LIMIT and title.isprintable() else title_of(content)

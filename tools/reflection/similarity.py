@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from tools.reflection.sentences import sentences
-from tools.reflection.terms import Terms, overlap, terms
-from tools.reflection.words import BULLETS, UNSETTLED, Labelled, labelled
+from tools.reflection.stating import Stated, differ, stated
+from tools.reflection.terms import TURNS, Terms, overlap, terms
+from tools.reflection.words import Context
 
 SAME = 0.75
 """Dice's coefficient of the stems from which on two sentences say the same."""
@@ -34,48 +35,50 @@ class Duplicate:
     """From `SAME` to 1."""
 
 
-def duplicates_of(text: str, known: Sequence[str]) -> list[Duplicate]:
+def duplicates_of(
+    text: str, known: Sequence[str], *, kind: Context | None = None, kinds: Sequence[Context | None] = ()
+) -> list[Duplicate]:
     """Return the known texts that hold what `text` says, nearest first; ties keep their order.
 
     A known text may be longer: its sentences are compared one by one. Other numbers, or the opposite, are not the same.
-    Words only: the same in other words is not found. Reads the first 20,000 characters of each.
+    Words only: the same in other words is not found. Reads the first 20,000 characters of each. `kind` and `kinds` say
+    what they are, where no label in them does: what is of another kind is not the same for sure.
     """
-    wanted = labelled(text.lstrip(BULLETS))
+    wanted = stated(text, kind)
     read = _terms(wanted)
     found = []
-    for index, candidate in enumerate(known):
-        best = max((_alike(wanted, read, part) for part in _parts(candidate)), default=0.0)
+    for index, (candidate, its_kind) in enumerate(zip(known, kinds or [None] * len(known), strict=True)):
+        best = max((_alike(wanted, read, part) for part in _parts(candidate, its_kind)), default=0.0)
         if best >= SAME:
             found.append(Duplicate(index, round(best, 3)))
     return sorted(found, key=lambda duplicate: (-duplicate.similarity, duplicate.index))
 
 
-def _alike(wanted: Labelled, read: Terms, part: Labelled) -> float:
-    """How much a part of a text says what is wanted; what it calls an idea or a task is not sure to be a decision."""
+def _alike(wanted: Stated, read: Terms, part: Stated) -> float:
     shared = similarity(read, _terms(part))
-    return min(shared, UNSURE) if part.context in UNSETTLED and part.context != wanted.context else shared
+    return min(shared, UNSURE) if differ(wanted.context, part.context) else shared
 
 
-def _terms(statement: Labelled) -> Terms:
+def _terms(statement: Stated) -> Terms:
     read = terms(statement.text)
     return replace(read, negated=not read.negated) if statement.is_rejected else read
 
 
-def _parts(text: str) -> Iterable[Labelled]:
+def _parts(text: str, kind: Context | None) -> Iterable[Stated]:
     text = text[:_KNOWN_LIMIT]
-    yield labelled(text.lstrip(BULLETS))
+    yield stated(text, kind)
     for start, end in sentences(text):
         for line in text[start:end].splitlines():
-            stated = labelled(line.lstrip(BULLETS))
-            yield stated
-            head = _CLAUSE.split(stated.text, 1)[0]
-            if len(head) < len(stated.text):
-                yield stated._replace(text=head)
+            statement = stated(line, kind)
+            yield statement
+            head = _CLAUSE.split(statement.text, 1)[0]
+            if len(head) < len(statement.text):
+                yield statement._replace(text=head)
 
 
 def similarity(one: Terms, other: Terms) -> float:
     """Say from 0 to 1 how much two sentences say the same."""
-    if one.negated != other.negated or one.numbers != other.numbers or not one.stems:
+    if one.negated != other.negated or one.numbers != other.numbers or not one.stems or _opposed(one, other):
         return 0.0
     shared = overlap(one.stems, other.stems)
     smaller = min(len(one.stems), len(other.stems))
@@ -83,7 +86,13 @@ def similarity(one: Terms, other: Terms) -> float:
     if smaller >= _LONG_ENOUGH and larger <= 2 * smaller:
         contained = len(one.stems & other.stems) / smaller
         shared = max(shared, contained * 0.9 if contained >= _CONTAINED else 0.0)
-    return shared
+    return shared if one.turns_as(other) else min(shared, UNSURE)
+
+
+def _opposed(one: Terms, other: Terms) -> bool:
+    """Whether one says “before” where the other says “after”."""
+    ours, theirs = one.turns - other.turns, other.turns - one.turns
+    return any((a in ours and b in theirs) or (b in ours and a in theirs) for a, b in TURNS)
 
 
 def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
@@ -91,7 +100,7 @@ def groups(texts: Sequence[tuple[str, str]]) -> list[int]:
 
     Linear: a text is compared with at most a few earlier ones that share one of its rarest words.
     """
-    read = [terms(text) for _, text in texts]
+    read = [_terms(stated(text)) for _, text in texts]
     earlier = _Earlier(read, Counter(stem for one in read for stem in one.stems))
     exact: dict[str, int] = {}
     leaders = []

@@ -26,6 +26,14 @@ NEGATIONS = word_set(
     weren't won't wouldn't shouldn't couldn't hasn't haven't hadn't longer stop stopped
     """
 )
+TURNS = (
+    ("on", "off"), ("up", "down"), ("before", "after"), ("until", "after"), ("above", "below"), ("over", "under"),
+    ("first", "last"), ("in", "out"), ("more", "less"),
+)  # fmt: skip
+"""Pairs of opposites that are stop words, or hardly more."""
+_TURNING = frozenset(word for pair in TURNS for word in pair) | {"only", "once"}
+_PREPOSITIONS = frozenset({"in", "on", "over", "up", "under", "out"})
+"""Those that mostly turn nothing, unless the other one is there."""
 _ENDINGS = ("ations", "ation", "ments", "ment", "ings", "ing", "ied", "ies", "ed", "es", "s")
 _NO_ENDINGS = ("ss", "us", "is")
 _SHORTEST_STEM = 3
@@ -38,6 +46,12 @@ class Terms:
     stems: frozenset[str]
     numbers: frozenset[str]
     negated: bool
+    turns: frozenset[str] = frozenset()
+    """Stop words that turn what is said."""
+
+    def turns_as(self, other: "Terms") -> bool:
+        """Whether another sentence has the same words that turn what is said, prepositions aside."""
+        return not (self.turns ^ other.turns) - _PREPOSITIONS
 
     def __len__(self) -> int:
         return len(self.stems) + len(self.numbers)
@@ -52,7 +66,7 @@ def terms(text: str) -> Terms:
     stems = frozenset(
         stem(word) for word in words if not word[0].isdigit() and word not in STOP_WORDS and word not in NEGATIONS
     )
-    return Terms(stems, numbers, len(negations) % 2 == 1)
+    return Terms(stems, numbers, len(negations) % 2 == 1, _TURNING.intersection(words))
 
 
 @lru_cache(maxsize=8192)

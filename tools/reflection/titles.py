@@ -3,7 +3,8 @@
 import re
 
 from tools.reflection.finding import TITLE_LIMIT, Kind
-from tools.reflection.words import labelled
+from tools.reflection.stating import PREFIX, stated
+from tools.reflection.words import label_of
 
 _MARKUP = re.compile(r"\*\*|__|`|^[#>\s]{1,12}|^\d{1,3}[.)] |\[([^\[\]\n]{1,120})\]\([^()\s]{1,400}\)")
 _FILLER = re.compile(
@@ -33,13 +34,22 @@ TAGS: dict[str, str] = {
 _DETECTED = {tag: re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE) for tag, words in TAGS.items()}
 
 
-def title_of(content: str) -> str:
-    """Return a title of at most 120 characters: the sentence without markup and opening words, cut at a clause."""
+def title_of(content: str, *, is_rejected: bool = False) -> str:
+    """Return a title of at most 120 characters: the sentence without markup and opening words, cut at a clause.
+
+    A label is left out, unless it says that this is not to be; where something else said so (`is_rejected`), one is put
+    in front.
+    """
     text = " ".join(_MARKUP.sub(lambda found: found[1] or "", content[:600]).split())
-    text = labelled(text).text
+    label = label_of(text)
+    said_no = stated(text).is_rejected
+    if label and label[1] < len(text) and not said_no:
+        text = text[label[1] :]
     filler = _FILLER.match(text)
     text = text[filler.end() :] if filler and len(text) - filler.end() > 3 else text
     text = text.strip(" .;,:–—") or " ".join(content[:TITLE_LIMIT].split())
+    if is_rejected and not said_no:
+        text = f"{PREFIX}{text}"
     if len(text) > TITLE_LIMIT:
         text = _cut(text)
     return text[:1].upper() + text[1:] if text[:1].upper() != "ẞ" and len(text[:1].upper()) == 1 else text

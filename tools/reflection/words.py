@@ -1,20 +1,21 @@
 """What headings and labels say about the text under and after them. Data first: a contributor adds a word here."""
 
 import re
-from collections.abc import Collection
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from tools.reflection.finding import Kind
 from tools.reflection.wordlist import word_set
 
-Context = Kind | Literal["mute"]
+Announced = Kind | Literal["mute"]
 """A kind that a heading promises, or `mute` where nothing under it is worth keeping without words of its own."""
+Context = Announced | Literal["rejected"]
+"""The same, where it is told that the decision is against it."""
+REJECTED: Context = "rejected"
 
 HEADINGS: dict[Context, str] = {
     "decision": "decision|decisions|decided|agreed|agreement|agreements|resolution|resolutions|conclusion|conclusions|"
-    "we agreed|we decided|what we decided|result of the vote|outcome of the vote|outcome|outcomes|rejected|not "
-    "in scope|"
-    "out of scope|non-goals",
+    "we agreed|we decided|what we decided|result of the vote|outcome of the vote|outcome|outcomes",
+    "rejected": "rejected|not in scope|out of scope|non-goals|non-goal|not doing|declined|discarded|vetoed|won't do",
     "task": "action|actions|action item|action items|task|tasks|todo|todos|to do|to dos|to-do|to-dos|follow up|"
     "follow-up|"
     "follow ups|follow-ups|next actions|open tasks|remaining|remaining work|still to do|left to do|homework|checklist",
@@ -36,7 +37,8 @@ HEADINGS: dict[Context, str] = {
 """A heading says this when it is, begins or ends with one of the words; the longest word wins."""
 
 LABELS: dict[Context, str] = {
-    "decision": "decision|decisions|decided|agreed|agreement|resolution|rejected|verdict|outcome|conclusion|not doing",
+    "decision": "decision|decisions|decided|agreed|agreement|resolution|verdict|outcome|conclusion",
+    "rejected": "rejected|not doing|declined|discarded|vetoed|dropped|abandoned|out of scope|non-goal|won't do|wontfix",
     "task": "todo|to do|to-do|action|action item|ai|task|fixme|follow up|follow-up|next action|remaining|still to do|"
     "left to do|still open|ticket",
     "plan": "plan|next|next step|next steps|next up|goal|roadmap|today|tomorrow|this week|next week|then",
@@ -53,10 +55,6 @@ LABELS: dict[Context, str] = {
 }
 """Words that announce a kind when a colon follows them at the start of a sentence."""
 
-UNSETTLED: Collection[Context] = ("idea", "task", "mute")
-"""What labels announce that is not so, or not yet."""
-BULLETS = "-*•> "
-"""Signs in front of an item of a list, or of what is quoted."""
 NOTHING = word_set("no none nothing n/a na tbd tba unclear open pending unknown later off - – — ?") | {
     "not yet", "see below", "see above", "to be decided", "not discussed", "no blockers",
 }  # fmt: skip
@@ -79,7 +77,6 @@ _LABEL = re.compile(
     r"(?:\*\*|__|_)?([^\W_][\w'/ -]{0,24}?)(?:\*\*|__|_)?(\([^()\n]{1,30}\))?(?:\*\*|__)?[ \t]?(?::|[-–—] "
     r")(?:\*\*|__)?[ \t]*(?=\S|$)"
 )
-_REJECTED = re.compile(r"[*_]*(?:not|rejected)\b", re.IGNORECASE)
 _SHOUTED = re.compile(r"(TODO|FIXME|ACTION|IDEA|NOTE|TIL)(\(\w{1,30}\))?[ \t]+(?=\w)")
 
 
@@ -92,6 +89,11 @@ DAYS = word_set(
     """
 )
 _DAY = re.compile(r"(?:\*\*)?([^\W\d_]{3,9})(?: ?[–-] ?([^\W\d_]{3,9}))?(?:\*\*)?:[ \t]+(?=\S)")
+
+
+def announced(context: Context | None) -> Announced | None:
+    """Return the kind: that something is not to be is a decision."""
+    return "decision" if context == "rejected" else context
 
 
 def day_of(sentence: str) -> int | None:
@@ -122,7 +124,7 @@ def label_context(text: str) -> Context | None:
     """Return what a label announces; what it is for, and with whom, does not count (“goal for the week”)."""
     label = text.strip().lower()
     if label.startswith(("not ", "option ")):
-        return "decision" if label.startswith("not ") else "idea"
+        return REJECTED if label.startswith("not ") else "idea"
     last = label.rsplit(" ", 1)[-1]
     return _BY_LABEL.get(label) or _BY_LABEL.get(_ADDED.sub("", label)) or (_BY_LABEL[last] if last in _LAST else None)
 
@@ -135,21 +137,3 @@ def label_of(sentence: str) -> tuple[Context, int] | None:
     match = _LABEL.match(sentence)
     context = label_context(match[1]) if match else None
     return (context, match.end()) if match and context else None
-
-
-class Labelled(NamedTuple):
-    """A statement, with what a label in front of it says."""
-
-    text: str
-    """Without the label."""
-    context: Context | None
-    is_rejected: bool
-    """Whether the label says that it is not so."""
-
-
-def labelled(text: str) -> Labelled:
-    """Tell a statement from the label in front of it; a label with nothing after it is none."""
-    label = label_of(text)
-    if label is None or label[1] >= len(text):
-        return Labelled(text, None, is_rejected=False)
-    return Labelled(text[label[1] :], label[0], is_rejected=_REJECTED.match(text) is not None)

@@ -190,3 +190,33 @@ def test_a_list_after_a_colon_is_not_always_one(notes: str) -> None:
 def test_a_list_of_tasks_stays_one() -> None:
     found = extract("## Tasks\n\n- To release: tag the commit; push the tag.\n")
     assert [each.kind for each in found] == ["task"]
+
+
+def test_what_was_rejected_says_so_in_its_title() -> None:
+    notes = """## Rejected
+- use Kafka for the events
+
+## Decisions
+- use NATS for the events
+- Rejected: deploy on Friday afternoons
+
+| Decision | Rejected |
+|---|---|
+| keep the monorepo | split the repository |
+
+# Notes
+Not now: a mobile app for the drivers.
+"""
+    found = {finding.title for finding in extract(notes) if finding.kind == "decision"}
+    assert found == {
+        "Rejected: use Kafka for the events", "Use NATS for the events", "Rejected: deploy on Friday afternoons",
+        "Keep the monorepo", "Rejected: split the repository", "Not now: a mobile app for the drivers",
+    }  # fmt: skip
+
+
+def test_a_decision_and_its_rejection_are_not_one() -> None:
+    long = (
+        "run the nightly export of the billing ledger to the Frankfurt warehouse using parquet files with compression"
+    )
+    assert [finding.count for finding in extract(f"Decision: {long}.\nRejected: {long}.")] == [1, 1]
+    assert [finding.count for finding in extract(f"# Decisions\n- {long}\n\n# Rejected\n- {long}\n")] == [1, 1]
