@@ -5,7 +5,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_origin
 
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, field_validator, model_validator
@@ -14,6 +14,7 @@ from auth.external.addresses import is_safe_to_call, is_web_address
 from stores.errors import InvalidSetting
 from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
 from tools.client_settings import PREFIX
+from tools.retrieval.parts import Part
 from tools.settings_checks import HeaderSecret, HostHeader, ModelAddress, Origin, PublicAddress, Sender, SigningSecret
 from tools.settings_oidc import NAME as OIDC_NAME
 from tools.settings_oidc import OidcSetting, read_oidc
@@ -63,6 +64,11 @@ class Settings(BaseModel):
         3, gt=0, le=600, description="Seconds that a search waits for a remote endpoint before it goes by words alone."
     )
 
+    search_without: tuple[Part, ...] = Field(
+        (),
+        description="Parts of the ranking that are left out, to measure what they add; comma-separated: `alike`, "
+        "`code`, `days`, `speakers`, `threads`.",
+    )
     usage_signal: bool = Field(True, description="Whether records that were cited rank slightly higher.")
     exposure_days: int = Field(
         90, ge=0, le=3650, description="Days for which is kept what searches returned to whom; 0 records nothing."
@@ -218,7 +224,7 @@ def _field_of(name: str) -> str:
 
 
 def _is_list(field: str) -> bool:
-    return field in ("cors_origins", "allowed_hosts", "trusted_proxies")
+    return get_origin(Settings.model_fields[field].annotation) is tuple
 
 
 def read_settings(environ: Mapping[str, str], **overrides: object) -> tuple[Settings, list[str]]:

@@ -127,6 +127,15 @@ _ALL: tuple[Arm, ...] = (
         "without-tokens", "not compared token by token", {"recall": _recall, "search": _PLAIN},
         {"ENGRAIN_LATE_INTERACTION": "false"},
     ),
+    *(
+        Arm(f"without-{part}", f"without {what}", {"recall": _recall, "search": _PLAIN},
+            {"ENGRAIN_SEARCH_WITHOUT": part})
+        for part, what in (
+            ("threads", "what stands next to a record in its thread"), ("speakers", "who is asked about"),
+            ("days", "the days that a question names"), ("alike", "what is like the best"),
+            ("code", "weights for code"),
+        )
+    ),
 )  # fmt: skip
 ARMS: Mapping[str, Arm] = {arm.name: arm for arm in _ALL}
 

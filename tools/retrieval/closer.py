@@ -85,7 +85,7 @@ class Closer:
     def beside_each_other(self) -> None:
         """Let the best candidates count with those that they are like."""
         vectors = self.indexes.vectors
-        if vectors is None or not self.has_vector or not self.plan.compares:
+        if vectors is None or not self.has_vector or not self.plan.compares or "alike" in self.plan.without:
             return
         found = alike(vectors, self.pool, self.checks, self.lent.beside)
         if found is not None:
@@ -125,6 +125,8 @@ class Closer:
     def _code(self) -> NDArray[np.bool_] | None:
         """Which candidates are code; looked up again where there are more of them by now."""
         index, ids = self.indexes.lexical, self.pool.ids
+        if "code" in self.plan.without:
+            return None
         if index is not None and (self._is_code is None or len(self._is_code) != len(ids)):
             self._is_code = np.array(index.code_among(ids), np.bool_)
         return self._is_code

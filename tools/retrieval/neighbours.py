@@ -77,6 +77,8 @@ def _spoken(
     index: LexicalIndex, plan: Plan, pool: Pool, is_threaded: NDArray[np.bool_], checks: Checks
 ) -> NDArray[np.bool_] | None:
     """Which candidates in threads are said by whom the question asks about, of those that say what one may read."""
+    if "speakers" in plan.without:
+        return None
     places = np.flatnonzero(is_threaded)
     ids = [pool.ids[place] for place in places]
     allowed, numbers = checks.found(ids), index.speakers_of(ids)

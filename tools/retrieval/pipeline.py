@@ -66,6 +66,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
     What indexes know nothing of (what was archived or superseded, what imported memories say of themselves) is left out
     of what they found. Where that leaves hardly anything, they are asked for more.
     """
+    plan = replace(plan, without=app.settings.search_without)
     ranking, depth = _retrieve(app, plan), plan.depth
     while ranking.is_starved and depth < DEEPEST:
         depth = min(DEEPER * depth, DEEPEST)
@@ -177,7 +178,7 @@ def _known_of(app: App, plan: Plan) -> Lent:
 
 def _named_days(plan: Plan) -> Named:
     """The days that the question names; mostly none."""
-    if plan.is_naive or plan.as_of is not None or plan.words_alone:
+    if plan.is_naive or plan.as_of is not None or plan.words_alone or "days" in plan.without:
         return Named(plan.query)
     return named_days(plan.query, plan.now)
 

@@ -6,6 +6,7 @@ from typing import Literal
 
 from stores.records import IndexFilter
 from tools.retrieval.imported import EVERYTHING, Imported
+from tools.retrieval.parts import Part
 
 Mode = Literal["fast", "naive"]
 """`fast` weighs the evidence of all lanes; `naive` is a control: words and meaning, joined by their ranks alone."""
@@ -64,6 +65,8 @@ class Plan:
     is then measured of each."""
     mode: Mode = "fast"
     """`naive` leaves `expand`, `boost_recent` and `boost_cited` aside."""
+    without: tuple[Part, ...] = ()
+    """What a server leaves out, to measure what it adds."""
 
     @property
     def is_naive(self) -> bool:
@@ -78,7 +81,7 @@ class Plan:
     @property
     def heeds_threads(self) -> bool:
         """Whether what was captured next to a candidate counts."""
-        return self.compares and self.filter.ids is None
+        return self.compares and self.filter.ids is None and "threads" not in self.without
 
     @property
     def prefilter(self) -> IndexFilter:

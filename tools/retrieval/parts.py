@@ -1,0 +1,6 @@
+"""The parts of a ranking that a server can leave out, to measure what they add."""
+
+from typing import Literal
+
+Part = Literal["alike", "code", "days", "speakers", "threads"]
+"""What a ranking heeds beside words, meaning, tokens, relations and ages; `docs/retrieval.md` has what each adds."""
