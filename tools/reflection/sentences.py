@@ -22,13 +22,14 @@ _BEFORE_CAPITAL = word_set(
 )
 """Words whose full stop ends a sentence only before a capital letter."""
 
-_END = re.compile("(?:[.!?…]+[\"'”’»)\\]*_`]*(?=\\s|$)|[\u3002\uff01\uff1f]+[」』”]*)")
+# Each begins where a run of its signs does and takes all of it: a long run is read once.
+_END = re.compile("(?:(?<![.!?…])[.!?…]++[\"'”’»)\\]*_`]*+(?=\\s|$)|[\u3002\uff01\uff1f]+[」』”]*)")
 _WHOLE = re.compile(
     r"`[^`\n]{1,300}`|https?://[^\s<>\"]{1,2000}|\"[^\"\n]{1,240}\"|“[^“”\n]{1,240}”|«[^«»\n]{1,240}»|\([^()]{1,300}\)"
 )
 """Code, addresses, quotations and brackets: a mark inside of them ends nothing."""
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘*_/]*\Z")
-_INLINE_LABEL = re.compile(r"[;,]?\s+(?=(?:TODO|FIXME|ACTION)(?:\(\w{1,30}\))?[: ]\s*\w)")
+_INLINE_LABEL = re.compile(r"(?:[;,]|(?<![\s;,]))\s++(?=(?:TODO|FIXME|ACTION)(?:\(\w{1,30}\))?[: ]\s*\w)")
 _STARTER = re.compile(r"\s+(?:We|I|It|The|This|That|They|Then|There|So|But|And|In|For|No|Not|Yes|He|She|You)\b")
 """What opens a sentence and is nobody's name: the letter before it was no initial."""
 _LOOK_BACK = 24

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tools.reflection.wordlist import word_set
 from tools.reflection.words import REJECTED, Context, label_of
 
-_MARKS = re.compile(r"(?:[ \t]*(?:[-+*•>#]+|[0-9]{1,3}[.)]|\[[ xX~-]?\])(?:[ \t]+|$))+")
+_MARKS = re.compile(r"[ \t]*+(?:(?:[-+*•>#]++|[0-9]{1,3}[.)]|\[[ xX~-]?\])(?:[ \t]++|$))+")
 _PLAIN = word_set(
     "decision decisions decided agreed agreement resolution verdict conclusion outcome finding fact learning lesson "
     "learned insight observation til note nb todo to-do action task fixme follow-up plan idea proposal suggestion "
