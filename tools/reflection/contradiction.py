@@ -22,6 +22,7 @@ _ASIDE = re.compile(
 )
 """Labels of what is told without being so."""
 _SAME_SENTENCE = 0.85
+"""How alike a statement and what was rejected have to be."""
 _OPEN = frozenset({"question", "hedge", "condition", "undecided", "unknown"})
 """Signals of what is not stated."""
 _SAME_SUBJECT = 0.8
