@@ -205,12 +205,10 @@ def release_notes(  # noqa: PLR0913 - as above
     html: HtmlOption = None,
 ) -> None:
     """Measure what release notes find in the logs of public projects, which are replayed."""
-    from cli.release_notes.changes import changes_between  # noqa: PLC0415 - as above
     from evals.options import Options  # noqa: PLC0415 - as above
 
     options = Options(
-        data, runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown, html_file=html,
-        analyse=changes_between,
+        data, runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown, html_file=html
     )  # fmt: skip
     _run("release-notes", options)
 
