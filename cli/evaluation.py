@@ -134,9 +134,11 @@ def history(  # noqa: PLR0913 - as above
 
 
 @group.command()
-def packs(
+def packs(  # noqa: PLR0913 - as above
+    setting: ServerOption = None,
     runs: RunsOption = None,
     name: NameOption = "",
+    afresh: AfreshOption = False,
     json: JsonOption = None,
     markdown: MarkdownOption = None,
     html: HtmlOption = None,
@@ -144,13 +146,19 @@ def packs(
     """Measure what is in context packs that must be there and what must not, on goals that come with the package."""
     from evals.options import Options  # noqa: PLC0415 - as above
 
-    _run("packs", Options(runs=runs, name=name, json_file=json, markdown_file=markdown, html_file=html))
+    options = Options(
+        server=_settings(setting), runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown,
+        html_file=html,
+    )  # fmt: skip
+    _run("packs", options)
 
 
 @group.command()
-def reflection(
+def reflection(  # noqa: PLR0913 - as above
+    setting: ServerOption = None,
     runs: RunsOption = None,
     name: NameOption = "",
+    afresh: AfreshOption = False,
     json: JsonOption = None,
     markdown: MarkdownOption = None,
     html: HtmlOption = None,
@@ -158,7 +166,11 @@ def reflection(
     """Measure what reflection finds in notes that come with the package."""
     from evals.options import Options  # noqa: PLC0415 - as above
 
-    _run("reflection", Options(runs=runs, name=name, json_file=json, markdown_file=markdown, html_file=html))
+    options = Options(
+        server=_settings(setting), runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown,
+        html_file=html,
+    )  # fmt: skip
+    _run("reflection", options)
 
 
 @group.command()
@@ -167,6 +179,7 @@ def synthesis(  # noqa: PLR0913 - as above
     setting: ServerOption = None,
     runs: RunsOption = None,
     name: NameOption = "",
+    afresh: AfreshOption = False,
     json: JsonOption = None,
     markdown: MarkdownOption = None,
     html: HtmlOption = None,
@@ -175,28 +188,28 @@ def synthesis(  # noqa: PLR0913 - as above
     from evals.options import Options  # noqa: PLC0415 - as above
 
     options = Options(
-        limit=limit, server=_settings(setting), runs=runs, name=name, json_file=json, markdown_file=markdown,
-        html_file=html,
+        limit=limit, server=_settings(setting), runs=runs, name=name, afresh=afresh, json_file=json,
+        markdown_file=markdown, html_file=html,
     )  # fmt: skip
     _run("synthesis", options)
 
 
 @group.command(name="release-notes")
-def release_notes(
+def release_notes(  # noqa: PLR0913 - as above
     data: DataOption = None,
     runs: RunsOption = None,
     name: NameOption = "",
+    afresh: AfreshOption = False,
     json: JsonOption = None,
     markdown: MarkdownOption = None,
     html: HtmlOption = None,
 ) -> None:
     """Measure what release notes find in the logs of public projects, which are replayed."""
-    from cli.release_notes.changes import changes_between  # noqa: PLC0415 - as above
     from evals.options import Options  # noqa: PLC0415 - as above
 
     options = Options(
-        data, runs=runs, name=name, json_file=json, markdown_file=markdown, html_file=html, analyse=changes_between
-    )
+        data, runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown, html_file=html
+    )  # fmt: skip
     _run("release-notes", options)
 
 

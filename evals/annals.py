@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from evals.client import Client
-from tools.create import BULK_LIMIT
-from tools.entity_models import EntityFields
+from tools.entity_models import BULK_LIMIT, EntityFields
 
 
 @dataclass(slots=True)

@@ -4,18 +4,24 @@ import http.client
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Self
 from urllib.parse import quote, urlsplit
 
+from evals.progress import remark
 from stores.errors import EngrainError
 
 TIMEOUT_S = 120.0
 LONGEST_WAIT_S = 3600
+TOLD_FROM_S = 5
+"""A wait that is shorter is nothing that a user wonders about."""
 _DATA = b"data:"
 IDLE_S = 2.0
 """After so long a pause a new connection is made, before the server closes the old one."""
+
+Renew = Callable[[str], str]
+"""From a token that a server no longer accepts to one that it does."""
 
 
 class Client:
@@ -24,12 +30,13 @@ class Client:
     def __init__(self, address: str, token: str = "") -> None:
         parts = urlsplit(address)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        self._address = address
+        self.address = address
         self._prefix = quote(parts.path.rstrip("/"), safe="/%")
         self._connection = kind(parts.hostname or "", parts.port, timeout=TIMEOUT_S)
         self._used_at = 0.0
         self._headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
         self.token = ""
+        self._renew: Renew | None = None
         self.took_ms = 0.0
         """From sending the last request to having its whole answer."""
         if token:
@@ -41,15 +48,15 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._connection.close()
 
-    def present(self, token: str) -> None:
-        """Send a token with each request from now on."""
-        self.token = token
+    def present(self, token: str, renew: Renew | None = None) -> None:
+        """Send a token with each request from now on; what the server refuses with 401 is sent once more, renewed."""
+        self.token, self._renew = token, renew
         self._headers["Authorization"] = f"Bearer {token}"
 
     def signed_up(self, name: str) -> "Client":
         """Make an account with an organization of its own, and return a client of it."""
         account = {"email": f"{name}@localhost.test", "password": "bench-account", "name": name}
-        return Client(self._address, self.post("/api/auth/local/signup", account)["access_token"])
+        return Client(self.address, self.post("/api/auth/local/signup", account)["access_token"])
 
     def get(self, path: str) -> dict[str, Any]:
         """Read."""
@@ -74,11 +81,10 @@ class Client:
         return max(int(index["pending"]) for index in self.get("/api/health/ready")["indexes"])
 
     def _send(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
-        response, content = self._exchange(method, path, body)
-        while response.status == HTTPStatus.TOO_MANY_REQUESTS and (wait_s := _wait_s(response)) is not None:
-            # A server elsewhere limits how often one signs in, and says how long to wait.
-            time.sleep(wait_s)
-            response, content = self._exchange(method, path, body)
+        response, content = self._patiently(method, path, body)
+        if response.status == HTTPStatus.UNAUTHORIZED and self._renew is not None:
+            self.present(self._renew(self.token), self._renew)
+            response, content = self._patiently(method, path, body)
         if not 200 <= response.status < 300:
             raise EngrainError(f"{method} {path} answered {response.status}: {_reason(content)}")
         if response.headers.get_content_type() == "text/event-stream":
@@ -87,6 +93,21 @@ class Client:
         if answer is None:
             raise EngrainError(f"{method} {path} answered with something that is no object of JSON: {content[:300]!r}")
         return answer
+
+    def _patiently(self, method: str, path: str, body: bytes | None) -> tuple[http.client.HTTPResponse, bytes]:
+        """Wait as often as a server asks for it: one elsewhere limits how often one signs in."""
+        response, content = self._exchange(method, path, body)
+        while response.status == HTTPStatus.TOO_MANY_REQUESTS and (wait_s := _wait_s(response)) is not None:
+            if wait_s >= TOLD_FROM_S:
+                said = str((_object(content) or {}).get("message") or "")[:200].rstrip(".")
+                remark(
+                    f"429 {self.address}",
+                    f"{self.address} lets nobody call {path} so often{said and f' ({said})'}: waiting {wait_s} s, and"
+                    " again each time. Started with ENGRAIN_RATE_LIMIT_ENABLED=false, a server has no such limit.",
+                )
+            time.sleep(wait_s)
+            response, content = self._exchange(method, path, body)
+        return response, content
 
     def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[http.client.HTTPResponse, bytes]:
         if time.monotonic() - self._used_at > IDLE_S:
@@ -98,7 +119,7 @@ class Client:
             content = response.read()
         except (OSError, http.client.HTTPException, UnicodeError) as error:
             reason = str(error) or type(error).__name__
-            raise EngrainError(f"{method} {path} got no answer from {self._address}: {reason}.") from error
+            raise EngrainError(f"{method} {path} got no answer from {self.address}: {reason}.") from error
         self.took_ms = (time.perf_counter() - start) * 1000
         self._used_at = time.monotonic()
         return response, content

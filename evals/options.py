@@ -3,10 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from evals.release_notes.run import Analyse
 
 
 def default_data() -> Path | None:
@@ -42,5 +38,3 @@ class Options:
     json_file: Path | None = None
     markdown_file: Path | None = None
     html_file: Path | None = None
-    analyse: "Analyse | None" = None
-    """What finds the changes in a history: the release notes' own, which this folder may not import."""

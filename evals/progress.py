@@ -1,10 +1,13 @@
 """Progress bars with the time left, on standard error; where that is no terminal, one line for each step."""
 
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Advance = Callable[[int], None]
+_remarked: set[str] = set()
+_remarking = threading.Lock()
 
 
 @contextmanager
@@ -31,3 +34,11 @@ def progress(title: str, total: int, done: int = 0) -> Iterator[Advance]:
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(title, total=total, completed=done)
         yield lambda count: bar.advance(task, count)
+
+
+def remark(about: str, sentence: str) -> None:
+    """Say something about a matter on standard error, above the bars; a process says it once, from whatever thread."""
+    with _remarking:
+        if about not in _remarked:
+            _remarked.add(about)
+            print(sentence, file=sys.stderr, flush=True)  # noqa: T201 - where the bars are, whose library moves it above

@@ -9,6 +9,7 @@ from tools.app import App
 from tools.cycles import WORK
 from tools.entities import entity_views
 from tools.entity_models import (
+    BULK_LIMIT,
     Assignees,
     BackgroundJobs,
     Content,
@@ -29,7 +30,6 @@ from tools.similar import THRESHOLD, Similar, similar
 from tools.storing import store, until_visible
 from tools.threads import in_thread
 
-BULK_LIMIT = 128
 TECHNOLOGIES = {"project": "tech_stack"}
 """What the interface calls the technologies of a type, where it is not `technologies`."""
 

@@ -15,6 +15,8 @@ NAME_LIMIT = 200
 CONTENT_LIMIT = 50_000
 LABEL_LIMIT = 200
 LABELS_LIMIT = 100
+BULK_LIMIT = 128
+"""Entities that one request may create."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=NAME_LIMIT, pattern=r"\S")]
 Content = Annotated[str, StringConstraints(max_length=CONTENT_LIMIT)]

@@ -21,7 +21,7 @@ from evals.timing import Spread, spread, timed_ms
 from stores.errors import EngrainError
 from stores.graph import GraphIndex, NeighbourQuery, Room
 from stores.records import ORGANIZATION, Entity, Position, Relation
-from tools.create import BULK_LIMIT
+from tools.entity_models import BULK_LIMIT
 from tools.explore import WALK_LIMIT
 from tools.settings import PREFIX
 

@@ -18,7 +18,7 @@ from evals.client import Client, encoded
 from evals.process import resident_mb
 from evals.timing import spread, timed_ms
 from stores.errors import EngrainError
-from tools.create import BULK_LIMIT
+from tools.entity_models import BULK_LIMIT
 from tools.launch import ServerProcess, server_process
 from tools.settings import PREFIX
 

@@ -41,9 +41,9 @@ class Asking:
         with progress(f"{self.collection.name}: asking, {self.arm.name}", total, total - len(asked)) as advance:
             for questions in _batches(asked):
                 with Client(self.address) as client:
-                    tokens = self._warmed(client, questions)
+                    self._warm_up(client, questions)
                 before = time.perf_counter()
-                for question, answer in self._answers(questions, tokens):
+                for question, answer in self._answers(questions):
                     now = time.perf_counter()
                     journal.add(self._case(question, answer, texts), now - before)
                     before = now
@@ -52,17 +52,14 @@ class Asking:
     def _key(self, question: Question) -> tuple[str, str, str]:
         return self.collection.name, self.arm.name, question.id
 
-    def _warmed(self, client: Client, questions: Sequence[Question]) -> dict[str, str]:
-        """Sign in at each haystack, and let it be asked once before times count."""
-        tokens = {}
+    def _warm_up(self, client: Client, questions: Sequence[Question]) -> None:
+        """Let each haystack be asked once before times count."""
         for name in dict.fromkeys(question.haystack for question in questions):
             place = self.places[name]
-            tokens[name] = place.token(client, self.key)
-            client.present(tokens[name])
+            place.enter(client, self.key)
             self.arm.doors[self.collection.door](client, place, self.collection, _WARM_UP)
-        return tokens
 
-    def _answers(self, questions: Sequence[Question], tokens: Mapping[str, str]) -> Iterator[tuple[Question, Answer]]:
+    def _answers(self, questions: Sequence[Question]) -> Iterator[tuple[Question, Answer]]:
         """Answers as they come: in order on one connection, or as each of several is ready."""
         local, ask_by = threading.local(), self.arm.doors[self.collection.door]
 
@@ -72,8 +69,9 @@ class Asking:
                 client: Client | None = getattr(local, "client", None)
                 if client is None:
                     client = local.client = clients.enter_context(Client(self.address))
-                client.present(tokens[question.haystack])
-                return question, ask_by(client, self.places[question.haystack], self.collection, question.text)
+                place = self.places[question.haystack]
+                place.enter(client, self.key)
+                return question, ask_by(client, place, self.collection, question.text)
 
             if self.concurrency == 1:
                 yield from map(ask, questions)

@@ -13,7 +13,7 @@ from evals.harness.waiting import until_whole
 from evals.progress import Advance, progress
 from evals.runs import Journal
 from evals.runs.journal import LOADING
-from tools.create import BULK_LIMIT
+from tools.entity_models import BULK_LIMIT
 
 LOADERS = 2
 """Haystacks that are stored at once; the texts of one are stored one after the other."""

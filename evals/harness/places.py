@@ -1,5 +1,6 @@
 """Where a haystack lies on a server, and which of the records there is which text."""
 
+import threading
 import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -8,6 +9,33 @@ from typing import Any, Self
 from evals.client import Client
 
 PASSWORD = "eval-account"  # noqa: S105 - of accounts that hold nothing but a public data set
+LOGIN = "/api/auth/local/login"
+
+
+class SignIns:
+    """What signing in gave, by server and account: servers limit how often one may. In memory alone, never on disk."""
+
+    def __init__(self) -> None:
+        self._tokens: dict[tuple[str, str], str] = {}
+        self._locks: dict[tuple[str, str], threading.Lock] = {}
+
+    def keep(self, address: str, email: str, token: str) -> None:
+        """Use a token that signing up gave."""
+        self._tokens[address, email] = token
+
+    def token(self, address: str, email: str, refused: str = "") -> str:
+        """Return what is kept, or sign in where that is nothing, or what the server has refused."""
+        account = address, email
+        with self._locks.setdefault(account, threading.Lock()):
+            token = self._tokens.get(account, "")
+            if not token or token == refused:
+                with Client(address) as anybody:
+                    signed = anybody.post(LOGIN, {"email": email, "password": PASSWORD})
+                token = self._tokens[account] = str(signed["access_token"])
+            return token
+
+
+_sign_ins = SignIns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +49,15 @@ class Place:
     """By id of the record, which text it is."""
 
     def token(self, client: Client, key: str) -> str:
-        """Sign in, where that is the way."""
+        """Return the token of an earlier sign-in at the client's server, or sign in, where that is the way."""
+        return _sign_ins.token(client.address, self.email) if self.email else key
+
+    def enter(self, client: Client, key: str) -> None:
+        """Let a client act here; what is no longer valid is renewed."""
         if not self.email:
-            return key
-        signed = client.post("/api/auth/local/login", {"email": self.email, "password": PASSWORD})
-        return str(signed["access_token"])
+            client.present(key)
+            return
+        client.present(self.token(client, key), lambda refused: _sign_ins.token(client.address, self.email, refused))
 
     @property
     def scope(self) -> dict[str, Any]:
@@ -61,5 +93,7 @@ def opened(client: Client, key: str) -> Place:
         return Place(project_id=str(project["id"]))
     email = f"{name}@localhost.test"
     signed = client.post("/api/auth/local/signup", {"email": email, "password": PASSWORD, "name": "Eval"})
-    client.present(signed["access_token"])
-    return Place(email=email)
+    _sign_ins.keep(client.address, email, str(signed["access_token"]))
+    place = Place(email=email)
+    place.enter(client, key)
+    return place

@@ -48,7 +48,7 @@ def until_whole(target: Target, key: str, places: Mapping[str, Place], name: str
         organizations = {place.email: place for place in places.values()}
         with progress(f"{name}: indexing, organizations", len(organizations)) as advance:
             for email, place in organizations.items():
-                client.present(place.token(client, key))
+                place.enter(client, key)
                 whose = f"of {email}" if email else "of the organization of the key"
                 for _ in _left(client, "/api/admin/health", f"{whose} at {target.address}"):
                     pass

@@ -1,10 +1,10 @@
-"""Replays each log, lets it be analysed, and lays the figures out."""
+"""Replays each log, has the command write its release notes, and lays the figures out."""
 
 import dataclasses
 import hashlib
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from evals.datasets.collection import UNREADABLE
@@ -13,13 +13,12 @@ from evals.options import Options
 from evals.prepared import Prepared
 from evals.reflection.scoring import Score
 from evals.release_notes.labels import LABELS, Project, read_labels
+from evals.release_notes.notes import changes_in, notes_of
 from evals.release_notes.replay import BEGINNING, END, Replay, replay
-from evals.release_notes.scoring import WITHIN, Found, Result, score
+from evals.release_notes.scoring import WITHIN, Result, score
 from evals.results import Case, Outcome, Part
 from stores.errors import EngrainError
 
-Analyse = Callable[[Path, str, str], Sequence[Found]]
-"""Folder, older and newer reference to changes, best first. The command line hands it in."""
 RECALL, PRECISION, FEATURES = 0.9, 0.8, 0.8
 """What has to be reached: recall and precision of what is breaking, recall of features."""
 
@@ -39,18 +38,17 @@ def prepare(options: Options) -> Prepared:
         raise EngrainError(f"There are no logs to replay: {what}. Give --data PATH.")
     digests = {name: hashlib.sha256(log.read_bytes()).hexdigest() for name, log in logs.items()}
     digests["labels"] = hashlib.sha256(LABELS.read_bytes()).hexdigest()
-    return Prepared({"name": options.name}, {}, digests, lambda _: _measure(projects, logs, options.analyse))
+    return Prepared({"name": options.name}, {}, digests, lambda _: _measure(projects, logs))
 
 
-def _measure(projects: Sequence[Project], logs: Mapping[str, Path], analyse: Analyse | None) -> Outcome:
-    if analyse is None:
-        raise EngrainError("Nothing was handed in that finds changes.")
+def _measure(projects: Sequence[Project], logs: Mapping[str, Path]) -> Outcome:
     start = time.perf_counter()
     results = []
     with tempfile.TemporaryDirectory(prefix="engrain-release-notes-") as temporary:
         for project in projects:
             replayed = _replayed(logs[project.name], Path(temporary) / project.name)
-            results.append(score(project, analyse(replayed.folder, BEGINNING, END), replayed.originals))
+            notes = notes_of(replayed.folder, BEGINNING, END)
+            results.append(score(project, list(changes_in(notes, replayed.originals)), replayed.originals))
     document = {
         "took_s": round(time.perf_counter() - start, 1),
         "within": WITHIN,

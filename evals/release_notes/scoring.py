@@ -3,35 +3,14 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from evals.reflection.scoring import Score
 from evals.release_notes.labels import Label, Project
+from evals.release_notes.notes import Change
 
 WITHIN = 30
 """A feature counts as found when it is among so many changes, three times the labels, beside those that break."""
-ASIDE = frozenset({"internal", "documentation", "dependency", "other"})
-"""Kinds that notes do not list as what is new."""
-
-
-class Found(Protocol):
-    """A change as the analysis gives it."""
-
-    @property
-    def kind(self) -> str:
-        """What kind of change it is."""
-
-    @property
-    def breaking(self) -> bool:
-        """Whether it breaks something."""
-
-    @property
-    def commits(self) -> tuple[str, ...]:
-        """The full shas that it rests on."""
-
-    @property
-    def text(self) -> str:
-        """What changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +18,7 @@ class Result:
     """How one project did.
 
     Attributes:
-        told: Changes that notes would list as new, improved or fixed, beside those that break.
+        told: Changes that notes list as new, improved or fixed, beside those that break.
         debatable: Changes called breaking of which the labels say that one may see it either way.
         surprises: What was called breaking and is not, and what is and was not; and features that came too late.
     """
@@ -65,11 +44,11 @@ class Judged:
     text: str
 
 
-def score(project: Project, changes: Sequence[Found], originals: Mapping[str, str]) -> Result:
-    """Count. `changes` come best first; `originals` gives the labels' shas for those of the replay."""
+def score(project: Project, changes: Sequence[Change], originals: Mapping[str, str]) -> Result:
+    """Count. `changes` come in the order of the notes; `originals` gives the labels' shas for those of the replay."""
     found = [({originals.get(sha, "") for sha in change.commits}, change) for change in changes]
     called = [(shas, change) for shas, change in found if change.breaking]
-    told = [(shas, change) for shas, change in found if change.kind not in ASIDE and not change.breaking]
+    told = [(shas, change) for shas, change in found if not change.breaking]
     wanted, either = project.of("breaking"), project.of("debatable")
     met = [label for label in wanted if _met(label, called)]
     unlabelled = [(shas, change) for shas, change in called if not _meets(shas, wanted)]
@@ -100,7 +79,7 @@ def score(project: Project, changes: Sequence[Found], originals: Mapping[str, st
     )  # fmt: skip
 
 
-def _id(change: Found) -> str:
+def _id(change: Change) -> str:
     """The same in every replay, as the shas of the copies are not."""
     return hashlib.sha256(change.text.encode()).hexdigest()[:12]
 
@@ -109,9 +88,9 @@ def _meets(shas: set[str], labels: Sequence[Label]) -> bool:
     return any(shas & set(label.commits) for label in labels)
 
 
-def _met(label: Label, found: Sequence[tuple[set[str], Found]]) -> bool:
+def _met(label: Label, found: Sequence[tuple[set[str], Change]]) -> bool:
     return any(shas & set(label.commits) for shas, _ in found)
 
 
-def _place(label: Label, found: Sequence[tuple[set[str], Found]]) -> int:
+def _place(label: Label, found: Sequence[tuple[set[str], Change]]) -> int:
     return next((number for number, (shas, _) in enumerate(found, start=1) if shas & set(label.commits)), 0)

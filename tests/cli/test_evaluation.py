@@ -8,11 +8,14 @@ from typer.testing import CliRunner, Result
 
 from cli.evaluation import group
 from cli.main import app
+from evals.options import Options
 from evals.results import Outcome
 from evals.runs import Archive, Journal, Stored, new_record
 from evals.suites import SUITES
 from tests.evals.sets import write_own
 from tests.evals.test_compare import GOOD, N, run
+
+WITH_A_SERVER = sorted(set(SUITES) - {"release-notes"})
 
 
 def invoke(*words: str) -> Result:
@@ -73,7 +76,7 @@ def test_a_setting_that_is_none_is_refused() -> None:
     assert "ENGRAIN_NAME=VALUE" in done.output
 
 
-@pytest.mark.parametrize("command", ["retrieval", "usage", "synthesis"])
+@pytest.mark.parametrize("command", WITH_A_SERVER)
 def test_a_setting_that_no_server_knows_is_refused_with_the_nearest(tmp_path: Path, command: str) -> None:
     # No run could be kept in a file, so that none is measured where this fails.
     (tmp_path / "runs").touch()
@@ -81,6 +84,24 @@ def test_a_setting_that_no_server_knows_is_refused_with_the_nearest(tmp_path: Pa
     assert done.exit_code == 2
     said = " ".join(done.output.replace("│", " ").split())
     assert "ENGRAIN_LATE_INTERACTON is not a setting of Engrain; did you mean ENGRAIN_LATE_INTERACTION?" in said
+
+
+@pytest.mark.parametrize("command", sorted(SUITES))
+def test_every_suite_takes_settings_of_its_server_and_begins_afresh(
+    monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    asked: list[Options] = []
+
+    def run_suite(name: str, options: Options, _: object) -> int:
+        asked.append(options)
+        return int(name != command)
+
+    monkeypatch.setattr("evals.suites.run_suite", run_suite)
+    settings = ["--setting", "ENGRAIN_LATE_INTERACTION=false"] if command in WITH_A_SERVER else []
+    done = invoke(command, "--afresh", *settings)
+    assert done.exit_code == 0, done.output
+    assert [options.afresh for options in asked] == [True]
+    assert asked[0].server == ({"ENGRAIN_LATE_INTERACTION": "false"} if settings else {})
 
 
 def test_providers_that_cannot_be_read_are_refused() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from evals.client import Client
 from evals.commands import show_runs
 from evals.harness.arms import ARMS, Answer, Arm
+from evals.harness.places import LOGIN, opened
 from evals.harness.server import served
 from evals.options import Options
 from evals.runs import Archive
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
+from stores.errors import EngrainError
 from tests.evals.sets import own_lines, write_lines, write_own
 from tests.stores.embedding.servers import Reply, openai, running
 from tools.revision import commit
@@ -137,3 +140,78 @@ def test_a_model_that_does_not_answer_ends_a_run_on_a_server_of_its_own(
         assert run_suite("retrieval", wanted, said.append) == NOTHING_TO_MEASURE
     assert said[-1].startswith("The index vectors of the server that was started says ")
     assert "the same command goes on" in said[-1]
+
+
+def kept_posts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
+    """The paths and the answers of what clients post from now on."""
+    posts: list[tuple[str, dict[str, Any]]] = []
+    post = Client.post
+
+    def posted(client: Client, path: str, body: Any) -> dict[str, Any]:  # noqa: ANN401, RUF100 - whatever is posted
+        answer = post(client, path, body)
+        posts.append((path, answer))
+        return answer
+
+    monkeypatch.setattr(Client, "post", posted)
+    return posts
+
+
+def test_an_account_that_was_signed_up_signs_in_for_no_arm_and_its_token_is_nowhere_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    posts, said = kept_posts(monkeypatch), list[str]()
+    with served(tmp_path / "elsewhere", WORDS, None) as target:
+        wanted = Options(
+            sets=[str(write_own(tmp_path))], url=target.address, runs=tmp_path / "runs", arms=["fast", "search"]
+        )
+        monkeypatch.setitem(ARMS, "search", interrupted_after(ARMS["search"], 4))  # type: ignore[misc]
+        assert run_suite("retrieval", wanted, said.append) == INTERRUPTED, said
+    tokens = [answer["access_token"] for path, answer in posts if path == "/api/auth/local/signup"]
+    assert len(tokens) == 2
+    assert LOGIN not in [path for path, _ in posts]
+    kept = [path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()]
+    assert kept
+    assert not [token for token in tokens for content in kept if token.encode() in content]
+
+
+def test_an_account_whose_token_is_refused_signs_in_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served(tmp_path / "elsewhere", WORDS, None) as target, Client(target.address) as client:
+        place = opened(client, "")
+        old = client.token
+        end_sessions(client)
+        posts = kept_posts(monkeypatch)
+        assert client.get("/api/auth/me")["user"]["email"] == place.email
+        place.enter(client, "")
+        assert client.get("/api/auth/me")["user"]["email"] == place.email
+        assert [path for path, _ in posts] == [LOGIN]
+        assert client.token not in ("", old)
+        with Client(target.address, old) as other, pytest.raises(EngrainError, match="answered 401"):
+            other.get("/api/auth/me")
+
+
+def end_sessions(client: Client) -> None:
+    for session in client.get("/api/users/me/sessions")["sessions"]:
+        client._send("DELETE", f"/api/users/me/sessions/{session['id']}", None)
+
+
+def test_that_a_server_makes_a_run_wait_is_said_once_with_its_limit_and_the_setting(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("evals.client.time.sleep", waited.append)
+    refusal = {"error": "rate_limited", "message": "More than 5 tries in 60 seconds."}
+    with running(lambda _: Reply.json({})) as server:
+        server.first = [Reply.json(refusal, 429, Retry_After="42") for _ in range(6)]
+        server.first.insert(0, Reply.json(refusal, 429, Retry_After="1"))
+
+        def sign_in(_: int) -> None:
+            with Client(server.url) as client:
+                client.post(LOGIN, {})
+
+        with ThreadPool(4) as pool:
+            pool.map(sign_in, range(4))
+    assert sorted(waited) == [2, *[43] * 6]
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 1
+    assert told[0].startswith(f"{server.url} lets nobody call {LOGIN} so often (More than 5 tries in 60 seconds): ")
+    assert "ENGRAIN_RATE_LIMIT_ENABLED=false" in told[0]

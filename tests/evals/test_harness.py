@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -251,3 +253,14 @@ def test_absent_and_damaged_data_are_a_sentence(tmp_path: Path) -> None:
     corpus.write_bytes(gzip.compress(b""))
     assert run_suite("retrieval", Options(tmp_path, runs=tmp_path), said.append) == NOTHING_TO_MEASURE
     assert "holds 0 texts" in said[-1]
+
+
+def test_suites_are_loaded_without_what_is_in_a_server() -> None:
+    inside = ["tools.app", "tools.catalogue", "tools.storing", "stores.vectors", "stores.lexical", "stores.graph",
+              "stores.indexer", "evals.bench"]  # fmt: skip
+    code = f"import sys, evals.suites; print(*(name for name in {inside} if name in sys.modules))"
+    here = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=here, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == ""

@@ -3,7 +3,6 @@
 import gzip
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pygit2
@@ -15,20 +14,13 @@ from evals.bench.history import BEGINNING, END, long_history
 from evals.bench.release_notes import write_notes
 from evals.options import Options, default_data
 from evals.release_notes.labels import Label, Project, read_labels
+from evals.release_notes.notes import Change, changes_in, notes_of
 from evals.release_notes.replay import replay
 from evals.release_notes.scoring import score
 from evals.suites import run_suite
 from stores.errors import EngrainError
 
 LABELS = 3
-
-
-@dataclass(frozen=True)
-class Change:
-    kind: str
-    breaking: bool
-    commits: tuple[str, ...]
-    text: str = "x"
 
 
 def log(path: Path, *rows: tuple[str, str, str]) -> Path:
@@ -79,11 +71,10 @@ def test_what_is_found_is_counted_against_the_labels() -> None:
         Label("feature", ("6" * 8,), "aside"),
     )
     changes = [
-        Change("removal", breaking=True, commits=("2",)),
-        Change("fix", breaking=True, commits=("4",)),
-        Change("fix", breaking=True, commits=("9",), text="wrong"),
-        Change("feature", breaking=False, commits=("5",)),
-        Change("internal", breaking=False, commits=("6",)),
+        Change(breaking=True, commits=("2",), text="x"),
+        Change(breaking=True, commits=("4",), text="x"),
+        Change(breaking=True, commits=("9",), text="wrong"),
+        Change(breaking=False, commits=("5",), text="x"),
     ]
     found = score(Project("a+b", "dev", labels), changes, {str(number): str(number) * 8 for number in range(10)})
     assert (found.breaking.right, found.breaking.wrong, found.breaking.missed, found.debatable) == (1, 1, 1, 1)
@@ -97,6 +88,24 @@ def test_what_is_found_is_counted_against_the_labels() -> None:
     )  # fmt: skip
 
 
+def test_what_the_command_tells_is_read_off_its_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENGRAIN_LLM_PROVIDER", "openai")
+    rows = [
+        ("d" * 40, "docs: say (more)", ""),
+        ("c" * 40, "fix: close files (again)", ""),
+        ("b" * 40, "feat(core)!: drop the cache", "BREAKING CHANGE: call `load` (twice) instead."),
+        ("a" * 40, "feat: add a door", "It opens.\n\n- to the left\n- to the right"),
+    ]
+    replayed = replay(log(tmp_path / "log.gz", *rows), tmp_path / "repository")
+    found = list(changes_in(notes_of(replayed.folder, "beginning", "end"), replayed.originals))
+    assert [(each.breaking, [replayed.originals[sha] for sha in each.commits]) for each in found] == [
+        (False, ["a" * 8]), (False, ["c" * 8]), (True, ["b" * 8]),
+    ]  # fmt: skip
+    assert [each.text for each in found[:2]] == ["Add a door", "Close files (again)"]
+    with pytest.raises(EngrainError, match="nowhere"):
+        notes_of(replayed.folder, "nowhere", "end")
+
+
 def test_without_logs_it_says_so(tmp_path: Path) -> None:
     said: list[str] = []
     assert run_suite("release-notes", Options(tmp_path, runs=tmp_path), said.append) == 2
@@ -108,7 +117,7 @@ def test_a_log_that_is_damaged_is_named(tmp_path: Path) -> None:
     for content in (b"not gzip", gzip.compress(b"{}\n")[:-4], gzip.compress(b"{}\n"), gzip.compress(b"")):
         for project in read_labels():
             (tmp_path / f"gitlog_{project.name}.jsonl.gz").write_bytes(content)
-        wanted = Options(tmp_path, runs=tmp_path / "runs", analyse=lambda *_: [])
+        wanted = Options(tmp_path, runs=tmp_path / "runs")
         assert run_suite("release-notes", wanted, said.append) == 2
         assert "cannot be read as a log" in said[-1]
 
