@@ -21,10 +21,12 @@ Read = Callable[[str], Sequence[Finding]]
 
 
 @contextmanager
-def reader(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[Client, Read]]:
-    """Serve an empty folder, and yield a client with a way to have notes read, of which nothing is kept."""
-    shutil.rmtree(folder, ignore_errors=True)
-    with served(folder, environ, None) as target, Client(target.address) as client, client.signed_up("ada") as ada:
+def reader(folder: Path, environ: Mapping[str, str], *, goes_on: bool) -> Iterator[tuple[Client, Read]]:
+    """Serve an empty folder, or that of an earlier try; yield a client with a way to have notes read, all unkept."""
+    if not goes_on:
+        shutil.rmtree(folder, ignore_errors=True)
+    enter = Client.signed_in if goes_on else Client.signed_up
+    with served(folder, environ, None) as target, Client(target.address) as client, enter(client, "ada") as ada:
         yield ada, lambda notes: [_finding(each) for each in asked(ada, notes)["candidates"]]
 
 
