@@ -11,6 +11,7 @@ from evals.client import Client
 from evals.options import Options
 from evals.prepared import Prepared
 from evals.reflection.asking import Read, asked, judged, reader
+from evals.reflection.cases import ARM, NOTES, PAIRS, note_case, pair_case
 from evals.reflection.labels import SPLITS, Note, Pair, read_notes, read_pairs
 from evals.reflection.scoring import BANDS, Band, NotesResult, Score, score_notes, score_pairs
 from evals.results import Case, Outcome, Part
@@ -18,11 +19,10 @@ from evals.runs import Journal
 from evals.timing import Spread, spread, timed_ms
 from tools.reflection import KINDS, Finding
 
-NAME, NOTES, PAIRS, ARM = "reflection", "reflection-notes", "reflection-pairs", "rules"
+NAME = "reflection"
 TIMED_LENGTH = 20_000
 """Characters of the text that is timed: the notes of the set one after the other."""
 _RUNS = 15
-_BEGINNING = 160
 
 
 def prepare(options: Options) -> Prepared:
@@ -58,7 +58,7 @@ def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
 def _read(journal: Journal, read: Read, notes: Sequence[Note]) -> None:
     def ask(note: Note) -> tuple[Case, Mapping[str, Any]]:
         found = read(note.notes)
-        return _note_case(note, found), {"findings": [dataclasses.asdict(finding) for finding in found]}
+        return note_case(note, found), {"findings": [dataclasses.asdict(finding) for finding in found]}
 
     ask_missing(journal, {(NOTES, ARM, note.id): partial(ask, note) for note in notes})
     if (NOTES, ARM) not in journal.parts:
@@ -74,7 +74,7 @@ def _kept(journal: Journal, note: Note) -> list[Finding]:
 def _judge(journal: Journal, client: Client) -> None:
     def ask(key: str, pair: Pair) -> tuple[Case, Mapping[str, Any]]:
         answer = judged(client, pair)
-        return _pair_case(key, pair, answer=answer), {"answer": answer}
+        return pair_case(key, pair, answer=answer), {"answer": answer}
 
     ask_missing(journal, {(PAIRS, ARM, key): partial(ask, key, pair) for key, pair in _pairs().items()})
     if (PAIRS, ARM) not in journal.parts:
@@ -85,20 +85,6 @@ def _judge(journal: Journal, client: Client) -> None:
 def _pairs() -> dict[str, Pair]:
     """The pairs by the ids of their cases."""
     return {f"{pair.asks}-{number}": pair for number, pair in enumerate(dict.fromkeys(read_pairs()))}
-
-
-def _note_case(note: Note, found: Sequence[Finding]) -> Case:
-    score = score_notes([note], lambda _: found).overall
-    values = {"F1": score.f1, "precision": score.precision, "recall": score.recall}
-    question = note.notes[:_BEGINNING]
-    return Case(NOTES, ARM, "finding", note.id, values, category=note.split, question=question)
-
-
-def _pair_case(key: str, pair: Pair, *, answer: bool) -> Case:
-    return Case(
-        PAIRS, ARM, "pair", key, {"right": float(answer == pair.expected)},
-        category=f"{pair.split} {pair.asks}", question=f"{pair.old} / {pair.new}"[: 2 * _BEGINNING],
-    )  # fmt: skip
 
 
 def _timed(client: Client) -> Spread:
