@@ -1,12 +1,12 @@
 """Asks a server for every goal's pack, as it is and by ranks alone, and lays the figures out."""
 
 import dataclasses
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from evals.answers import ask_missing
+from evals.digests import digest_of
 from evals.options import Options
 from evals.packs.labels import Goal, read_goals, read_records
 from evals.packs.scoring import Packed, PackScore, score_packs
@@ -23,10 +23,9 @@ MODES: tuple[Mode, ...] = ("fast", "naive")
 
 def prepare(options: Options) -> Prepared:
     """Read the records and the goals. Measuring takes about a minute."""
-    goals, records = read_goals(), read_records()
-    sha = hashlib.sha256(repr([(goal.id, goal.goal, sorted(goal.must)) for goal in goals] + list(records)).encode())
+    data = {NAME: digest_of([*read_goals(), *read_records()])}
     measure = partial(_measure, environ=options.server)
-    return Prepared({"name": options.name}, {"server": dict(options.server)}, {NAME: sha.hexdigest()}, measure)
+    return Prepared({"name": options.name}, {"server": dict(options.server)}, data, measure)
 
 
 def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:

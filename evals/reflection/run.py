@@ -1,13 +1,13 @@
 """Has a server read the notes of both splits, has pairs of statements judged, and lays the figures out as tables."""
 
 import dataclasses
-import hashlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from evals.answers import ask_missing
 from evals.client import Client
+from evals.digests import digest_of
 from evals.options import Options
 from evals.prepared import Prepared
 from evals.reflection.asking import Read, asked, judged, reader
@@ -27,10 +27,9 @@ _RUNS = 15
 
 def prepare(options: Options) -> Prepared:
     """Read the notes and the pairs. Measuring takes half a minute."""
-    everything = [*(note for split in SPLITS for note in read_notes(split)), *read_pairs()]
-    digest = hashlib.sha256(repr(everything).encode()).hexdigest()
+    everything: list[Note | Pair] = [*(note for split in SPLITS for note in read_notes(split)), *read_pairs()]
     measure = partial(_measure, environ=options.server)
-    return Prepared({"name": options.name}, {"server": dict(options.server)}, {NAME: digest}, measure)
+    return Prepared({"name": options.name}, {"server": dict(options.server)}, {NAME: digest_of(everything)}, measure)
 
 
 def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:

@@ -1,12 +1,12 @@
 """Has documents written of the records of the context packs, over REST, and lays the figures out."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from evals.answers import ask_missing
+from evals.digests import digest_of
 from evals.metrics import bootstrap
 from evals.options import Options
 from evals.packs.labels import Goal, Person, read_goals, read_records
@@ -26,13 +26,10 @@ PARTS = (*((GOALS, depth) for depth in DEPTHS), (SECTIONS, "standard"))
 
 def prepare(options: Options) -> Prepared:
     """Read the records, goals and requests. Measuring takes some minutes."""
-    goals, records, requests = read_goals(), read_records(), read_requests()
-    labels = [(goal.id, goal.goal, sorted(goal.must)) for goal in goals]
-    sections = [(each.id, section.title, sorted(section.must)) for each in requests for section in each.sections]
-    sha = hashlib.sha256(repr((labels, sections, records)).encode())
+    data = {NAME: digest_of([*read_goals(), *read_requests(), *read_records()])}
     command = {"name": options.name, "limit": options.limit}
     settings = {"server": dict(options.server)}
-    return Prepared(command, settings, {NAME: sha.hexdigest()}, lambda journal: _measure(journal, options))
+    return Prepared(command, settings, data, lambda journal: _measure(journal, options))
 
 
 def _measure(journal: Journal, options: Options) -> Outcome:
