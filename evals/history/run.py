@@ -40,11 +40,14 @@ def prepare(options: Options) -> Prepared:
     """Read the logs and make the questions. Measuring takes some minutes.
 
     Raises:
-        EngrainError: There is no log, or one is damaged, or nothing can be asked of them.
+        EngrainError: There is no log, one is damaged, two are of one project, or nothing can be asked of them.
     """
     require_library()
     logs = _logs(options)
     projects = [_read(log) for log in logs]
+    names = [project.name for project in projects]
+    if len(set(names)) < len(names):
+        raise EngrainError(f"Two of the logs are of one project: {', '.join(names)}. Rename one of the files.")
     collections = _collections(projects)
     return Prepared(
         command={"name": options.name},
