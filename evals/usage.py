@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from evals.answers import close_part
 from evals.client import Client
 from evals.datasets import Aim, Collection, Question
 from evals.harness.arms import Arm, searched
@@ -129,10 +130,8 @@ def _one(journal: Journal, options: Options, collection: Collection) -> Cost:
             wanted = Arm(arm, "", {"search": searched(_QUIET)})
             Asking(target.address, "", collection, wanted, places, 1).ask_all(journal)
             aim = collection.aim
-            journal.close_part(
-                Part(collection.name, arm, collection.unit, len(collection.texts), aim.measure, loading_s=loading_s,
-                     asking_s=journal.asking_s(collection.name, arm), note="every text is a note")
-            )  # fmt: skip
+            part = Part(collection.name, arm, collection.unit, len(collection.texts), aim.measure, loading_s=loading_s)
+            close_part(journal, target, replace(part, note="every text is a note"))
 
         ask(BEFORE)
         answers = [journal.cases[collection.name, BEFORE, question.id] for question in collection.questions]

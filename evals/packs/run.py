@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from evals.answers import ask_missing
+from evals.answers import ask_missing, close_part
 from evals.digests import digest_of
 from evals.options import Options
 from evals.packs.labels import Goal, read_goals, read_records
 from evals.packs.scoring import Packed, PackScore, score_packs
-from evals.packs.world import World, settled
+from evals.packs.world import Settlement, World, settled
 from evals.prepared import Prepared
 from evals.results import CHARACTERS_PER_TOKEN, Case, Outcome, Part
 from evals.runs import Journal
@@ -30,16 +30,17 @@ def prepare(options: Options) -> Prepared:
 
 def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
     if wanted := [mode for mode in MODES if (NAME, mode) not in journal.parts]:
-        with settled(journal, NAME, environ) as world:
-            _ask(journal, world, wanted)
+        with settled(journal, NAME, environ) as settlement:
+            _ask(journal, settlement, wanted)
     packs = {mode: [_kept(journal, mode, goal) for goal in read_goals()] for mode in MODES}
     document: dict[str, object] = {mode: _plain(found) for mode, found in packs.items()}
     return Outcome(list(journal.cases.values()), list(journal.parts.values()), markdown(packs), document)
 
 
-def _ask(journal: Journal, world: World, modes: Sequence[Mode]) -> None:
+def _ask(journal: Journal, settlement: Settlement, modes: Sequence[Mode]) -> None:
     """Have the packs of all goals made, as they are and by ranks alone."""
     goals, texts = read_goals(), {record.key: record.name for record in read_records()}
+    world = settlement.world
     _packed(world, goals[0], "fast")
 
     def ask(goal: Goal, mode: Mode) -> tuple[Case, Mapping[str, Any]]:
@@ -48,8 +49,8 @@ def _ask(journal: Journal, world: World, modes: Sequence[Mode]) -> None:
 
     for mode in modes:
         ask_missing(journal, {(NAME, mode, goal.id): partial(ask, goal, mode) for goal in goals})
-        seconds = journal.asking_s(NAME, mode)
-        journal.close_part(Part(NAME, mode, "record", len(texts), "recall", asking_s=seconds))
+        part = Part(NAME, mode, "record", len(texts), "recall", loading_s=settlement.loading_s)
+        close_part(journal, settlement.target, part)
 
 
 def _kept(journal: Journal, mode: Mode, goal: Goal) -> Packed:

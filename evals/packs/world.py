@@ -1,9 +1,11 @@
 """Stores the records of two colleagues in one organization, each as of its day, and finds them again."""
 
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from evals.annals import Annals
 from evals.client import Client
@@ -29,26 +31,38 @@ class World:
     """What the labels call each record, by its id."""
 
 
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """A world with its server."""
+
+    world: World
+    target: Target
+    loading_s: float
+    """What storing and indexing took."""
+
+
 @contextmanager
-def settled(journal: Journal, name: str, environ: Mapping[str, str]) -> Iterator[World]:
+def settled(journal: Journal, name: str, environ: Mapping[str, str]) -> Iterator[Settlement]:
     """Serve the records to a suite of this name; they are stored once, whatever interrupts a run after that.
 
     Raises:
         EngrainError: The server refuses a record, or an index does not catch up.
     """
     folder, note = journal.server_folder(name), f"world-{name}"
-    ids: Mapping[str, str] = journal.note(note).get("ids", {})
-    if not ids:
+    kept: Mapping[str, Any] = journal.note(note)
+    if not kept:
         # What an earlier try stored by halves belongs to accounts that are to be made anew.
         shutil.rmtree(folder, ignore_errors=True)
     with served(folder, environ, None) as target, Client(target.address) as client:
-        if ids:
+        if kept:
             until_whole(target, "", {}, "records")
-            world = _found_again(client, ids)
+            world = _found_again(client, kept["ids"])
         else:
+            start = time.perf_counter()
             world = filled(target, client, read_records())
-            journal.keep(note, {"ids": dict(world.ids)})
-        yield world
+            kept = {"ids": dict(world.ids), "seconds": time.perf_counter() - start}
+            journal.keep(note, kept)
+        yield Settlement(world, target, kept["seconds"])
 
 
 def filled(target: Target, client: Client, records: Sequence[Kept]) -> World:

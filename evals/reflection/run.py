@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from evals.answers import ask_missing
+from evals.answers import ask_missing, close_part
 from evals.client import Client
 from evals.digests import digest_of
 from evals.options import Options
 from evals.prepared import Prepared
-from evals.reflection.asking import Read, asked, judged, reader
+from evals.reflection.asking import asked, judged, read, reader
 from evals.reflection.cases import ARM, NOTES, PAIRS, note_case, pair_case
 from evals.reflection.labels import SPLITS, Note, Pair, read_notes, read_pairs
 from evals.reflection.scoring import BANDS, Band, NotesResult, Score, score_notes, score_pairs
@@ -34,10 +34,12 @@ def prepare(options: Options) -> Prepared:
 
 def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
     notes = {split: read_notes(split) for split in SPLITS}
-    with reader(journal.server_folder(NAME), environ, goes_on=journal.is_resumed) as (client, read):
+    with reader(journal.server_folder(NAME), environ, goes_on=journal.is_resumed) as (target, client):
         # Notes first, as what is kept of pairs is none of what they are held against.
-        _read(journal, read, [note for some in notes.values() for note in some])
+        _read(journal, client, [note for some in notes.values() for note in some])
+        close_part(journal, target, Part(NOTES, ARM, "finding", sum(map(len, notes.values())), "F1"))
         _judge(journal, client)
+        close_part(journal, target, Part(PAIRS, ARM, "pair", len(read_pairs()), "right"))
         took_ms = _timed(client)
     found = {note.notes: _kept(journal, note) for some in notes.values() for note in some}
     answers = {pair: bool(journal.beside((PAIRS, ARM, key))["answer"]) for key, pair in _pairs().items()}
@@ -54,15 +56,13 @@ def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
     return Outcome(cases, parts, markdown(results, pairs, took_ms), document)
 
 
-def _read(journal: Journal, read: Read, notes: Sequence[Note]) -> None:
+def _read(journal: Journal, client: Client, notes: Sequence[Note]) -> None:
     def ask(note: Note) -> tuple[Case, Mapping[str, Any]]:
-        found = read(note.notes)
-        return note_case(note, found), {"findings": [dataclasses.asdict(finding) for finding in found]}
+        found = read(client, note.notes)
+        case = dataclasses.replace(note_case(note, found), took_ms=client.took_ms)
+        return case, {"findings": [dataclasses.asdict(finding) for finding in found]}
 
     ask_missing(journal, {(NOTES, ARM, note.id): partial(ask, note) for note in notes})
-    if (NOTES, ARM) not in journal.parts:
-        seconds = journal.asking_s(NOTES, ARM)
-        journal.close_part(Part(NOTES, ARM, "finding", len(notes), "F1", asking_s=seconds))
 
 
 def _kept(journal: Journal, note: Note) -> list[Finding]:
@@ -73,12 +73,11 @@ def _kept(journal: Journal, note: Note) -> list[Finding]:
 def _judge(journal: Journal, client: Client) -> None:
     def ask(key: str, pair: Pair) -> tuple[Case, Mapping[str, Any]]:
         answer = judged(client, pair)
-        return pair_case(key, pair, answer=answer), {"answer": answer}
+        # Of a pair, the time is that of having the new sentence read, not of storing the old one.
+        case = dataclasses.replace(pair_case(key, pair, answer=answer), took_ms=client.took_ms)
+        return case, {"answer": answer}
 
     ask_missing(journal, {(PAIRS, ARM, key): partial(ask, key, pair) for key, pair in _pairs().items()})
-    if (PAIRS, ARM) not in journal.parts:
-        seconds = journal.asking_s(PAIRS, ARM)
-        journal.close_part(Part(PAIRS, ARM, "pair", len(read_pairs()), "right", asking_s=seconds))
 
 
 def _pairs() -> dict[str, Pair]:
@@ -89,7 +88,6 @@ def _pairs() -> dict[str, Pair]:
 def _timed(client: Client) -> Spread:
     text = "\n\n".join(note.notes for split in SPLITS for note in read_notes(split))
     text = (text * (TIMED_LENGTH // len(text) + 1))[:TIMED_LENGTH]
-    asked(client, "We decided to warm up.")
     return spread(timed_ms(partial(asked, client), [text] * _RUNS))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from evals.answers import ask_missing
+from evals.answers import ask_missing, close_part
 from evals.digests import digest_of
 from evals.metrics import bootstrap
 from evals.options import Options
@@ -34,13 +34,14 @@ def prepare(options: Options) -> Prepared:
 
 def _measure(journal: Journal, options: Options) -> Outcome:
     if wanted := [part for part in PARTS if part not in journal.parts]:
-        with settled(journal, NAME, options.server) as world:
+        with settled(journal, NAME, options.server) as settlement:
+            world = settlement.world
             _draft(world, "ada", {"goal": read_goals()[0].goal})
             for name, arm in wanted:
                 asked = _asked(world, name, arm, options.limit)
                 ask_missing(journal, {(name, arm, key): partial(_alone, ask) for key, ask in asked.items()})
                 part = Part(name, arm, "record", len(world.ids), "needed cited", note=NOTES[name])
-                journal.close_part(replace(part, asking_s=journal.asking_s(name, arm)))
+                close_part(journal, settlement.target, replace(part, loading_s=settlement.loading_s))
     cases = list(journal.cases.values())
     return Outcome(cases, list(journal.parts.values()), markdown(cases), {})
 

@@ -15,6 +15,7 @@ from evals.packs import read_goals, read_records
 from evals.packs.world import settled
 from evals.reflection import read_notes, read_pairs
 from evals.reflection.labels import SPLITS
+from evals.results import Part
 from evals.runs import Archive, Journal, new_record
 from evals.suites import INTERRUPTED, run_suite
 
@@ -60,6 +61,15 @@ def interrupted(suite: str, options: Options, times: int) -> None:
     assert len(Archive(options.runs or Path()).records()) == 1
 
 
+def whole(parts: Sequence[Part], *, loads: bool) -> None:
+    """Every part says what asking took and what its server takes of memory, and what loading took where it loads."""
+    for part in parts:
+        assert part.asking_s is not None
+        assert part.resident_mb is not None
+        assert part.resident_mb > 50
+        assert ((part.loading_s or 0) > 0) == loads
+
+
 @pytest.mark.slow
 def test_packs_go_on_with_what_is_stored_and_what_is_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, stored = "/api/context/pack", "/api/entities/bulk"
@@ -84,6 +94,8 @@ def test_packs_go_on_with_what_is_stored_and_what_is_packed(tmp_path: Path, monk
             each["characters"] // 4 for each in packed
         ]
         assert part["queries_per_s"] == len(goals) / part["asking_s"]
+    # Storing was not interrupted: how long it took is known of every try.
+    whole(Archive(tmp_path / "runs").read("latest").parts, loads=True)
 
 
 def test_records_that_were_stored_by_halves_are_stored_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,9 +111,10 @@ def test_records_that_were_stored_by_halves_are_stored_anew(tmp_path: Path, monk
     with pytest.raises(KeyboardInterrupt), settled(journal, "packs", WORDS):
         pytest.fail("It was interrupted.")
     assert journal.is_empty
-    with settled(journal, "packs", WORDS) as world:
-        first = world.ids
-    with settled(journal, "packs", WORDS) as world:
+    with settled(journal, "packs", WORDS) as settlement:
+        first = settlement.world.ids
+    with settled(journal, "packs", WORDS) as settlement:
+        world = settlement.world
         assert world.ids == first
         assert set(world.keys.values()) > {record.key for record in read_records()}
         world.client.present(world.tokens["bob"])
@@ -121,8 +134,9 @@ def test_documents_go_on_with_what_is_stored_and_what_is_written(
     asked = sent.counted(made, lambda body: (body["goal"], body.get("depth"), "required_sections" in body))
     assert sorted(asked.values()) == [1] * 8 + [3]
     assert len(kept.bodies) == 1 + len(read_records())
-    cases = Archive(tmp_path / "runs").read("latest").cases
-    assert Counter((case.set, case.arm) for case in cases) == {
+    stored = Archive(tmp_path / "runs").read("latest")
+    whole(stored.parts, loads=True)
+    assert Counter((case.set, case.arm) for case in stored.cases) == {
         ("goals", "brief"): 2, ("goals", "standard"): 2, ("goals", "deep"): 2, ("sections", "standard"): 2,
     }  # fmt: skip
 
@@ -140,8 +154,11 @@ def test_reflection_goes_on_with_notes_that_were_read_and_pairs_that_were_judged
     asked = sent.counted(read, lambda body: (body["content"], "project" in body))
     assert all(asked[note.notes, False] == 1 for note in notes)
     assert sum(count for (_, is_pair), count in asked.items() if is_pair) == len(pairs)
-    cases = Archive(tmp_path / "runs").read("latest").cases
+    stored = Archive(tmp_path / "runs").read("latest")
+    cases = stored.cases
     assert len(cases) == len(notes) + len(pairs)
+    assert all(case.took_ms for case in cases)
+    whole(stored.parts, loads=False)
     document = json.loads(report.read_text())["suite"]
     right = sum(case.values["right"] for case in cases if case.set == "reflection-pairs") / len(pairs)
     assert right > 0.85

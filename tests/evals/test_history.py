@@ -186,6 +186,12 @@ def test_relations_and_recency_find_what_is_not_found_without_them(tmp_path: Pat
     stored = Archive(tmp_path / "runs").read("latest")
     judged = {part.set: part.measure for part in stored.parts}
     assert judged == {"history relation": "recall@10", "history latest": "MRR@10", "history plain": "nDCG@10"}
+    # Nothing here is a raw memory, and what storing and asking took is known.
+    assert {part.note.partition("; ")[0] for part in stored.parts} == {
+        "as any client gets it", "use_enhanced=false", "boost_recent=false"
+    }  # fmt: skip
+    assert all("raw memories" not in part.note and "commits are notes" in part.note for part in stored.parts)
+    assert all(part.loading_s and part.asking_s and part.resident_mb for part in stored.parts)
     values = {(case.set.split()[1], case.arm): case.values[judged[case.set]] for case in stored.cases}
     assert values["relation", "fast"] == 1
     assert values["relation", "without-graph"] < 1

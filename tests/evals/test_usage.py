@@ -25,6 +25,7 @@ def test_a_small_set_is_cited_asked_again_and_reported(tmp_path: Path) -> None:
     asked = sorted((case.arm, case.category) for case in stored.cases)
     assert asked == sorted((arm, half) for arm in (BEFORE, *ARMS) for half in ("cited", "held out"))
     assert all(case.values["nDCG@10"] == 1.0 for case in stored.cases)
+    assert all(part.loading_s and part.asking_s and part.resident_mb for part in stored.parts)
     cost = json.loads(report.read_text())["suite"]["costs"]["scifact"]
     assert cost["plain"]["n"] == cost["whole"]["n"] == cost["recording"]["n"] == cost["difference"]["n"] == 10
     assert any("| scifact | held out | 1 | 8 cite | nDCG@10 | 1.000 |" in line for line in said)
