@@ -16,6 +16,7 @@ TIMEOUT_S = 120.0
 LONGEST_WAIT_S = 3600
 TOLD_FROM_S = 5
 """A wait that is shorter is nothing that a user wonders about."""
+_PASSWORD = "bench-account"  # noqa: S105 - of accounts on servers that a measurement starts
 _DATA = b"data:"
 IDLE_S = 2.0
 """After so long a pause a new connection is made, before the server closes the old one."""
@@ -55,8 +56,13 @@ class Client:
 
     def signed_up(self, name: str) -> "Client":
         """Make an account with an organization of its own, and return a client of it."""
-        account = {"email": f"{name}@localhost.test", "password": "bench-account", "name": name}
+        account = {"email": f"{name}@localhost.test", "password": _PASSWORD, "name": name}
         return Client(self.address, self.post("/api/auth/local/signup", account)["access_token"])
+
+    def signed_in(self, name: str) -> "Client":
+        """Sign in with an account that was made so, and return a client of it."""
+        account = {"email": f"{name}@localhost.test", "password": _PASSWORD}
+        return Client(self.address, self.post("/api/auth/local/login", account)["access_token"])
 
     def get(self, path: str) -> dict[str, Any]:
         """Read."""

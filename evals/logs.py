@@ -8,13 +8,19 @@ from typing import Any
 
 from evals.options import Options, default_data
 
-PATTERN = "gitlog_*.jsonl.gz"
+_BEGINNING, _SUFFIX = "gitlog_", ".jsonl.gz"
+PATTERN = f"{_BEGINNING}*{_SUFFIX}"
 
 
 def log_folder(options: Options) -> Path | None:
     """Return the folder that holds them, or would; None where no folder was named and none lies beside the checkout."""
     data = options.data or default_data()
     return data / "corpora" if data is not None and (data / "corpora").is_dir() else data
+
+
+def project_of(log: Path) -> str:
+    """Return the name of the project that a log is of: all of the file's between its beginning and its suffix."""
+    return log.name.removeprefix(_BEGINNING).removesuffix(_SUFFIX)
 
 
 def oldest_first(log: Path) -> list[dict[str, Any]]:

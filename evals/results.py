@@ -70,6 +70,7 @@ class Part:
     goal: float | None = None
     p50_limit_ms: float | None = None
     loading_s: float | None = None
+    """What storing and indexing took its server; None where that stored nothing, or was interrupted as it did."""
     asking_s: float | None = None
     """Wall time of all questions, so that n / asking_s is the throughput."""
     resident_mb: float | None = None

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from evals.answers import close_part
 from evals.client import Client
 from evals.datasets import Aim, Collection, Question
 from evals.harness.arms import Arm, searched
@@ -50,9 +51,15 @@ class Cost:
     recording: Spread
     """The part in which the answer is queued, as the search itself measures it."""
 
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Self:
+        """Read an object of JSON."""
+        spreads = {name: Spread(**plain[name]) for name in ("plain", "whole", "recording")}
+        return cls(**spreads, difference=Interval(**plain["difference"]))
+
 
 def prepare(options: Options) -> Prepared:
-    """Read the collections; every text becomes a note. An interrupted run asks the set it was at anew.
+    """Read the collections; every text becomes a note. An interrupted run keeps whole sets; that it was at begins anew.
 
     Raises:
         EngrainError: There is no data, or it is to be asked of a server elsewhere, whose settings are as they are.
@@ -90,7 +97,7 @@ def _measure(journal: Journal, options: Options, collections: Sequence[Collectio
     for collection in collections:
         halves = {q.id: half for half, questions in split(collection.questions).items() for q in questions}
         by_half = tuple(replace(question, category=halves[question.id]) for question in collection.questions)
-        cost = _one(journal, options, replace(collection, questions=by_half))
+        cost = _kept(journal, collection.name) or _one(journal, options, replace(collection, questions=by_half))
         costs[collection.name] = cost
         details.append(_cost_lines(collection.name, cost))
     effects = _effects(journal, collections)
@@ -98,8 +105,21 @@ def _measure(journal: Journal, options: Options, collections: Sequence[Collectio
     return Outcome(list(journal.cases.values()), list(journal.parts.values()), text, {"costs": _plain(costs)})
 
 
+def _kept(journal: Journal, name: str) -> Cost | None:
+    """What a set costs that an earlier try measured to its end; None where it did not."""
+    kept = journal.note(_note(name))
+    return Cost.of(kept) if kept and all((name, arm) in journal.parts for arm in (BEFORE, *ARMS)) else None
+
+
+def _note(name: str) -> str:
+    return f"cost-{name}"
+
+
 def _one(journal: Journal, options: Options, collection: Collection) -> Cost:
-    """Ask, cite as one user, ask, cite as a crowd, ask; then compare times with a server that knows of none of it."""
+    """Ask, cite as one user, ask, cite as a crowd, ask; then compare times with a server that knows of none of it.
+
+    Citations of an earlier try would move what is asked before any: whatever it left of this set goes.
+    """
     folder = journal.server_folder(collection.name)
     shutil.rmtree(folder, ignore_errors=True)
     journal.forget(collection.name)
@@ -110,10 +130,8 @@ def _one(journal: Journal, options: Options, collection: Collection) -> Cost:
             wanted = Arm(arm, "", {"search": searched(_QUIET)})
             Asking(target.address, "", collection, wanted, places, 1).ask_all(journal)
             aim = collection.aim
-            journal.close_part(
-                Part(collection.name, arm, collection.unit, len(collection.texts), aim.measure, loading_s=loading_s,
-                     asking_s=journal.asking_s(collection.name, arm), note="every text is a note")
-            )  # fmt: skip
+            part = Part(collection.name, arm, collection.unit, len(collection.texts), aim.measure, loading_s=loading_s)
+            close_part(journal, target, replace(part, note="every text is a note"))
 
         ask(BEFORE)
         answers = [journal.cases[collection.name, BEFORE, question.id] for question in collection.questions]
@@ -126,7 +144,9 @@ def _one(journal: Journal, options: Options, collection: Collection) -> Cost:
                 _cite(client, collection, places, {name: crowd[cited:size] for name, crowd in crowds.items()}, useful)
                 cited = size
                 ask(arm)
-    return _compare_times(folder, options, collection, places)
+    cost = _compare_times(folder, options, collection, places)
+    journal.keep(_note(collection.name), asdict(cost))
+    return cost
 
 
 def _crowd(client: Client, place: Place) -> list[str]:

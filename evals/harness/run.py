@@ -130,13 +130,14 @@ def _public(name: str, options: Options) -> Collection:
 
 def _measure(journal: Journal, options: Options, collections: Sequence[Collection], arms: Sequence[Arm]) -> Outcome:
     for collection in collections:
-        for environ, group in groupby(_asked_of(collection, arms), key=lambda arm: arm.environ):
+        for number, (environ, group) in enumerate(groupby(_asked_of(collection, arms), key=lambda arm: arm.environ)):
             wanted = [arm for arm in group if (collection.name, arm.name) not in journal.parts]
             if not wanted:
                 continue
             folder = journal.server_folder(collection.name)
             with served(folder, {**options.server, **environ}, options.url) as target:
-                _ask(journal, options, collection, wanted, target)
+                # The first server stores everything; those after it find it on disk.
+                _ask(journal, options, collection, wanted, target, loads=number == 0)
     parts = [journal.parts[key] for key in journal.parts]
     return Outcome(list(journal.cases.values()), parts, document={"concurrency": options.concurrency})
 
@@ -145,7 +146,9 @@ def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
     return (arm for arm in arms if collection.door in arm.doors)
 
 
-def _ask(journal: Journal, options: Options, collection: Collection, arms: Sequence[Arm], target: Target) -> None:
+def _ask(
+    journal: Journal, options: Options, collection: Collection, arms: Sequence[Arm], target: Target, *, loads: bool
+) -> None:
     places, loading_s = load(journal, target, options.key, collection)
     for arm in arms:
         Asking(target.address, options.key, collection, arm, places, options.concurrency).ask_all(journal)
@@ -160,7 +163,7 @@ def _ask(journal: Journal, options: Options, collection: Collection, arms: Seque
                 floor=None if collection.is_sample else collection.aim.floor,
                 goal=None if collection.is_sample else collection.aim.goal,
                 p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 and not collection.is_sample else None,
-                loading_s=loading_s,
+                loading_s=loading_s if loads else None,
                 asking_s=journal.asking_s(collection.name, arm.name),
                 resident_mb=resident_mb,
                 peak_mb=peak_mb,

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from evals.logs import oldest_first
+from evals.logs import oldest_first, project_of
 from tools.entity_models import NAME_LIMIT, EntityFields
 
 SHARED_BY = 2
@@ -59,7 +59,7 @@ def read_project(log: Path) -> Project:
     Raises:
         ValueError: It is empty, or a commit in it could not be kept; torn files raise what `UNREADABLE` names.
     """
-    project = Project(log.name.removeprefix("gitlog_").partition(".")[0], tuple(map(_commit, oldest_first(log))))
+    project = Project(project_of(log), tuple(map(_commit, oldest_first(log))))
     if not project.commits:
         raise ValueError("it holds no commit")
     for commit in project.commits:

@@ -2,15 +2,17 @@
 
 import hashlib
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from evals.annals import Annals
+from evals.answers import close_part
 from evals.client import Client
 from evals.datasets import Collection, Text
 from evals.datasets.collection import UNREADABLE
-from evals.harness.arms import ARMS, Arm, searched
+from evals.harness.arms import Arm, searched
 from evals.harness.asking import Asking
 from evals.harness.places import Place, opened
 from evals.harness.server import Target, served
@@ -24,8 +26,9 @@ from evals.prepared import Prepared
 from evals.progress import Advance, progress
 from evals.reports.figures import clusters_of
 from evals.reports.tables import signed
-from evals.results import Outcome, Part
+from evals.results import NOTE_BREAK, Outcome, Part
 from evals.runs import Journal
+from evals.runs.journal import LOADING
 from stores.errors import EngrainError
 
 NAME, WHOLE = "history", "fast"
@@ -34,17 +37,21 @@ WITHOUT: Mapping[str, Mapping[str, bool]] = {
     "without-recency": {"boost_recent": False},
 }
 """Arms that leave one part out."""
+_LOADING = f"{LOADING}-{NAME}"
 
 
 def prepare(options: Options) -> Prepared:
     """Read the logs and make the questions. Measuring takes some minutes.
 
     Raises:
-        EngrainError: There is no log, or one is damaged, or nothing can be asked of them.
+        EngrainError: There is no log, one is damaged, two are of one project, or nothing can be asked of them.
     """
     require_library()
     logs = _logs(options)
     projects = [_read(log) for log in logs]
+    names = [project.name for project in projects]
+    if len(set(names)) < len(names):
+        raise EngrainError(f"Two of the logs are of one project: {', '.join(names)}. Rename one of the files.")
     collections = _collections(projects)
     return Prepared(
         command={"name": options.name},
@@ -89,13 +96,18 @@ def _measure(
 ) -> Outcome:
     folder, note = journal.server_folder(NAME), f"places-{NAME}"
     places = {name: Place.of(plain) for name, plain in journal.note(note).items()}
-    if not places:
+    is_new = not places
+    if is_new:
         shutil.rmtree(folder, ignore_errors=True)
     with served(folder, environ, None) as target:
-        if not places:
+        start = time.perf_counter()
+        if is_new:
             places = _stored(target, projects)
             journal.keep(note, {name: place.plain() for name, place in places.items()})
         until_whole(target, "", places, NAME)
+        if is_new:
+            # Where this is interrupted, the time that it took is not known.
+            journal.keep(_LOADING, {"seconds": time.perf_counter() - start})
         for collection in collections:
             _ask(journal, target, collection, places)
     return Outcome(list(journal.cases.values()), list(journal.parts.values()), _effects(journal, collections))
@@ -128,9 +140,14 @@ def _ask(journal: Journal, target: Target, collection: Collection, places: Mappi
             continue
         door = searched({"record_exposure": False, **options}, text="name")
         Asking(target.address, "", collection, Arm(name, "", {"search": door}), places, 1).ask_all(journal)
-        seconds = journal.asking_s(collection.name, name)
         part = Part(collection.name, name, collection.unit, len(collection.texts), collection.aim.measure)
-        journal.close_part(replace(part, asking_s=seconds, note=ARMS[name].summary))
+        seconds = journal.note(_LOADING).get("seconds")
+        close_part(journal, target, replace(part, loading_s=seconds, note=_note(options)))
+
+
+def _note(options: Mapping[str, bool]) -> str:
+    how = [f"{name}={str(value).lower()}" for name, value in options.items()] or ["as any client gets it"]
+    return NOTE_BREAK.join([*how, "commits are notes and files artifacts, found by search"])
 
 
 def _effects(journal: Journal, collections: Sequence[Collection]) -> str:

@@ -1,47 +1,66 @@
 """Asks a server for every goal's pack, as it is and by ranks alone, and lays the figures out."""
 
 import dataclasses
-import hashlib
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from evals.client import Client
-from evals.harness.server import served
+from evals.answers import ask_missing, close_part
+from evals.digests import digest_of
 from evals.options import Options
 from evals.packs.labels import Goal, read_goals, read_records
 from evals.packs.scoring import Packed, PackScore, score_packs
-from evals.packs.world import World, filled
+from evals.packs.world import Settlement, World, settled
 from evals.prepared import Prepared
 from evals.results import CHARACTERS_PER_TOKEN, Case, Outcome, Part
 from evals.runs import Journal
 from evals.timing import Spread, spread
 from tools.retrieval.plan import Mode
 
+NAME = "packs"
 MODES: tuple[Mode, ...] = ("fast", "naive")
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the records and the goals. Measuring takes about a minute, and begins anew after an interruption."""
-    goals, records = read_goals(), read_records()
-    sha = hashlib.sha256(repr([(goal.id, goal.goal, sorted(goal.must)) for goal in goals] + list(records)).encode())
+    """Read the records and the goals. Measuring takes about a minute."""
+    data = {NAME: digest_of([*read_goals(), *read_records()])}
     measure = partial(_measure, environ=options.server)
-    return Prepared({"name": options.name}, {"server": dict(options.server)}, {"packs": sha.hexdigest()}, measure)
+    return Prepared({"name": options.name}, {"server": dict(options.server)}, data, measure)
 
 
 def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
-    packs = measure_packs(journal.server_folder("packs"), environ)
-    texts = {record.key: record.name for record in read_records()}
-    cases = [_case(pack, mode, texts) for mode, found in packs.items() for pack in found]
-    parts = [Part("packs", mode, "record", len(texts), "recall") for mode in packs]
-    return Outcome(cases, parts, markdown(packs), {mode: _plain(found) for mode, found in packs.items()})
+    if wanted := [mode for mode in MODES if (NAME, mode) not in journal.parts]:
+        with settled(journal, NAME, environ) as settlement:
+            _ask(journal, settlement, wanted)
+    packs = {mode: [_kept(journal, mode, goal) for goal in read_goals()] for mode in MODES}
+    document: dict[str, object] = {mode: _plain(found) for mode, found in packs.items()}
+    return Outcome(list(journal.cases.values()), list(journal.parts.values()), markdown(packs), document)
+
+
+def _ask(journal: Journal, settlement: Settlement, modes: Sequence[Mode]) -> None:
+    """Have the packs of all goals made, as they are and by ranks alone."""
+    goals, texts = read_goals(), {record.key: record.name for record in read_records()}
+    world = settlement.world
+    _packed(world, goals[0], "fast")
+
+    def ask(goal: Goal, mode: Mode) -> tuple[Case, Mapping[str, Any]]:
+        pack = _packed(world, goal, mode)
+        return _case(pack, mode, texts), {"characters": pack.characters}
+
+    for mode in modes:
+        ask_missing(journal, {(NAME, mode, goal.id): partial(ask, goal, mode) for goal in goals})
+        part = Part(NAME, mode, "record", len(texts), "recall", loading_s=settlement.loading_s)
+        close_part(journal, settlement.target, part)
+
+
+def _kept(journal: Journal, mode: Mode, goal: Goal) -> Packed:
+    case = journal.cases[NAME, mode, goal.id]
+    return Packed(goal, tuple(case.found), journal.beside(case.key)["characters"], case.took_ms or 0.0)
 
 
 def _case(pack: Packed, mode: Mode, texts: Mapping[str, str]) -> Case:
     return Case(
-        set="packs",
+        set=NAME,
         arm=mode,
         unit="record",
         id=pack.goal.id,
@@ -59,16 +78,6 @@ def _case(pack: Packed, mode: Mode, texts: Mapping[str, str]) -> Case:
         best=[texts.get(key, key) for key in pack.keys[:3]],
         missed=[texts.get(key, key) for key in pack.missed],
     )
-
-
-def measure_packs(folder: Path, environ: Mapping[str, str]) -> dict[Mode, list[Packed]]:
-    """Return the packs of all goals, as they are and by ranks alone."""
-    goals = read_goals()
-    shutil.rmtree(folder, ignore_errors=True)
-    with served(folder, environ, None) as target, Client(target.address) as client:
-        world = filled(target, client, read_records())
-        _packed(world, goals[0], "fast")
-        return {mode: [_packed(world, goal, mode) for goal in goals] for mode in MODES}
 
 
 def _packed(world: World, goal: Goal, mode: Mode) -> Packed:

@@ -63,9 +63,11 @@ class PackScore:
 
 def score_packs(packs: Sequence[Packed]) -> PackScore:
     """Sum up; there is at least one pack."""
+    # Drawn in the order of the ids, as in every table of a report, so that both tell one interval.
+    recall = bootstrap([pack.recall for pack in packs], [pack.goal.id for pack in packs])
     return PackScore(
         goals=len(packs),
-        recall=bootstrap([pack.recall for pack in packs]),
+        recall=recall,
         must=sum(len(pack.goal.must) for pack in packs),
         must_found=sum(len(pack.goal.must) - len(pack.missed) for pack in packs),
         with_wrong=sum(bool(pack.wrong) for pack in packs),

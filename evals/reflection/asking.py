@@ -1,13 +1,13 @@
 """Has a server read notes and judge pairs of sentences; its answers take the form in which labels are compared."""
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from evals.client import Client
-from evals.harness.server import served
+from evals.harness.server import Target, served
 from evals.reflection.labels import Pair
 from tools.entity_models import NAME_LIMIT
 from tools.reflection import Finding
@@ -17,19 +17,25 @@ _ANSWERS = {"duplicate": ("duplicate",), "contradiction": ("contradiction", "sup
 LIMIT = 25
 """The most candidates of an answer; the longest note has fewer."""
 
-Read = Callable[[str], Sequence[Finding]]
-
 
 @contextmanager
-def reader(folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[Client, Read]]:
-    """Serve an empty folder, and yield a client with a way to have notes read, of which nothing is kept."""
-    shutil.rmtree(folder, ignore_errors=True)
-    with served(folder, environ, None) as target, Client(target.address) as client, client.signed_up("ada") as ada:
-        yield ada, lambda notes: [_finding(each) for each in asked(ada, notes)["candidates"]]
+def reader(folder: Path, environ: Mapping[str, str], *, goes_on: bool) -> Iterator[tuple[Target, Client]]:
+    """Serve an empty folder, or that of an earlier try, and yield a client that has read something to warm up."""
+    if not goes_on:
+        shutil.rmtree(folder, ignore_errors=True)
+    enter = Client.signed_in if goes_on else Client.signed_up
+    with served(folder, environ, None) as target, Client(target.address) as client, enter(client, "ada") as ada:
+        asked(ada, "We decided to warm up.")
+        yield target, ada
+
+
+def read(client: Client, notes: str) -> list[Finding]:
+    """Have notes read, of which nothing is kept."""
+    return [_finding(each) for each in asked(client, notes)["candidates"]]
 
 
 def asked(client: Client, notes: str, **options: Any) -> dict[str, Any]:
-    """Have notes read."""
+    """Have notes read; the whole answer."""
     body = {"content": notes, "persist_source": False, "limit": LIMIT, **options}
     return client.post("/api/context/reflect", body)
 

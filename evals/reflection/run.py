@@ -1,14 +1,17 @@
 """Has a server read the notes of both splits, has pairs of statements judged, and lays the figures out as tables."""
 
 import dataclasses
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
+from evals.answers import ask_missing, close_part
 from evals.client import Client
+from evals.digests import digest_of
 from evals.options import Options
 from evals.prepared import Prepared
-from evals.reflection.asking import asked, judged, reader
+from evals.reflection.asking import asked, judged, read, reader
+from evals.reflection.cases import ARM, NOTES, PAIRS, note_case, pair_case
 from evals.reflection.labels import SPLITS, Note, Pair, read_notes, read_pairs
 from evals.reflection.scoring import BANDS, Band, NotesResult, Score, score_notes, score_pairs
 from evals.results import Case, Outcome, Part
@@ -16,26 +19,30 @@ from evals.runs import Journal
 from evals.timing import Spread, spread, timed_ms
 from tools.reflection import KINDS, Finding
 
+NAME = "reflection"
 TIMED_LENGTH = 20_000
 """Characters of the text that is timed: the notes of the set one after the other."""
 _RUNS = 15
-_BEGINNING = 160
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the notes and the pairs. Measuring takes half a minute, and begins anew after an interruption."""
-    everything = [*(note for split in SPLITS for note in read_notes(split)), *read_pairs()]
-    digest = hashlib.sha256(repr(everything).encode()).hexdigest()
+    """Read the notes and the pairs. Measuring takes half a minute."""
+    everything: list[Note | Pair] = [*(note for split in SPLITS for note in read_notes(split)), *read_pairs()]
     measure = partial(_measure, environ=options.server)
-    return Prepared({"name": options.name}, {"server": dict(options.server)}, {"reflection": digest}, measure)
+    return Prepared({"name": options.name}, {"server": dict(options.server)}, {NAME: digest_of(everything)}, measure)
 
 
 def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
     notes = {split: read_notes(split) for split in SPLITS}
-    with reader(journal.server_folder("reflection"), environ) as (client, read):
-        found = {note.notes: read(note.notes) for some in notes.values() for note in some}
-        answers = {pair: judged(client, pair) for pair in read_pairs()}
+    with reader(journal.server_folder(NAME), environ, goes_on=journal.is_resumed) as (target, client):
+        # Notes first, as what is kept of pairs is none of what they are held against.
+        _read(journal, client, [note for some in notes.values() for note in some])
+        close_part(journal, target, Part(NOTES, ARM, "finding", sum(map(len, notes.values())), "F1"))
+        _judge(journal, client)
+        close_part(journal, target, Part(PAIRS, ARM, "pair", len(read_pairs()), "right"))
         took_ms = _timed(client)
+    found = {note.notes: _kept(journal, note) for some in notes.values() for note in some}
+    answers = {pair: bool(journal.beside((PAIRS, ARM, key))["answer"]) for key, pair in _pairs().items()}
     results: dict[str, NotesResult] = {split: score_notes(some, found.__getitem__) for split, some in notes.items()}
     pairs: dict[str, Mapping[str, Score]] = {
         split: score_pairs([pair for pair in answers if pair.split == split], answers.__getitem__) for split in SPLITS
@@ -45,37 +52,42 @@ def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
         "pairs": {split: {asks: _figures(s) for asks, s in scores.items()} for split, scores in pairs.items()},
         "reflection_of_20000_characters_ms": dataclasses.asdict(took_ms),
     }
-    cases = [
-        *(_note_case(note, found[note.notes]) for some in notes.values() for note in some),
-        *_pair_cases(answers),
-    ]
-    parts = [
-        Part("reflection-notes", "rules", "finding", sum(map(len, notes.values())), "F1"),
-        Part("reflection-pairs", "rules", "pair", len(read_pairs()), "right"),
-    ]
+    cases, parts = list(journal.cases.values()), list(journal.parts.values())
     return Outcome(cases, parts, markdown(results, pairs, took_ms), document)
 
 
-def _note_case(note: Note, found: Sequence[Finding]) -> Case:
-    score = score_notes([note], lambda _: found).overall
-    values = {"F1": score.f1, "precision": score.precision, "recall": score.recall}
-    question = note.notes[:_BEGINNING]
-    return Case("reflection-notes", "rules", "finding", note.id, values, category=note.split, question=question)
+def _read(journal: Journal, client: Client, notes: Sequence[Note]) -> None:
+    def ask(note: Note) -> tuple[Case, Mapping[str, Any]]:
+        found = read(client, note.notes)
+        case = dataclasses.replace(note_case(note, found), took_ms=client.took_ms)
+        return case, {"findings": [dataclasses.asdict(finding) for finding in found]}
+
+    ask_missing(journal, {(NOTES, ARM, note.id): partial(ask, note) for note in notes})
 
 
-def _pair_cases(answers: Mapping[Pair, bool]) -> Iterator[Case]:
-    for number, (pair, answer) in enumerate(answers.items()):
-        right = float(answer == pair.expected)
-        yield Case(
-            "reflection-pairs", "rules", "pair", f"{pair.asks}-{number}", {"right": right},
-            category=f"{pair.split} {pair.asks}", question=f"{pair.old} / {pair.new}"[: 2 * _BEGINNING],
-        )  # fmt: skip
+def _kept(journal: Journal, note: Note) -> list[Finding]:
+    kept: list[dict[str, Any]] = journal.beside((NOTES, ARM, note.id))["findings"]
+    return [Finding(**{**each, "tags": tuple(each["tags"]), "sensitivity_flags": ()}) for each in kept]
+
+
+def _judge(journal: Journal, client: Client) -> None:
+    def ask(key: str, pair: Pair) -> tuple[Case, Mapping[str, Any]]:
+        answer = judged(client, pair)
+        # Of a pair, the time is that of having the new sentence read, not of storing the old one.
+        case = dataclasses.replace(pair_case(key, pair, answer=answer), took_ms=client.took_ms)
+        return case, {"answer": answer}
+
+    ask_missing(journal, {(PAIRS, ARM, key): partial(ask, key, pair) for key, pair in _pairs().items()})
+
+
+def _pairs() -> dict[str, Pair]:
+    """The pairs by the ids of their cases."""
+    return {f"{pair.asks}-{number}": pair for number, pair in enumerate(dict.fromkeys(read_pairs()))}
 
 
 def _timed(client: Client) -> Spread:
     text = "\n\n".join(note.notes for split in SPLITS for note in read_notes(split))
     text = (text * (TIMED_LENGTH // len(text) + 1))[:TIMED_LENGTH]
-    asked(client, "We decided to warm up.")
     return spread(timed_ms(partial(asked, client), [text] * _RUNS))
 
 

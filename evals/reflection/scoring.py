@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from evals.reflection.labels import Note, Pair
+from evals.reflection.labels import Label, Note, Pair
 from tools.reflection import KINDS, Finding
 
 OVERLAP = 0.5
@@ -89,23 +89,27 @@ def score_notes(notes: Sequence[Note], extract: Callable[[str], Sequence[Finding
     )
 
 
+def labels_met(note: Note, findings: Sequence[Finding], *, any_kind: bool = False) -> list[Label | None]:
+    """For each finding the label that it meets, which no finding before it has met; of its own kind unless told."""
+    left, met = list(note.expected), []
+    for finding in findings:
+        span = finding.start, finding.end
+        near = (label for label in left if overlap(span, (label.start, label.end)) >= OVERLAP)
+        one = next((label for label in near if any_kind or label.kind == finding.kind), None)
+        if one is not None:
+            left.remove(one)
+        met.append(one)
+    return met
+
+
 def _count(tally: _Tally, note: Note, findings: Sequence[Finding]) -> None:
-    labels = [(label.kind, (label.start, label.end)) for label in note.expected]
     spans = [(finding.start, finding.end) for finding in findings]
-    met: set[int] = set()
-    any_met: set[int] = set()
-    for finding, span in zip(findings, spans, strict=True):
-        near = [number for number, (_, wanted) in enumerate(labels) if overlap(span, wanted) >= OVERLAP]
-        same = next((n for n in near if n not in met and labels[n][0] == finding.kind), None)
-        other = next((n for n in near if n not in any_met), None)
-        if same is not None:
-            met.add(same)
-        if other is not None:
-            any_met.add(other)
-        (tally.right if same is not None else tally.wrong)[finding.kind] += 1
-        tally.judged.append((finding.confidence, same is not None))
-    tally.missed.update(kind for number, (kind, _) in enumerate(labels) if number not in met)
-    tally.any_right += len(any_met)
+    met = labels_met(note, findings)
+    for finding, label in zip(findings, met, strict=True):
+        (tally.wrong if label is None else tally.right)[finding.kind] += 1
+        tally.judged.append((finding.confidence, label is not None))
+    tally.missed.update(label.kind for label in note.expected if label not in met)
+    tally.any_right += sum(label is not None for label in labels_met(note, findings, any_kind=True))
     tally.forbidden_found += sum(any(overlap(span, no) >= OVERLAP for span in spans) for no in note.forbidden)
 
 

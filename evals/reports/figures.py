@@ -56,6 +56,7 @@ class Summary:
     """The headline first, then by category."""
     latency: Latency | None
     queries_per_s: float | None
+    """None, too, where no time may be told of an arm."""
     tokens: float | None
     """Mean per answer."""
 
@@ -147,12 +148,13 @@ def _summary(part: Part, cases: Sequence[Case]) -> Summary:
         for measure in dict.fromkeys(name for case in group for name in case.values)
     ]
     tokens = [case.tokens for case in cases if case.tokens is not None]
+    taken = latency(cases)
     return Summary(
         part=part,
         cases=cases,
         figures=figures,
-        latency=latency(cases),
-        queries_per_s=len(cases) / part.asking_s if part.asking_s else None,
+        latency=taken,
+        queries_per_s=len(cases) / part.asking_s if part.asking_s and taken else None,
         tokens=sum(tokens) / len(tokens) if tokens else None,
     )
 

@@ -18,7 +18,7 @@ SERVERS, NOTES = "servers", "notes"
 """The data folders of servers that a run starts, and what has been stored there. Both go when it is finished."""
 LOADING = "loading"
 """How the notes begin that say how long storing a set took."""
-TOOK_S = "took_s"
+TOOK_S, BESIDE = "took_s", "beside"
 _Key = tuple[str, str, str]
 
 
@@ -33,10 +33,11 @@ class Journal:
             for name in (CASES, PARTS):
                 _mend(folder / name)
             self._took_s, self.cases = dict[_Key, float | None](), dict[_Key, Case]()
+            self._beside = dict[_Key, Mapping[str, Any]]()
             for row in json_rows(folder / CASES):
-                took_s = row.pop(TOOK_S, None)
+                took_s, beside = row.pop(TOOK_S, None), row.pop(BESIDE, {})
                 case = Case.of(row)
-                self.cases[case.key], self._took_s[case.key] = case, took_s
+                self.cases[case.key], self._took_s[case.key], self._beside[case.key] = case, took_s, beside
             self.parts = {(row["set"], row["arm"]): Part(**row) for row in json_rows(folder / PARTS)}
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             self._file.close()
@@ -79,11 +80,16 @@ class Journal:
         """Whether nothing was stored and nothing answered, so that nothing is lost with it."""
         return not self.cases and not self.parts and not _has_stored(self.folder)
 
-    def add(self, case: Case, took_s: float | None = None) -> None:
-        """Keep an answer, with the wall time since the one before it."""
-        self.cases[case.key], self._took_s[case.key] = case, took_s
-        self._file.write(json.dumps({**case.plain(), TOOK_S: took_s}, ensure_ascii=False) + "\n")
+    def add(self, case: Case, took_s: float | None = None, beside: Mapping[str, Any] | None = None) -> None:
+        """Keep an answer, with the wall time since the one before it, and what its suite has to know of it besides."""
+        self.cases[case.key], self._took_s[case.key], self._beside[case.key] = case, took_s, beside or {}
+        row = {**case.plain(), TOOK_S: took_s, **({BESIDE: beside} if beside else {})}
+        self._file.write(json.dumps(row, ensure_ascii=False) + "\n")
         self._file.flush()
+
+    def beside(self, key: tuple[str, str, str]) -> Mapping[str, Any]:
+        """Read back what was kept with an answer besides its case."""
+        return self._beside[key]
 
     def asking_s(self, name: str, arm: str) -> float | None:
         """Sum up the wall time of all answers of a set through an arm, whoever was interrupted between them.

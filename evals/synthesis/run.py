@@ -1,17 +1,18 @@
 """Has documents written of the records of the context packs, over REST, and lays the figures out."""
 
-import hashlib
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from evals.client import Client
-from evals.harness.server import served
+from evals.answers import ask_missing, close_part
+from evals.digests import digest_of
 from evals.metrics import bootstrap
 from evals.options import Options
 from evals.packs.labels import Goal, Person, read_goals, read_records
-from evals.packs.world import World, filled
+from evals.packs.world import World, settled
 from evals.prepared import Prepared
+from evals.reports.figures import clusters_of
 from evals.results import CHARACTERS_PER_TOKEN, Case, Outcome, Part
 from evals.runs import Journal
 from evals.synthesis.labels import SectionRequest, read_requests
@@ -19,34 +20,43 @@ from evals.synthesis.scoring import Drafted, borne_out, score
 
 DRAFT = "/api/synthesis/draft"
 DEPTHS = ("brief", "standard", "deep")
-GOALS, SECTIONS = "goals", "sections"
+NAME, GOALS, SECTIONS = "synthesis", "goals", "sections"
+NOTES = {GOALS: "documentation", SECTIONS: "requested sections"}
+PARTS = (*((GOALS, depth) for depth in DEPTHS), (SECTIONS, "standard"))
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the records, goals and requests. Measuring takes some minutes and begins anew after an interruption."""
-    goals, records, requests = read_goals(), read_records(), read_requests()
-    labels = [(goal.id, goal.goal, sorted(goal.must)) for goal in goals]
-    sections = [(each.id, section.title, sorted(section.must)) for each in requests for section in each.sections]
-    sha = hashlib.sha256(repr((labels, sections, records)).encode())
+    """Read the records, goals and requests. Measuring takes some minutes."""
+    data = {NAME: digest_of([*read_goals(), *read_requests(), *read_records()])}
     command = {"name": options.name, "limit": options.limit}
     settings = {"server": dict(options.server)}
-    return Prepared(command, settings, {"synthesis": sha.hexdigest()}, lambda journal: _measure(journal, options))
+    return Prepared(command, settings, data, lambda journal: _measure(journal, options))
 
 
 def _measure(journal: Journal, options: Options) -> Outcome:
-    goals, requests = read_goals()[: options.limit], read_requests()[: options.limit]
-    folder = journal.server_folder("synthesis")
-    records = read_records()
-    shutil.rmtree(folder, ignore_errors=True)
-    with served(folder, options.server, None) as target, Client(target.address) as client:
-        world = filled(target, client, records)
-        _draft(world, "ada", {"goal": goals[0].goal})
-        cases = [case for depth in DEPTHS for case in _of_goals(world, goals, depth)]
-        cases += [_of_sections(world, request) for request in requests]
-    count = len(world.ids)
-    parts = [Part(GOALS, depth, "record", count, "needed cited", note="documentation") for depth in DEPTHS]
-    parts.append(Part(SECTIONS, "standard", "record", count, "needed cited", note="requested sections"))
-    return Outcome(cases, parts, markdown(cases), {})
+    if wanted := [part for part in PARTS if part not in journal.parts]:
+        with settled(journal, NAME, options.server) as settlement:
+            world = settlement.world
+            _draft(world, "ada", {"goal": read_goals()[0].goal})
+            for name, arm in wanted:
+                asked = _asked(world, name, arm, options.limit)
+                ask_missing(journal, {(name, arm, key): partial(_alone, ask) for key, ask in asked.items()})
+                part = Part(name, arm, "record", len(world.ids), "needed cited", note=NOTES[name])
+                close_part(journal, settlement.target, replace(part, loading_s=settlement.loading_s))
+    cases = list(journal.cases.values())
+    return Outcome(cases, list(journal.parts.values()), markdown(cases), {})
+
+
+def _asked(world: World, name: str, arm: str, limit: int | None) -> dict[str, Callable[[], Case]]:
+    """What has each document of a part written, by the ids of the cases."""
+    if name == SECTIONS:
+        return {request.id: partial(_of_sections, world, request) for request in read_requests()[:limit]}
+    return {goal.id: partial(_of_goal, world, goal, arm) for goal in read_goals()[:limit]}
+
+
+def _alone(ask: Callable[[], Case]) -> tuple[Case, Mapping[str, Any]]:
+    """Nothing has to be known of a document but its case."""
+    return ask(), {}
 
 
 def _draft(world: World, person: Person, body: Mapping[str, Any]) -> Drafted:
@@ -68,25 +78,24 @@ def _draft(world: World, person: Person, body: Mapping[str, Any]) -> Drafted:
     )
 
 
-def _of_goals(world: World, goals: Sequence[Goal], depth: str) -> Iterator[Case]:
+def _of_goal(world: World, goal: Goal, depth: str) -> Case:
     names = {record.key: record.name for record in read_records()}
-    for goal in goals:
-        project = {"project": world.ids[goal.project]} if goal.project is not None else {}
-        drafted = _draft(world, goal.asker, {"goal": goal.goal, "depth": depth, **project})
-        yield Case(
-            set=GOALS,
-            arm=depth,
-            unit="record",
-            id=goal.id,
-            values=score(drafted, goal.must, goal.must_not, goal.off_topic),
-            category=goal.split,
-            question=goal.goal,
-            wanted=dict.fromkeys(sorted(goal.must), 1),
-            found=tuple(drafted.cited),
-            took_ms=drafted.took_ms,
-            tokens=drafted.characters // CHARACTERS_PER_TOKEN,
-            missed=[names[key] for key in sorted(goal.must.difference(drafted.cited))],
-        )
+    project = {"project": world.ids[goal.project]} if goal.project is not None else {}
+    drafted = _draft(world, goal.asker, {"goal": goal.goal, "depth": depth, **project})
+    return Case(
+        set=GOALS,
+        arm=depth,
+        unit="record",
+        id=goal.id,
+        values=score(drafted, goal.must, goal.must_not, goal.off_topic),
+        category=goal.split,
+        question=goal.goal,
+        wanted=dict.fromkeys(sorted(goal.must), 1),
+        found=tuple(drafted.cited),
+        took_ms=drafted.took_ms,
+        tokens=drafted.characters // CHARACTERS_PER_TOKEN,
+        missed=[names[key] for key in sorted(goal.must.difference(drafted.cited))],
+    )
 
 
 def _of_sections(world: World, request: SectionRequest) -> Case:
@@ -125,7 +134,7 @@ def markdown(cases: Sequence[Case]) -> str:
         group = [case for case in cases if (case.set, case.arm, case.category) == arm]
         tokens = sum(case.tokens or 0 for case in group) // len(group)
         for measure in group[0].values:
-            mean = bootstrap([case.values[measure] for case in group])
+            mean = bootstrap([case.values[measure] for case in group], clusters_of(group))
             figure = f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]"
             lines.append(f"| {', '.join(arm)} | {len(group)} | {measure} | {figure} | {tokens} |")
     missed = [f"- {case.set} {case.id} ({case.category}): {'; '.join(case.missed)}" for case in cases

@@ -60,6 +60,9 @@ def test_memories_and_documents_are_asked_by_every_arm_and_kept(tmp_path: Path) 
         # Everything that can be found is a text of the set, of its own haystack alone.
         prefix = case.cluster or ""
         assert all(found.startswith(prefix) for found in case.found)
+    # What is stored once was stored by the server of the first arms.
+    for kept in stored.parts:
+        assert (kept.loading_s is None) == (kept.arm in ("lexical", "without-tokens"))
     fast = [case for case in stored.cases if case.arm == "fast"]
     assert all(case.values["recall@10"] == 1 for case in fast)
     assert stored.record is not None
@@ -71,6 +74,7 @@ def test_memories_and_documents_are_asked_by_every_arm_and_kept(tmp_path: Path) 
     assert (headline["interval"]["n"], headline["clusters"], part["verdict"]) == (4, 2, "passed")
     assert part["latency_ms"]["n"] == 5
     assert part["resident_mb"] > 50
+    assert {each["arm"] for each in document["parts"] if each["queries_per_s"] is None} == {"naive", "dense"}
     report = (tmp_path / "r.md").read_text()
     assert "| talks | fast | turn | 4 | 8 | recall@10 |" in report
     assert report.count("Read from corpus.jsonl.gz and queries-dev.jsonl and qrels-dev.tsv. fast: as any client") == 1

@@ -136,6 +136,22 @@ def test_a_damaged_log_is_named(tmp_path: Path, content: bytes) -> None:
     assert f"{LOG} cannot be read as a log" in said[0]
 
 
+def test_a_project_has_the_name_of_its_log_with_every_dot(tmp_path: Path) -> None:
+    rows = [commit(2, "Heat", files="a.py"), commit(1, "Begin", files="a.py")]
+    for name in ("acme+forge", "acme+forge.io", "acme+forge.jsonl"):
+        log = write_lines(tmp_path / f"gitlog_{name}.jsonl.gz", rows)
+        assert read_project(log).name == name
+
+
+def test_two_logs_of_one_project_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_log(tmp_path, [commit(1, "Begin")])
+    (log,) = tmp_path.iterdir()
+    monkeypatch.setattr("evals.history.run._logs", lambda _: [log, log])
+    said: list[str] = []
+    assert run_suite("history", Options(tmp_path, runs=tmp_path / "runs"), said.append) == NOTHING_TO_MEASURE
+    assert said == ["Two of the logs are of one project: acme+forge, acme+forge. Rename one of the files."]
+
+
 def test_logs_about_which_nothing_can_be_asked_are_refused(tmp_path: Path) -> None:
     write_log(tmp_path, [commit(1, "Begin")])
     said: list[str] = []
@@ -170,6 +186,12 @@ def test_relations_and_recency_find_what_is_not_found_without_them(tmp_path: Pat
     stored = Archive(tmp_path / "runs").read("latest")
     judged = {part.set: part.measure for part in stored.parts}
     assert judged == {"history relation": "recall@10", "history latest": "MRR@10", "history plain": "nDCG@10"}
+    # Nothing here is a raw memory, and what storing and asking took is known.
+    assert {part.note.partition("; ")[0] for part in stored.parts} == {
+        "as any client gets it", "use_enhanced=false", "boost_recent=false"
+    }  # fmt: skip
+    assert all("raw memories" not in part.note and "commits are notes" in part.note for part in stored.parts)
+    assert all(part.loading_s and part.asking_s and part.resident_mb for part in stored.parts)
     values = {(case.set.split()[1], case.arm): case.values[judged[case.set]] for case in stored.cases}
     assert values["relation", "fast"] == 1
     assert values["relation", "without-graph"] < 1

@@ -10,6 +10,9 @@ import pytest
 from evals.options import Options
 from evals.packs import Goal, Packed, read_goals, read_records, score_packs
 from evals.packs.labels import FOLDER, SPLITS
+from evals.reports.figures import summaries
+from evals.results import Case, Part
+from evals.runs import Stored
 from evals.suites import run_suite
 from tools.packs.facets import FACETS, Intent, Layer, types_of
 
@@ -46,9 +49,9 @@ def test_every_goal_wants_something_and_something_not() -> None:
     assert all(goal.must and goal.must_not and goal.off_topic for goal in read_goals())
 
 
-def goal(**sets: str) -> Goal:
+def goal(name: str = "g", **sets: str) -> Goal:
     found = {name: frozenset(sets.get(name, "").split()) for name in ("must", "must_not", "off_topic")}
-    return Goal("g", "dev", "x", "build", "recall", None, **found)
+    return Goal(name, "dev", "x", "build", "recall", None, **found)
 
 
 def test_packs_are_held_against_their_labels() -> None:
@@ -57,6 +60,16 @@ def test_packs_are_held_against_their_labels() -> None:
     assert (score.recall.mean, score.must_found, score.must) == (0.75, 3, 4)
     assert (score.with_wrong, score.with_off_topic, score.off_topic_found, score.off_topic) == (1, 1, 1, 4)
     assert (score.items, score.characters, score.longest) == (2.5, 300, 400)
+
+
+def test_the_suite_tells_the_interval_that_the_tables_of_a_report_tell() -> None:
+    # The order of the file is not that of the ids.
+    packs = [Packed(goal(f"g{n}", must="a b c"), tuple("abc"[: n % 4]), 1, 1.0) for n in range(23, 0, -1)]
+    cases = [Case("packs", "fast", "record", pack.goal.id, {"recall": pack.recall}) for pack in packs]
+    part = Part("packs", "fast", "record", 3, "recall")
+    (summary,) = summaries(Stored("run", None, cases, [part]))
+    assert summary.headline is not None
+    assert score_packs(packs).recall == summary.headline.interval
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,12 @@ import pytest
 
 from evals.options import Options
 from evals.reflection import Label, Note, Pair, read_notes, read_pairs, score_notes
+from evals.reflection.cases import note_case, pair_case
 from evals.reflection.labels import SPLITS
 from evals.reflection.scoring import overlap, score_pairs
-from evals.runs import Archive
+from evals.reports.figures import summaries
+from evals.reports.worst import as_table, worst
+from evals.runs import Archive, Stored
 from evals.suites import run_suite
 from tools.reflection import KINDS, Finding, extract
 
@@ -66,6 +69,34 @@ def test_a_finding_meets_a_label_of_its_kind_that_it_half_covers() -> None:
     assert result.forbidden_found == 1
     assert [(band.n, round(band.precision, 2)) for band in result.bands] == [(1, 0.0), (3, 0.33)]
     assert overlap((0, 10), (5, 15)) == pytest.approx(1 / 3)
+
+
+def test_where_nothing_is_to_be_found_finding_nothing_is_right() -> None:
+    note = Note("n", "dev", "x", "We had cake.", (), ())
+    measures = ("F1", "precision", "recall")
+    assert note_case(note, []).values == dict.fromkeys(measures, 1.0)
+    assert note_case(note, [finding("task", 0, 5)]).values == dict.fromkeys(measures, 0.0)
+    wanted = Note("n", "dev", "x", "We had cake.", (Label("task", 0, 5),), ())
+    assert note_case(wanted, []).values == dict.fromkeys(measures, 0.0)
+
+
+def test_a_report_says_of_a_note_what_was_found_and_what_was_missed() -> None:
+    text = "Buy milk today.\nIt rains.  The roof\nleaks at night."
+    note = Note("n", "dev", "x", text, (Label("task", 0, 15), Label("claim", 27, 51)), ())
+    case = note_case(note, [finding("idea", 16, 25, 0.7), finding("task", 0, 14, 0.9)])
+    # What meets a label goes by its span, so that a report finds it among what was wanted.
+    assert case.wanted == {"task 0-15": 1, "claim 27-51": 1}
+    assert case.found == ("task 0-15", "idea 16-25")
+    assert case.best == ["task: Buy milk today", "idea: It rains."]
+    assert case.missed == ["claim: The roof leaks at night."]
+    missed = pair_case("duplicate-0", Pair("duplicate", "dev", "New.", "Old.", True), answer=False)
+    wrong = pair_case("duplicate-1", Pair("duplicate", "dev", "New.", "Old.", False), answer=True)
+    rows = as_table(worst(summaries(Stored("run", None, [case, missed, wrong], [])), 5)).rows
+    assert [row[3:] for row in rows] == [
+        ["rules .500, at 1 of 2", "claim: The roof leaks at night.", f"rules: {' / '.join(case.best)}"],
+        ["rules .000, not found", "a duplicate", "rules: nothing"],
+        ["rules .000, not found", "-", "rules: a duplicate"],
+    ]
 
 
 def test_pairs_are_counted_by_question() -> None:

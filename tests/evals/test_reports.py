@@ -113,6 +113,15 @@ def test_a_summary_has_percentiles_throughput_and_tokens() -> None:
     assert first.categories == [HEADLINE, "even", "odd"]
 
 
+def test_an_arm_of_which_no_time_may_be_told_has_no_throughput_either() -> None:
+    run = stored()
+    run = replace(run, cases=[replace(case, took_ms=None) for case in run.cases])
+    first = summaries(run)[0]
+    assert first.part.asking_s
+    assert (first.latency, first.queries_per_s) == (None, None)
+    assert document(run)["parts"][0]["queries_per_s"] is None
+
+
 def test_a_category_called_all_is_told_from_the_headline_in_every_report() -> None:
     run = stored()
     run = replace(run, cases=[replace(case, category="all", apart=case.id == "q9") for case in run.cases])

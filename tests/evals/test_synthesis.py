@@ -66,4 +66,9 @@ def test_the_suite_runs_and_documents_stay_as_good_as_they_were(tmp_path: Path) 
         assert figures[("goals", "standard"), split, "needed cited"] >= LEAST_CITED[split]
         assert figures[("goals", "deep"), split, "statements supported"] == 1
         assert figures[("goals", "deep"), split, "nothing wrong"] == 1
+        # What the suite says in its own words is what the tables say.
+        told = next(each for each in parts["goals", "standard"]["figures"]
+                    if (each["category"], each["measure"]) == (split, "needed cited"))["interval"]  # fmt: skip
+        interval = f"{told['mean']:.3f} [{told['low']:.3f}, {told['high']:.3f}]"
+        assert any(f"| goals, standard, {split} | 4 | needed cited | {interval} |" in each for each in said), interval
     assert figures[("sections", "standard"), "dev", "gaps found"] == 1
