@@ -12,7 +12,7 @@ from evals.reports.worst import TITLE, Asked, named, said, worst
 from evals.runs import Stored
 
 WORST = 15
-SERIES = 10
+SERIES = 14
 """Colours that the style has; more arms begin again."""
 
 

@@ -62,7 +62,7 @@ def test_memories_and_documents_are_asked_by_every_arm_and_kept(tmp_path: Path) 
         assert all(found.startswith(prefix) for found in case.found)
     # What is stored once was stored by the server of the first arms.
     for kept in stored.parts:
-        assert (kept.loading_s is None) == (kept.arm in ("lexical", "without-tokens"))
+        assert (kept.loading_s is None) == bool(ARMS[kept.arm].environ)
     fast = [case for case in stored.cases if case.arm == "fast"]
     assert all(case.values["recall@10"] == 1 for case in fast)
     assert stored.record is not None
