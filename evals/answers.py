@@ -2,11 +2,9 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from evals.harness.server import Target
-from evals.results import Case, Part
+from evals.results import Case
 from evals.runs import Journal
 
 Ask = Callable[[], tuple[Case, Mapping[str, Any]]]
@@ -23,10 +21,3 @@ def ask_missing(journal: Journal, questions: Mapping[tuple[str, str, str], Ask])
         now = time.perf_counter()
         journal.add(case, now - before, beside)
         before = now
-
-
-def close_part(journal: Journal, target: Target, part: Part) -> None:
-    """Keep a part whose questions are all answered, with what asking took and what its server takes of memory."""
-    resident_mb, peak_mb = target.memory_mb()
-    seconds = journal.asking_s(part.set, part.arm)
-    journal.close_part(replace(part, asking_s=seconds, resident_mb=resident_mb, peak_mb=peak_mb))

@@ -10,11 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from evals.answers import close_part
 from evals.client import Client
 from evals.datasets import Aim, Collection, Question
 from evals.harness.arms import Arm, searched
-from evals.harness.asking import Asking
+from evals.harness.asking import Asking, close_part
 from evals.harness.loading import load
 from evals.harness.places import PASSWORD, Place
 from evals.harness.run import read_collections

@@ -4,16 +4,17 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.pool import ThreadPool
 
 from evals.client import Client
 from evals.datasets.collection import Collection, Question
 from evals.harness.arms import Answer, Arm
 from evals.harness.places import Place
+from evals.harness.server import Target
 from evals.metrics import measured
 from evals.progress import progress
-from evals.results import CHARACTERS_PER_TOKEN, Case
+from evals.results import CHARACTERS_PER_TOKEN, Case, Part
 from evals.runs import Journal
 
 WARM_AT_ONCE = 16
@@ -110,3 +111,10 @@ def _batches(questions: Sequence[Question]) -> Iterator[list[Question]]:
     groups = list(by_haystack.values())
     for first in range(0, len(groups), WARM_AT_ONCE):
         yield [question for group in groups[first : first + WARM_AT_ONCE] for question in group]
+
+
+def close_part(journal: Journal, target: Target, part: Part) -> None:
+    """Keep a part whose questions are all answered, with what asking took and what its server takes of memory."""
+    resident_mb, peak_mb = target.memory_mb()
+    seconds = journal.asking_s(part.set, part.arm)
+    journal.close_part(replace(part, asking_s=seconds, resident_mb=resident_mb, peak_mb=peak_mb))

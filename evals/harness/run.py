@@ -7,7 +7,7 @@ from pathlib import Path
 from evals.datasets import READERS, Collection, read_own
 from evals.datasets.collection import UNREADABLE
 from evals.harness.arms import Arm, chosen
-from evals.harness.asking import Asking
+from evals.harness.asking import Asking, close_part
 from evals.harness.loading import load
 from evals.harness.server import Target, described, served
 from evals.metrics import require_library
@@ -152,24 +152,19 @@ def _ask(
     places, loading_s = load(journal, target, options.key, collection)
     for arm in arms:
         Asking(target.address, options.key, collection, arm, places, options.concurrency).ask_all(journal)
-        resident_mb, peak_mb = target.memory_mb()
-        journal.close_part(
-            Part(
-                set=collection.name,
-                arm=arm.name,
-                unit=collection.unit,
-                texts=len(collection.texts),
-                measure=collection.aim.measure,
-                floor=None if collection.is_sample else collection.aim.floor,
-                goal=None if collection.is_sample else collection.aim.goal,
-                p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 and not collection.is_sample else None,
-                loading_s=loading_s if loads else None,
-                asking_s=journal.asking_s(collection.name, arm.name),
-                resident_mb=resident_mb,
-                peak_mb=peak_mb,
-                note=_note(collection, arm),
-            )
+        part = Part(
+            set=collection.name,
+            arm=arm.name,
+            unit=collection.unit,
+            texts=len(collection.texts),
+            measure=collection.aim.measure,
+            floor=None if collection.is_sample else collection.aim.floor,
+            goal=None if collection.is_sample else collection.aim.goal,
+            p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 and not collection.is_sample else None,
+            loading_s=loading_s if loads else None,
+            note=_note(collection, arm),
         )
+        close_part(journal, target, part)
 
 
 def _note(collection: Collection, arm: Arm) -> str:

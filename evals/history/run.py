@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from evals.annals import Annals
-from evals.answers import close_part
 from evals.client import Client
 from evals.datasets import Collection, Text
 from evals.datasets.collection import UNREADABLE
 from evals.harness.arms import Arm, searched
-from evals.harness.asking import Asking
+from evals.harness.asking import Asking, close_part
 from evals.harness.places import Place, opened
 from evals.harness.server import Target, served
 from evals.harness.waiting import until_whole

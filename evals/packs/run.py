@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from evals.answers import ask_missing, close_part
+from evals.answers import ask_missing
 from evals.digests import digest_of
+from evals.harness.asking import close_part
 from evals.options import Options
 from evals.packs.labels import Goal, read_goals, read_records
 from evals.packs.scoring import Packed, PackScore, score_packs

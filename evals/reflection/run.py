@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from evals.answers import ask_missing, close_part
+from evals.answers import ask_missing
 from evals.client import Client
 from evals.digests import digest_of
+from evals.harness.asking import close_part
 from evals.options import Options
 from evals.prepared import Prepared
 from evals.reflection.asking import asked, judged, read, reader

@@ -5,8 +5,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from evals.answers import ask_missing, close_part
+from evals.answers import ask_missing
 from evals.digests import digest_of
+from evals.harness.asking import close_part
 from evals.metrics import bootstrap
 from evals.options import Options
 from evals.packs.labels import Goal, Person, read_goals, read_records
