@@ -40,8 +40,8 @@ def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
 
 def _ask(journal: Journal, settlement: Settlement, modes: Sequence[Mode]) -> None:
     """Have the packs of all goals made, as they are and by ranks alone."""
-    goals, texts = read_goals(), {record.key: record.name for record in read_records()}
-    world = settlement.world
+    goals, world = read_goals(), settlement.world
+    texts = {record.key: record.name for record in world.records}
     _packed(world, goals[0], "fast")
 
     def ask(goal: Goal, mode: Mode) -> tuple[Case, Mapping[str, Any]]:

@@ -24,6 +24,7 @@ class World:
     """The records on a server, and who may ask for them."""
 
     client: Client
+    records: Sequence[Kept]
     tokens: Mapping[Person, str]
     ids: Mapping[str, str]
     """By key, those of the projects by their names."""
@@ -48,7 +49,7 @@ def settled(journal: Journal, name: str, environ: Mapping[str, str]) -> Iterator
     Raises:
         EngrainError: The server refuses a record, or an index does not catch up.
     """
-    folder, note = journal.server_folder(name), f"world-{name}"
+    folder, note, records = journal.server_folder(name), f"world-{name}", read_records()
     kept: Mapping[str, Any] = journal.note(note)
     if not kept:
         # What an earlier try stored by halves belongs to accounts that are to be made anew.
@@ -56,21 +57,17 @@ def settled(journal: Journal, name: str, environ: Mapping[str, str]) -> Iterator
     with served(folder, environ, None) as target, Client(target.address) as client:
         if kept:
             until_whole(target, "", {}, "records")
-            world = _found_again(client, kept["ids"])
+            world = _found_again(client, records, kept["ids"])
         else:
             start = time.perf_counter()
-            world = filled(target, client, read_records())
+            world = _filled(target, client, records)
             kept = {"ids": dict(world.ids), "seconds": time.perf_counter() - start}
             journal.keep(note, kept)
         yield Settlement(world, target, kept["seconds"])
 
 
-def filled(target: Target, client: Client, records: Sequence[Kept]) -> World:
-    """Store the records on an empty server and wait until every index has them; Ada's client asks from then on.
-
-    Raises:
-        EngrainError: The server refuses one, or an index does not catch up.
-    """
+def _filled(target: Target, client: Client, records: Sequence[Kept]) -> World:
+    """Store the records on an empty server and wait until every index has them."""
     ada, bob = client.signed_up("ada"), client.signed_up("bob")
     with ada, bob:
         slug = ada.get("/api/auth/me")["organization"]["slug"]
@@ -85,19 +82,21 @@ def filled(target: Target, client: Client, records: Sequence[Kept]) -> World:
         for record in records:
             annals.keep(authors[record.author], record.days_ago, [(record.key, _fields(record, annals.ids))])
         until_whole(target, "", {}, "records")
-        return _world(client, ada, bob, annals.ids)
+        return _world(client, records, (ada, bob), annals.ids)
 
 
-def _found_again(client: Client, ids: Mapping[str, str]) -> World:
+def _found_again(client: Client, records: Sequence[Kept], ids: Mapping[str, str]) -> World:
     ada, bob = client.signed_in("ada"), client.signed_in("bob")
     with ada, bob:
         slug = ada.get("/api/auth/me")["organization"]["slug"]
         bob.present(bob.post(f"/api/orgs/{slug}/switch", {})["access_token"])
-        return _world(client, ada, bob, ids)
+        return _world(client, records, (ada, bob), ids)
 
 
-def _world(client: Client, ada: Client, bob: Client, ids: Mapping[str, str]) -> World:
-    return World(client, {"ada": ada.token, "bob": bob.token}, ids, {record_id: key for key, record_id in ids.items()})
+def _world(client: Client, records: Sequence[Kept], people: tuple[Client, Client], ids: Mapping[str, str]) -> World:
+    ada, bob = people
+    tokens: Mapping[Person, str] = {"ada": ada.token, "bob": bob.token}
+    return World(client, records, tokens, ids, {record_id: key for key, record_id in ids.items()})
 
 
 def _fields(record: Kept, ids: Mapping[str, str]) -> EntityFields:

@@ -65,7 +65,7 @@ def _draft(world: World, person: Person, body: Mapping[str, Any]) -> Drafted:
     run = world.client.post(DRAFT, {"output_format": "json", **body})
     artifact, keys = run["artifact"], world.keys
     sections = artifact["json_payload"]["sections"]
-    texts = {world.ids[record.key]: f"{record.name}\n{record.content}" for record in read_records()}
+    texts = {world.ids[record.key]: f"{record.name}\n{record.content}" for record in world.records}
     supported, statements = borne_out([each for section in sections for each in section["statements"]], texts)
     titles = {section["section_id"]: section["title"] for section in sections}
     return Drafted(
@@ -80,7 +80,7 @@ def _draft(world: World, person: Person, body: Mapping[str, Any]) -> Drafted:
 
 
 def _of_goal(world: World, goal: Goal, depth: str) -> Case:
-    names = {record.key: record.name for record in read_records()}
+    names = {record.key: record.name for record in world.records}
     project = {"project": world.ids[goal.project]} if goal.project is not None else {}
     drafted = _draft(world, goal.asker, {"goal": goal.goal, "depth": depth, **project})
     return Case(
