@@ -8,15 +8,12 @@ from tools.reflection.phrases import mask
 from tools.reflection.sentences import sentences
 from tools.reflection.signals import signals
 from tools.reflection.similarity import similarity
-from tools.reflection.stating import Stated, stated
+from tools.reflection.stating import UNSETTLED, Stated, stated
 from tools.reflection.terms import STOP_WORDS, Terms, overlap, stem, terms
-from tools.reflection.words import Context
 
 _SENTENCES = 40
 _BLOCK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-+*•>#]|[0-9]{1,3}[.)])[ \t])")
 """Between paragraphs, and before an item of a list: no sentence goes on there."""
-_NOT_SO: frozenset[Context | None] = frozenset({"idea", "task", "plan", "mute", "artifact"})
-"""What labels announce that is not so, or not yet."""
 _ASIDE = re.compile(
     r"[*_]*(?:risk|draft|considered|example|e\.g\.|previously|formerly|hypothetically)[^:\n]{0,20}:", re.IGNORECASE
 )
@@ -122,7 +119,7 @@ def _spoken(text: str) -> Iterable[Stated]:
     for block in _BLOCK.split(text[:20_000]):
         for start, end in sentences(block):
             part = stated(block[start:end].strip())
-            if part.context in _NOT_SO or _ASIDE.match(part.text):
+            if part.context in UNSETTLED or _ASIDE.match(part.text):
                 continue
             if 0 < len(part.text) <= _SPOKEN_LIMIT and not signals(mask(part.text)) & _OPEN:
                 yield Stated(" ".join(part.text.split()), is_rejected=part.is_rejected)

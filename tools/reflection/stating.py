@@ -15,7 +15,8 @@ _PLAIN = word_set(
 """Labels that say what a statement is and nothing of what it is about; “fix for Safari” does."""
 _SAID_NO = re.compile(r"(?i:\b(?:not|rejected|vetoed|declined|dropped|discarded|abandoned|won'?t)\b)")
 _WORDS_OF = re.compile(r"[^\W\d_][\w' -]*")
-_UNSETTLED: frozenset[Context | None] = frozenset({"idea", "task", "plan", "mute", "artifact"})
+UNSETTLED: frozenset[Context | None] = frozenset({"idea", "task", "plan", "mute", "artifact"})
+"""What labels announce that is not so, or not yet."""
 PREFIX = "Rejected: "
 """How a title says that something is not to be, where only a heading did."""
 
@@ -49,7 +50,7 @@ def stated(text: str, context: Context | None = None) -> Stated:
 def differ(one: Context | None, other: Context | None) -> bool:
     """Whether statements of these kinds may say the same and not be the same: an idea is no decision."""
     if one is None or other is None:
-        return (one or other) in _UNSETTLED
+        return (one or other) in UNSETTLED
     return one != other
 
 
