@@ -2,13 +2,10 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
-
-if TYPE_CHECKING:
-    from evals.options import Options
 
 DEFAULT = "retrieval"
 
@@ -32,6 +29,10 @@ SetOption = Annotated[
     typer.Option("--set", help="Only these, comma-separated: public ones by name, your own files by path."),
 ]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Questions of each set, drawn by a fixed seed.")]
+UrlOption = Annotated[
+    str | None,
+    typer.Option("--url", help="Ask this server instead of one that is started; ENGRAIN_TOKEN may hold a key."),
+]
 ServerOption = Annotated[
     list[str] | None, typer.Option("--setting", help="NAME=VALUE: a setting of the server that is started.")
 ]
@@ -61,10 +62,7 @@ def retrieval(  # noqa: PLR0913 - the options of a command
     arms: Annotated[str, typer.Option("--arm", help="Ways of asking, comma-separated; `all` for every one.")] = "fast",
     limit: LimitOption = None,
     concurrency: Annotated[int, typer.Option(min=1, max=64, help="Questions that are asked at once.")] = 1,
-    url: Annotated[
-        str | None,
-        typer.Option("--url", help="Ask this server instead of one that is started; ENGRAIN_TOKEN may hold a key."),
-    ] = None,
+    url: UrlOption = None,
     setting: ServerOption = None,
     runs: RunsOption = None,
     name: NameOption = "",
@@ -78,15 +76,12 @@ def retrieval(  # noqa: PLR0913 - the options of a command
     An interrupted run goes on with the same command.
     """
     from evals.harness.arms import ARMS  # noqa: PLC0415 - engines load only when they are used
-    from evals.options import Options  # noqa: PLC0415 - as above
 
-    address, key = (None, "") if url is None else _elsewhere(url)
-    names = [arm for arm in ARMS if not address or not ARMS[arm].environ] if arms == "all" else _words(arms)
-    options = Options(
-        data, _named_sets(sets), names, limit, concurrency, address, key, _settings(setting), runs, name, afresh, json,
-        markdown, html,
+    names = [arm for arm in ARMS if not url or not ARMS[arm].environ] if arms == "all" else _words(arms)
+    _run(
+        "retrieval", url, setting, data=data, sets=_named_sets(sets), arms=names, limit=limit, concurrency=concurrency,
+        runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown, html_file=html,
     )  # fmt: skip
-    _run("retrieval", options)
 
 
 @group.command()
@@ -94,6 +89,7 @@ def usage(  # noqa: PLR0913 - as above
     data: DataOption = None,
     sets: SetOption = None,
     limit: LimitOption = None,
+    url: UrlOption = None,
     setting: ServerOption = None,
     runs: RunsOption = None,
     name: NameOption = "",
@@ -103,18 +99,16 @@ def usage(  # noqa: PLR0913 - as above
     html: HtmlOption = None,
 ) -> None:
     """Measure what citing what answered some questions does to others, and what reads pay for it."""
-    from evals.options import Options  # noqa: PLC0415 - as above
-
-    options = Options(
-        data, _named_sets(sets), limit=limit, server=_settings(setting), runs=runs, name=name, afresh=afresh,
+    _run(
+        "usage", url, setting, data=data, sets=_named_sets(sets), limit=limit, runs=runs, name=name, afresh=afresh,
         json_file=json, markdown_file=markdown, html_file=html,
     )  # fmt: skip
-    _run("usage", options)
 
 
 @group.command()
 def history(  # noqa: PLR0913 - as above
     data: DataOption = None,
+    url: UrlOption = None,
     setting: ServerOption = None,
     runs: RunsOption = None,
     name: NameOption = "",
@@ -124,17 +118,15 @@ def history(  # noqa: PLR0913 - as above
     html: HtmlOption = None,
 ) -> None:
     """Measure what relations and recency add to searches, and what they cost others, in the logs of public projects."""
-    from evals.options import Options  # noqa: PLC0415 - as above
-
-    options = Options(
-        data, server=_settings(setting), runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown,
+    _run(
+        "history", url, setting, data=data, runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown,
         html_file=html,
     )  # fmt: skip
-    _run("history", options)
 
 
 @group.command()
 def packs(  # noqa: PLR0913 - as above
+    url: UrlOption = None,
     setting: ServerOption = None,
     runs: RunsOption = None,
     name: NameOption = "",
@@ -144,17 +136,15 @@ def packs(  # noqa: PLR0913 - as above
     html: HtmlOption = None,
 ) -> None:
     """Measure what is in context packs that must be there and what must not, on goals that come with the package."""
-    from evals.options import Options  # noqa: PLC0415 - as above
-
-    options = Options(
-        server=_settings(setting), runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown,
+    _run(
+        "packs", url, setting, runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown,
         html_file=html,
     )  # fmt: skip
-    _run("packs", options)
 
 
 @group.command()
 def reflection(  # noqa: PLR0913 - as above
+    url: UrlOption = None,
     setting: ServerOption = None,
     runs: RunsOption = None,
     name: NameOption = "",
@@ -164,18 +154,16 @@ def reflection(  # noqa: PLR0913 - as above
     html: HtmlOption = None,
 ) -> None:
     """Measure what reflection finds in notes that come with the package."""
-    from evals.options import Options  # noqa: PLC0415 - as above
-
-    options = Options(
-        server=_settings(setting), runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown,
+    _run(
+        "reflection", url, setting, runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown,
         html_file=html,
     )  # fmt: skip
-    _run("reflection", options)
 
 
 @group.command()
 def synthesis(  # noqa: PLR0913 - as above
     limit: Annotated[int | None, typer.Option(min=1, help="Documents of each kind, from the first on.")] = None,
+    url: UrlOption = None,
     setting: ServerOption = None,
     runs: RunsOption = None,
     name: NameOption = "",
@@ -185,13 +173,10 @@ def synthesis(  # noqa: PLR0913 - as above
     html: HtmlOption = None,
 ) -> None:
     """Measure documents: what they cite of what is needed, what sources bear out, and whether gaps are named."""
-    from evals.options import Options  # noqa: PLC0415 - as above
-
-    options = Options(
-        limit=limit, server=_settings(setting), runs=runs, name=name, afresh=afresh, json_file=json,
+    _run(
+        "synthesis", url, setting, limit=limit, runs=runs, name=name, afresh=afresh, json_file=json,
         markdown_file=markdown, html_file=html,
     )  # fmt: skip
-    _run("synthesis", options)
 
 
 @group.command(name="release-notes")
@@ -205,12 +190,10 @@ def release_notes(  # noqa: PLR0913 - as above
     html: HtmlOption = None,
 ) -> None:
     """Measure what release notes find in the logs of public projects, which are replayed."""
-    from evals.options import Options  # noqa: PLC0415 - as above
-
-    options = Options(
-        data, runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown, html_file=html
+    _run(
+        "release-notes", None, None, data=data, runs=runs, name=name, afresh=afresh, json_file=json,
+        markdown_file=markdown, html_file=html,
     )  # fmt: skip
-    _run("release-notes", options)
 
 
 @group.command(name="runs")
@@ -292,14 +275,19 @@ def validate(files: Annotated[list[Path], typer.Argument(help="Files of our own 
     raise typer.Exit(check_files(files, typer.echo))
 
 
-def _run(suite: str, options: "Options") -> None:
+def _run(suite: str, url: str | None, setting: list[str] | None, **options: Any) -> None:  # noqa: ANN401, RUF100 - as Options takes them
+    from evals.options import Options  # noqa: PLC0415 - engines load only when they are used
     from evals.suites import run_suite  # noqa: PLC0415 - as above
 
-    raise typer.Exit(run_suite(suite, options, typer.echo))
+    address, key = _elsewhere(url)
+    asked = Options(url=address, key=key, server=_settings(setting), **options)
+    raise typer.Exit(run_suite(suite, asked, typer.echo))
 
 
-def _elsewhere(url: str) -> tuple[str, str]:
-    """The address of a server that runs already, and the key for it."""
+def _elsewhere(url: str | None) -> tuple[str | None, str]:
+    """The address of a server that runs already, and the key for it; none where one is to be started."""
+    if url is None:
+        return None, ""
     from cli.client.address import server_address  # noqa: PLC0415 - only with --url
     from cli.client.client import checked_token  # noqa: PLC0415 - as above
     from cli.client.failure import CommandFailed  # noqa: PLC0415 - as above

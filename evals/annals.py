@@ -16,6 +16,8 @@ class Annals:
     today: datetime = field(default_factory=lambda: datetime.now(UTC))
     ids: dict[str, str] = field(default_factory=dict)
     """By what the labels call them."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """Of every record, as that of the place where they lie."""
 
     def keep(self, client: Client, days_ago: float, records: Sequence[tuple[str, EntityFields]]) -> None:
         """Store records of one day for whoever the client is, and remember their ids by their keys.
@@ -34,5 +36,5 @@ class Annals:
     def _body(self, fields: EntityFields, said: str) -> Mapping[str, Any]:
         links = (link.partition(":") for link in fields.related_to or ())
         body = fields.model_dump(mode="json", exclude_unset=True)
-        body["metadata"] = {**(fields.metadata or {}), "captured_at": said}
+        body["metadata"] = {**(fields.metadata or {}), **self.metadata, "captured_at": said}
         return {**body, "related_to": [f"{name}:{self.ids[key]}" for name, _, key in links]}

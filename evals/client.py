@@ -59,11 +59,6 @@ class Client:
         account = {"email": f"{name}@localhost.test", "password": _PASSWORD, "name": name}
         return Client(self.address, self.post("/api/auth/local/signup", account)["access_token"])
 
-    def signed_in(self, name: str) -> "Client":
-        """Sign in with an account that was made so, and return a client of it."""
-        account = {"email": f"{name}@localhost.test", "password": _PASSWORD}
-        return Client(self.address, self.post("/api/auth/local/login", account)["access_token"])
-
     def get(self, path: str) -> dict[str, Any]:
         """Read."""
         return self._send("GET", path, None)

@@ -15,9 +15,9 @@ from evals.datasets import Aim, Collection, Question
 from evals.harness.arms import Arm, searched
 from evals.harness.asking import Asking, close_part
 from evals.harness.loading import load
-from evals.harness.places import PASSWORD, Place
+from evals.harness.places import Place, joined
 from evals.harness.run import read_collections
-from evals.harness.server import served
+from evals.harness.server import served, wanted_server
 from evals.metrics import Interval, compared, require_library
 from evals.metrics.interval import RESAMPLES, SEED
 from evals.options import Options
@@ -27,7 +27,6 @@ from evals.reports.tables import signed
 from evals.results import Case, Outcome, Part
 from evals.runs import Journal
 from evals.timing import Spread, spread
-from stores.errors import EngrainError
 
 CROWD = 8
 """Users who cite in the strongest case, each in a session of its own per question."""
@@ -61,19 +60,17 @@ def prepare(options: Options) -> Prepared:
     """Read the collections; every text becomes a note. An interrupted run keeps whole sets; that it was at begins anew.
 
     Raises:
-        EngrainError: There is no data, or it is to be asked of a server elsewhere, whose settings are as they are.
+        EngrainError: There is no data, or the server that is named does not answer or is to be asked by one user alone.
     """
     require_library()
-    if options.url:
-        raise EngrainError(
-            "Citations are measured with and without the signal: leave --url out to have servers started."
-        )
+    server = wanted_server(options, by_several=True)
     collections = [as_notes(collection) for collection in read_collections(options)]
     return Prepared(
-        command={"sets": [each.name for each in collections], "limit": options.limit, "name": options.name},
-        settings={"server": dict(options.server)},
+        command={"sets": [each.name for each in collections], "limit": options.limit, **server.command},
+        settings=server.settings,
         data={each.name: each.digest() for each in collections},
         measure=lambda journal: _measure(journal, options, collections),
+        subject=server.subject,
     )
 
 
@@ -96,33 +93,36 @@ def _measure(journal: Journal, options: Options, collections: Sequence[Collectio
     for collection in collections:
         halves = {q.id: half for half, questions in split(collection.questions).items() for q in questions}
         by_half = tuple(replace(question, category=halves[question.id]) for question in collection.questions)
-        cost = _kept(journal, collection.name) or _one(journal, options, replace(collection, questions=by_half))
-        costs[collection.name] = cost
-        details.append(_cost_lines(collection.name, cost))
+        if not _is_kept(journal, collection.name):
+            _one(journal, options, replace(collection, questions=by_half))
+        kept = journal.note(_note(collection.name))
+        if kept["timed"]:
+            cost = costs[collection.name] = Cost.of(kept["timed"])
+            details.append(_cost_lines(collection.name, cost))
     effects = _effects(journal, collections)
     text = "\n\n".join([*effects, *details])
     return Outcome(list(journal.cases.values()), list(journal.parts.values()), text, {"costs": _plain(costs)})
 
 
-def _kept(journal: Journal, name: str) -> Cost | None:
-    """What a set costs that an earlier try measured to its end; None where it did not."""
-    kept = journal.note(_note(name))
-    return Cost.of(kept) if kept and all((name, arm) in journal.parts for arm in (BEFORE, *ARMS)) else None
+def _is_kept(journal: Journal, name: str) -> bool:
+    """Whether an earlier try measured a set to its end."""
+    return bool(journal.note(_note(name))) and all((name, arm) in journal.parts for arm in (BEFORE, *ARMS))
 
 
 def _note(name: str) -> str:
     return f"cost-{name}"
 
 
-def _one(journal: Journal, options: Options, collection: Collection) -> Cost:
+def _one(journal: Journal, options: Options, collection: Collection) -> None:
     """Ask, cite as one user, ask, cite as a crowd, ask; then compare times with a server that knows of none of it.
 
-    Citations of an earlier try would move what is asked before any: whatever it left of this set goes.
+    Times are those of servers that are started: one elsewhere has the signal or has it not. Citations of an earlier try
+    would move what is asked before any: whatever it left of this set goes.
     """
     folder = journal.server_folder(collection.name)
     shutil.rmtree(folder, ignore_errors=True)
     journal.forget(collection.name)
-    with served(folder, options.server, None) as target:
+    with served(folder, options.server, options.url) as target:
         places, loading_s = load(journal, target, "", collection)
 
         def ask(arm: str) -> None:
@@ -143,31 +143,21 @@ def _one(journal: Journal, options: Options, collection: Collection) -> Cost:
                 _cite(client, collection, places, {name: crowd[cited:size] for name, crowd in crowds.items()}, useful)
                 cited = size
                 ask(arm)
-    cost = _compare_times(folder, options, collection, places)
-    journal.keep(_note(collection.name), asdict(cost))
-    return cost
+    timed = None if options.url else asdict(_compare_times(folder, options, collection, places))
+    journal.keep(_note(collection.name), {"timed": timed})
 
 
-def _crowd(client: Client, place: Place) -> list[str]:
-    """Tokens of whoever stored the texts, and of further members of that organization."""
-    tokens = [place.token(client, "")]
-    client.present(tokens[0])
-    slug = client.get("/api/auth/me")["organization"]["slug"]
-    for number in range(1, CROWD):
-        account = {"email": f"{number}-{place.email}", "password": PASSWORD, "name": "Eval"}
-        signed = client.post("/api/auth/local/signup", account)
-        client.present(tokens[0])
-        client.post(f"/api/orgs/{slug}/members", {"user_id": signed["user"]["id"], "role": "member"})
-        client.present(signed["access_token"])
-        tokens.append(client.post(f"/api/orgs/{slug}/switch", {})["access_token"])
-    return tokens
+def _crowd(client: Client, place: Place) -> list[Place]:
+    """Whoever stored the texts, and further members of that organization."""
+    place.enter(client, "")
+    return [place, *(joined(client) for _ in range(1, CROWD))]
 
 
 def _cite(
     client: Client,
     collection: Collection,
     places: Mapping[str, Place],
-    crowds: Mapping[str, Sequence[str]],
+    crowds: Mapping[str, Sequence[Place]],
     useful: Mapping[str, Sequence[str]],
 ) -> None:
     """Let everybody in the crowds cite what each question of the cited half found and is relevant."""
@@ -177,8 +167,8 @@ def _cite(
             continue
         records = {text: record for record, text in places[question.haystack].texts.items()}
         body = {"cited_ids": [records[text] for text in texts], "surface": "search", "session_key": _key(question.id)}
-        for token in crowds[question.haystack]:
-            client.present(token)
+        for member in crowds[question.haystack]:
+            member.enter(client, "")
             client.post("/api/memory/cite", body)
 
 

@@ -211,6 +211,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
         as_of=as_of,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
+        newest_first=request.boost_recent,
         boost_cited=app.settings.usage_signal and as_of is None,
         decay_days=request.temporal_decay_days or DECAY_DAYS,
         mode=mode,

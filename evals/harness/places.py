@@ -13,26 +13,35 @@ LOGIN = "/api/auth/local/login"
 
 
 class SignIns:
-    """What signing in gave, by server and account: servers limit how often one may. In memory alone, never on disk."""
+    """What signing in gave, by server and place: servers limit how often one may. In memory alone, never on disk."""
 
     def __init__(self) -> None:
-        self._tokens: dict[tuple[str, str], str] = {}
-        self._locks: dict[tuple[str, str], threading.Lock] = {}
+        self._tokens: dict[tuple[str, str, str], str] = {}
+        self._locks: dict[tuple[str, str, str], threading.Lock] = {}
 
-    def keep(self, address: str, email: str, token: str) -> None:
+    def keep(self, address: str, place: "Place", token: str) -> None:
         """Use a token that signing up gave."""
-        self._tokens[address, email] = token
+        self._tokens[address, place.email, place.organization] = token
 
-    def token(self, address: str, email: str, refused: str = "") -> str:
+    def token(self, address: str, place: "Place", refused: str = "") -> str:
         """Return what is kept, or sign in where that is nothing, or what the server has refused."""
-        account = address, email
+        account = address, place.email, place.organization
         with self._locks.setdefault(account, threading.Lock()):
             token = self._tokens.get(account, "")
             if not token or token == refused:
-                with Client(address) as anybody:
-                    signed = anybody.post(LOGIN, {"email": email, "password": PASSWORD})
-                token = self._tokens[account] = str(signed["access_token"])
+                with Client(address) as client:
+                    client.present(_access(client.post(LOGIN, {"email": place.email, "password": PASSWORD})))
+                    token = _entered(client, place.organization) if place.organization else client.token
+                self._tokens[account] = token
             return token
+
+
+def _access(signed: Mapping[str, Any]) -> str:
+    return str(signed["access_token"])
+
+
+def _entered(client: Client, organization: str) -> str:
+    return _access(client.post(f"/api/orgs/{organization}/switch", {}))
 
 
 _sign_ins = SignIns()
@@ -43,21 +52,23 @@ class Place:
     """One haystack: an organization of its own or, by the key of an organization, a project of its own."""
 
     email: str = ""
-    """The account whose organization it is; empty where a key opens it."""
+    """Of the account that acts there; empty where a key opens it."""
+    organization: str = ""
+    """Slug of the organization of another account, which took this one in; empty where it is its own."""
     project_id: str | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     """By id of the record, which text it is."""
 
     def token(self, client: Client, key: str) -> str:
         """Return the token of an earlier sign-in at the client's server, or sign in, where that is the way."""
-        return _sign_ins.token(client.address, self.email) if self.email else key
+        return _sign_ins.token(client.address, self) if self.email else key
 
     def enter(self, client: Client, key: str) -> None:
         """Let a client act here; what is no longer valid is renewed."""
         if not self.email:
             client.present(key)
             return
-        client.present(self.token(client, key), lambda refused: _sign_ins.token(client.address, self.email, refused))
+        client.present(self.token(client, key), lambda refused: _sign_ins.token(client.address, self, refused))
 
     @property
     def scope(self) -> dict[str, Any]:
@@ -86,14 +97,33 @@ class Place:
 
 def opened(client: Client, key: str) -> Place:
     """Make an empty place: with a key a project in its organization, else an account. The client then acts there."""
-    name = f"eval-{uuid.uuid4().hex[:16]}"
     if key:
         client.present(key)
-        project = client.post("/api/entities", {"name": name, "entity_type": "project"})
+        project = client.post("/api/entities", {"name": _new_name(), "entity_type": "project"})
         return Place(project_id=str(project["id"]))
-    email = f"{name}@localhost.test"
-    signed = client.post("/api/auth/local/signup", {"email": email, "password": PASSWORD, "name": "Eval"})
-    _sign_ins.keep(client.address, email, str(signed["access_token"]))
+    email, signed = _signed_up(client)
     place = Place(email=email)
+    _sign_ins.keep(client.address, place, _access(signed))
     place.enter(client, key)
     return place
+
+
+def joined(owner: Client) -> Place:
+    """Sign up an account that the organization of whoever the client is takes in. It may read what is there by now."""
+    organization = str(owner.get("/api/auth/me")["organization"]["slug"])
+    with Client(owner.address) as client:
+        email, signed = _signed_up(client)
+        owner.post(f"/api/orgs/{organization}/members", {"user_id": signed["user"]["id"], "role": "member"})
+        client.present(_access(signed))
+        place = Place(email=email, organization=organization)
+        _sign_ins.keep(client.address, place, _entered(client, organization))
+    return place
+
+
+def _signed_up(client: Client) -> tuple[str, Mapping[str, Any]]:
+    email = f"{_new_name()}@localhost.test"
+    return email, client.post("/api/auth/local/signup", {"email": email, "password": PASSWORD, "name": "Eval"})
+
+
+def _new_name() -> str:
+    return f"eval-{uuid.uuid4().hex[:16]}"

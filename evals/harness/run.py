@@ -9,13 +9,13 @@ from evals.datasets.collection import UNREADABLE
 from evals.harness.arms import Arm, chosen
 from evals.harness.asking import Asking, close_part
 from evals.harness.loading import load
-from evals.harness.server import Target, described, served
+from evals.harness.server import Target, served, wanted_server
 from evals.metrics import require_library
 from evals.options import Options, default_data
 from evals.prepared import Prepared
 from evals.results import NOTE_BREAK, Outcome, Part
 from evals.runs import Journal
-from evals.runs.record import asker, checkout, embedding_model
+from evals.runs.record import checkout, embedding_model
 from stores.errors import EngrainError
 
 P50_LIMIT_MS = 30.0
@@ -32,31 +32,19 @@ def prepare(options: Options) -> Prepared:
     arms = chosen(options.arms, url=options.url)
     collections = read_collections(options)
     names = [collection.name for collection in collections]
-    if options.url and options.server:
-        raise EngrainError(
-            f"The server at {options.url} has its own settings, not {', '.join(options.server)}. Leave --setting out,"
-            " or leave --url out to have a server started."
-        )
+    server = wanted_server(options)
     if unasked := [each.name for each in collections if not any(_asked_of(each, arms))]:
         raise EngrainError(
             f"None of the arms that were named asks {', '.join(unasked)}: an arm asks by recall or by search, as a set"
             " says. Name another --arm, or leave the set out."
         )
-    elsewhere = described(options.url, options.key) if options.url else None
-    # Of a server elsewhere the record holds nothing of this checkout but that it is what asked.
-    about: dict[str, object] = {"server": dict(options.server)}
-    if elsewhere:
-        about = {"server": dict(elsewhere.parts), "asked_by": asker()}
-        # What is stored already lies where this key opens: with another one nothing of it would be found.
-        about |= {"key_of": dict(elsewhere.key_of)} if elsewhere.key_of else {}
     return Prepared(
-        command={"sets": names, "arms": [arm.name for arm in arms], "limit": options.limit, "url": options.url,
-                 "name": options.name},
-        settings={"concurrency": options.concurrency, **about},
+        command={"sets": names, "arms": [arm.name for arm in arms], "limit": options.limit, **server.command},
+        settings={"concurrency": options.concurrency, **server.settings},
         data={collection.name: collection.digest() for collection in collections},
         measure=lambda journal: _measure(journal, options, collections, arms),
-        subject=elsewhere.subject if elsewhere else checkout(_models(options, arms)),
-    )  # fmt: skip
+        subject=server.subject or checkout(_models(options, arms)),
+    )
 
 
 def _models(options: Options, arms: Sequence[Arm]) -> str:

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from evals.client import Client
 from evals.machine import UNKNOWN, Subject, library_versions
+from evals.options import Options
 from evals.process import resident_mb
-from evals.runs.record import MEASURED_WITH
+from evals.runs.record import MEASURED_WITH, asker
 from stores.errors import EngrainError
 from tools.client_settings import PREFIX
 from tools.launch import server_process
@@ -45,6 +47,46 @@ def served(folder: Path, environ: Mapping[str, str], url: str | None) -> Iterato
     own = {f"{PREFIX}{name}": value for name, value in _OWN.items()}
     with server_process(folder, environ={**blank, **own, **environ}) as server:
         yield Target(server.address, server.process.pid)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The server that a run asks, as its record keeps it."""
+
+    command: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    subject: Subject | None = None
+    """What a server elsewhere says that it is; None for one of this checkout."""
+
+
+def wanted_server(options: Options, *, by_several: bool = False) -> Wanted:
+    """Say which server a run is to ask: one that is started with the settings that were given, or one elsewhere.
+
+    Args:
+        options: What the user asks for.
+        by_several: Whether the suite asks as several users of one organization, which it has to make for that.
+
+    Raises:
+        EngrainError: The server elsewhere is to have other settings or does not answer, or a key is given for several.
+    """
+    command = {"name": options.name, "url": options.url}
+    if not options.url:
+        return Wanted(command, {"server": dict(options.server)})
+    if options.server:
+        raise EngrainError(
+            f"The server at {options.url} has its own settings, not {', '.join(options.server)}. Leave --setting out,"
+            " or leave --url out to have a server started."
+        )
+    if options.key and by_several:
+        raise EngrainError(
+            "Several users of one organization are needed here, and a key is of one: unset ENGRAIN_TOKEN, so that"
+            f" accounts are signed up at {options.url}."
+        )
+    elsewhere = described(options.url, options.key)
+    # Of a server elsewhere the record holds nothing of this checkout but that it is what asked. And what is stored
+    # already lies where this key opens: with another one nothing of it would be found.
+    key_of = {"key_of": dict(elsewhere.key_of)} if elsewhere.key_of else {}
+    return Wanted(command, {"server": dict(elsewhere.parts), "asked_by": asker(), **key_of}, elsewhere.subject)
 
 
 @dataclass(frozen=True, slots=True)

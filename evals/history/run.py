@@ -14,7 +14,7 @@ from evals.datasets.collection import UNREADABLE
 from evals.harness.arms import Arm, searched
 from evals.harness.asking import Asking, close_part
 from evals.harness.places import Place, opened
-from evals.harness.server import Target, served
+from evals.harness.server import Target, served, wanted_server
 from evals.harness.waiting import until_whole
 from evals.history.commits import Project, as_artifact, as_note, read_project
 from evals.history.questions import AIMS, questions_of
@@ -43,7 +43,8 @@ def prepare(options: Options) -> Prepared:
     """Read the logs and make the questions. Measuring takes some minutes.
 
     Raises:
-        EngrainError: There is no log, one is damaged, two are of one project, or nothing can be asked of them.
+        EngrainError: There is no log, one is damaged, two are of one project, nothing can be asked of them, or the
+            server that is named does not answer.
     """
     require_library()
     logs = _logs(options)
@@ -52,11 +53,13 @@ def prepare(options: Options) -> Prepared:
     if len(set(names)) < len(names):
         raise EngrainError(f"Two of the logs are of one project: {', '.join(names)}. Rename one of the files.")
     collections = _collections(projects)
+    server = wanted_server(options)
     return Prepared(
-        command={"name": options.name},
-        settings={"server": dict(options.server)},
+        command=server.command,
+        settings=server.settings,
         data={log.name: hashlib.sha256(log.read_bytes()).hexdigest() for log in logs},
-        measure=lambda journal: _measure(journal, options.server, projects, collections),
+        measure=lambda journal: _measure(journal, options, projects, collections),
+        subject=server.subject,
     )
 
 
@@ -91,39 +94,40 @@ def _collections(projects: Sequence[Project]) -> list[Collection]:
 
 
 def _measure(
-    journal: Journal, environ: Mapping[str, str], projects: Sequence[Project], collections: Sequence[Collection]
+    journal: Journal, options: Options, projects: Sequence[Project], collections: Sequence[Collection]
 ) -> Outcome:
     folder, note = journal.server_folder(NAME), f"places-{NAME}"
     places = {name: Place.of(plain) for name, plain in journal.note(note).items()}
     is_new = not places
     if is_new:
         shutil.rmtree(folder, ignore_errors=True)
-    with served(folder, environ, None) as target:
+    with served(folder, options.server, options.url) as target:
         start = time.perf_counter()
         if is_new:
-            places = _stored(target, projects)
+            places = _stored(target, options.key, projects)
             journal.keep(note, {name: place.plain() for name, place in places.items()})
-        until_whole(target, "", places, NAME)
+        until_whole(target, options.key, places, NAME)
         if is_new:
             # Where this is interrupted, the time that it took is not known.
             journal.keep(_LOADING, {"seconds": time.perf_counter() - start})
         for collection in collections:
-            _ask(journal, target, collection, places)
+            _ask(journal, target, options.key, collection, places)
     return Outcome(list(journal.cases.values()), list(journal.parts.values()), _effects(journal, collections))
 
 
-def _stored(target: Target, projects: Sequence[Project]) -> dict[str, Place]:
+def _stored(target: Target, key: str, projects: Sequence[Project]) -> dict[str, Place]:
     total = sum(len(project.commits) + len(project.files) for project in projects)
     places = {}
     with progress(f"{NAME}: storing records", total) as advance, Client(target.address) as client:
         for project in projects:
-            places[project.name] = _kept(client, project, advance)
+            places[project.name] = _kept(client, key, project, advance)
     return places
 
 
-def _kept(client: Client, project: Project, advance: Advance) -> Place:
-    """Give a project an organization: each day first the files that are new, then the commits in their order."""
-    place, annals, files = opened(client, ""), Annals(), project.files
+def _kept(client: Client, key: str, project: Project, advance: Advance) -> Place:
+    """Give a project a place of its own: each day first the files that are new, then the commits in their order."""
+    place, files = opened(client, key), project.files
+    annals = Annals(metadata=place.metadata)
     for days_ago, commits in project.days:
         touched = dict.fromkeys(path for commit in commits for path in commit.files if path in files)
         new = [(path, as_artifact(path)) for path in touched if path not in annals.ids]
@@ -133,19 +137,19 @@ def _kept(client: Client, project: Project, advance: Advance) -> Place:
     return replace(place, texts={record_id: key for key, record_id in annals.ids.items()})
 
 
-def _ask(journal: Journal, target: Target, collection: Collection, places: Mapping[str, Place]) -> None:
-    for name, options in {WHOLE: {}, **WITHOUT}.items():
+def _ask(journal: Journal, target: Target, key: str, collection: Collection, places: Mapping[str, Place]) -> None:
+    for name, asked in {WHOLE: {}, **WITHOUT}.items():
         if (collection.name, name) in journal.parts:
             continue
-        door = searched({"record_exposure": False, **options}, text="name")
-        Asking(target.address, "", collection, Arm(name, "", {"search": door}), places, 1).ask_all(journal)
+        door = searched({"record_exposure": False, **asked}, text="name")
+        Asking(target.address, key, collection, Arm(name, "", {"search": door}), places, 1).ask_all(journal)
         part = Part(collection.name, name, collection.unit, len(collection.texts), collection.aim.measure)
         seconds = journal.note(_LOADING).get("seconds")
-        close_part(journal, target, replace(part, loading_s=seconds, note=_note(options)))
+        close_part(journal, target, replace(part, loading_s=seconds, note=_note(asked)))
 
 
-def _note(options: Mapping[str, bool]) -> str:
-    how = [f"{name}={str(value).lower()}" for name, value in options.items()] or ["as any client gets it"]
+def _note(asked: Mapping[str, bool]) -> str:
+    how = [f"{name}={str(value).lower()}" for name, value in asked.items()] or ["as any client gets it"]
     return NOTE_BREAK.join([*how, "commits are notes and files artifacts, found by search"])
 
 

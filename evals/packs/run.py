@@ -8,6 +8,7 @@ from typing import Any
 from evals.answers import ask_missing
 from evals.digests import digest_of
 from evals.harness.asking import close_part
+from evals.harness.server import wanted_server
 from evals.options import Options
 from evals.packs.labels import Goal, read_goals, read_records
 from evals.packs.scoring import Packed, PackScore, score_packs
@@ -23,15 +24,19 @@ MODES: tuple[Mode, ...] = ("fast", "naive")
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the records and the goals. Measuring takes about a minute."""
+    """Read the records and the goals. Measuring takes about a minute.
+
+    Raises:
+        EngrainError: The server that is named does not answer, or is to be asked by one user alone.
+    """
     data = {NAME: digest_of([*read_goals(), *read_records()])}
-    measure = partial(_measure, environ=options.server)
-    return Prepared({"name": options.name}, {"server": dict(options.server)}, data, measure)
+    server = wanted_server(options, by_several=True)
+    return Prepared(server.command, server.settings, data, partial(_measure, options=options), server.subject)
 
 
-def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
+def _measure(journal: Journal, options: Options) -> Outcome:
     if wanted := [mode for mode in MODES if (NAME, mode) not in journal.parts]:
-        with settled(journal, NAME, environ) as settlement:
+        with settled(journal, NAME, options) as settlement:
             _ask(journal, settlement, wanted)
     packs = {mode: [_kept(journal, mode, goal) for goal in read_goals()] for mode in MODES}
     document: dict[str, object] = {mode: _plain(found) for mode, found in packs.items()}
@@ -93,10 +98,10 @@ def _packed(world: World, goal: Goal, mode: Mode) -> Packed:
         body["project"] = world.ids[goal.project]
     if mode == "naive":
         body["evidence"] = {"retrieval_mode": mode, "limit": 1}
-    world.client.present(world.tokens[goal.asker])
-    pack = world.client.post("/api/context/pack", body)
+    client = world.clients[goal.asker]
+    pack = client.post("/api/context/pack", body)
     found = tuple(world.keys[item["id"]] for section in pack["sections"] for item in section["items"])
-    return Packed(goal, found, len(pack["markdown"]), world.client.took_ms)
+    return Packed(goal, found, len(pack["markdown"]), client.took_ms)
 
 
 def _plain(packs: Sequence[Packed]) -> dict[str, object]:

@@ -9,8 +9,10 @@ from typing import Any
 
 from evals.annals import Annals
 from evals.client import Client
+from evals.harness.places import Place, joined, opened
 from evals.harness.server import Target, served
 from evals.harness.waiting import until_whole
+from evals.options import Options
 from evals.packs.labels import Kept, Person, read_records
 from evals.runs import Journal
 from stores.records import JsonObject
@@ -23,9 +25,8 @@ _BEGINNING_DAYS = 500
 class World:
     """The records on a server, and who may ask for them."""
 
-    client: Client
     records: Sequence[Kept]
-    tokens: Mapping[Person, str]
+    clients: Mapping[Person, Client]
     ids: Mapping[str, str]
     """By key, those of the projects by their names."""
     keys: Mapping[str, str]
@@ -43,7 +44,7 @@ class Settlement:
 
 
 @contextmanager
-def settled(journal: Journal, name: str, environ: Mapping[str, str]) -> Iterator[Settlement]:
+def settled(journal: Journal, name: str, options: Options) -> Iterator[Settlement]:
     """Serve the records to a suite of this name; they are stored once, whatever interrupts a run after that.
 
     Raises:
@@ -54,49 +55,43 @@ def settled(journal: Journal, name: str, environ: Mapping[str, str]) -> Iterator
     if not kept:
         # What an earlier try stored by halves belongs to accounts that are to be made anew.
         shutil.rmtree(folder, ignore_errors=True)
-    with served(folder, environ, None) as target, Client(target.address) as client:
-        if kept:
-            until_whole(target, "", {}, "records")
-            world = _found_again(client, records, kept["ids"])
-        else:
+    with (
+        served(folder, options.server, options.url) as target,
+        Client(target.address) as ada,
+        Client(target.address) as bob,
+    ):
+        clients: Mapping[Person, Client] = {"ada": ada, "bob": bob}
+        if not kept:
             start = time.perf_counter()
-            world = _filled(target, client, records)
-            kept = {"ids": dict(world.ids), "seconds": time.perf_counter() - start}
+            kept = _stored(clients, records)
+            _wait(target, kept)
+            kept = {**kept, "seconds": time.perf_counter() - start}
             journal.keep(note, kept)
-        yield Settlement(world, target, kept["seconds"])
+        else:
+            _wait(target, kept)
+        for person, client in clients.items():
+            Place.of(kept["people"][person]).enter(client, "")
+        keys = {record_id: key for key, record_id in kept["ids"].items()}
+        yield Settlement(World(records, clients, kept["ids"], keys), target, kept["seconds"])
 
 
-def _filled(target: Target, client: Client, records: Sequence[Kept]) -> World:
-    """Store the records on an empty server and wait until every index has them."""
-    ada, bob = client.signed_up("ada"), client.signed_up("bob")
-    with ada, bob:
-        slug = ada.get("/api/auth/me")["organization"]["slug"]
-        ada.post(f"/api/orgs/{slug}/members", {"user_id": bob.get("/api/auth/me")["user"]["id"], "role": "member"})
-        annals = Annals()
-        names = sorted({record.project for record in records if record.project is not None})
-        projects = [(name, EntityFields(name=name.capitalize(), entity_type="project")) for name in names]
-        annals.keep(ada, _BEGINNING_DAYS, projects)
-        # Who may read a project is known from when one enters: Bob does when they are there.
-        bob.present(bob.post(f"/api/orgs/{slug}/switch", {})["access_token"])
-        authors: Mapping[Person, Client] = {"ada": ada, "bob": bob}
-        for record in records:
-            annals.keep(authors[record.author], record.days_ago, [(record.key, _fields(record, annals.ids))])
-        until_whole(target, "", {}, "records")
-        return _world(client, records, (ada, bob), annals.ids)
+def _stored(clients: Mapping[Person, Client], records: Sequence[Kept]) -> dict[str, Any]:
+    """Store the records in an organization of Ada's, which Bob joins; what is to be kept to find them again."""
+    annals, ada = Annals(), opened(clients["ada"], "")
+    names = sorted({record.project for record in records if record.project is not None})
+    projects = [(name, EntityFields(name=name.capitalize(), entity_type="project")) for name in names]
+    annals.keep(clients["ada"], _BEGINNING_DAYS, projects)
+    # Who joins later may read the projects that are there.
+    bob = joined(clients["ada"])
+    bob.enter(clients["bob"], "")
+    for record in records:
+        annals.keep(clients[record.author], record.days_ago, [(record.key, _fields(record, annals.ids))])
+    return {"people": {"ada": ada.plain(), "bob": bob.plain()}, "ids": annals.ids}
 
 
-def _found_again(client: Client, records: Sequence[Kept], ids: Mapping[str, str]) -> World:
-    ada, bob = client.signed_in("ada"), client.signed_in("bob")
-    with ada, bob:
-        slug = ada.get("/api/auth/me")["organization"]["slug"]
-        bob.present(bob.post(f"/api/orgs/{slug}/switch", {})["access_token"])
-        return _world(client, records, (ada, bob), ids)
-
-
-def _world(client: Client, records: Sequence[Kept], people: tuple[Client, Client], ids: Mapping[str, str]) -> World:
-    ada, bob = people
-    tokens: Mapping[Person, str] = {"ada": ada.token, "bob": bob.token}
-    return World(client, records, tokens, ids, {record_id: key for key, record_id in ids.items()})
+def _wait(target: Target, kept: Mapping[str, Any]) -> None:
+    """Wait for the organization, whose health is told to Ada alone."""
+    until_whole(target, "", {"ada": Place.of(kept["people"]["ada"])}, "records")
 
 
 def _fields(record: Kept, ids: Mapping[str, str]) -> EntityFields:

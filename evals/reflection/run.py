@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 
 from evals.answers import ask_missing
-from evals.client import Client
 from evals.digests import digest_of
 from evals.harness.asking import close_part
+from evals.harness.server import wanted_server
 from evals.options import Options
 from evals.prepared import Prepared
-from evals.reflection.asking import asked, judged, read, reader
+from evals.reflection.asking import Reader, judged, read, reader
 from evals.reflection.cases import ARM, NOTES, PAIRS, note_case, pair_case
 from evals.reflection.labels import SPLITS, Note, Pair, read_notes, read_pairs
 from evals.reflection.scoring import BANDS, Band, NotesResult, Score, score_notes, score_pairs
@@ -27,21 +27,25 @@ _RUNS = 15
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the notes and the pairs. Measuring takes half a minute."""
+    """Read the notes and the pairs. Measuring takes half a minute.
+
+    Raises:
+        EngrainError: The server that is named does not answer.
+    """
     everything: list[Note | Pair] = [*(note for split in SPLITS for note in read_notes(split)), *read_pairs()]
-    measure = partial(_measure, environ=options.server)
-    return Prepared({"name": options.name}, {"server": dict(options.server)}, {NAME: digest_of(everything)}, measure)
+    server, measure = wanted_server(options), partial(_measure, options=options)
+    return Prepared(server.command, server.settings, {NAME: digest_of(everything)}, measure, server.subject)
 
 
-def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
+def _measure(journal: Journal, options: Options) -> Outcome:
     notes = {split: read_notes(split) for split in SPLITS}
-    with reader(journal.server_folder(NAME), environ, goes_on=journal.is_resumed) as (target, client):
+    with reader(journal, NAME, options) as by:
         # Notes first, as what is kept of pairs is none of what they are held against.
-        _read(journal, client, [note for some in notes.values() for note in some])
-        close_part(journal, target, Part(NOTES, ARM, "finding", sum(map(len, notes.values())), "F1"))
-        _judge(journal, client)
-        close_part(journal, target, Part(PAIRS, ARM, "pair", len(read_pairs()), "right"))
-        took_ms = _timed(client)
+        _read(journal, by, [note for some in notes.values() for note in some])
+        close_part(journal, by.target, Part(NOTES, ARM, "finding", sum(map(len, notes.values())), "F1"))
+        _judge(journal, by)
+        close_part(journal, by.target, Part(PAIRS, ARM, "pair", len(read_pairs()), "right"))
+        took_ms = _timed(by)
     found = {note.notes: _kept(journal, note) for some in notes.values() for note in some}
     answers = {pair: bool(journal.beside((PAIRS, ARM, key))["answer"]) for key, pair in _pairs().items()}
     results: dict[str, NotesResult] = {split: score_notes(some, found.__getitem__) for split, some in notes.items()}
@@ -57,10 +61,10 @@ def _measure(journal: Journal, environ: Mapping[str, str]) -> Outcome:
     return Outcome(cases, parts, markdown(results, pairs, took_ms), document)
 
 
-def _read(journal: Journal, client: Client, notes: Sequence[Note]) -> None:
+def _read(journal: Journal, by: Reader, notes: Sequence[Note]) -> None:
     def ask(note: Note) -> tuple[Case, Mapping[str, Any]]:
-        found = read(client, note.notes)
-        case = dataclasses.replace(note_case(note, found), took_ms=client.took_ms)
+        found = read(by, note.notes)
+        case = dataclasses.replace(note_case(note, found), took_ms=by.client.took_ms)
         return case, {"findings": [dataclasses.asdict(finding) for finding in found]}
 
     ask_missing(journal, {(NOTES, ARM, note.id): partial(ask, note) for note in notes})
@@ -71,11 +75,11 @@ def _kept(journal: Journal, note: Note) -> list[Finding]:
     return [Finding(**{**each, "tags": tuple(each["tags"]), "sensitivity_flags": ()}) for each in kept]
 
 
-def _judge(journal: Journal, client: Client) -> None:
+def _judge(journal: Journal, by: Reader) -> None:
     def ask(key: str, pair: Pair) -> tuple[Case, Mapping[str, Any]]:
-        answer = judged(client, pair)
+        answer = judged(by, pair)
         # Of a pair, the time is that of having the new sentence read, not of storing the old one.
-        case = dataclasses.replace(pair_case(key, pair, answer=answer), took_ms=client.took_ms)
+        case = dataclasses.replace(pair_case(key, pair, answer=answer), took_ms=by.client.took_ms)
         return case, {"answer": answer}
 
     ask_missing(journal, {(PAIRS, ARM, key): partial(ask, key, pair) for key, pair in _pairs().items()})
@@ -86,10 +90,10 @@ def _pairs() -> dict[str, Pair]:
     return {f"{pair.asks}-{number}": pair for number, pair in enumerate(dict.fromkeys(read_pairs()))}
 
 
-def _timed(client: Client) -> Spread:
+def _timed(by: Reader) -> Spread:
     text = "\n\n".join(note.notes for split in SPLITS for note in read_notes(split))
     text = (text * (TIMED_LENGTH // len(text) + 1))[:TIMED_LENGTH]
-    return spread(timed_ms(partial(asked, client), [text] * _RUNS))
+    return spread(timed_ms(by.asked, [text] * _RUNS))
 
 
 def _plain(result: NotesResult) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import Any
 from evals.answers import ask_missing
 from evals.digests import digest_of
 from evals.harness.asking import close_part
+from evals.harness.server import wanted_server
 from evals.metrics import bootstrap
 from evals.options import Options
 from evals.packs.labels import Goal, Person, read_goals, read_records
@@ -27,16 +28,20 @@ PARTS = (*((GOALS, depth) for depth in DEPTHS), (SECTIONS, "standard"))
 
 
 def prepare(options: Options) -> Prepared:
-    """Read the records, goals and requests. Measuring takes some minutes."""
+    """Read the records, goals and requests. Measuring takes some minutes.
+
+    Raises:
+        EngrainError: The server that is named does not answer, or is to be asked by one user alone.
+    """
     data = {NAME: digest_of([*read_goals(), *read_requests(), *read_records()])}
-    command = {"name": options.name, "limit": options.limit}
-    settings = {"server": dict(options.server)}
-    return Prepared(command, settings, data, lambda journal: _measure(journal, options))
+    server = wanted_server(options, by_several=True)
+    command = {"limit": options.limit, **server.command}
+    return Prepared(command, server.settings, data, lambda journal: _measure(journal, options), server.subject)
 
 
 def _measure(journal: Journal, options: Options) -> Outcome:
     if wanted := [part for part in PARTS if part not in journal.parts]:
-        with settled(journal, NAME, options.server) as settlement:
+        with settled(journal, NAME, options) as settlement:
             world = settlement.world
             _draft(world, "ada", {"goal": read_goals()[0].goal})
             for name, arm in wanted:
@@ -61,8 +66,8 @@ def _alone(ask: Callable[[], Case]) -> tuple[Case, Mapping[str, Any]]:
 
 
 def _draft(world: World, person: Person, body: Mapping[str, Any]) -> Drafted:
-    world.client.present(world.tokens[person])
-    run = world.client.post(DRAFT, {"output_format": "json", **body})
+    client = world.clients[person]
+    run = client.post(DRAFT, {"output_format": "json", **body})
     artifact, keys = run["artifact"], world.keys
     sections = artifact["json_payload"]["sections"]
     texts = {world.ids[record.key]: f"{record.name}\n{record.content}" for record in world.records}
@@ -75,7 +80,7 @@ def _draft(world: World, person: Person, body: Mapping[str, Any]) -> Drafted:
         gaps=frozenset(titles[gap["section_id"]] for gap in run["verification"]["gaps"]),
         by_section={section["title"]: [keys.get(each, each) for each in section["source_ids"]] for section in sections},
         characters=len(artifact["markdown"]),
-        took_ms=world.client.took_ms,
+        took_ms=client.took_ms,
     )
 
 

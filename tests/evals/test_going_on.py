@@ -108,18 +108,17 @@ def test_records_that_were_stored_by_halves_are_stored_anew(tmp_path: Path, monk
         plain(self, *given)
 
     monkeypatch.setattr(Annals, "keep", keep)
-    with pytest.raises(KeyboardInterrupt), settled(journal, "packs", WORDS):
+    with pytest.raises(KeyboardInterrupt), settled(journal, "packs", Options(server=WORDS)):
         pytest.fail("It was interrupted.")
     assert journal.is_empty
-    with settled(journal, "packs", WORDS) as settlement:
+    with settled(journal, "packs", Options(server=WORDS)) as settlement:
         first = settlement.world.ids
-    with settled(journal, "packs", WORDS) as settlement:
+    with settled(journal, "packs", Options(server=WORDS)) as settlement:
         world = settlement.world
         assert world.ids == first
         assert set(world.keys.values()) > {record.key for record in read_records()}
-        world.client.present(world.tokens["bob"])
         private = next(record for record in read_records() if record.author == "bob" and record.scope == "private")
-        assert world.client.get(f"/api/entities/{first[private.key]}")["name"] == private.name
+        assert world.clients["bob"].get(f"/api/entities/{first[private.key]}")["name"] == private.name
     journal.close()
 
 

@@ -106,6 +106,25 @@ async def test_the_same_state_gives_the_same_pack(owner: Person) -> None:
     assert list(items(first)) == list(items(second))
 
 
+async def test_tasks_under_way_lead_by_state_and_then_by_what_changed_last(owner: Person) -> None:
+    home = await project(owner)
+    states = ("review", "doing", "blocked", "review", "doing")
+    made = [await keep(owner, "Step", "task", metadata={"status": state, "project_id": home}) for state in states]
+    await caught_up(owner)
+    pack = await owner.call("context", goal="Which colours do the walls get?", project=home)
+    assert [made.index(each) for each in items(pack)] == [4, 1, 2]
+
+
+async def test_of_what_is_equal_the_later_comes_first_in_a_document_as_well(owner: Person) -> None:
+    made = [await keep(owner, "Charges are retried", "decision", "Once.") for _ in range(6)]
+    await caught_up(owner)
+    asked = {"query": "charges are retried", "types": ["decision"]}
+    assert [hit["id"] for hit in (await owner.call("search", **asked))["results"]] == made[::-1]
+    assert list(items(await owner.call("context", goal="charges are retried"))) == made[:2:-1]
+    drafted = await owner.call("synthesis_draft", goal="charges are retried", depth="brief")
+    assert drafted["artifact"]["source_ids"][0] == made[-1]
+
+
 async def test_the_text_shows_every_item_within_its_budget(owner: Person) -> None:
     ids = await world(owner)
     pack = await owner.call("context", goal=GOAL)

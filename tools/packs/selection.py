@@ -66,8 +66,8 @@ def relevant(options: Iterable[Option], layer: Layer) -> list[Option]:
 def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> list[Chosen]:
     """Choose at most `limit` records for the facets, the most useful first.
 
-    What is under way comes before the rest, then what scores best, ties by id. A record stands once: in the first facet
-    that takes its type and has room. The best of each facet comes before the second best of any, in the order of the
+    What is under way comes before the rest, then what scores best; of equal ones the first that is given. A record
+    stands once: in the first facet that takes its type and has room. The best of each facet comes before the second best of any, in the order of the
     facets; so every facet that has something is there when the pack is cut.
     """
     shelved: dict[Facet, list[Option]] = {facet: [] for facet in facets}
@@ -95,5 +95,5 @@ def takes(facet: Facet, option: Option) -> bool:
     return facet != "prior_art" and option.entity_type in SHELVES[facet].types
 
 
-def _place(option: Option) -> tuple[bool, float, str]:
-    return not option.is_under_way, -option.score, option.id
+def _place(option: Option) -> tuple[bool, float]:
+    return not option.is_under_way, -option.score

@@ -60,6 +60,14 @@ from tools.retrieval.timespans import Named, named_days
 log = structlog.get_logger("search")
 
 
+class Times(NamedTuple):
+    """Of each candidate, in microseconds since 1970; what decides between equal scores, in this order."""
+
+    recent_us: Scores
+    """From when on it gets older."""
+    created_us: Scores
+
+
 def retrieve(app: App, plan: Plan) -> Ranking:
     """Rank what the caller may see for a query. A lane that fails is named in `degraded`; the others answer.
 
@@ -109,12 +117,12 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
                 followed = Followed(days.spans, partial(closer.without_days, days))
                 _graph_lane(app, indexes, plan, pool, checks, followed)
         with ranking.timed("hydration"):
-            recent_us = _keep_permitted(app, plan, past, pool, checks, ranking)
+            times = _keep_permitted(app, plan, past, pool, checks, ranking)
             ranking.is_starved = max(len(words.hits), len(near or ())) >= plan.depth and _starves(plan, ranking)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
             _note_dated(indexes, pool, days.spans)
-            _rank(plan, pool, recent_us, ranking)
+            _rank(plan, pool, times, ranking)
     return ranking
 
 
@@ -228,10 +236,10 @@ def _followed(graph: GraphIndex, seeds: Sequence[str], query: NeighbourQuery) ->
     return [Link(each.origin_id, each.id, each.name) for each in graph.neighbours(seeds, query=query)]
 
 
-def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks: Checks, ranking: Ranking) -> Scores:
+def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks: Checks, ranking: Ranking) -> Times:
     """Ask the ledger who is really there, readable and in force: an index may be behind.
 
-    Returns from when on each record gets older, with `as_of` as it was then, in microseconds since 1970.
+    Returns from when on each record gets older, with `as_of` as it was then.
     """
     visible = plan.filter.visibility
     checks.ask(pool.ids)
@@ -259,10 +267,8 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
     types = [standing.entity_type for standing in found]
     ranking.documents, ranking.memories = types.count("document"), types.count(RAW_MEMORY)
     then = past.entities if past is not None else {}
-    return np.array(
-        [recent_at(then[each.id]).timestamp() * 1_000_000 if each.id in then else each.recent_us for each in found],
-        np.float64,
-    )
+    recent = [recent_at(then[each.id]).timestamp() * 1_000_000 if each.id in then else each.recent_us for each in found]
+    return Times(np.array(recent, np.float64), np.array([each.created_us for each in found], np.float64))
 
 
 def _starves(plan: Plan, ranking: Ranking) -> bool:
@@ -295,15 +301,15 @@ def _note_dated(indexes: OpenIndexes, pool: Pool, spans: Sequence[Span]) -> None
     pool.dated = np.array([DATED_BONUS if record_id in told else 0.0 for record_id in pool.ids], np.float64)
 
 
-def _rank(plan: Plan, pool: Pool, recent_us: Scores, ranking: Ranking) -> None:
-    scores, by_age = pool.fused, plan.boost_recent and not plan.is_naive
-    if by_age:
-        age_s = plan.now.timestamp() - recent_us / 1_000_000
+def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking) -> None:
+    scores = pool.fused
+    if plan.boost_recent and not plan.is_naive:
+        age_s = plan.now.timestamp() - times.recent_us / 1_000_000
         scores = lifted(scores, RECENCY_BONUS * recency(age_s, plan.decay_days))
     if pool.dated is not None:
         scores = lifted(scores, pool.dated)
     if pool.usage is not None:
         scores = lifted(scores, pool.usage)
     scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
-    best = ranked(pool.ids, scores, plan.wanted, changed=recent_us if by_age else None)
+    best = ranked(pool.ids, scores, plan.wanted, newest=times if plan.newest_first and not plan.is_naive else ())
     ranking.best = [pool.candidate(place, float(scores[place])) for place in best]

@@ -55,6 +55,8 @@ class Plan:
     expand: bool = True
     """Whether the graph contributes neighbours of the best candidates."""
     boost_recent: bool = True
+    newest_first: bool = True
+    """Whether of equal scores the later comes first; unlike the bonus, that is the same at any time of asking."""
     boost_cited: bool = False
     """Whether citations lift a score; off unless a surface asks for it, so that no other plan is touched."""
     decay_days: float = DECAY_DAYS
@@ -64,7 +66,7 @@ class Plan:
     """Candidates of each lane. Where no total is told, fewer find the same: how near those are that the words found
     is then measured of each."""
     mode: Mode = "fast"
-    """`naive` leaves `expand`, `boost_recent` and `boost_cited` aside."""
+    """`naive` leaves `expand`, `boost_recent`, `newest_first` and `boost_cited` aside."""
     without: tuple[Part, ...] = ()
     """What a server leaves out, to measure what it adds."""
 

@@ -287,10 +287,8 @@ def usage_share(weight: Scores) -> Scores:
     return share
 
 
-def ranked(ids: Sequence[str], scores: Scores, count: int, *, changed: Scores | None = None) -> list[int]:
-    """The places of the best, best first; ties go to what changed last, then to the smaller id: pages never overlap."""
+def ranked(ids: Sequence[str], scores: Scores, count: int, *, newest: Sequence[Scores] = ()) -> list[int]:
+    """The places of the best, best first; ties go to the later times, then to the smaller id: pages never overlap."""
     last = np.partition(scores, -count)[-count] if 0 < count < len(ids) else -np.inf
     places: list[int] = np.flatnonzero(scores >= last).tolist()
-    if changed is None:
-        return sorted(places, key=lambda place: (-scores[place], ids[place]))[:count]
-    return sorted(places, key=lambda place: (-scores[place], -changed[place], ids[place]))[:count]
+    return sorted(places, key=lambda place: (-scores[place], *(-times[place] for times in newest), ids[place]))[:count]

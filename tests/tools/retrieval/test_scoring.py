@@ -98,9 +98,11 @@ def test_the_ranking_falls_and_ties_go_to_the_smaller_id(scored: list[tuple[str,
 
 
 def test_equal_scores_come_newest_first_and_no_score_gives_way_to_age() -> None:
-    ids, scores, changed = ["c", "a", "d", "b"], column(0.5, 0.5, 0.6, 0.5), column(3.0, 1.0, 0.0, 3.0)
-    assert [ids[place] for place in ranked(ids, scores, 4, changed=changed)] == ["d", "b", "c", "a"]
-    assert [ids[place] for place in ranked(ids, scores, 2, changed=changed)] == ["d", "b"]
+    ids, scores = ["c", "a", "d", "b"], column(0.5, 0.5, 0.6, 0.5)
+    changed, kept = column(3.0, 1.0, 0.0, 3.0), column(2.0, 3.0, 3.0, 1.0)
+    assert [ids[place] for place in ranked(ids, scores, 4, newest=[changed])] == ["d", "b", "c", "a"]
+    assert [ids[place] for place in ranked(ids, scores, 2, newest=[changed])] == ["d", "b"]
+    assert [ids[place] for place in ranked(ids, scores, 4, newest=[changed, kept])] == ["d", "c", "b", "a"]
     assert [ids[place] for place in ranked(ids, scores, 4)] == ["d", "a", "b", "c"]
 
 
