@@ -67,8 +67,8 @@ def select(options: Iterable[Option], facets: Sequence[Facet], limit: int) -> li
     """Choose at most `limit` records for the facets, the most useful first.
 
     What is under way comes before the rest, then what scores best; of equal ones the first that is given. A record
-    stands once: in the first facet that takes its type and has room. The best of each facet comes before the second best of any, in the order of the
-    facets; so every facet that has something is there when the pack is cut.
+    stands once: in the first facet that takes its type and has room. The best of each facet comes before the second
+    best of any, in the order of the facets; so every facet that has something is there when the pack is cut.
     """
     shelved: dict[Facet, list[Option]] = {facet: [] for facet in facets}
     room = most_each(limit, facets)
