@@ -105,6 +105,11 @@ def identifiers(text: str) -> list[str]:
     return list(found)
 
 
+def is_numbered(token: str) -> bool:
+    """Whether an exact token is a name with a number in it (`e4031`, `eng-104`, `v2.4.1`): no amount, day or time."""
+    return token[:1].isalpha() and any(letter.isdecimal() for letter in token)
+
+
 def distinct_terms(text: str) -> set[str]:
     """Everything that a text is found by."""
     return {*analyse(text), *identifiers(text)}

@@ -6,7 +6,16 @@ from typing import Self, get_args
 
 from tantivy import FieldType, Occur, Query, Schema
 
-from stores.lexical.analysis import analyse, exact_tokens, identifiers, is_single_unspaced, name_key, positions, quoted
+from stores.lexical.analysis import (
+    analyse,
+    exact_tokens,
+    identifiers,
+    is_numbered,
+    is_single_unspaced,
+    name_key,
+    positions,
+    quoted,
+)
 from stores.lexical.lengths import K1
 from stores.lexical.schema import HAPPENED, Field, microseconds
 from stores.lexical.sight import Sight
@@ -49,6 +58,8 @@ class Plan:
     phrases: tuple[tuple[tuple[int, str], ...], ...]
     name: str
     """What the name of a record would be that is the question itself; empty where there can be none."""
+    unknown: float = 0.0
+    """The share of the question's idf that belongs to identifiers of which no record that is seen has a part."""
 
     @property
     def ceiling(self) -> float:
@@ -80,26 +91,29 @@ def plan(sight: Sight, text: str) -> Plan:
     weigh = _weigher(sight)
     words = [word for word in dict.fromkeys(analyse(text)) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
-    exact, spoken_for = _exact(text, plain, weigh("exact"))
+    exact, spoken_for, unknown = _exact(text, plain, weigh("exact"))
     found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
     phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
+    mass = sum(term.idf for term in found)
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
         tuple(sorted(found, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
         name_key(text),
+        sum(plain[word].idf for word in unknown) / mass if mass else 0.0,
     )
 
 
-def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -> tuple[list[Term], set[str]]:
-    """The exact tokens worth looking for, and the words that they replace.
+def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -> tuple[list[Term], set[str], set[str]]:
+    """The exact tokens worth looking for, the words that they replace, and those of identifiers that nothing holds.
 
+    An identifier is one thing: where no record has its number, what has the rest of it is about something else.
     A plain word is looked for exactly only where no record holds it as a word: somebody else's odd spelling of a common
     word must not count as a rare term of the question, and `tiktok` must find `TikTok` without missing the word itself.
     """
     written_so = set(identifiers(text))
     exact: list[Term] = []
-    spoken_for: set[str] = set()
+    spoken_for, unknown = set[str](), set[str]()
     for token in exact_tokens(text)[:MOST_CONSIDERED]:
         absent = {word for word in analyse(token) if word in plain and not plain[word].documents}
         if token not in written_so and not absent:
@@ -108,7 +122,9 @@ def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -
         if term.documents:
             exact.append(term)
             spoken_for |= absent
-    return exact, spoken_for
+        elif is_numbered(token) and any(word.isdecimal() for word in absent):
+            unknown |= plain.keys() & {*analyse(token)}
+    return exact, spoken_for, unknown - spoken_for
 
 
 def _weigher(sight: Sight) -> Callable[[Field], Callable[[str], Term]]:

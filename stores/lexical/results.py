@@ -72,6 +72,11 @@ class LexicalResult:
     question: Plan | None = None
     """The analysed question; None where nothing was searched."""
 
+    @property
+    def unknown(self) -> float:
+        """The share of the question that identifiers are which no record holds that is seen."""
+        return self.question.unknown if self.question is not None else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class HeldTerms:

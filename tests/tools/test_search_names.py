@@ -69,3 +69,35 @@ async def test_a_heading_is_the_name_of_what_stands_under_it(owner: Person) -> N
     ):
         hit = (await owner.call("search", query=query))["results"][0]
         assert (hit["metadata"].get("heading_path"), hit["score"] >= 0.98) == (path, True), query
+
+
+async def test_a_number_that_nobody_wrote_down_is_not_answered_with_a_near_one(owner: Person, member: Person) -> None:
+    await store(
+        owner,
+        ("E4031", "Raised by the gateway."),
+        ("Payment timeout", "The gateway answers E4031 when the session is too old."),
+        ("ENG-104", "Rotate the keys of the mirror."),
+        ("Mail", "Letters are sent by the queue each hour."),
+    )
+
+    async def best(query: str) -> tuple[str, float]:
+        hit = (await owner.call("search", query=query))["results"][0]
+        return hit["name"], hit["score"]
+
+    known = {"E4031": "E4031", "e-4031": "E4031", "ENG-104": "ENG-104", "eng 104": "ENG-104"}
+    for query, name in known.items():
+        found = await best(query)
+        assert (found[0], found[1] > 0.9) == (name, True), query
+    unknown = {"E40310": "E4031", "ENG-1040": "ENG-104", "eng_1040": "ENG-104"}
+    before = {query: await best(query) for query in unknown}
+    assert {query: name for query, (name, _) in before.items()} == unknown
+    assert all(score < 0.45 for _, score in before.values())
+    # Of a longer question it is a part, and the rest of it still counts.
+    assert before["E40310"][1] < (await best("session too old for the payment gateway: E40310"))[1]
+    # What somebody else keeps for themselves makes nothing known.
+    for query in unknown:
+        fields = {"name": query, "content": query, "metadata": {"memory_scope": "private"}}
+        await member.call("create_entity", sync=True, **fields)
+    assert {query: await best(query) for query in unknown} == before
+    await store(owner, ("Migration", "After it ENG-1040 is next."))
+    assert (await best("ENG-1040"))[1] > 0.85

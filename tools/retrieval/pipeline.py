@@ -45,6 +45,7 @@ from tools.retrieval.scoring import (
     DATED_AMONG,
     DATED_BONUS,
     RECENCY_BONUS,
+    UNKNOWN,
     UNREAD,
     Lent,
     Scores,
@@ -122,7 +123,7 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
             _note_dated(indexes, pool, days.spans)
-            _rank(plan, pool, times, ranking)
+            _rank(plan, pool, times, ranking, words.unknown)
     return ranking
 
 
@@ -301,7 +302,7 @@ def _note_dated(indexes: OpenIndexes, pool: Pool, spans: Sequence[Span]) -> None
     pool.dated = np.array([DATED_BONUS if record_id in told else 0.0 for record_id in pool.ids], np.float64)
 
 
-def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking) -> None:
+def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, unknown: float) -> None:
     scores = pool.fused
     if plan.boost_recent and not plan.is_naive:
         age_s = plan.now.timestamp() - times.recent_us / 1_000_000
@@ -310,6 +311,8 @@ def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking) -> None:
         scores = lifted(scores, pool.dated)
     if pool.usage is not None:
         scores = lifted(scores, pool.usage)
+    if unknown and not plan.is_naive:
+        scores = scores * (1 - UNKNOWN * unknown)
     scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
     best = ranked(pool.ids, scores, plan.wanted, newest=times if plan.newest_first and not plan.is_naive else ())
     ranking.best = [pool.candidate(place, float(scores[place])) for place in best]

@@ -81,6 +81,9 @@ SPOKEN = 0.25
 """Added to what orders records in threads where they are said by whom the question asks about."""
 ALIKE_SHARE = 0.4
 """Of the evidence that orders the best candidates outside of threads, what comes from those that each is most like."""
+UNKNOWN = 0.6
+"""By how much a score falls where the whole question is an identifier that nobody wrote down, and by how much less for
+one that is a part of it: what is near to it is about something else. The order stays."""
 USAGE_BONUS = 0.1
 """How far having been cited can lift a score; see `lifted`."""
 USAGE_HALF = 2.0
