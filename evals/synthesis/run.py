@@ -24,6 +24,8 @@ DRAFT = "/api/synthesis/draft"
 DEPTHS = ("brief", "standard", "deep")
 NAME, GOALS, SECTIONS = "synthesis", "goals", "sections"
 NOTES = {GOALS: "documentation", SECTIONS: "requested sections"}
+BEST = 3
+"""Records whose names a report shows of what a document cites."""
 PARTS = (*((GOALS, depth) for depth in DEPTHS), (SECTIONS, "standard"))
 
 
@@ -100,12 +102,14 @@ def _of_goal(world: World, goal: Goal, depth: str) -> Case:
         found=tuple(drafted.cited),
         took_ms=drafted.took_ms,
         tokens=drafted.characters // CHARACTERS_PER_TOKEN,
+        best=[names.get(key, key) for key in drafted.cited[:BEST]],
         missed=[names[key] for key in sorted(goal.must.difference(drafted.cited))],
     )
 
 
 def _of_sections(world: World, request: SectionRequest) -> Case:
     wanted = [{"title": each.title, "prompt": each.prompt} for each in request.sections]
+    names = {record.key: record.name for record in world.records}
     body = {"goal": request.goal, "project": world.ids[request.project], "required_sections": wanted}
     drafted = _draft(world, "ada", body)
     must = {(each.title, key) for each in request.sections for key in each.must}
@@ -129,7 +133,8 @@ def _of_sections(world: World, request: SectionRequest) -> Case:
         found=tuple(drafted.cited),
         took_ms=drafted.took_ms,
         tokens=drafted.characters // CHARACTERS_PER_TOKEN,
-        missed=[f"{title}: {key}" for title, key in sorted(must - cited)],
+        best=[names.get(key, key) for key in drafted.cited[:BEST]],
+        missed=[f"{title}: {names[key]}" for title, key in sorted(must - cited)],
     )
 
 

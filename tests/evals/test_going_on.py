@@ -135,6 +135,8 @@ def test_documents_go_on_with_what_is_stored_and_what_is_written(
     assert len(kept.bodies) == 1 + len(read_records())
     stored = Archive(tmp_path / "runs").read("latest")
     whole(stored.parts, loads=True)
+    names = {record.name for record in read_records()}
+    assert all(case.best and names.issuperset(case.best) for case in stored.cases)
     assert Counter((case.set, case.arm) for case in stored.cases) == {
         ("goals", "brief"): 2, ("goals", "standard"): 2, ("goals", "deep"): 2, ("sections", "standard"): 2,
     }  # fmt: skip
