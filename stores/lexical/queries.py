@@ -1,6 +1,6 @@
 """How a question becomes a Tantivy query: terms, required phrases and filters, never its query parser."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, get_args
 
@@ -28,6 +28,8 @@ MOST_CONSIDERED = 512
 MOST_TERMS = 64
 """Distinct terms that are searched, rarest first."""
 MOST_PHRASES = 8
+MOST_LOOKED_UP = 8
+"""Names with numbers, the first that no record has, of which it is looked up whether one has their parts."""
 MOST_MARKED = 24
 """Terms, the rarest, of which is told which records hold them."""
 
@@ -59,7 +61,7 @@ class Plan:
     name: str
     """What the name of a record would be that is the question itself; empty where there can be none."""
     unknown: float = 0.0
-    """The share of the question's idf that belongs to identifiers of which no record that is seen has a part."""
+    """The share of the question's idf that belongs to identifiers of which no record that is seen has all parts."""
 
     @property
     def ceiling(self) -> float:
@@ -91,7 +93,7 @@ def plan(sight: Sight, text: str) -> Plan:
     weigh = _weigher(sight)
     words = [word for word in dict.fromkeys(analyse(text)) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
-    exact, spoken_for, unknown = _exact(text, plain, weigh("exact"))
+    exact, spoken_for, unknown = _exact(text, plain, weigh("exact"), lambda parts: sight.sees_together("text", parts))
     found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
     phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
     mass = sum(term.idf for term in found)
@@ -100,20 +102,22 @@ def plan(sight: Sight, text: str) -> Plan:
         tuple(sorted(found, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
         name_key(text),
-        sum(plain[word].idf for word in unknown) / mass if mass else 0.0,
+        min(sum(plain[word].idf for word in unknown) / mass, 1.0) if mass else 0.0,
     )
 
 
-def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -> tuple[list[Term], set[str], set[str]]:
+def _exact(
+    text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term], are_together: Callable[[Collection[str]], bool]
+) -> tuple[list[Term], set[str], set[str]]:
     """The exact tokens worth looking for, the words that they replace, and those of identifiers that nothing holds.
 
-    An identifier is one thing: where no record has its number, what has the rest of it is about something else.
+    An identifier is one thing: where no record has all of its parts, what has some of them is about something else.
     A plain word is looked for exactly only where no record holds it as a word: somebody else's odd spelling of a common
     word must not count as a rare term of the question, and `tiktok` must find `TikTok` without missing the word itself.
     """
     written_so = set(identifiers(text))
     exact: list[Term] = []
-    spoken_for, unknown = set[str](), set[str]()
+    spoken_for, unknown, looked_up = set[str](), set[str](), 0
     for token in exact_tokens(text)[:MOST_CONSIDERED]:
         absent = {word for word in analyse(token) if word in plain and not plain[word].documents}
         if token not in written_so and not absent:
@@ -122,8 +126,9 @@ def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -
         if term.documents:
             exact.append(term)
             spoken_for |= absent
-        elif is_numbered(token) and any(word.isdecimal() for word in absent):
-            unknown |= plain.keys() & {*analyse(token)}
+        elif is_numbered(token) and looked_up < MOST_LOOKED_UP:
+            looked_up, parts = looked_up + 1, plain.keys() & {*analyse(token)}
+            unknown |= set() if are_together(parts) else parts
     return exact, spoken_for, unknown - spoken_for
 
 

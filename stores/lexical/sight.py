@@ -1,6 +1,7 @@
 """What one sees of an index: how many records, and how many of them hold a word; what is hidden counts for nothing."""
 
 import math
+from collections.abc import Collection
 
 from tantivy import Occur, Query, Schema, Searcher
 
@@ -55,6 +56,13 @@ class Sight:
                 self._searcher, Query.term_query(self._schema, field, value), self._visible
             )
         return known
+
+    def sees_together(self, field: str, values: Collection[str]) -> bool:
+        """Whether some record that is seen holds all of some terms."""
+        if not all(self.documents(field, value) for value in values):
+            return False
+        held = (Query.term_query(self._schema, field, value) for value in values)
+        return _count(self._searcher, *held, self._visible) > 0
 
     def idf(self, documents: int) -> float:
         """How rare a term is that so many of the records hold that are seen."""
