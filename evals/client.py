@@ -67,6 +67,10 @@ class Client:
         """Write or ask; the body may be encoded beforehand."""
         return self._send("POST", path, body if isinstance(body, bytes) else encoded(body))
 
+    def delete(self, path: str) -> dict[str, Any]:
+        """Delete."""
+        return self._send("DELETE", path, None)
+
     def tool(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool over MCP and return its structured answer."""
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}

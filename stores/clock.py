@@ -59,11 +59,13 @@ class NeighbouringIds:
 
     def typed(self, prefix: str) -> str:
         """An id like those of `new_id`."""
-        # A million records of one request have room above.
-        self._ending += 1 + (_chance() & 0x3FF)
-        return f"{prefix}_{self._beginning:04x}{self._ending:08x}"
+        return f"{prefix}_{self._beginning:04x}{self._next():08x}"
 
     def uuid(self) -> str:
         """A UUID of version 4 in text form."""
-        drawn = _chance() << 80 | _chance()
-        return str(uuid.UUID(int=self._beginning << 112 | drawn & (1 << 112) - 1, version=4))
+        return str(uuid.UUID(int=self._beginning << 112 | self._next() << 80 | _chance(), version=4))
+
+    def _next(self) -> int:
+        # A million records of one request have room above.
+        self._ending += 1 + (_chance() & 0x3FF)
+        return self._ending

@@ -39,7 +39,7 @@ def load(journal: Journal, target: Target, key: str, collection: Collection) -> 
 
         def store(item: tuple[str, Sequence[Text]]) -> tuple[str, Place]:
             with Client(target.address) as client:
-                return item[0], _stored(client, opened(client, key), collection, item[1], advance)
+                return item[0], _stored(client, opened(target, client, key), collection, item[1], advance)
 
         with ThreadPool(LOADERS) as pool:
             for name, place in pool.imap_unordered(store, missing):

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from evals.client import Client
+from evals.harness.server import Target
+from stores.errors import EngrainError
 
 PASSWORD = "eval-account"  # noqa: S105 - of accounts that hold nothing but a public data set
 LOGIN = "/api/auth/local/login"
@@ -30,10 +32,20 @@ class SignIns:
             token = self._tokens.get(account, "")
             if not token or token == refused:
                 with Client(address) as client:
-                    client.present(_access(client.post(LOGIN, {"email": place.email, "password": PASSWORD})))
+                    client.present(_signed_in(client, place.email))
                     token = _entered(client, place.organization) if place.organization else client.token
                 self._tokens[account] = token
             return token
+
+
+def _signed_in(client: Client, email: str) -> str:
+    try:
+        return _access(client.post(LOGIN, {"email": email, "password": PASSWORD}))
+    except EngrainError as error:
+        raise EngrainError(
+            f"The account of this run no longer opens anything at {client.address}: {error.message} Where the data of"
+            " that server is gone, add --afresh to begin anew."
+        ) from error
 
 
 def _access(signed: Mapping[str, Any]) -> str:
@@ -95,8 +107,12 @@ class Place:
         return cls(**plain)
 
 
-def opened(client: Client, key: str) -> Place:
-    """Make an empty place: with a key a project in its organization, else an account. The client then acts there."""
+def opened(target: Target, client: Client, key: str) -> Place:
+    """Make an empty place: with a key a project in its organization, else an account. The client then acts there.
+
+    Raises:
+        EngrainError: The server refuses, or it is somebody's and nobody has an account there yet.
+    """
     if key:
         client.present(key)
         project = client.post("/api/entities", {"name": _new_name(), "entity_type": "project"})
@@ -105,6 +121,12 @@ def opened(client: Client, key: str) -> Place:
     place = Place(email=email)
     _sign_ins.keep(client.address, place, _access(signed))
     place.enter(client, key)
+    if not target.is_ours and client.get("/api/auth/me")["user"]["is_admin"]:
+        client.delete("/api/users/me")
+        raise EngrainError(
+            f"Nobody has an account at {client.address} yet, and the first one is its admin: make yours before any is"
+            " made for a run. The one that was made just now is deleted."
+        )
     return place
 
 

@@ -120,13 +120,13 @@ def _stored(target: Target, key: str, projects: Sequence[Project]) -> dict[str, 
     places = {}
     with progress(f"{NAME}: storing records", total) as advance, Client(target.address) as client:
         for project in projects:
-            places[project.name] = _kept(client, key, project, advance)
+            places[project.name] = _kept(target, client, key, project, advance)
     return places
 
 
-def _kept(client: Client, key: str, project: Project, advance: Advance) -> Place:
+def _kept(target: Target, client: Client, key: str, project: Project, advance: Advance) -> Place:
     """Give a project a place of its own: each day first the files that are new, then the commits in their order."""
-    place, files = opened(client, key), project.files
+    place, files = opened(target, client, key), project.files
     annals = Annals(metadata=place.metadata)
     for days_ago, commits in project.days:
         touched = dict.fromkeys(path for commit in commits for path in commit.files if path in files)

@@ -39,8 +39,8 @@ class Settlement:
 
     world: World
     target: Target
-    loading_s: float
-    """What storing and indexing took."""
+    loading_s: float | None
+    """What storing and indexing took; not known where indexing was interrupted."""
 
 
 @contextmanager
@@ -61,23 +61,24 @@ def settled(journal: Journal, name: str, options: Options) -> Iterator[Settlemen
         Client(target.address) as bob,
     ):
         clients: Mapping[Person, Client] = {"ada": ada, "bob": bob}
-        if not kept:
-            start = time.perf_counter()
-            kept = _stored(clients, records)
-            _wait(target, kept)
+        start, is_new = time.perf_counter(), not kept
+        if is_new:
+            kept = _stored(target, clients, records)
+            journal.keep(note, kept)
+        # The organization's health is told to Ada alone.
+        until_whole(target, "", {"ada": Place.of(kept["people"]["ada"])}, "records")
+        if is_new:
             kept = {**kept, "seconds": time.perf_counter() - start}
             journal.keep(note, kept)
-        else:
-            _wait(target, kept)
         for person, client in clients.items():
             Place.of(kept["people"][person]).enter(client, "")
         keys = {record_id: key for key, record_id in kept["ids"].items()}
-        yield Settlement(World(records, clients, kept["ids"], keys), target, kept["seconds"])
+        yield Settlement(World(records, clients, kept["ids"], keys), target, kept.get("seconds"))
 
 
-def _stored(clients: Mapping[Person, Client], records: Sequence[Kept]) -> dict[str, Any]:
+def _stored(target: Target, clients: Mapping[Person, Client], records: Sequence[Kept]) -> dict[str, Any]:
     """Store the records in an organization of Ada's, which Bob joins; what is to be kept to find them again."""
-    annals, ada = Annals(), opened(clients["ada"], "")
+    annals, ada = Annals(), opened(target, clients["ada"], "")
     names = sorted({record.project for record in records if record.project is not None})
     projects = [(name, EntityFields(name=name.capitalize(), entity_type="project")) for name in names]
     annals.keep(clients["ada"], _BEGINNING_DAYS, projects)
@@ -87,11 +88,6 @@ def _stored(clients: Mapping[Person, Client], records: Sequence[Kept]) -> dict[s
     for record in records:
         annals.keep(clients[record.author], record.days_ago, [(record.key, _fields(record, annals.ids))])
     return {"people": {"ada": ada.plain(), "bob": bob.plain()}, "ids": annals.ids}
-
-
-def _wait(target: Target, kept: Mapping[str, Any]) -> None:
-    """Wait for the organization, whose health is told to Ada alone."""
-    until_whole(target, "", {"ada": Place.of(kept["people"]["ada"])}, "records")
 
 
 def _fields(record: Kept, ids: Mapping[str, str]) -> EntityFields:

@@ -44,7 +44,7 @@ def reader(journal: Journal, name: str, options: Options) -> Iterator[Reader]:
     if not kept:
         shutil.rmtree(folder, ignore_errors=True)
     with served(folder, options.server, options.url) as target, Client(target.address) as client:
-        place = Place.of(kept) if kept else opened(client, options.key)
+        place = Place.of(kept) if kept else opened(target, client, options.key)
         journal.keep(note, place.plain())
         place.enter(client, options.key)
         found = Reader(target, client, place.filter)

@@ -21,6 +21,7 @@ _UNSPACED = (
     "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u1049\u1780-\u17d3\u3005\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
+_NUMBERED = re.compile(r"#?(?:[a-z]{1,12}[-_]?(?!(?:19|20)[0-9]{2}$)[0-9]{3,}|v[0-9]+(?:\.[0-9]+){1,3})")
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _SINGLE_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _PIECES = re.compile(r"[\s,;:()\[\]{}<>\"'`“”\u2018\u2019«»…=|&*!?/\\]+")
@@ -106,8 +107,8 @@ def identifiers(text: str) -> list[str]:
 
 
 def is_numbered(token: str) -> bool:
-    """Whether an exact token is a name with a number in it (`e4031`, `eng-104`, `v2.4.1`): no amount, day or time."""
-    return token[:1].isalpha() and any(letter.isdecimal() for letter in token)
+    """Whether an exact token names something by a number: `e4031`, `eng-104`, `#inc_20331`, `v2.4.1`; no year."""
+    return _NUMBERED.fullmatch(token) is not None
 
 
 def distinct_terms(text: str) -> set[str]:

@@ -1,6 +1,6 @@
 """How a question becomes a Tantivy query: terms, required phrases and filters, never its query parser."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, get_args
 
@@ -29,7 +29,7 @@ MOST_TERMS = 64
 """Distinct terms that are searched, rarest first."""
 MOST_PHRASES = 8
 MOST_LOOKED_UP = 8
-"""Names with numbers, the first that no record has, of which it is looked up whether one has their parts."""
+"""Names with numbers, the first of a question, of which it is looked up whether a record has them."""
 MOST_MARKED = 24
 """Terms, the rarest, of which is told which records hold them."""
 
@@ -93,31 +93,27 @@ def plan(sight: Sight, text: str) -> Plan:
     weigh = _weigher(sight)
     words = [word for word in dict.fromkeys(analyse(text)) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
-    exact, spoken_for, unknown = _exact(text, plain, weigh("exact"), lambda parts: sight.sees_together("text", parts))
+    exact, spoken_for = _exact(text, plain, weigh("exact"))
     found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
     phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
-    mass = sum(term.idf for term in found)
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
         tuple(sorted(found, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
         name_key(text),
-        min(sum(plain[word].idf for word in unknown) / mass, 1.0) if mass else 0.0,
+        _unknown(sight, text, found),
     )
 
 
-def _exact(
-    text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term], are_together: Callable[[Collection[str]], bool]
-) -> tuple[list[Term], set[str], set[str]]:
-    """The exact tokens worth looking for, the words that they replace, and those of identifiers that nothing holds.
+def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -> tuple[list[Term], set[str]]:
+    """The exact tokens worth looking for, and the words that they replace.
 
-    An identifier is one thing: where no record has all of its parts, what has some of them is about something else.
     A plain word is looked for exactly only where no record holds it as a word: somebody else's odd spelling of a common
     word must not count as a rare term of the question, and `tiktok` must find `TikTok` without missing the word itself.
     """
     written_so = set(identifiers(text))
     exact: list[Term] = []
-    spoken_for, unknown, looked_up = set[str](), set[str](), 0
+    spoken_for: set[str] = set()
     for token in exact_tokens(text)[:MOST_CONSIDERED]:
         absent = {word for word in analyse(token) if word in plain and not plain[word].documents}
         if token not in written_so and not absent:
@@ -126,10 +122,21 @@ def _exact(
         if term.documents:
             exact.append(term)
             spoken_for |= absent
-        elif is_numbered(token) and looked_up < MOST_LOOKED_UP:
-            looked_up, parts = looked_up + 1, plain.keys() & {*analyse(token)}
-            unknown |= set() if are_together(parts) else parts
-    return exact, spoken_for, unknown - spoken_for
+    return exact, spoken_for
+
+
+def _unknown(sight: Sight, text: str, terms: Sequence[Term]) -> float:
+    """The share of the question's terms that belong to names with numbers which no record has that is seen.
+
+    Such a name is one thing: where no record has all of its parts, what has some of them is about something else.
+    """
+    unknown: set[str] = set()
+    for token in [each for each in exact_tokens(text) if is_numbered(each)][:MOST_LOOKED_UP]:
+        parts = {*analyse(token)}
+        if not sight.has_together("exact", [token]) and not sight.has_together("text", parts):
+            unknown |= {token, *parts}
+    mass = sum(term.idf for term in terms)
+    return sum(term.idf for term in terms if term.value in unknown) / mass if unknown and mass else 0.0
 
 
 def _weigher(sight: Sight) -> Callable[[Field], Callable[[str], Term]]:

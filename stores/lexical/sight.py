@@ -57,9 +57,9 @@ class Sight:
             )
         return known
 
-    def sees_together(self, field: str, values: Collection[str]) -> bool:
-        """Whether some record that is seen holds all of some terms."""
-        if not all(self.documents(field, value) for value in values):
+    def has_together(self, field: str, values: Collection[str]) -> bool:
+        """Whether some record that is seen holds all of some terms. It is counted, never guessed."""
+        if not all(self._searcher.doc_freq(field, value) for value in values):
             return False
         held = (Query.term_query(self._schema, field, value) for value in values)
         return _count(self._searcher, *held, self._visible) > 0

@@ -1,6 +1,6 @@
 """A server that runs already: what is kept of it, and how long a run waits for it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.pool import ThreadPool
@@ -13,7 +13,7 @@ from evals.client import Client
 from evals.commands import show_runs
 from evals.harness.arms import ARMS, Answer, Arm
 from evals.harness.places import LOGIN, opened
-from evals.harness.server import served
+from evals.harness.server import Target, served
 from evals.options import Options
 from evals.runs import Archive
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
@@ -39,9 +39,17 @@ def settings_of(model: str) -> dict[str, str]:
 
 
 @contextmanager
+def inhabited(folder: Path, environ: Mapping[str, str]) -> Iterator[Target]:
+    """A server of somebody who has an account there."""
+    with served(folder, environ, None) as target, Client(target.address) as client:
+        client.signed_up("grace")
+        yield target
+
+
+@contextmanager
 def embedding_server(folder: Path) -> Iterator[str]:
     """A server whose model refuses texts that hold a word: their index is behind for good."""
-    with running(refusing_poison) as model, served(folder, settings_of(model.url), None) as target:
+    with running(refusing_poison) as model, inhabited(folder, settings_of(model.url)) as target:
         yield target.address
 
 
@@ -52,7 +60,7 @@ def test_what_is_kept_of_a_run_is_what_the_server_says_and_nothing_of_this_check
     monkeypatch.setattr("evals.runs.record.facts", lambda: pytest.fail("This machine was asked."))
     monkeypatch.setattr("evals.runs.record.model_digest", lambda: pytest.fail("This checkout was asked."))
     said: list[str] = []
-    with served(tmp_path / "elsewhere", WORDS, None) as target:
+    with inhabited(tmp_path / "elsewhere", WORDS) as target:
         wanted = Options(
             sets=[str(write_own(tmp_path))], url=target.address, runs=tmp_path / "runs", markdown_file=tmp_path / "r.md"
         )
@@ -77,7 +85,7 @@ def test_an_interrupted_run_goes_on_with_no_key_of_another_organization(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    with served(tmp_path / "elsewhere", WORDS, None) as target, Client(target.address) as client:
+    with inhabited(tmp_path / "elsewhere", WORDS) as target, Client(target.address) as client:
         with client.signed_up("ada") as ada, client.signed_up("bob") as bob:
             keys = [each.token for each in (ada, bob)]
             me = ada.get("/api/auth/me")
@@ -159,8 +167,9 @@ def kept_posts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any
 def test_an_account_that_was_signed_up_signs_in_for_no_arm_and_its_token_is_nowhere_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    posts, said = kept_posts(monkeypatch), list[str]()
-    with served(tmp_path / "elsewhere", WORDS, None) as target:
+    said: list[str] = []
+    with inhabited(tmp_path / "elsewhere", WORDS) as target:
+        posts = kept_posts(monkeypatch)
         wanted = Options(
             sets=[str(write_own(tmp_path))], url=target.address, runs=tmp_path / "runs", arms=["fast", "search"]
         )
@@ -175,8 +184,8 @@ def test_an_account_that_was_signed_up_signs_in_for_no_arm_and_its_token_is_nowh
 
 
 def test_an_account_whose_token_is_refused_signs_in_once_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with served(tmp_path / "elsewhere", WORDS, None) as target, Client(target.address) as client:
-        place = opened(client, "")
+    with inhabited(tmp_path / "elsewhere", WORDS) as target, Client(target.address) as client:
+        place = opened(target, client, "")
         old = client.token
         end_sessions(client)
         posts = kept_posts(monkeypatch)

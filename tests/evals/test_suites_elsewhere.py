@@ -12,12 +12,14 @@ from evals.harness import places
 from evals.harness.places import LOGIN, joined, opened
 from evals.harness.server import Target, served
 from evals.options import Options
+from evals.packs.world import settled
 from evals.results import Case
-from evals.runs import Archive
+from evals.runs import Archive, Journal, new_record
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
 from evals.usage import ARMS, BEFORE
+from stores.errors import EngrainError
 from tests.evals.sets import write_own
-from tests.evals.test_elsewhere import WORDS, end_sessions, kept_posts
+from tests.evals.test_elsewhere import WORDS, end_sessions, inhabited, kept_posts
 from tests.evals.test_history import commit, write_log
 
 LOG = [
@@ -31,7 +33,7 @@ KEYED, BY_SEVERAL = ("history", "reflection"), ("packs", "synthesis", "usage")
 
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Target]:
-    with served(tmp_path / "elsewhere", WORDS, None) as target:
+    with inhabited(tmp_path / "elsewhere", WORDS) as target:
         yield target
 
 
@@ -149,11 +151,50 @@ def test_citing_is_measured_elsewhere_without_times(tmp_path: Path, elsewhere: T
     assert not any("ms (p50)" in line for line in said)
 
 
+def test_no_account_of_a_run_becomes_the_admin_of_a_server_that_is_somebodys(tmp_path: Path) -> None:
+    said: list[str] = []
+    with served(tmp_path / "elsewhere", WORDS, None) as target:
+        assert run_suite("reflection", wanted(tmp_path, url=target.address), said.append) == NOTHING_TO_MEASURE
+        assert said[-1].startswith(f"Nobody has an account at {target.address} yet, and the first one is its admin: ")
+        with Client(target.address) as client, client.signed_up("grace") as grace:
+            assert grace.get("/api/auth/me")["user"]["is_admin"]
+
+
+def test_where_its_accounts_are_gone_an_interrupted_run_says_how_to_begin_anew(
+    tmp_path: Path, elsewhere: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "_sign_ins", places.SignIns())
+    gone = places.Place("eval-gone@localhost.test")
+    with Client(elsewhere.address) as client, pytest.raises(EngrainError, match="add --afresh to begin anew"):
+        gone.enter(client, "")
+
+
+def test_records_that_are_stored_are_kept_where_indexing_is_interrupted(
+    tmp_path: Path, elsewhere: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal.begin(tmp_path / "runs", new_record("packs", {}, {}, {}))
+    options = wanted(tmp_path, url=elsewhere.address)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("evals.packs.world.until_whole", interrupt)
+        with pytest.raises(KeyboardInterrupt), settled(journal, "packs", options):
+            pytest.fail("It was interrupted.")
+    posts = kept_posts(monkeypatch)
+    with settled(journal, "packs", options) as settlement:
+        assert settlement.loading_s is None
+        assert settlement.world.ids
+    assert posts == []
+    journal.close()
+
+
 def test_a_member_whose_token_is_refused_enters_the_organization_once_more(
     elsewhere: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Client(elsewhere.address) as owner, Client(elsewhere.address) as member:
-        opened(owner, "")
+        opened(elsewhere, owner, "")
         place = joined(owner)
         posts = kept_posts(monkeypatch)
         place.enter(member, "")

@@ -27,6 +27,7 @@ def test_ids_of_one_request_begin_alike_and_are_all_different() -> None:
         assert {(each.version, each.variant) for each in plain} == {(4, uuid.RFC_4122)}
         assert len({*typed, *plain}) == 256
         assert typed == sorted(typed)
+        assert plain == sorted(plain)
         (beginning,) = {*(each[5:9] for each in typed), *(each.hex[:4] for each in plain)}
         beginnings.add(beginning)
     assert len(beginnings) > 30

@@ -45,10 +45,10 @@ from tools.retrieval.scoring import (
     DATED_AMONG,
     DATED_BONUS,
     RECENCY_BONUS,
-    UNKNOWN,
     UNREAD,
     Lent,
     Scores,
+    doubted,
     lifted,
     neighbourly,
     ranked,
@@ -123,7 +123,7 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
             _note_dated(indexes, pool, days.spans)
-            _rank(plan, pool, times, ranking, words.unknown)
+            _rank(plan, pool, times, ranking, 0.0 if past is not None else words.unknown)
     return ranking
 
 
@@ -311,8 +311,8 @@ def _rank(plan: Plan, pool: Pool, times: Times, ranking: Ranking, unknown: float
         scores = lifted(scores, pool.dated)
     if pool.usage is not None:
         scores = lifted(scores, pool.usage)
-    if unknown and not plan.is_naive:
-        scores = scores * (1 - UNKNOWN * unknown)
     scores = np.round(scores if plan.is_naive else set_apart(scores, pool.is_named), 6)
     best = ranked(pool.ids, scores, plan.wanted, newest=times if plan.newest_first and not plan.is_naive else ())
-    ranking.best = [pool.candidate(place, float(scores[place])) for place in best]
+    # The order is that without it: two scores may become one by it.
+    shown = scores if plan.is_naive else doubted(scores, unknown)
+    ranking.best = [pool.candidate(place, float(shown[place])) for place in best]

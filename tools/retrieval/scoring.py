@@ -82,8 +82,9 @@ SPOKEN = 0.25
 ALIKE_SHARE = 0.4
 """Of the evidence that orders the best candidates outside of threads, what comes from those that each is most like."""
 UNKNOWN = 0.6
-"""By how much a score falls where the whole question is an identifier that nobody wrote down, and by how much less for
-one that is a part of it: what is near to it is about something else. The order stays."""
+"""By how much scores fall where the whole question is a name with a number that nobody wrote down, and by its share of
+that where it is at least so much of the question:"""
+MOSTLY = 0.5
 USAGE_BONUS = 0.1
 """How far having been cited can lift a score; see `lifted`."""
 USAGE_HALF = 2.0
@@ -252,6 +253,11 @@ def lifted(score: Score, share: Score) -> Score:
     doubtful ones most, and hardly lifts what is off topic.
     """
     return score + share * score * (1 - score)
+
+
+def doubted(scores: Scores, unknown: float) -> Scores:
+    """Lower all scores where most of the question names what nobody wrote down: what is near is something else."""
+    return scores if unknown < MOSTLY else np.round(scores * (1 - UNKNOWN * min(unknown, 1.0)), 6)
 
 
 def set_apart(scores: Scores, is_named: NDArray[np.bool_]) -> Scores:

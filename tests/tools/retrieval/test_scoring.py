@@ -15,6 +15,7 @@ from tools.retrieval.scoring import (
     NEIGHBOUR_SHARE,
     Scores,
     calibrated,
+    doubted,
     fuse,
     fused_by_rank,
     lifted,
@@ -95,6 +96,13 @@ def test_the_ranking_falls_and_ties_go_to_the_smaller_id(scored: list[tuple[str,
     found = ranked(ids, column(*(score for _, score in scored)), count)
     expected = sorted((-score, record_id) for record_id, score in scored)[:count]
     assert [(-scored[place][1], scored[place][0]) for place in found] == expected
+
+
+def test_scores_fall_where_most_of_the_question_is_unknown_and_nowhere_else() -> None:
+    scores = column(0.0, 0.5, 1.0)
+    assert doubted(scores, 1.0).tolist() == [0.0, 0.2, 0.4]
+    assert doubted(scores, 0.5).tolist() == [0.0, 0.35, 0.7]
+    assert doubted(scores, 0.49).tolist() == doubted(scores, 0.0).tolist() == scores.tolist()
 
 
 def test_equal_scores_come_newest_first_and_no_score_gives_way_to_age() -> None:
