@@ -1,6 +1,7 @@
 """Addresses of servers, in one spelling each."""
 
 import ipaddress
+import re
 from urllib.parse import urlsplit
 
 from cli.client.failure import CommandFailed, ExitCode
@@ -8,6 +9,7 @@ from cli.client.failure import CommandFailed, ExitCode
 DEFAULT = "http://127.0.0.1:8420"
 """Where `engrain serve` listens when nothing is set."""
 
+_CREDENTIALS = re.compile(r"[^/\s]*@")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -57,7 +59,7 @@ def is_in_clear(address: str) -> bool:
 
 def _no_address(typed: str) -> CommandFailed:
     return CommandFailed(
-        f"{typed!r} is not the address of a server.",
+        f"{_CREDENTIALS.sub('…@', typed)!r} is not the address of a server.",
         "Write it as https://engrain.example.org, without a user name, a query or a fragment.",
         code=ExitCode.USAGE,
     )

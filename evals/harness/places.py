@@ -144,7 +144,13 @@ def joined(owner: Client) -> Place:
 
 def _signed_up(client: Client) -> tuple[str, Mapping[str, Any]]:
     email = f"{_new_name()}@localhost.test"
-    return email, client.post("/api/auth/local/signup", {"email": email, "password": PASSWORD, "name": "Eval"})
+    try:
+        return email, client.post("/api/auth/local/signup", {"email": email, "password": PASSWORD, "name": "Eval"})
+    except EngrainError as error:
+        raise EngrainError(
+            f"No account can be made for this run: {error.message} With a key in ENGRAIN_TOKEN `retrieval`, `history`"
+            " and `reflection` need none."
+        ) from error
 
 
 def _new_name() -> str:

@@ -160,6 +160,16 @@ def test_no_account_of_a_run_becomes_the_admin_of_a_server_that_is_somebodys(tmp
             assert grace.get("/api/auth/me")["user"]["is_admin"]
 
 
+def test_where_nobody_may_sign_up_a_run_says_that_a_key_opens_it(tmp_path: Path) -> None:
+    said: list[str] = []
+    with inhabited(tmp_path / "elsewhere", WORDS):
+        pass
+    with served(tmp_path / "elsewhere", {**WORDS, "ENGRAIN_SIGNUP_ENABLED": "false"}, None) as target:
+        assert run_suite("packs", wanted(tmp_path, url=target.address), said.append) == NOTHING_TO_MEASURE
+    assert said[-1].startswith("No account can be made for this run: ")
+    assert "With a key in ENGRAIN_TOKEN" in said[-1]
+
+
 def test_where_its_accounts_are_gone_an_interrupted_run_says_how_to_begin_anew(
     tmp_path: Path, elsewhere: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:

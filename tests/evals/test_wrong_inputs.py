@@ -42,6 +42,14 @@ def test_what_is_no_address_is_refused(tmp_path: Path, url: str) -> None:
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize("command", ["packs", "history", "reflection", "synthesis", "usage", "retrieval"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(tmp_path: Path, command: str) -> None:
+    result = typed(command, "--runs", tmp_path / "runs", "--url", "http://ada:opensesame@localhost:1")
+    assert result.exit_code == 2
+    assert "'http://…@localhost:1' is not the address of a server" in result.output
+    assert "opensesame" not in result.output
+
+
 @pytest.mark.parametrize("url", ["localhost:1", "http://a..b:1", "http://localhost:1/ü", f"http://{'x' * 300}:1"])
 def test_where_no_server_answers_no_run_begins(tmp_path: Path, url: str) -> None:
     result = typed("--set", write_own(tmp_path), "--runs", tmp_path / "runs", "--url", url)
