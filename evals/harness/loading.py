@@ -1,7 +1,7 @@
 """Stores the texts of a collection through the public surface, in their own order, and waits until all can be found."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from multiprocessing.pool import ThreadPool
 
@@ -41,10 +41,15 @@ def load(journal: Journal, target: Target, key: str, collection: Collection) -> 
             with Client(target.address) as client:
                 return item[0], _stored(client, opened(target, client, key), collection, item[1], advance)
 
-        with ThreadPool(LOADERS) as pool:
-            for name, place in pool.imap_unordered(store, missing):
-                places[name] = place
-                journal.keep(note, {name: each.plain() for name, each in places.items()})
+        def made() -> Iterator[tuple[str, Place]]:
+            # One first: where nobody has an account yet, it is refused before there are others.
+            yield from map(store, missing[:1])
+            with ThreadPool(LOADERS) as pool:
+                yield from pool.imap_unordered(store, missing[1:])
+
+        for name, place in made():
+            places[name] = place
+            journal.keep(note, {name: each.plain() for name, each in places.items()})
     until_whole(target, key, places, collection.name)
     took_s: float | None = before.get("seconds") if before else time.perf_counter() - start
     journal.keep(loading, {"seconds": took_s})

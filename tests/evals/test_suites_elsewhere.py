@@ -151,10 +151,11 @@ def test_citing_is_measured_elsewhere_without_times(tmp_path: Path, elsewhere: T
     assert not any("ms (p50)" in line for line in said)
 
 
-def test_no_account_of_a_run_becomes_the_admin_of_a_server_that_is_somebodys(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suite", ["retrieval", "reflection"])
+def test_no_account_of_a_run_becomes_the_admin_of_a_server_that_is_somebodys(tmp_path: Path, suite: str) -> None:
     said: list[str] = []
     with served(tmp_path / "elsewhere", WORDS, None) as target:
-        assert run_suite("reflection", wanted(tmp_path, url=target.address), said.append) == NOTHING_TO_MEASURE
+        assert run_suite(suite, wanted(tmp_path, url=target.address), said.append) == NOTHING_TO_MEASURE
         assert said[-1].startswith(f"Nobody has an account at {target.address} yet, and the first one is its admin: ")
         with Client(target.address) as client, client.signed_up("grace") as grace:
             assert grace.get("/api/auth/me")["user"]["is_admin"]
