@@ -151,7 +151,7 @@ def test_a_run_that_is_stopped_before_anything_was_stored_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said: list[str] = []
-    monkeypatch.setattr("evals.harness.loading.ThreadPool", interrupt)
+    monkeypatch.setattr("evals.harness.loading.opened", interrupt)
     assert run_suite("retrieval", options(tmp_path), said.append) == INTERRUPTED
     assert "nothing is kept" in said[-1]
     assert not list((tmp_path / "runs").iterdir())
