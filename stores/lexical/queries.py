@@ -126,17 +126,17 @@ def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -
 
 
 def _unknown(sight: Sight, text: str, terms: Sequence[Term]) -> float:
-    """The share of the question's terms that belong to names with numbers which no record has that is seen.
+    """The share of the question that names with numbers are which no record has that is seen.
 
-    Such a name is one thing: where no record has all of its parts, what has some of them is about something else.
+    Such a name is one thing: where no record has all of its parts, what has some of them is about something else, and
+    it counts for no more than the rarest of them.
     """
-    unknown: set[str] = set()
+    known, unknown = {term.value: term.idf for term in terms}, 0.0
     for token in [each for each in exact_tokens(text) if is_numbered(each)][:MOST_LOOKED_UP]:
         parts = {*analyse(token)}
         if not sight.has_together("exact", [token]) and not sight.has_together("text", parts):
-            unknown |= {token, *parts}
-    mass = sum(term.idf for term in terms)
-    return sum(term.idf for term in terms if term.value in unknown) / mass if unknown and mass else 0.0
+            unknown += max((known.pop(value) for value in {token, *parts} & known.keys()), default=0.0)
+    return unknown / (unknown + sum(known.values())) if unknown else 0.0
 
 
 def _weigher(sight: Sight) -> Callable[[Field], Callable[[str], Term]]:

@@ -1,8 +1,10 @@
 """Search by a record's whole name: the record comes first, whatever the name is made of and whatever else holds it."""
 
+from datetime import UTC, datetime
+
 import pytest
 
-from tests.people import Person
+from tests.people import Person, caught_up
 from tests.tools.test_search import names
 
 pytestmark = pytest.mark.anyio
@@ -101,3 +103,21 @@ async def test_a_number_that_nobody_wrote_down_is_not_answered_with_a_near_one(o
     assert {query: await best(query) for query in unknown} == before
     await store(owner, ("Migration", "After it ENG-1040 is next."))
     assert (await best("ENG-1040"))[1] > 0.85
+
+
+async def test_what_is_said_again_under_an_unknown_name_is_still_named_as_alike(owner: Person) -> None:
+    text = "Rotate the keys of the mirror each night, then tell the people who are on call that it is done."
+    await owner.call("create_entity", name="Rotate mirror keys", content=text, entity_type="procedure", sync=True)
+    for title in ("Rotate mirror keys (ENG-1040)", "Rotate mirror keys v2.4.1", "Rotate mirror keys Q3"):
+        made = await owner.call("add", title=title, content=text, entity_type="procedure")
+        assert made["conflicts"], title
+        await owner.call("delete_entity", entity_id=made["id"])
+
+
+async def test_a_name_that_was_known_at_a_moment_is_an_exact_answer_of_that_moment(owner: Person) -> None:
+    made = await owner.call("create_entity", name="Gateway", content="It tells of E40310 once.", sync=True)
+    then = datetime.now(UTC).isoformat()
+    await owner.call("update_entity", entity_id=made["id"], content="It tells of nothing more.")
+    await caught_up(owner)
+    hit = (await owner.call("search", query="E40310", as_of=then))["results"][0]
+    assert (hit["id"], hit["score"] > 0.85) == (made["id"], True)
