@@ -93,7 +93,8 @@ def plan(sight: Sight, text: str) -> Plan:
     weigh = _weigher(sight)
     words = [word for word in dict.fromkeys(analyse(text)) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
-    exact, spoken_for = _exact(text, plain, weigh("exact"))
+    tokens = exact_tokens(text)
+    exact, spoken_for = _exact(text, tokens, plain, weigh("exact"))
     found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
     phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
     # The sort is stable: equally rare terms keep their order in the question.
@@ -101,11 +102,13 @@ def plan(sight: Sight, text: str) -> Plan:
         tuple(sorted(found, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
         name_key(text),
-        _unknown(sight, text, found),
+        _unknown(sight, tokens, found),
     )
 
 
-def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -> tuple[list[Term], set[str]]:
+def _exact(
+    text: str, tokens: Sequence[str], plain: Mapping[str, Term], weigh: Callable[[str], Term]
+) -> tuple[list[Term], set[str]]:
     """The exact tokens worth looking for, and the words that they replace.
 
     A plain word is looked for exactly only where no record holds it as a word: somebody else's odd spelling of a common
@@ -114,7 +117,7 @@ def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -
     written_so = set(identifiers(text))
     exact: list[Term] = []
     spoken_for: set[str] = set()
-    for token in exact_tokens(text)[:MOST_CONSIDERED]:
+    for token in tokens[:MOST_CONSIDERED]:
         absent = {word for word in analyse(token) if word in plain and not plain[word].documents}
         if token not in written_so and not absent:
             continue
@@ -125,14 +128,14 @@ def _exact(text: str, plain: Mapping[str, Term], weigh: Callable[[str], Term]) -
     return exact, spoken_for
 
 
-def _unknown(sight: Sight, text: str, terms: Sequence[Term]) -> float:
+def _unknown(sight: Sight, tokens: Sequence[str], terms: Sequence[Term]) -> float:
     """The share of the question that names with numbers are which no record has that is seen.
 
     Such a name is one thing: where no record has all of its parts, what has some of them is about something else, and
     it counts for no more than the rarest of them.
     """
     known, unknown = {term.value: term.idf for term in terms}, 0.0
-    for token in [each for each in exact_tokens(text) if is_numbered(each)][:MOST_LOOKED_UP]:
+    for token in [each for each in tokens if is_numbered(each)][:MOST_LOOKED_UP]:
         parts = {*analyse(token)}
         if not sight.has_together("exact", [token]) and not sight.has_together("text", parts):
             unknown += max((known.pop(value) for value in {token, *parts} & known.keys()), default=0.0)

@@ -257,7 +257,7 @@ def lifted(score: Score, share: Score) -> Score:
 
 def doubted(scores: Scores, unknown: float) -> Scores:
     """Lower all scores where most of the question names what nobody wrote down: what is near is something else."""
-    return scores if unknown < MOSTLY else np.round(scores * (1 - UNKNOWN * min(unknown, 1.0)), 6)
+    return scores if unknown < MOSTLY else np.round(scores * (1 - UNKNOWN * unknown), 6)
 
 
 def set_apart(scores: Scores, is_named: NDArray[np.bool_]) -> Scores:
