@@ -38,6 +38,8 @@ class Case:
     """How the best texts that were found begin."""
     missed: Sequence[str] = ()
     """How the texts begin that should have been found and were not."""
+    score: float | None = None
+    """Of the best that was found, 0 where nothing was; unknown of an arm that tells none."""
 
     @property
     def key(self) -> tuple[str, str, str]:

@@ -152,6 +152,7 @@ def _plan(caller: Principal, statement: Statement, now: datetime) -> Plan:
         filter=IndexFilter(visible_beside(caller, statement.project), {"entity_type": statement.types}),
         now=now,
         wanted=NEAR,
+        asks=False,
         expand=False,
         boost_recent=False,
         words_alone=True,

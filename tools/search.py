@@ -1,6 +1,7 @@
 """Search over the graph, documents and (with the memory loop) raw memories: one pipeline for REST and agents."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -119,8 +120,11 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
     return await answered(app, call.caller.organization_id, partial(searched, app, call, request))
 
 
-def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") -> SearchResponse:
-    """Answer a search. `naive` is for comparisons: no graph, no recency, ranks alone. Blocks."""
+def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast", *, asks: bool = True) -> SearchResponse:
+    """Answer a search, or hold a statement against what is known. Blocks.
+
+    `naive` is for comparisons: no graph, no recency, ranks alone.
+    """
     memories = _memories(call.caller, request)
     if request.types and RAW_MEMORY not in request.types:
         memories = None
@@ -129,7 +133,7 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast") 
     if plan is not None:
         from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 
-        ranking = retrieve(app, plan)
+        ranking = retrieve(app, replace(plan, asks=asks))
     page = ranking.best[request.offset : request.offset + request.limit]
     kept = _kept(app, call, plan, page, ranking.terms) if plan is not None else []
     results = _results(app, call, request, kept)

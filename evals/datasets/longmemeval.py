@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def read_longmemeval(folder: Path) -> Collection:
     """Read questions, each with a haystack of its own, one raw memory per session (Wu et al., ICLR 2025).
 
     The assistant's turns are missing, so that no figure on this is a LongMemEval-S score. Questions that ask for an
-    abstention have no answer to find: left out.
+    abstention have no answer to find: left out here, and asked of the pooled sessions.
     """
     found = _read(folder)
     texts = tuple(
@@ -37,12 +37,18 @@ def read_longmemeval(folder: Path) -> Collection:
 
 
 def read_longmemeval_pooled(folder: Path) -> Collection:
-    """Read the same questions over all sessions together: one haystack."""
+    """Read the same questions over all sessions together, one haystack, and those that ask for an abstention.
+
+    These ask of what was talked about for what was not said of it, so that the sessions named with them are no answer.
+    """
     found = _read(folder)
     texts = tuple(_text("", session, place) for place, session in enumerate(found.pool))
     questions = tuple(_question(line, "") for line in found.questions)
+    unanswered = tuple(replace(_question(line, ""), grades={}) for line in found.abstentions)
     aim = Aim("recall@10", floor=0.85, goal=0.90)
-    return Collection("longmemeval-pooled", "session", "recall", texts, questions, aim, files=(found.file,))
+    return Collection(
+        "longmemeval-pooled", "session", "recall", texts, questions, aim, files=(found.file,), unanswered=unanswered
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +62,8 @@ class _Session:
 @dataclass(frozen=True, slots=True)
 class _Read:
     questions: Sequence[dict[str, Any]]
-    """Without those that ask for an abstention."""
+    abstentions: Sequence[dict[str, Any]]
+    """Those that ask for an abstention, which are not among the questions."""
     haystacks: Mapping[str, Sequence[_Session]]
     """By question."""
     pool: Sequence[_Session]
@@ -72,17 +79,20 @@ def _read(folder: Path) -> _Read:
 def _cut(folder: Path) -> _Read:
     lines = json_lines(folder / SESSIONS)
     sessions = {line["session_id"]: _Session(line["session_id"], "\n".join(line["user_turns"])) for line in lines}
-    questions = [line for line in json_lines(folder / QUESTIONS) if not line["abstention"]]
+    asked = list(json_lines(folder / QUESTIONS))
+    questions = [line for line in asked if not line["abstention"]]
+    abstentions = [line for line in asked if line["abstention"]]
     haystacks = {line["question_id"]: [sessions[name] for name in line["haystack_session_ids"]] for line in questions}
-    return _Read(questions, haystacks, list(sessions.values()), QUESTIONS)
+    return _Read(questions, abstentions, haystacks, list(sessions.values()), QUESTIONS)
 
 
 def _published(file: Path) -> _Read:
     lines = json.loads(file.read_text(encoding="utf-8"))
     haystacks = {line["question_id"]: _once(_sessions(line)) for line in lines}
     questions = [line for line in lines if not line["question_id"].endswith(_ABSTENTION)]
+    abstentions = [line for line in lines if line["question_id"].endswith(_ABSTENTION)]
     pool = _once(session for each in haystacks.values() for session in each)
-    return _Read(questions, haystacks, pool, file.name)
+    return _Read(questions, abstentions, haystacks, pool, file.name)
 
 
 def _sessions(line: dict[str, Any]) -> Iterable[_Session]:

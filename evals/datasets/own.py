@@ -75,12 +75,12 @@ class TextLine(_Line):
 
 
 class QuestionLine(_Line):
-    """A question with the texts that answer it: a list of ids, or ids with grades above 0."""
+    """A question with the texts that answer it: a list of ids, or ids with grades above 0; none where nothing does."""
 
     kind: Literal["question"]
     id: Id
     text: Annotated[str, StringConstraints(min_length=1, max_length=100_000)]
-    answers: Annotated[list[Id], Field(min_length=1)] | Annotated[dict[Id, Grade], Field(min_length=1)]
+    answers: list[Id] | dict[Id, Grade]
     haystack: Words = ""
     category: Words = ""
     cluster: Words = ""
@@ -147,8 +147,8 @@ def check_file(path: Path) -> Checked:
             if (question.haystack, text_id) not in found.texts:
                 where = f" in the haystack {question.haystack!r}" if question.haystack else ""
                 found.wrong(number, "answers", f"there is no text {text_id!r}{where}")
-    if not found.problems and not (found.texts and found.questions):
-        found.wrong(0, "", "it needs at least one text and one question")
+    if not found.problems and not (found.texts and any(question.answers for question in found.questions.values())):
+        found.wrong(0, "", "it needs at least one text and one question that it answers")
     return found
 
 
@@ -168,9 +168,10 @@ def read_own(path: Path) -> Collection:
         unit=head.unit,
         door=head.door,
         texts=tuple(_as_text(line) for line in found.texts.values()),
-        questions=tuple(_as_question(line) for line in found.questions.values()),
+        questions=tuple(_as_question(line) for line in found.questions.values() if line.answers),
         aim=Aim(head.measure, head.floor, head.goal),
         entity_type=head.entity_type,
+        unanswered=tuple(_as_question(line) for line in found.questions.values() if not line.answers),
     )
 
 

@@ -23,6 +23,8 @@ class Answer:
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     took_ms: float | None
+    score: float | None = None
+    """Of the best hit, 0 where there is none."""
 
 
 Asker = Callable[[Client, Place, Collection, str], Answer]
@@ -37,6 +39,8 @@ class Arm:
     doors: Mapping[Door, Asker]
     environ: Mapping[str, str] = field(default_factory=dict)
     """Settings of the server that it needs; it cannot be asked of a server that is given by its address."""
+    scores: bool = True
+    """Whether its scores compare between questions, so that they tell whether something answers one."""
 
 
 def _recall(client: Client, place: Place, _: Collection, query: str) -> Answer:
@@ -101,7 +105,8 @@ def _among(collection: Collection, place: Place) -> dict[str, Any]:
 
 
 def _answer(hits: Sequence[Mapping[str, Any]], text: str, took_ms: float | None) -> Answer:
-    return Answer(tuple(hit["id"] for hit in hits), tuple(hit[text] for hit in hits), took_ms)
+    score = hits[0]["score"] if hits else 0.0
+    return Answer(tuple(hit["id"] for hit in hits), tuple(hit[text] for hit in hits), took_ms, score)
 
 
 _PLAIN = searched()
@@ -109,8 +114,11 @@ _ALL: tuple[Arm, ...] = (
     Arm("fast", "as any client gets it", {"recall": _recall, "search": _PLAIN}),
     Arm("search", "raw memories through search instead of recall", {"recall": _PLAIN}),
     Arm("mcp", "the tool search, over MCP", {"recall": _mcp, "search": _mcp}),
-    Arm("naive", "words and meaning joined by ranks alone", {"recall": _naive, "search": _naive}),
-    Arm("dense", "the order of the lane for meaning alone", {"recall": _lane("vector"), "search": _lane("vector")}),
+    Arm("naive", "words and meaning joined by ranks alone", {"recall": _naive, "search": _naive}, scores=False),
+    Arm(
+        "dense", "the order of the lane for meaning alone",
+        dict.fromkeys(("recall", "search"), _lane("vector")), scores=False,
+    ),
     Arm(
         "without-graph", "use_enhanced=false; raw memories through search",
         dict.fromkeys(("recall", "search"), searched({"use_enhanced": False})),
@@ -134,6 +142,7 @@ _ALL: tuple[Arm, ...] = (
             ("threads", "what stands next to a record in its thread"), ("speakers", "who is asked about"),
             ("days", "the days that a question names"), ("alike", "what is like the best"),
             ("code", "weights for code"),
+            ("names", "what names with numbers count for"),
         )
     ),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from evals.datasets.collection import Collection, Question
 from evals.harness.arms import Answer, Arm
 from evals.harness.places import Place
 from evals.harness.server import Target
-from evals.metrics import measured
+from evals.metrics import measured, told_apart
 from evals.progress import progress
 from evals.results import CHARACTERS_PER_TOKEN, Case, Part
 from evals.runs import Journal
@@ -33,6 +33,8 @@ class Asking:
     arm: Arm
     places: Mapping[str, Place]
     concurrency: int
+    answered: Sequence[float] = ()
+    """The best scores for the questions that something answers, by the same arm: those without an answer need them."""
 
     def ask_all(self, journal: Journal) -> None:
         """Ask what the journal has no answer to."""
@@ -83,13 +85,14 @@ class Asking:
     def _case(self, question: Question, answer: Answer, texts: Mapping[tuple[str, str], str]) -> Case:
         known = self.places[question.haystack].texts
         found = tuple(known.get(record_id, record_id) for record_id in answer.ids)
+        score = answer.score if self.arm.scores else None
         missed = [one for one in question.grades if one not in found]
         return Case(
             set=self.collection.name,
             arm=self.arm.name,
             unit=self.collection.unit,
             id=question.id,
-            values=measured({"q": found}, {"q": question.grades})["q"],
+            values=self._values(question, found, score),
             cluster=question.cluster,
             category=question.category,
             apart=question.apart,
@@ -100,7 +103,13 @@ class Asking:
             tokens=round(sum(map(len, answer.texts)) / CHARACTERS_PER_TOKEN),
             best=[text[:_BEGINNING] for text in answer.texts[:_SHOWN]],
             missed=[texts.get((question.haystack, one), "")[:_BEGINNING] for one in missed[:_SHOWN]],
+            score=score,
         )
+
+    def _values(self, question: Question, found: Sequence[str], score: float | None) -> Mapping[str, float]:
+        if question.grades or score is None:
+            return measured({"q": found}, {"q": question.grades})["q"]
+        return told_apart(score, self.answered)
 
 
 def _batches(questions: Sequence[Question]) -> Iterator[list[Question]]:

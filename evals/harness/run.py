@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from evals.datasets import READERS, Collection, read_own
-from evals.datasets.collection import UNREADABLE
+from evals.datasets.collection import UNANSWERED, UNREADABLE
 from evals.harness.arms import Arm, chosen
 from evals.harness.asking import Asking, close_part
 from evals.harness.loading import load
@@ -41,7 +41,7 @@ def prepare(options: Options) -> Prepared:
     return Prepared(
         command={"sets": names, "arms": [arm.name for arm in arms], "limit": options.limit, **server.command},
         settings={"concurrency": options.concurrency, **server.settings},
-        data={collection.name: collection.digest() for collection in collections},
+        data={each.name: each.digest() for collection in collections for each in collection.halves},
         measure=lambda journal: _measure(journal, options, collections, arms),
         subject=server.subject or checkout(_models(options, arms)),
     )
@@ -119,7 +119,7 @@ def _public(name: str, options: Options) -> Collection:
 def _measure(journal: Journal, options: Options, collections: Sequence[Collection], arms: Sequence[Arm]) -> Outcome:
     for collection in collections:
         for number, (environ, group) in enumerate(groupby(_asked_of(collection, arms), key=lambda arm: arm.environ)):
-            wanted = [arm for arm in group if (collection.name, arm.name) not in journal.parts]
+            wanted = [arm for arm in group if any(_is_missing(journal, each, arm) for each in collection.halves)]
             if not wanted:
                 continue
             folder = journal.server_folder(collection.name)
@@ -134,25 +134,44 @@ def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
     return (arm for arm in arms if collection.door in arm.doors)
 
 
+def _is_missing(journal: Journal, collection: Collection, arm: Arm) -> bool:
+    """Whether it has to be asked yet. Only scores that compare between questions tell whether something answers one."""
+    is_asked = arm.scores or collection.aim.measure != UNANSWERED
+    return is_asked and (collection.name, arm.name) not in journal.parts
+
+
 def _ask(
     journal: Journal, options: Options, collection: Collection, arms: Sequence[Arm], target: Target, *, loads: bool
 ) -> None:
     places, loading_s = load(journal, target, options.key, collection)
     for arm in arms:
-        Asking(target.address, options.key, collection, arm, places, options.concurrency).ask_all(journal)
-        part = Part(
-            set=collection.name,
-            arm=arm.name,
-            unit=collection.unit,
-            texts=len(collection.texts),
-            measure=collection.aim.measure,
-            floor=None if collection.is_sample else collection.aim.floor,
-            goal=None if collection.is_sample else collection.aim.goal,
-            p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 and not collection.is_sample else None,
-            loading_s=loading_s if loads else None,
-            note=_note(collection, arm),
-        )
-        close_part(journal, target, part)
+        answered: list[float] = []
+        for half in collection.halves:
+            if _is_missing(journal, half, arm):
+                Asking(target.address, options.key, half, arm, places, options.concurrency, answered).ask_all(journal)
+                close_part(journal, target, _part(options, half, arm, loading_s if loads else None))
+            answered += _best_scores(journal, half, arm)
+
+
+def _part(options: Options, collection: Collection, arm: Arm, loading_s: float | None) -> Part:
+    return Part(
+        set=collection.name,
+        arm=arm.name,
+        unit=collection.unit,
+        texts=len(collection.texts),
+        measure=collection.aim.measure,
+        floor=None if collection.is_sample else collection.aim.floor,
+        goal=None if collection.is_sample else collection.aim.goal,
+        p50_limit_ms=P50_LIMIT_MS if options.concurrency == 1 and not collection.is_sample else None,
+        loading_s=loading_s,
+        note=_note(collection, arm),
+    )
+
+
+def _best_scores(journal: Journal, collection: Collection, arm: Arm) -> list[float]:
+    """Those of the questions that are in the headline."""
+    cases = [case for key, case in journal.cases.items() if key[:2] == (collection.name, arm.name)]
+    return [case.score for case in cases if case.score is not None and not case.apart]
 
 
 def _note(collection: Collection, arm: Arm) -> str:

@@ -1,7 +1,7 @@
 """Measures of rankings, how sure a mean is, and whether a difference is one. Pure."""
 
 from evals.metrics.interval import Interval, bootstrap
-from evals.metrics.measures import MEASURES, measured, require_library
+from evals.metrics.measures import MEASURES, measured, require_library, told_apart
 from evals.metrics.paired import Difference, compared
 
-__all__ = ["MEASURES", "Difference", "Interval", "bootstrap", "compared", "measured", "require_library"]
+__all__ = ["MEASURES", "Difference", "Interval", "bootstrap", "compared", "measured", "require_library", "told_apart"]

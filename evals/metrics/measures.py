@@ -12,6 +12,9 @@ MEASURES: tuple[str, ...] = (
 any and whether all of it is there, nDCG with the grade as gain and log2(rank + 1) as discount, and one over the rank of
 the first evidence."""
 
+DOUBTFUL = 0.3
+"""Below which the best hit of a question that nothing is about stays, as the product says of its scores."""
+
 
 def require_library() -> None:
     """Refuse to begin what could not be measured in the end.
@@ -45,6 +48,20 @@ def measured(
     for value in values.values():
         # Not among the library's measures: all of the evidence is there when its share is 1.
         value |= {f"all-hit@{k}": float(value[f"recall@{k}"] == 1.0) for k in DEPTHS}
+    return values
+
+
+def told_apart(score: float, answered: Sequence[float]) -> dict[str, float]:
+    """Measure the best score for a question that nothing answers against those for questions that something does.
+
+    `AUROC` is the share of these that score higher, equal ones counting half: its mean over the questions without an
+    answer is the area under the ROC curve (Hanley and McNeil, Radiology 1982); it needs one that has an answer.
+    `below@0.3` is 1 where the score is below `DOUBTFUL`.
+    """
+    values = {f"below@{DOUBTFUL:g}": float(score < DOUBTFUL)}
+    if answered:
+        above = sum(other > score for other in answered) + sum(other == score for other in answered) / 2
+        values["AUROC"] = above / len(answered)
     return values
 
 

@@ -12,7 +12,7 @@ from evals.reports.worst import TITLE, Asked, named, said, worst
 from evals.runs import Stored
 
 WORST = 15
-SERIES = 14
+SERIES = 16
 """Colours that the style has; more arms begin again."""
 
 
@@ -191,7 +191,8 @@ def _card(entry: Asked, series: Mapping[str, int]) -> str:
     missed = [named(text, arms, entry) for text, arms in entry.missed.items()]
     wanted = f"<dl><dt>Not found</dt>{_quotes(missed)}</dl>" if missed else ""
     columns = "".join(
-        f'<dl class="s{series[arm]}"><dt><span class="arm">{escape(arm)}</span> wanted: {escape(entry.places(arm))}.'
+        f'<dl class="s{series[arm]}"><dt><span class="arm">{escape(arm)}</span>'
+        f"{' wanted:' if case.wanted else ''} {escape(entry.places(arm))}."
         f" Found first:</dt>{_quotes(case.best or ['nothing'])}</dl>"
         for arm, case in entry.cases.items()
     )

@@ -44,8 +44,10 @@ class Asked:
         return texts
 
     def places(self, arm: str) -> str:
-        """Say at which places an arm found what was wanted."""
+        """Say at which places an arm found what was wanted, or how good it called what answers nothing."""
         case = self.cases[arm]
+        if not case.wanted and case.score is not None:
+            return f"nothing answers it, best score {digits(case.score)}"
         ranks = [str(rank) for rank, found in enumerate(case.found, start=1) if found in case.wanted]
         return f"at {', '.join(ranks)} of {len(case.found)}" if ranks else "not found"
 

@@ -109,6 +109,9 @@ class Archive:
                 # The name of the table is ours, and DuckDB takes no parameter for a path here.
                 read = f"SELECT '{run_id}' AS run_id, * FROM read_parquet('{source}')"  # noqa: S608 - as above
                 database.execute(f"CREATE TABLE IF NOT EXISTS {table} AS {read} LIMIT 0")
+                for column, kind, *_ in database.execute(f"DESCRIBE {read}").fetchall():
+                    # Runs of earlier versions lack what has come since.
+                    database.execute(f'ALTER TABLE {table} ADD COLUMN IF NOT EXISTS "{column}" {kind}')
                 database.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])  # noqa: S608 - as above
                 database.execute(f"INSERT INTO {table} BY NAME {read}")
 
@@ -245,7 +248,7 @@ def _listed(value: Any) -> Any:  # noqa: ANN401, RUF100 - whatever a row holds
 _CASE_COLUMNS = {
     "set": "text", "arm": "text", "unit": "text", "id": "text", "values": "numbers", "cluster": "text",
     "category": "text", "apart": "truth", "question": "text", "wanted": "counts", "found": "texts", "took_ms": "number",
-    "tokens": "count", "best": "texts", "missed": "texts",
+    "tokens": "count", "best": "texts", "missed": "texts", "score": "number",
 }  # fmt: skip
 _PART_COLUMNS = {
     "set": "text", "arm": "text", "unit": "text", "texts": "count", "measure": "text", "floor": "number",

@@ -21,7 +21,6 @@ _UNSPACED = (
     "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u1049\u1780-\u17d3\u3005\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_NUMBERED = re.compile(r"#?(?:[a-z]{1,12}[-_]?(?!(?:19|20)[0-9]{2}$)[0-9]{3,}|v[0-9]+(?:\.[0-9]+){1,3})")
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _SINGLE_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _PIECES = re.compile(r"[\s,;:()\[\]{}<>\"'`“”\u2018\u2019«»…=|&*!?/\\]+")
@@ -82,7 +81,7 @@ def positions(text: str) -> list[tuple[int, str]]:
     return [(token.position, token.text) for token in word_analyser().pre_tokenize(prepare(text)).tokens]
 
 
-def exact_tokens(text: str) -> list[str]:
+def written_tokens(text: str) -> list[str]:
     """Every token as written, lower-cased, and the pieces of paths, calls and assignments; distinct, in order."""
     found: dict[str, None] = {}
     for word in dict.fromkeys(normalise(text).split()):
@@ -99,16 +98,11 @@ def identifiers(text: str) -> list[str]:
         if _is_plain(word) or _is_plain(_trim(word)):
             continue
         for token in _parts(word):
-            if not token.isalpha() or _is_camel_case(token):
+            if not (token.isalpha() or token.isdigit()) or _is_camel_case(token):
                 _admit(token, found)
     if not normal.isascii():
         found |= dict.fromkeys(_SINGLE_UNSPACED.findall(normal))
     return list(found)
-
-
-def is_numbered(token: str) -> bool:
-    """Whether an exact token names something by a number: `e4031`, `eng-104`, `#inc_20331`, `v2.4.1`; no year."""
-    return _NUMBERED.fullmatch(token) is not None
 
 
 def distinct_terms(text: str) -> set[str]:
@@ -163,8 +157,7 @@ def _trim(token: str) -> str:
 
 
 def _admit(token: str, found: dict[str, None]) -> None:
-    # A number is a word of the analysed field already.
-    if token and not token.isdigit() and any(map(str.isalnum, token)):
+    if any(map(str.isalnum, token)):
         lowered = comparable(token)
         if len(lowered.encode()) < LONGEST_TERM_BYTES:
             found[lowered] = None

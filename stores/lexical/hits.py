@@ -1,6 +1,6 @@
 """Which terms the hits of a question hold, and what they score as somebody sees the index."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -8,9 +8,9 @@ import numpy as np
 from tantivy import DocAddress, Query, Schema, Searcher
 
 from stores.lexical.lengths import Lengths, Norms, Part, rescored
-from stores.lexical.queries import Plan, any_of, covering, filters
+from stores.lexical.queries import Plan, any_of, any_of_numbers, covering, filters
 from stores.lexical.results import Numbers
-from stores.lexical.schema import LENGTHS, Field
+from stores.lexical.schema import HAPPENED, LENGTHS, Field
 from stores.lexical.sight import Sight
 from stores.records import IndexFilter
 
@@ -66,6 +66,19 @@ def scores_by_key(searcher: Searcher, query: Query, limit: int) -> dict[int, flo
     found = searcher.search(query, limit=limit, count=False).hits
     keys = keys_of(searcher, [address for _, address in found])
     return dict(zip(keys, [score for score, _ in found], strict=True))
+
+
+def happened(
+    searcher: Searcher, schema: Schema, keys: Collection[int], spans: Sequence[tuple[int, int]]
+) -> Iterator[int]:
+    """Those of some records, by key, that tell of what may have happened in one of the spans, in microseconds."""
+    query = any_of_numbers(schema, "key", keys)
+    addresses = [address for _, address in searcher.search(query, limit=len(keys), count=False).hits]
+    # Columns of so few records are read faster than ranges of times are gone through.
+    columns = (searcher.fast_field_values(name, addresses) for name in ("key", *HAPPENED))
+    for key, first, last in zip(*columns, strict=True):
+        if first is not None and any(first < end and start <= last for start, end in spans):
+            yield int(key)
 
 
 class Holding:

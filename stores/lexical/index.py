@@ -11,7 +11,7 @@ from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 from stores.index import IndexBatch
 from stores.lexical import analysis
 from stores.lexical.generations import Generations
-from stores.lexical.hits import MOST_HELD, NO_HITS, Holding, Scored, keys_of, scores_by_key
+from stores.lexical.hits import MOST_HELD, NO_HITS, Holding, Scored, happened, keys_of, scores_by_key
 from stores.lexical.marked import Marked
 from stores.lexical.neighbours import Alongside, Placed, Threads
 from stores.lexical.queries import (
@@ -127,16 +127,17 @@ class LexicalIndex:
             document["id"][0]: document["revision"][0] for document in documents if document.get_first("id") is not None
         }
 
-    def search(self, text: str, *, filter: IndexFilter, limit: int) -> LexicalResult:
+    def search(self, text: str, *, filter: IndexFilter, limit: int, heed_names: bool = True) -> LexicalResult:
         """Find the records that hold the question's words, best first, ties by id.
 
         Any text is a question: quotation marks require a phrase, nothing else is syntax. A text without words (or of
         stop words only) finds the records of that name, which always come first, and nothing else. Of a long text the
-        first 20,000 characters and the 64 rarest terms count.
+        first 20,000 characters and the 64 rarest terms count. The numbers of names (`ENG-104`) count five times, unless
+        names are not to be heeded.
         """
         searcher = self._searcher
         sight = self._sight(searcher, filter.visibility)
-        question = plan(sight, text)
+        question = plan(sight, text, heed_names=heed_names)
         if limit < 1:
             return _result(question, LexicalHits.of(()), frozenset())
         named = self._named_so(searcher, question, filter, limit)
@@ -154,7 +155,15 @@ class LexicalIndex:
         )
         return _result(question, hits[:limit], chosen)
 
-    def weigh(self, text: str, entities: Iterable[Entity], *, visibility: frozenset[str], limit: int) -> LexicalResult:
+    def weigh(
+        self,
+        text: str,
+        entities: Iterable[Entity],
+        *,
+        visibility: frozenset[str],
+        limit: int,
+        heed_names: bool = True,
+    ) -> LexicalResult:
         """Score records that the index does not hold, as if it held them; best first, ties by id.
 
         How rare a word is for who sees records of these visibility keys is what the index says.
@@ -162,7 +171,7 @@ class LexicalIndex:
         Takes as long as indexing them: about 20,000 short records a second.
         """
         searcher = self._searcher
-        question = plan(self._sight(searcher, visibility), text)
+        question = plan(self._sight(searcher, visibility), text, heed_names=heed_names)
         hits, named = weigh(question, entities)
         return _result(question, LexicalHits.of(hits[:limit]), named)
 
@@ -199,20 +208,17 @@ class LexicalIndex:
         by_key = {key_of(record_id): record_id for record_id in record_ids}
         if not by_key or not spans:
             return set()
-        searcher = self._searcher
-        query = any_of_numbers(self._schema, "key", by_key)
-        addresses = [address for _, address in searcher.search(query, limit=len(by_key), count=False).hits]
         asked = [(microseconds(start), microseconds(end)) for start, end in spans]
-        # Columns of so few records are read faster than ranges of times are gone through.
-        columns = (searcher.fast_field_values(name, addresses) for name in ("key", *HAPPENED))
-        return {
-            by_key[int(key)]
-            for key, first, last in zip(*columns, strict=True)
-            if first is not None and any(first < end and start <= last for start, end in asked)
-        }
+        return {by_key[key] for key in happened(self._searcher, self._schema, by_key, asked)}
 
     def happened_in(
-        self, spans: Sequence[tuple[datetime, datetime]], text: str, *, filter: IndexFilter, limit: int
+        self,
+        spans: Sequence[tuple[datetime, datetime]],
+        text: str,
+        *,
+        filter: IndexFilter,
+        limit: int,
+        heed_names: bool = True,
     ) -> list[str]:
         """Records that tell of what may have happened in one of the spans, those that hold the most of a text first.
 
@@ -220,7 +226,7 @@ class LexicalIndex:
         """
         searcher = self._searcher
         asked = [(microseconds(start), microseconds(end)) for start, end in spans]
-        terms = plan(self._sight(searcher, filter.visibility), text).present
+        terms = plan(self._sight(searcher, filter.visibility), text, heed_names=heed_names).present
         query = happening(self._schema, asked, terms, filters(self._schema, filter))
         order = None if terms else HAPPENED[0]
         addresses = [address for _, address in searcher.search(query, limit, count=False, order_by_field=order).hits]

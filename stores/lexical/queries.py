@@ -2,21 +2,22 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Self, get_args
 
 from tantivy import FieldType, Occur, Query, Schema
 
 from stores.lexical.analysis import (
     analyse,
-    exact_tokens,
     identifiers,
-    is_numbered,
     is_single_unspaced,
     name_key,
     positions,
     quoted,
+    written_tokens,
 )
 from stores.lexical.lengths import K1
+from stores.lexical.names import numbered
 from stores.lexical.schema import HAPPENED, Field, microseconds
 from stores.lexical.sight import Sight
 from stores.records import IndexFilter
@@ -30,9 +31,13 @@ MOST_TERMS = 64
 MOST_PHRASES = 8
 MOST_LOOKED_UP = 8
 """Names with numbers, the first of a question, of which it is looked up whether a record has them."""
+NAMED = 5.0
+"""How many times the number of such a name counts: few records have it, and they are what is asked about."""
 MOST_MARKED = 24
 """Terms, the rarest, of which is told which records hold them."""
 
+Names = Mapping[str, Sequence[tuple[int, str]]]
+"""Names with numbers as they are written, with their words and the places of these."""
 FIELDS: tuple[Field, ...] = get_args(Field)
 """Both count alike: an identifier spelt out scores its parts and itself."""
 # A union of a few terms is read lazily; beyond that one automaton over the dictionary is cheaper.
@@ -61,7 +66,7 @@ class Plan:
     name: str
     """What the name of a record would be that is the question itself; empty where there can be none."""
     unknown: float = 0.0
-    """The share of the question's idf that belongs to identifiers of which no record that is seen has all parts."""
+    """The share of the question's idf that belongs to names with numbers that no record has which is seen."""
 
     @property
     def ceiling(self) -> float:
@@ -83,8 +88,10 @@ class Plan:
         return replace(self, terms=tuple(term for term in self.terms if term.field == field))
 
 
-def plan(sight: Sight, text: str) -> Plan:
+def plan(sight: Sight, text: str, *, heed_names: bool = True) -> Plan:
     """Analyse a question against the index's dictionary, as somebody sees it.
+
+    The numbers of names count for more, unless names are not to be heeded.
 
     A word that the index lacks stays, with the highest idf, because a record that cannot hold it covers less of the
     question. An exact token that the index lacks goes: its parts speak for it.
@@ -93,16 +100,17 @@ def plan(sight: Sight, text: str) -> Plan:
     weigh = _weigher(sight)
     words = [word for word in dict.fromkeys(analyse(text)) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
-    tokens = exact_tokens(text)
+    tokens = written_tokens(text)
     exact, spoken_for = _exact(text, tokens, plain, weigh("exact"))
-    found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
+    names = {name: positions(name) for name in numbered(tokens)} if heed_names else {}
+    found = _emphasised([*(word for word in plain.values() if word.value not in spoken_for), *exact], names)
     phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
         tuple(sorted(found, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
         name_key(text),
-        _unknown(sight, tokens, found),
+        _unknown(sight, names, found),
     )
 
 
@@ -128,17 +136,26 @@ def _exact(
     return exact, spoken_for
 
 
-def _unknown(sight: Sight, tokens: Sequence[str], terms: Sequence[Term]) -> float:
+def _emphasised(terms: Sequence[Term], names: Names) -> list[Term]:
+    """Let what tells one name from others count for more: the whole of it, and those of its words that have a digit."""
+    telling = {word for words in names.values() for _, word in words if any(map(str.isdigit, word))} | names.keys()
+    return [
+        replace(term, idf=NAMED * term.idf, boost=NAMED * term.boost) if term.value in telling else term
+        for term in terms
+    ]
+
+
+def _unknown(sight: Sight, names: Names, terms: Sequence[Term]) -> float:
     """The share of the question that names with numbers are which no record has that is seen.
 
-    Such a name is one thing: where no record has all of its parts, what has some of them is about something else, and
-    it counts for no more than the rarest of them.
+    Such a name is one thing: where no record has its words one behind the other, what has some of them is about
+    something else, and it counts for no more than the rarest of them.
     """
     known, unknown = {term.value: term.idf for term in terms}, 0.0
-    for token in [each for each in tokens if is_numbered(each)][:MOST_LOOKED_UP]:
-        parts = {*analyse(token)}
-        if not sight.has_together("exact", [token]) and not sight.has_together("text", parts):
-            unknown += max((known.pop(value) for value in {token, *parts} & known.keys()), default=0.0)
+    for name, words in islice(names.items(), MOST_LOOKED_UP):
+        if not sight.has_written(name, words):
+            values = {name, *(word for _, word in words)} & known.keys()
+            unknown += max((known.pop(value) for value in values), default=0.0)
     return unknown / (unknown + sum(known.values())) if unknown else 0.0
 
 

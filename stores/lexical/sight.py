@@ -1,7 +1,7 @@
 """What one sees of an index: how many records, and how many of them hold a word; what is hidden counts for nothing."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Sequence
 
 from tantivy import Occur, Query, Schema, Searcher
 
@@ -57,12 +57,18 @@ class Sight:
             )
         return known
 
-    def has_together(self, field: str, values: Collection[str]) -> bool:
-        """Whether some record that is seen holds all of some terms. It is counted, never guessed."""
-        if not all(self._searcher.doc_freq(field, value) for value in values):
-            return False
-        held = (Query.term_query(self._schema, field, value) for value in values)
-        return _count(self._searcher, *held, self._visible) > 0
+    def has_written(self, token: str, words: Sequence[tuple[int, str]]) -> bool:
+        """Whether some record that is seen has an exact token, or its words at these places. Counted, never guessed."""
+        ways = []
+        if self._searcher.doc_freq("exact", token):
+            ways.append(Query.term_query(self._schema, "exact", token))
+        if words and all(self._searcher.doc_freq("text", word) for _, word in words):
+            ways.append(
+                Query.phrase_query(self._schema, "text", list(words))
+                if len(words) > 1
+                else Query.term_query(self._schema, "text", words[0][1])
+            )
+        return any(_count(self._searcher, way, self._visible) for way in ways)
 
     def idf(self, documents: int) -> float:
         """How rare a term is that so many of the records hold that are seen."""

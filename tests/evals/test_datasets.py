@@ -139,6 +139,8 @@ def test_longmemeval_pooled_has_one_haystack(longmemeval: Path) -> None:
     assert [(text.haystack, text.id) for text in found.texts] == [("", "s1"), ("", "s2")]
     assert {question.haystack for question in found.questions} == {""}
     assert found.aim == Aim("recall@10", 0.85, 0.90)
+    # What asks for an abstention names the sessions that it is near to: they are no answer.
+    assert [(question.text, question.grades) for question in found.unanswered] == [("When?", {})]
 
 
 def collection(door: str) -> Collection:

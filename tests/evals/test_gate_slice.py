@@ -15,8 +15,14 @@ from evals.suites import run_suite
 
 SETS = Path(__file__).parents[2] / "evals" / "sets"
 BASELINE = str(SETS / "workshop-baseline.jsonl")
-SIMPLER = ("lexical", "naive", "without-tokens")
-"""Ways of asking that stand for a product in which a part is broken: meaning, the joining of lanes, token vectors."""
+SIMPLER = {
+    "lexical": "workshop, fast: nDCG@10 fell",
+    "naive": "workshop, fast: nDCG@10 fell",
+    "without-tokens": "workshop, fast: nDCG@10 fell",
+    "without-names": "workshop unanswered, fast: AUROC fell",
+}
+"""Ways of asking that stand for a product in which a part is broken: meaning, the joining of lanes, token vectors, what
+names with numbers count for; and what closes the gate."""
 
 
 @pytest.mark.slow
@@ -29,9 +35,9 @@ def test_retrieval_has_not_fallen_beyond_noise_and_simpler_ways_would_have(tmp_p
     run = archive.read("latest")
     # The baseline is of the very set that was asked.
     assert archive.read(BASELINE).data == run.data
-    for arm in SIMPLER:
+    for arm, failure in SIMPLER.items():
         worse = replace(run, cases=_as_fast(run, arm))
-        assert not judge(archive.read(BASELINE), worse).is_open, arm
+        assert any(each.startswith(failure) for each in judge(archive.read(BASELINE), worse).failures), arm
 
 
 def _as_fast(run: Stored, arm: str) -> Sequence[Case]:

@@ -21,7 +21,7 @@ from evals.options import Options
 from evals.results import Case
 from evals.runs import Archive, Journal, RunRecord, new_record
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
-from tests.evals.sets import QUESTIONS, write_own, write_scifact
+from tests.evals.sets import QUESTIONS, own_lines, write_lines, write_own, write_scifact
 
 WORDS = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
 """Without a model a server starts and indexes faster; what is tested here needs none."""
@@ -83,6 +83,53 @@ def test_memories_and_documents_are_asked_by_every_arm_and_kept(tmp_path: Path) 
         asked = database.execute("SELECT suite, commit FROM runs").fetchall()
         assert asked == [("retrieval", stored.record.commit)]
     assert not list((tmp_path / "runs").rglob("server*"))
+
+
+def test_what_nothing_answers_is_asked_after_the_rest_by_arms_whose_scores_compare(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = {"kind": "question", "haystack": "north", "answers": [], "cluster": "north"}
+    beside = [
+        {**nothing, "id": "mars", "text": "Who walked on Mars?", "category": "off topic"},
+        {**nothing, "id": "disk", "text": "Which disk was full?", "category": "said before"},
+    ]
+    file = write_lines(tmp_path / "more.jsonl", [*own_lines(), *beside])
+    fast, asked = ARMS["fast"], list[str]()
+    plain = fast.doors["recall"]
+
+    def ask(client: Client, place: object, collection: object, query: str) -> Answer:
+        asked.append(query)
+        if asked.count("Who walked on Mars?") == 1 and query.startswith("Who walked"):
+            raise KeyboardInterrupt
+        return plain(client, place, collection, query)  # type: ignore[arg-type]
+
+    monkeypatch.setitem(ARMS, "fast", Arm("fast", fast.summary, {"recall": ask}))  # type: ignore[misc]
+    said: list[str] = []
+    wanted = options(
+        tmp_path, sets=[str(file)], arms=["fast", "naive"], html_file=tmp_path / "r.html",
+        markdown_file=tmp_path / "r.md",
+    )  # fmt: skip
+    # Between the halves it is interrupted: what was answered is still there to be held against.
+    assert run_suite("retrieval", wanted, said.append) == INTERRUPTED
+    assert run_suite("retrieval", wanted, said.append) == 0, said
+    stored = Archive(tmp_path / "runs").read("latest")
+    counted = Counter((case.set, case.arm) for case in stored.cases)
+    assert counted == {("talks", "fast"): 5, ("talks", "naive"): 5, ("talks unanswered", "fast"): 2}
+    found = {case.id: case for case in stored.cases if case.set == "talks unanswered"}
+    assert found["mars"].score == 0
+    assert found["mars"].values == {"AUROC": 1.0, "below@0.3": 1.0}
+    # Of four that count, two are the same question and score the same.
+    answered = [
+        case.score or 0 for case in stored.cases if (case.set, case.arm) == ("talks", "fast") and not case.apart
+    ]
+    same = found["disk"].score or 0
+    assert found["disk"].values["AUROC"] == (sum(each > same for each in answered) + answered.count(same) / 2) / 4 < 1
+    assert answered.count(same) == 2
+    assert {case.score for case in stored.cases if case.arm == "naive"} == {None}
+    assert stored.record is not None
+    assert set(stored.record.data) == {"talks", "talks unanswered"}
+    for report in ("r.html", "r.md"):
+        assert f"nothing answers it, best score .{round(1000 * same):03d}" in (tmp_path / report).read_text()
 
 
 def test_an_interrupted_run_goes_on_with_the_same_command_and_asks_nothing_twice(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.metrics import MEASURES, bootstrap, compared, measured
+from evals.metrics import MEASURES, bootstrap, compared, measured, told_apart
 
 RANKING = ("a", "b", "c", "d")
 
@@ -64,6 +64,29 @@ def test_every_measure_lies_between_0_and_1_and_they_agree(ranking: list[str], g
     assert found["recall@10"] == pytest.approx(shared / len(grades))
     assert found["any-hit@10"] == float(shared > 0)
     assert found["all-hit@10"] == float(shared == len(grades))
+
+
+def test_what_nothing_answers_is_told_apart_by_its_best_score() -> None:
+    answered = [0.9, 0.5, 0.5, 0.2]
+    assert told_apart(0.1, answered) == {"AUROC": 1.0, "below@0.3": 1.0}
+    assert told_apart(0.3, answered) == {"AUROC": 0.75, "below@0.3": 0.0}
+    # Equal scores count half, as in the area under the curve.
+    assert told_apart(0.5, answered) == {"AUROC": 0.5, "below@0.3": 0.0}
+    assert told_apart(0.95, answered) == {"AUROC": 0.0, "below@0.3": 0.0}
+    # With nothing to tell it from there is no curve.
+    assert told_apart(0.1, []) == {"below@0.3": 1.0}
+
+
+@given(st.lists(st.integers(0, 9), min_size=1), st.lists(st.integers(0, 9), min_size=1))
+def test_the_mean_over_what_nothing_answers_is_the_area_under_the_curve(has: list[int], lacks: list[int]) -> None:
+    """By its definition: over all thresholds, the shares of either kind at or above, joined by straight lines."""
+    area, before = 0.0, (0.0, 0.0)
+    for threshold in range(9, -1, -1):
+        at = tuple(sum(score >= threshold for score in side) / len(side) for side in (lacks, has))
+        area += (at[0] - before[0]) * (at[1] + before[1]) / 2
+        before = at
+    mean = sum(told_apart(score, [float(each) for each in has])["AUROC"] for score in lacks) / len(lacks)
+    assert mean == pytest.approx(area)
 
 
 def test_the_interval_of_equal_values_is_that_value() -> None:

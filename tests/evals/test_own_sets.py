@@ -27,6 +27,24 @@ def test_a_set_is_read_with_its_hints_and_grades(tmp_path: Path) -> None:
     assert [question.id for question in found.questions if question.apart] == ["apart"]
 
 
+def test_what_nothing_answers_is_kept_apart_and_a_set_needs_something_that_is_answered(tmp_path: Path) -> None:
+    lines = [*own_lines(), {"kind": "question", "id": "none", "haystack": "north", "text": "Why?", "answers": []}]
+    found = read_own(write_lines(tmp_path / "talks.jsonl", lines))
+    assert [question.id for question in found.unanswered] == ["none"]
+    assert "none" not in {question.id for question in found.questions}
+    whole, beside = found.halves
+    assert (whole, beside.name, beside.aim.measure) == (found, "talks unanswered", "AUROC")
+    assert (beside.questions, beside.texts) == (found.unanswered, found.texts)
+    # What was asked before is the same set as before, by its hash as well.
+    assert whole.digest() == read_own(write_own(tmp_path)).digest() != beside.digest()
+    assert read_own(write_own(tmp_path)).halves == [read_own(write_own(tmp_path))]
+    # Of a sample those are kept whose haystack is.
+    assert {len(found.sample(1, seed).unanswered) for seed in range(9)} == {0, 1}
+    only = [line for line in lines if line["kind"] != "question" or line["id"] == "none"]
+    (problem,) = check_file(write_lines(tmp_path / "only.jsonl", only)).problems
+    assert "one question that it answers" in problem.message
+
+
 def test_a_compressed_set_with_a_line_separator_in_a_text_is_read(tmp_path: Path) -> None:
     lines = own_lines()
     lines[1]["content"] = "one\u2028two"
@@ -62,7 +80,7 @@ def wrong(change: dict[str, Any]) -> dict[str, Any]:
         ({"kind": "set", "name": "b", "unit": "turn", "door": "recall"}, "kind", "the first"),
         ({"kind": "question", "id": "q", "text": "?", "answers": ["nowhere"]}, "answers", "no text 'nowhere'"),
         ({"kind": "question", "id": "q", "text": "?", "answers": ["north-0"]}, "answers", "no text 'north-0'"),
-        ({"kind": "question", "id": "q", "text": "?", "answers": []}, "answers", "at least 1"),
+        ({"kind": "question", "id": "q", "text": "?"}, "answers", "required"),
         ({"kind": "question", "id": "q", "text": "?", "answers": {"north-0": 0}}, "answers", "greater than or equal"),
         ({"kind": "question", "id": "q", "text": "", "answers": ["north-0"]}, "text", "at least 1"),
         ({"kind": "question", "id": "q", "text": " \t\u3000", "answers": ["north-0"]}, "text", "nothing but spaces"),

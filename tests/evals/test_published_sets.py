@@ -118,6 +118,7 @@ def test_longmemeval_is_read_as_published(tmp_path: Path, file: str) -> None:
     pooled = read("longmemeval-pooled", tmp_path)
     assert [(text.haystack, text.id) for text in pooled.texts] == [("", "s1"), ("", "s2"), ("", "s3"), ("", "s4")]
     assert [question.id for question in pooled.questions] == ["q1", "q2"]
+    assert pooled.unanswered == (Question("q3_abs", "", "q3_abs?", {}, category="multi-session"),)
 
 
 @pytest.mark.parametrize(

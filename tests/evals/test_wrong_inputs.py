@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import duckdb
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -213,6 +214,17 @@ def test_a_run_whose_files_are_gone_or_whose_database_is_damaged_is_a_sentence(t
     (tmp_path / run / "cases.parquet").unlink()
     result = typed("report", "--runs", tmp_path)
     assert (result.exit_code, f"The files of the run {run}" in result.output) == (2, True)
+
+
+def test_a_database_of_an_earlier_version_takes_the_runs_of_this_one(tmp_path: Path) -> None:
+    keep_run(tmp_path)
+    with duckdb.connect(str(tmp_path / "runs.duckdb")) as database:
+        database.execute("ALTER TABLE cases DROP COLUMN score")
+    later = keep_run(tmp_path)
+    with duckdb.connect(str(tmp_path / "runs.duckdb")) as database:
+        counted = database.execute("SELECT run_id, count(*), count(score) FROM cases GROUP BY ALL").fetchall()
+    assert len(counted) == 2
+    assert later in {run for run, _, _ in counted}
 
 
 def test_a_run_is_told_by_how_far_it_is(tmp_path: Path) -> None:

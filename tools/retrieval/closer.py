@@ -101,7 +101,7 @@ class Closer:
             return pool.fused
         best = {pool.ids[place]: place for place in ranked(pool.ids, pool.fused, SEEDS)}
         among = replace(self.plan.prefilter, ids=frozenset(best))
-        alone = index.search(days.rest, filter=among, limit=len(best))
+        alone = index.search(days.rest, filter=among, limit=len(best), heed_names=self.plan.heeds_names)
         if len(alone.terms) < LEAST_ASKED and not alone.named:
             return pool.fused
         lexical, coverage = pool.lexical.copy(), pool.coverage.copy()

@@ -63,11 +63,15 @@ def linked_then(app: App, plan: Plan, seeds: Iterable[str]) -> list[Link]:
 
 def words_then(index: LexicalIndex, plan: Plan, past: Past) -> LexicalResult:
     """Find words in what was said then."""
-    parts = [_without(index.search(plan.query, filter=plan.prefilter, limit=LANE_DEPTH), past)]
+    query, heed_names = plan.query, plan.heeds_names
+    found = index.search(query, filter=plan.prefilter, limit=LANE_DEPTH, heed_names=heed_names)
+    parts = [_without(found, past)]
     if past.same_words:
-        parts.append(index.search(plan.query, filter=past.now(plan.filter), limit=LANE_DEPTH))
+        now = past.now(plan.filter)
+        parts.append(index.search(query, filter=now, limit=LANE_DEPTH, heed_names=heed_names))
     if other := past.other_words:
-        parts.append(index.weigh(plan.query, other, visibility=plan.filter.visibility, limit=LANE_DEPTH))
+        seen = plan.filter.visibility
+        parts.append(index.weigh(query, other, visibility=seen, limit=LANE_DEPTH, heed_names=heed_names))
     named = frozenset[str]().union(*(part.named for part in parts))
     hits = sorted(
         (hit for part in parts for hit in part.hits),

@@ -138,7 +138,7 @@ def _lexical_lane(indexes: OpenIndexes, plan: Plan, past: Past | None) -> Lexica
         return LexicalResult(LexicalHits.of(()), 0.0, {})
     if past is not None:
         return words_then(indexes.lexical, plan, past)
-    return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=plan.depth)
+    return indexes.lexical.search(plan.query, filter=plan.prefilter, limit=plan.depth, heed_names=plan.heeds_names)
 
 
 def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | None:

@@ -52,6 +52,8 @@ class Plan:
     """What it wants of raw memories alone."""
     as_of: datetime | None = None
     """Facts and revisions are read as they were then."""
+    asks: bool = True
+    """Whether the query is a question, and not a statement that is held against what is known."""
     expand: bool = True
     """Whether the graph contributes neighbours of the best candidates."""
     boost_recent: bool = True
@@ -84,6 +86,11 @@ class Plan:
     def heeds_threads(self) -> bool:
         """Whether what was captured next to a candidate counts."""
         return self.compares and self.filter.ids is None and "threads" not in self.without
+
+    @property
+    def heeds_names(self) -> bool:
+        """Whether names with numbers count for more than other words."""
+        return self.asks and not self.is_naive and "names" not in self.without
 
     @property
     def prefilter(self) -> IndexFilter:

@@ -81,7 +81,7 @@ SPOKEN = 0.25
 """Added to what orders records in threads where they are said by whom the question asks about."""
 ALIKE_SHARE = 0.4
 """Of the evidence that orders the best candidates outside of threads, what comes from those that each is most like."""
-UNKNOWN = 0.6
+UNKNOWN = 0.7
 """By how much scores fall where the whole question is a name with a number that nobody wrote down, and by its share of
 that where it is at least so much of the question:"""
 MOSTLY = 0.5

@@ -25,7 +25,8 @@ def note_told(index: LexicalIndex, plan: Plan, pool: Pool, words: LexicalResult,
     """
     if words.ceiling <= 0:
         return
-    found = index.happened_in(days.days, days.rest, filter=plan.prefilter, limit=BROUGHT)
+    heed_names = plan.heeds_names
+    found = index.happened_in(days.days, days.rest, filter=plan.prefilter, limit=BROUGHT, heed_names=heed_names)
     known = set(pool.ids)
     new = [each for each in found if each not in known]
     brought = pool.add(new)
@@ -36,7 +37,8 @@ def note_told(index: LexicalIndex, plan: Plan, pool: Pool, words: LexicalResult,
     within = index.happened(dated, days.days)
     places = {each: place for place, each in enumerate(pool.ids) if each in dated}
     among_dated = replace(plan.prefilter, ids=frozenset(dated))
-    alone = index.search(days.rest, filter=among_dated, limit=max(len(dated), 1))
+    limit = max(len(dated), 1)
+    alone = index.search(days.rest, filter=among_dated, limit=limit, heed_names=heed_names)
     rest, share = np.zeros(len(pool.ids)), min(alone.ceiling / words.ceiling, 1.0)
     for each, coverage in zip(alone.hits.ids, alone.hits.coverage.tolist(), strict=True):
         rest[places[each]] = share * coverage
@@ -44,7 +46,7 @@ def note_told(index: LexicalIndex, plan: Plan, pool: Pool, words: LexicalResult,
     among = np.array([*places.values()], np.int64)
     counts = np.array([1.0 if each in within else LATER for each in places])
     # "17" stands in many a text, a month or a year where somebody says when it was.
-    saying = set(index.search(days.dates, filter=among_dated, limit=max(len(dated), 1)).hits.ids)
+    saying = set(index.search(days.dates, filter=among_dated, limit=limit, heed_names=heed_names).hits.ids)
     speaks = np.array([each in saying for each in places], np.bool_)
     lacking = np.clip((1.0 - pool.coverage[among]) - (share - rest[among]), 0.0, 1.0 - share)
     pool.told[among] = np.where(speaks, 0.0, counts * lacking)

@@ -100,8 +100,8 @@ def test_the_ranking_falls_and_ties_go_to_the_smaller_id(scored: list[tuple[str,
 
 def test_scores_fall_where_most_of_the_question_is_unknown_and_nowhere_else() -> None:
     scores = column(0.0, 0.5, 1.0)
-    assert doubted(scores, 1.0).tolist() == [0.0, 0.2, 0.4]
-    assert doubted(scores, 0.5).tolist() == [0.0, 0.35, 0.7]
+    assert doubted(scores, 1.0).tolist() == [0.0, 0.15, 0.3]
+    assert doubted(scores, 0.5).tolist() == [0.0, 0.325, 0.65]
     assert doubted(scores, 0.49).tolist() == doubted(scores, 0.0).tolist() == scores.tolist()
 
 

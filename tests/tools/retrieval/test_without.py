@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import pytest
 
-from stores.lexical import LexicalIndex
+from stores.lexical import LexicalIndex, queries
 from tests.people import Person, caught_up
 from tools.retrieval import closer, neighbours, pipeline
 from tools.retrieval.parts import Part
@@ -17,6 +17,7 @@ DOES: dict[Part, tuple[Any, str]] = {
     "alike": (closer, "alike"),
     "code": (LexicalIndex, "code_among"),
     "days": (pipeline, "named_days"),
+    "names": (queries, "numbered"),
     "speakers": (neighbours, "asked_about"),
     "threads": (closer, "beside"),
 }
