@@ -33,6 +33,8 @@ MOST_LOOKED_UP = 8
 """Names with numbers, the first of a question, of which it is looked up whether a record has them."""
 NAMED = 5.0
 """How many times the number of such a name counts: few records have it, and they are what is asked about."""
+FEWEST_DIGITS = 2
+"""Of a word of such a name that counts so; the parts of `v2.4.1` are in many texts."""
 MOST_MARKED = 24
 """Terms, the rarest, of which is told which records hold them."""
 
@@ -102,15 +104,17 @@ def plan(sight: Sight, text: str, *, heed_names: bool = True) -> Plan:
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
     tokens = written_tokens(text)
     exact, spoken_for = _exact(text, tokens, plain, weigh("exact"))
-    names = {name: positions(name) for name in numbered(tokens)} if heed_names else {}
-    found = _emphasised([*(word for word in plain.values() if word.value not in spoken_for), *exact], names)
+    asked = numbered(tokens[:MOST_CONSIDERED])[:MOST_TERMS] if heed_names else ()
+    names = {name: positions(name) for name in asked}
+    found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
+    weighed = _emphasised(found, names)
     phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
-        tuple(sorted(found, key=lambda term: -term.idf)[:MOST_TERMS]),
+        tuple(sorted(weighed, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
         name_key(text),
-        _unknown(sight, names, found),
+        _unknown(sight, names, found, weighed),
     )
 
 
@@ -137,25 +141,28 @@ def _exact(
 
 
 def _emphasised(terms: Sequence[Term], names: Names) -> list[Term]:
-    """Let what tells one name from others count for more: the whole of it, and those of its words that have a digit."""
-    telling = {word for words in names.values() for _, word in words if any(map(str.isdigit, word))} | names.keys()
+    """Let what tells one name from others count for more: the whole of it, and those of its words with some digits."""
+    words = (word for words in names.values() for _, word in words)
+    telling = {word for word in words if sum(map(str.isdigit, word)) >= FEWEST_DIGITS} | names.keys()
     return [
         replace(term, idf=NAMED * term.idf, boost=NAMED * term.boost) if term.value in telling else term
         for term in terms
     ]
 
 
-def _unknown(sight: Sight, names: Names, terms: Sequence[Term]) -> float:
+def _unknown(sight: Sight, names: Names, plain: Sequence[Term], terms: Sequence[Term]) -> float:
     """The share of the question that names with numbers are which no record has that is seen.
 
     Such a name is one thing: where no record has its words one behind the other, what has some of them is about
-    something else, and it counts for no more than the rarest of them.
+    something else. Its rarest word counts as the number of a name does, and no other of them; `terms` are the plain
+    ones as they count.
     """
-    known, unknown = {term.value: term.idf for term in terms}, 0.0
+    rarity, known, unknown = {term.value: term.idf for term in plain}, {term.value: term.idf for term in terms}, 0.0
     for name, words in islice(names.items(), MOST_LOOKED_UP):
-        if not sight.has_written(name, words):
-            values = {name, *(word for _, word in words)} & known.keys()
-            unknown += max((known.pop(value) for value in values), default=0.0)
+        values = {name, *(word for _, word in words)} & known.keys()
+        if values and not sight.has_written(name, words):
+            unknown += NAMED * max(rarity[value] for value in values)
+            known = {value: idf for value, idf in known.items() if value not in values}
     return unknown / (unknown + sum(known.values())) if unknown else 0.0
 
 
