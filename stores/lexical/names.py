@@ -15,20 +15,24 @@ _DATE = re.compile(
 )
 """A day, a month, a year, or two years, however they are written with digits."""
 _SPOKEN = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|week|q)[a-z]*")
-_MONEY = re.compile(r"(?:us|eur|usd|gbp|chf|sek|nok|dkk|pln|jpy|inr|cad|aud)[0-9.]+")
+_AMOUNT = re.compile(
+    r"(?:us|eur|usd|gbp|chf|sek|nok|dkk|pln|jpy|inr|cad|aud|kr|top|over|under|above|below|about|max|min|first|last|next"
+    r"|past)[-_]?[0-9.]+"
+)
 _NAMED = (
     re.compile(r"#[0-9]{2,}"),
-    re.compile(r"[a-z]{1,12}[-_]?[0-9]{3,}"),
+    re.compile(r"[a-z]{1,12}[-_]?[0-9]{3,}"),  # e4031, eng-104
     re.compile(r"v[0-9]+(?:\.[0-9]+){1,3}(?:[-.]?(?:rc|alpha|beta|dev|post|a|b)[-.]?[0-9]*)?"),
-    re.compile(r"[a-z]{2,12}-?[0-9]+(?:\.[0-9]+)+"),
-    re.compile(r"[0-9]+(?:\.[0-9]+){2,3}"),
+    re.compile(r"[a-z]{2,12}-?[0-9]+(?:\.[0-9]+)+"),  # tls1.3
+    re.compile(r"[0-9]+(?:\.[0-9]+){2,3}"),  # versions without a letter, addresses of machines
     re.compile(r"0x[0-9a-f]{4,16}"),
-    re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}"),
-    re.compile(r"[0-9]{5,}(?<!00)"),
+    re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}"),  # hashes
+    re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),  # UUIDs
+    re.compile(r"[0-9]{5,}(?<!00)"),  # long numbers that are not round
 )
-"""With a mark; letters and three digits; versions; addresses; numbers of machines; hashes; long numbers, not round."""
-_CODE = re.compile(r"[a-z0-9]+(?:[-_./:][a-z0-9]+)+")
-_SEPARATOR = re.compile(r"[-_./:]")
+_WORD_BEFORE = re.compile(r"^[a-z]{2,}[-_]?")
+_CODE = re.compile(r"[a-z0-9]+(?:[-_./][a-z0-9]+)+")
+_SEPARATOR = re.compile(r"[-_./]")
 _CHANGE = re.compile(r"(?<=[a-z])(?=[0-9])|(?<=[0-9])(?=[a-z])")
 _FEWEST_DIGITS, _FEWEST_BARE, _FEWEST_CHANGES = 3, 7, 3
 
@@ -41,27 +45,33 @@ def numbered(tokens: Iterable[str]) -> list[str]:
 def is_numbered(token: str) -> bool:
     """Whether a lower-cased token names something by a number."""
     bare = token.removeprefix("#")
-    if not any(map(str.isdigit, bare)) or not bare.isascii() or _is_date(bare) or _MONEY.fullmatch(bare):
+    if not any(map(str.isdigit, bare)) or not bare.isascii() or _is_date(bare) or _AMOUNT.fullmatch(bare):
         return False
-    return any(pattern.fullmatch(token) or pattern.fullmatch(bare) for pattern in _NAMED) or _is_code(bare)
+    if any(pattern.fullmatch(token) or pattern.fullmatch(bare) for pattern in _NAMED):
+        return True
+    if bare.isalnum():
+        # No word goes to and fro as `gv8k2m` does.
+        return bare[0].isalpha() and len(_CHANGE.findall(bare)) >= _FEWEST_CHANGES
+    if not _CODE.fullmatch(bare):
+        return False
+    return _is_code(bare) if any(map(str.isalpha, bare)) else _is_long(bare)
 
 
 def _is_date(token: str) -> bool:
     """Whether it is a day, a month or a year, with a word before it or none: `2026-05-04`, `mid-2023`, `backup2023`."""
-    return _DATE.fullmatch(re.sub(r"^[a-z]{2,}[-_]?", "", token)) is not None
+    return _DATE.fullmatch(_WORD_BEFORE.sub("", token)) is not None
+
+
+def _is_long(token: str) -> bool:
+    """Whether digits with separators are no range and no date: `77-20418`, `2026-211`."""
+    chunks = _SEPARATOR.split(token)
+    is_range = all(chunk.endswith("0") for chunk in chunks)
+    return sum(map(len, chunks)) >= _FEWEST_BARE and not is_range and "." not in token
 
 
 def _is_code(token: str) -> bool:
-    """Whether its letters and digits are mixed as in no word: `gv8k2m`, `l-26/40773`, `77-20418`, `node_7`."""
-    if token.isalnum():
-        return token[0].isalpha() and len(_CHANGE.findall(token)) >= _FEWEST_CHANGES
-    if not _CODE.fullmatch(token):
-        return False
+    """Whether letters and digits with separators are one thing: `l-26/40773`, `ws-2026-14`, `node-07`, `sensor_1`."""
     chunks = _SEPARATOR.split(token)
-    if not any(character.isalpha() for character in token):
-        digits = sum(map(len, chunks))
-        is_range = all(chunk.endswith("0") for chunk in chunks)
-        return ":" not in token and digits >= _FEWEST_BARE and not is_range and "." not in token
     # `cd40/cd4` are two things.
     is_several = not all(part.isdigit() for part in token.split("/")[1:])
     if is_several or not chunks[0][0].isalpha() or _SPOKEN.fullmatch(chunks[0]):
