@@ -130,6 +130,10 @@ def _changes(before: Stored, after: Stored) -> list[str]:
         pair = [{name: run.data[name] for name in shared} for run in (before, after)]
         return [_differing("data", *pair)] if shared else []
     differs = before.record.differences(after.record)
+    both = before.data.keys() & after.data.keys()
+    if all(before.data[name] == after.data[name] for name in both):
+        # What only one of them asked is told by the cases that were left out.
+        differs = {name: pair for name, pair in differs.items() if name != "data"}
     shown = {name: pair for name, pair in differs.items() if name not in ("commit", "version")}
     if before.record.machine.get("system") != after.record.machine.get("system"):
         shown["machine"] = (before.record.machine, after.record.machine)

@@ -93,10 +93,10 @@ class Collection:
         Of memories whole haystacks are kept, few of them: one after the other gives its questions. Of documents, what
         is judged for the questions, and distractors; figures on fewer distractors are higher than on all.
         """
-        if limit >= len(self.questions):
+        if limit >= max(len(self.questions), len(self.unanswered)):
             return self
         draw = random.Random(seed)  # noqa: S311 - a sample that anyone can repeat
-        questions = tuple(self._drawn(draw, limit))
+        questions = tuple(self._drawn(draw, limit)) if limit < len(self.questions) else self.questions
         haystacks = {question.haystack for question in questions}
         beside = [question for question in self.unanswered if question.haystack in haystacks]
         texts = tuple(text for text in self.texts if text.haystack in haystacks)

@@ -142,14 +142,30 @@ def check_file(path: Path) -> Checked:
         else:
             _question(found, number, line)
             answers.append((number, line))
-    for number, question in answers:
+    _point_somewhere(found, answers)
+    if not found.problems and not (found.texts and any(question.answers for question in found.questions.values())):
+        found.wrong(0, "", "it needs at least one text and one question that it answers")
+    elif not found.problems and not all(question.answers for question in found.questions.values()):
+        _held_against(found)
+    return found
+
+
+def _point_somewhere(found: Checked, questions: Iterable[tuple[int, QuestionLine]]) -> None:
+    """Answers are texts of the question's haystack, and it has some where nothing there answers it."""
+    haystacks = {haystack for haystack, _ in found.texts}
+    for number, question in questions:
+        if not question.answers and question.haystack not in haystacks:
+            found.wrong(number, "haystack", f"there is no text in the haystack {question.haystack!r}")
         for text_id in question.answers:
             if (question.haystack, text_id) not in found.texts:
                 where = f" in the haystack {question.haystack!r}" if question.haystack else ""
                 found.wrong(number, "answers", f"there is no text {text_id!r}{where}")
-    if not found.problems and not (found.texts and any(question.answers for question in found.questions.values())):
-        found.wrong(0, "", "it needs at least one text and one question that it answers")
-    return found
+
+
+def _held_against(found: Checked) -> None:
+    """Questions that nothing answers are held against the others of the headline."""
+    if not any(question.answers and not question.apart for question in found.questions.values()):
+        found.wrong(0, "", "all questions with an answer are apart: those without one need some to be held against")
 
 
 def read_own(path: Path) -> Collection:

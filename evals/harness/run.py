@@ -147,9 +147,11 @@ def _ask(
     for arm in arms:
         answered: list[float] = []
         for half in collection.halves:
-            if _is_missing(journal, half, arm):
+            is_first = half is collection
+            # Of a sample all may be apart that have an answer: then there is nothing to hold the others against.
+            if _is_missing(journal, half, arm) and (is_first or answered):
                 Asking(target.address, options.key, half, arm, places, options.concurrency, answered).ask_all(journal)
-                close_part(journal, target, _part(options, half, arm, loading_s if loads else None))
+                close_part(journal, target, _part(options, half, arm, loading_s if loads and is_first else None))
             answered += _best_scores(journal, half, arm)
 
 

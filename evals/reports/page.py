@@ -142,7 +142,7 @@ def _against_time(
             series[each["arm"]], each["run_id"] == run,
         )
         for each in points
-        if each["measure"] == measure and each["arm"] in series
+        if each["measure"] == measure and each["mean"] is not None and each["arm"] in series
     ]  # fmt: skip
     return charts.scatter(drawn, limit=limit, measure=measure, title=f"{name}: quality against time") if drawn else ""
 

@@ -71,7 +71,7 @@ def worst(found: Sequence[Summary], count: int) -> list[Asked]:
 def _worst_of(summary: Summary, count: int) -> list[Case]:
     measure = summary.part.measure
     ordered = sorted(
-        (case for case in summary.cases if not case.apart and case.question),
+        (case for case in summary.cases if not case.apart and case.question and measure in case.values),
         key=lambda case: (case.values.get(measure, 0.0), -len(case.wanted), case.id),
     )
     return [case for case in ordered[:count] if case.values.get(measure, 0.0) < 1]

@@ -4,7 +4,8 @@ Amounts, days, times, ranges and plain numbers are none. What is left out is no 
 """
 
 import re
-from collections.abc import Iterable
+
+from stores.lexical.analysis import written_tokens
 
 _YEAR = r"(?:19|20)[0-9]{2}"
 _MONTH = r"(?:0?[1-9]|1[0-2])"
@@ -15,10 +16,15 @@ _DATE = re.compile(
 )
 """A day, a month, a year, or two years, however they are written with digits."""
 _SPOKEN = re.compile(r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun|week|q)[a-z]*")
+_DAY_IN_A_ROW = re.compile(rf"{_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])")
 _AMOUNT = re.compile(
-    r"(?:us|eur|usd|gbp|chf|sek|nok|dkk|pln|jpy|inr|cad|aud|kr|top|over|under|above|below|about|max|min|first|last|next"
-    r"|past)[-_]?[0-9.]+"
+    r"(?:us|eur|usd|gbp|chf|sek|nok|dkk|pln|jpy|inr|cad|aud|hkd|nzd|sgd|czk|huf|brl|mxn|zar|kr"
+    r"|top|over|under|above|below|about|around|ca|circa|approx|max|min|first|last|next|past|pre|post|sub|utc|gmt"
+    r")[-_.]?[0-9.]+"
+    r"|[1-9][0-9]{0,2}(?:[._][0-9]{3})*[._]000"
+    r"|p(?:[0-9]+[ymwd])*(?:t(?:[0-9]+[hms])+)?"
 )
+"""With a currency or a word before it, thousands with separators, and lengths of time as ISO 8601 has them."""
 _NAMED = (
     re.compile(r"#[0-9]{2,}"),
     re.compile(r"[a-z]{1,12}[-_]?[0-9]{3,}"),  # e4031, eng-104
@@ -26,7 +32,7 @@ _NAMED = (
     re.compile(r"[a-z]{2,12}-?[0-9]+(?:\.[0-9]+)+"),  # tls1.3
     re.compile(r"[0-9]+(?:\.[0-9]+){2,3}"),  # versions without a letter, addresses of machines
     re.compile(r"0x[0-9a-f]{4,16}"),
-    re.compile(r"(?=[a-f]*[0-9])(?=[0-9]*[a-f])[0-9a-f]{7,64}"),  # hashes
+    re.compile(r"(?=[a-f]*[0-9][a-f]*[0-9])(?![0-9]+[a-f]+$)(?=[0-9]*[a-f])[0-9a-f]{7,64}"),  # hashes
     re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),  # UUIDs
     re.compile(r"[0-9]{5,}(?<!00)"),  # long numbers that are not round
 )
@@ -34,12 +40,27 @@ _WORD_BEFORE = re.compile(r"^[a-z]{2,}[-_]?")
 _CODE = re.compile(r"[a-z0-9]+(?:[-_./][a-z0-9]+)+")
 _SEPARATOR = re.compile(r"[-_./]")
 _CHANGE = re.compile(r"(?<=[a-z])(?=[0-9])|(?<=[0-9])(?=[a-z])")
-_FEWEST_DIGITS, _FEWEST_BARE, _FEWEST_CHANGES = 3, 7, 3
+_FEWEST_DIGITS, _FEWEST_BARE, _FEWEST_CHANGES, _SHORTEST_MIXED = 3, 7, 3, 6
+_LONGEST_FIRST = 3
+"""Digits before a separator that may begin a long number; more of them are where a range begins."""
+_DASHES = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-") | {"\u2014": " ", "\u00ad": None, "\u200b": None}
+)
+_AROUND = "_~@+$"
+_HANGS_BEHIND = re.compile(r"(?<=[0-9])(?:-[a-z]{3,})*s?$")
+"""`iso-27001-certified`, `h100s`."""
+MOST_READ = 512
+"""Tokens of a text that are looked at."""
 
 
-def numbered(tokens: Iterable[str]) -> list[str]:
-    """Return those of some lower-cased tokens that name something by a number: `e4031`, `ws-2026-14`, `gv8k2m`."""
-    return [token for token in tokens if is_numbered(token)]
+def numbered(text: str) -> list[str]:
+    """Return what a text names by a number, lower-cased, distinct, in order: `e4031`, `ws-2026-14`, `gv8k2m`.
+
+    Any dash is a hyphen, and what is put around a name or hangs behind it is left out.
+    """
+    tokens = written_tokens(text.translate(_DASHES))[:MOST_READ]
+    bare = (_HANGS_BEHIND.sub("", token.strip(_AROUND)) for token in tokens)
+    return list(dict.fromkeys(filter(is_numbered, bare)))
 
 
 def is_numbered(token: str) -> bool:
@@ -51,7 +72,8 @@ def is_numbered(token: str) -> bool:
         return True
     if bare.isalnum():
         # No word goes to and fro as `gv8k2m` does.
-        return bare[0].isalpha() and len(_CHANGE.findall(bare)) >= _FEWEST_CHANGES
+        changes = len(_CHANGE.findall(bare))
+        return bare[0].isalpha() and changes >= _FEWEST_CHANGES and len(bare) >= _SHORTEST_MIXED
     if not _CODE.fullmatch(bare):
         return False
     return _is_code(bare) if any(map(str.isalpha, bare)) else _is_long(bare)
@@ -59,13 +81,22 @@ def is_numbered(token: str) -> bool:
 
 def _is_date(token: str) -> bool:
     """Whether it is a day, a month or a year, with a word before it or none: `2026-05-04`, `mid-2023`, `backup2023`."""
-    return _DATE.fullmatch(_WORD_BEFORE.sub("", token)) is not None
+    day = _WORD_BEFORE.sub("", token)
+    return any(pattern.fullmatch(day) for pattern in (_DATE, _DAY_IN_A_ROW))
+
+
+def is_year(word: str) -> bool:
+    """Whether a word is a year."""
+    return re.fullmatch(_YEAR, word) is not None
 
 
 def _is_long(token: str) -> bool:
     """Whether digits with separators are no range and no date: `77-20418`, `2026-211`."""
     chunks = _SEPARATOR.split(token)
-    is_range = all(chunk.endswith("0") for chunk in chunks)
+    first, *_, last = chunks
+    rises = len(chunks) == 2 and int(first) < int(last)
+    is_even = len(first) == len(last) or (len(first) > _LONGEST_FIRST and first[0] != "0")
+    is_range = (rises and is_even) or all(chunk.endswith("0") for chunk in chunks)
     return sum(map(len, chunks)) >= _FEWEST_BARE and not is_range and "." not in token
 
 

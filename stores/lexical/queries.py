@@ -17,7 +17,7 @@ from stores.lexical.analysis import (
     written_tokens,
 )
 from stores.lexical.lengths import K1
-from stores.lexical.names import numbered
+from stores.lexical.names import is_year, numbered
 from stores.lexical.schema import HAPPENED, Field, microseconds
 from stores.lexical.sight import Sight
 from stores.records import IndexFilter
@@ -38,8 +38,10 @@ FEWEST_DIGITS = 2
 MOST_MARKED = 24
 """Terms, the rarest, of which is told which records hold them."""
 
-Names = Mapping[str, Sequence[tuple[int, str]]]
-"""Names with numbers as they are written, with their words and the places of these."""
+Words = Sequence[tuple[int, str]]
+"""Words with their places."""
+Names = Mapping[str, Words]
+"""Names with numbers as they are written, with their words."""
 FIELDS: tuple[Field, ...] = get_args(Field)
 """Both count alike: an identifier spelt out scores its parts and itself."""
 # A union of a few terms is read lazily; beyond that one automaton over the dictionary is cheaper.
@@ -104,8 +106,7 @@ def plan(sight: Sight, text: str, *, heed_names: bool = True) -> Plan:
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
     tokens = written_tokens(text)
     exact, spoken_for = _exact(text, tokens, plain, weigh("exact"))
-    asked = numbered(tokens[:MOST_CONSIDERED])[:MOST_TERMS] if heed_names else ()
-    names = {name: positions(name) for name in asked}
+    names = {name: positions(name) for name in numbered(text)[:MOST_TERMS]} if heed_names else {}
     found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
     weighed = _emphasised(found, names)
     phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
@@ -141,8 +142,11 @@ def _exact(
 
 
 def _emphasised(terms: Sequence[Term], names: Names) -> list[Term]:
-    """Let what tells one name from others count for more: the whole of it, and those of its words with some digits."""
-    words = (word for words in names.values() for _, word in words)
+    """Let what tells one name from others count for more: the whole of it, and those of its words with some digits.
+
+    Years tell little: a text of that year has them as well.
+    """
+    words = {word for words in names.values() for _, word in words if not is_year(word)}
     telling = {word for word in words if sum(map(str.isdigit, word)) >= FEWEST_DIGITS} | names.keys()
     return [
         replace(term, idf=NAMED * term.idf, boost=NAMED * term.boost) if term.value in telling else term
@@ -160,10 +164,16 @@ def _unknown(sight: Sight, names: Names, plain: Sequence[Term], terms: Sequence[
     rarity, known, unknown = {term.value: term.idf for term in plain}, {term.value: term.idf for term in terms}, 0.0
     for name, words in islice(names.items(), MOST_LOOKED_UP):
         values = {name, *(word for _, word in words)} & known.keys()
-        if values and not sight.has_written(name, words):
+        if values and not sight.has_written(name, _version(name, words)):
             unknown += NAMED * max(rarity[value] for value in values)
             known = {value: idf for value, idf in known.items() if value not in values}
     return unknown / (unknown + sum(known.values())) if unknown else 0.0
+
+
+def _version(name: str, words: Words) -> Words:
+    """The words of a name; of `v2.4.1` those without the letter, as a change log has them."""
+    is_version = name[0] == "v" and name[1].isdigit()
+    return [(place - 1, word) for place, word in words[1:]] if is_version else words
 
 
 def _weigher(sight: Sight) -> Callable[[Field], Callable[[str], Term]]:

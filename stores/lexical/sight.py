@@ -58,8 +58,16 @@ class Sight:
         return known
 
     def has_written(self, token: str, words: Sequence[tuple[int, str]]) -> bool:
-        """Whether some record that is seen has an exact token, or its words at these places. Counted, never guessed."""
+        """Whether some record that is seen has an exact token, or its words at these places. Counted, never guessed.
+
+        Where a stop word is missing among them, as in `it-204`, they are in any text about 204: then the token alone
+        counts. An id is had by its record.
+        """
         ways = []
+        if [place for place, _ in words] != list(range(len(words))):
+            words = ()
+        if self._searcher.doc_freq("id", token):
+            ways.append(Query.term_query(self._schema, "id", token, "basic"))
         if self._searcher.doc_freq("exact", token):
             ways.append(Query.term_query(self._schema, "exact", token))
         if words and all(self._searcher.doc_freq("text", word) for _, word in words):

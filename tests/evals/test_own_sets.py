@@ -40,9 +40,20 @@ def test_what_nothing_answers_is_kept_apart_and_a_set_needs_something_that_is_an
     assert read_own(write_own(tmp_path)).halves == [read_own(write_own(tmp_path))]
     # Of a sample those are kept whose haystack is.
     assert {len(found.sample(1, seed).unanswered) for seed in range(9)} == {0, 1}
+    many = [{**lines[-1], "id": f"none-{number}"} for number in range(9)]
+    more = read_own(write_lines(tmp_path / "many.jsonl", [*own_lines(), *many]))
+    drawn = more.sample(7)
+    assert (len(drawn.questions), len(drawn.unanswered), drawn.is_sample) == (5, 7, True)
+    assert more.sample(9) is more
     only = [line for line in lines if line["kind"] != "question" or line["id"] == "none"]
     (problem,) = check_file(write_lines(tmp_path / "only.jsonl", only)).problems
     assert "one question that it answers" in problem.message
+    elsewhere = [*own_lines(), {**lines[-1], "haystack": "east"}]
+    (problem,) = check_file(write_lines(tmp_path / "east.jsonl", elsewhere)).problems
+    assert (problem.field, problem.line, "no text in the haystack 'east'" in problem.message) == ("haystack", 15, True)
+    apart = [{**line, "apart": True} if line.get("answers") else line for line in lines]
+    (problem,) = check_file(write_lines(tmp_path / "apart.jsonl", apart)).problems
+    assert "some to be held against" in problem.message
 
 
 def test_a_compressed_set_with_a_line_separator_in_a_text_is_read(tmp_path: Path) -> None:

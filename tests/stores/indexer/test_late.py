@@ -42,7 +42,7 @@ def test_whoever_waits_for_a_write_waits_for_its_token_vectors(world: World, lat
     world.restart(late_after_s=3600)
     world.write(*(draft(f"n{number}", "word " * 20 * PASSAGE_WORDS) for number in range(20)))
     sequence = world.write(draft("a", "the kestrel hovers"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], 300) == []
     assert world.tokens("a") == {"a": 4}
 
 

@@ -3,21 +3,24 @@
 import pytest
 
 from stores.lexical import LexicalIndex
-from stores.lexical.names import is_numbered
+from stores.lexical.names import is_numbered, numbered
 from tests.stores.lexical.test_index import EVERYONE, batch, filled, index, record
 
 __all__ = ["index"]
 
 NAMES = """
-e40310 #e40310 eng-4031 eng_104 sha256 ws-2026-14 gv8k5m l-26/40737 77-20481 2026-211 9.4.1 v2.4.11 v3.0.0-rc2 #4821
-9f3c2ab d41e77c09a 10.4.0.17 kb5034441 tls1.3 python3.12 t-1000 node-eu-07 sensor_12_temp prices_0311_north.csv
+e40310 #e40310 eng-4031 eng_104 sha256 ws-2026-14 gv8k5m l-26/40737 77-20481 2026-211 0151-2345678 9.4.1 v2.4.11
+v3.0.0-rc2 rs1994016
+#4821 9f3c2ab d41e77c09a 10.4.0.17 kb5034441 tls1.3 python3.12 t-1000 node-eu-07 sensor_12_temp prices_0311_north.csv
 cve-2025-31822 sn-88213-k b-214 0x80070005 7734182 rfc7231 ab-1234-cd de89370400440532013000 w-2318-k m16x1.5
 backup-20240311.tar 550e8400-e29b-41d4-a716-446655440000 iso-8859-1 gpt-3.5-turbo x86-64 a100-sxm4-80gb
 """
 OTHERS = """
 2023 mid-2023 backup-2023 backup-2023-11-10 q3-2023 may-12-2023 fy2024 2022-11-10 2024-03 04/05/2026 1.12.2023 2019-2021
 10:30 5:30pm 24/7/365 24-hour 3rd 1990s 5mg 2x 230v 1.5kw 50% 3.5 -18.5 1,250 900 40000 12345.00 eur10.50 usd500 us$500
-10-15 500-1000 top-10 5-star page-3 timeout=300 covid-19 gpt-4 utf-8 mp3 k8s b2b i18n cd40/cd4 myd88/cd40 1/2 queue
+10-15 500-1000 top-10 5-star page-3 timeout=300 covid-19 gpt-4 utf-8 mp3 k8s b2b i18n cd40/cd4 myd88/cd40
+1861-1865 1024-65535 0830-1715 20260504 1_000_000 1.250.000 utc-05 h2so4 b2b2c 2000bce
+hkd1200 ca.500 pre-1850 pt15m30s 1/2 queue
 top-100 over9000 max_1000 port:8080 +49-151-2345678 user123@example.org 1e-05 14h30 2026-w21
 foo_bar a.b.c ? - 9時00分 ١٢٣٤٥٦
 """
@@ -31,6 +34,16 @@ def test_what_is_named_by_a_number(token: str) -> None:
 @pytest.mark.parametrize("token", OTHERS.split())
 def test_days_times_amounts_ranges_and_words_are_no_names(token: str) -> None:
     assert not is_numbered(token)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("Are we ISO-27001-certified?", ["iso-27001"]), ("our COVID-19-related leave", []), ("two H100s", ["h100"]),
+     ("under-16-year-olds", []), ("ZK\u20117742", ["zk-7742"]), ("zk\u20137742\u2014what?", ["zk-7742"]),
+     ("_ZK-7742_, ~zk-7742 (@ZK-7742)", ["zk-7742"]), ("ZK\u00ad-77\u200b42", ["zk-7742"]), ("in the 1990s", [])],
+)  # fmt: skip
+def test_a_name_is_told_whatever_is_around_it(text: str, names: list[str]) -> None:
+    assert numbered(text) == names
 
 
 @pytest.mark.parametrize(
@@ -52,6 +65,34 @@ def test_parts_that_stand_apart_are_not_the_name(index: LexicalIndex) -> None:
     filled(index, a="WS-2026-03: 14 people could read it.", b="Order 20418 of desk 77.")
     for question in ("WS-2026-14", "77-20418"):
         assert index.search(question, filter=EVERYONE, limit=1).unknown == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("heading", ["[5.2.0] - 2026-03-01", "Release 5.2.0", "Version 5.2.0 is out"])
+def test_a_version_is_known_without_its_letter(index: LexicalIndex, heading: str) -> None:
+    filled(index, a=heading, b="What came with the fifth version?")
+    assert index.search("v5.2.0", filter=EVERYONE, limit=1).unknown == 0.0
+    assert index.search("v5.2.1", filter=EVERYONE, limit=1).unknown == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("question", ["IT-20331", "as-20331", "T-20331", "NO-20331", "OPS-20331"])
+def test_another_prefix_is_another_name_though_it_be_a_stop_word(index: LexicalIndex, question: str) -> None:
+    filled(index, a="INC-20331: the gateway refused cards.", b="Nothing else.")
+    assert index.search(question, filter=EVERYONE, limit=1).unknown == pytest.approx(1.0)
+    index.apply(batch(2, record("c", f"Solved with {question}.")))
+    assert index.search(question, filter=EVERYONE, limit=1).unknown == 0.0
+
+
+def test_an_id_is_had_by_its_record(index: LexicalIndex) -> None:
+    index.apply(batch(1, record("guide_12ca39a6c737", "Sparkling water is ordered on Thursdays.")))
+    assert index.search("guide_12ca39a6c737", filter=EVERYONE, limit=1).unknown == 0.0
+    assert index.search("guide_12ca39a6c738", filter=EVERYONE, limit=1).unknown == pytest.approx(1.0)
+
+
+def test_the_year_in_a_name_counts_as_a_year_does(index: LexicalIndex) -> None:
+    reviews = {f"r{number}": f"In March 2026 we reviewed the proxies, part {number}." for number in range(6)}
+    filled(index, **reviews, a="We patched all edge nodes against the hole in the library.")
+    found = index.search("patched hole CVE-2026-31999 proxies", filter=EVERYONE, limit=9)
+    assert found.hits.ids[0] == "a"
 
 
 def test_the_share_is_that_of_the_question_and_ends_with_the_first_record_that_has_it(index: LexicalIndex) -> None:
