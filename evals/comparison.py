@@ -131,7 +131,7 @@ def _changes(before: Stored, after: Stored) -> list[str]:
         return [_differing("data", *pair)] if shared else []
     differs = before.record.differences(after.record)
     both = before.data.keys() & after.data.keys()
-    if all(before.data[name] == after.data[name] for name in both):
+    if both and all(before.data[name] == after.data[name] for name in both):
         # What only one of them asked is told by the cases that were left out.
         differs = {name: pair for name, pair in differs.items() if name != "data"}
     shown = {name: pair for name, pair in differs.items() if name not in ("commit", "version")}

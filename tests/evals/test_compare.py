@@ -205,6 +205,11 @@ def test_runs_are_read_back_as_they_were_by_any_of_their_names(tmp_path: Path) -
         points = [(each["run_id"], each["n"], each["mean"], each["p50_ms"]) for each in archive.points(record)]
         assert points == [(run_id, N, mean, 10.0)]
     assert "data is not the same" in " ".join(compare(found, archive.read("latest")).remarks)
+    record = archive.read("latest").record
+    assert record is not None
+    more = replace(archive.read("latest"), record=replace(record, data={"talks": "later", "talks unanswered": "x"}))
+    # What one of them asked besides is no other data of what both did.
+    assert "data is not the same" not in " ".join(compare(archive.read("latest"), more).remarks)
     for name, word in (("nowhere", "no finished run"), ("1", "Several runs"), ("latest~2", "2 finished runs")):
         with pytest.raises(EngrainError, match=word):
             archive.read(name)

@@ -216,6 +216,14 @@ def test_a_run_whose_files_are_gone_or_whose_database_is_damaged_is_a_sentence(t
     assert (result.exit_code, f"The files of the run {run}" in result.output) == (2, True)
 
 
+def test_a_run_whose_questions_are_all_apart_has_a_page(tmp_path: Path) -> None:
+    journal = Journal.begin(tmp_path, new_record("retrieval", {}, {}, {"talks": "ab"}))
+    case = Case("talks", "fast", "turn", "q1", {"recall@10": 1.0}, apart=True, question="?", took_ms=3.0)
+    Archive(tmp_path).finish(journal, Outcome([case], [Part("talks", "fast", "turn", 1, "recall@10")]))
+    assert typed("report", "--runs", tmp_path, "--html", tmp_path / "r.html").exit_code == 0
+    assert "talks" in (tmp_path / "r.html").read_text()
+
+
 def test_a_database_of_an_earlier_version_takes_the_runs_of_this_one(tmp_path: Path) -> None:
     keep_run(tmp_path)
     with duckdb.connect(str(tmp_path / "runs.duckdb")) as database:
