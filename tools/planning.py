@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import median
 
 from pydantic import Field
@@ -17,8 +16,7 @@ from tools.app import App
 from tools.entity_models import EntityId, Label
 from tools.json_values import texts_in
 from tools.operation import Call, Request, Result
-from tools.retrieval.turns import answered
-from tools.search import SearchRequest, searched
+from tools.search import SearchRequest, alike
 from tools.threads import in_thread
 from tools.work import MOST_HOURS, no_such
 
@@ -154,9 +152,7 @@ async def estimate(app: App, call: Call, request: EstimateRequest) -> Advice:
         query=text, types=["task"], status="done", limit=50, include_content=False, boost_recent=False,
         use_enhanced=False,
     )  # fmt: skip
-    asked = partial(searched, app, call, query, asks=False)
-    alike = await answered(app, call.caller.organization_id, asked)
-    hits = [hit for hit in alike.results if hit.score >= ALIKE and hit.id != task.id]
+    hits = [hit for hit in await alike(app, call, query) if hit.score >= ALIKE and hit.id != task.id]
     known = await in_thread(app.ledger.entities, call.caller.organization_id, [hit.id for hit in hits])
     sample = [
         Taken(known[hit.id], hit.score, hours)

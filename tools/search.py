@@ -1,7 +1,6 @@
 """Search over the graph, documents and (with the memory loop) raw memories: one pipeline for REST and agents."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -120,6 +119,12 @@ async def search(app: App, call: Call, request: SearchRequest) -> SearchResponse
     return await answered(app, call.caller.organization_id, partial(searched, app, call, request))
 
 
+async def alike(app: App, call: Call, statement: SearchRequest) -> list[SearchResult]:
+    """Find what says what a statement says, whatever names with numbers are in either."""
+    asked = partial(searched, app, call, statement, asks=False)
+    return (await answered(app, call.caller.organization_id, asked)).results
+
+
 def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast", *, asks: bool = True) -> SearchResponse:
     """Answer a search, or hold a statement against what is known. Blocks.
 
@@ -128,12 +133,12 @@ def searched(app: App, call: Call, request: SearchRequest, mode: Mode = "fast", 
     memories = _memories(call.caller, request)
     if request.types and RAW_MEMORY not in request.types:
         memories = None
-    plan = _plan(app, call, request, memories, mode)
+    plan = _plan(app, call, request, memories, mode, asks)
     ranking = Ranking()
     if plan is not None:
         from tools.retrieval.pipeline import retrieve  # noqa: PLC0415 - numpy is loaded with the first search
 
-        ranking = retrieve(app, replace(plan, asks=asks))
+        ranking = retrieve(app, plan)
     page = ranking.best[request.offset : request.offset + request.limit]
     kept = _kept(app, call, plan, page, ranking.terms) if plan is not None else []
     results = _results(app, call, request, kept)
@@ -175,7 +180,7 @@ def _memories(caller: Principal, request: SearchRequest) -> str | None:
     return own if own in caller.memories else None
 
 
-def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mode: Mode) -> Plan | None:
+def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mode: Mode, asks: bool) -> Plan | None:
     """Turn a request into a plan; None when its filters cannot match anything."""
     now = app.clock()
     reference = optional_moment(request.reference_time, now=now, field="reference_time")
@@ -213,6 +218,7 @@ def _plan(app: App, call: Call, request: SearchRequest, memories: str | None, mo
         # Without memories nothing would pass it, and the lanes would be read to their end for that.
         imported=imported if memories is not None else EVERYTHING,
         as_of=as_of,
+        asks=asks,
         expand=request.use_enhanced,
         boost_recent=request.boost_recent,
         newest_first=request.boost_recent,

@@ -1,12 +1,9 @@
 """Records that look like one that is about to be stored: they are named, never refused."""
 
-from functools import partial
-
 from tools.app import App
 from tools.entity_types import EntityType
 from tools.operation import Call, Result
-from tools.retrieval.turns import answered
-from tools.search import SearchRequest, searched
+from tools.search import SearchRequest, alike
 
 THRESHOLD = 0.85
 """The score of a search from which a record is named, unless the caller says otherwise."""
@@ -34,11 +31,7 @@ async def similar(app: App, call: Call, text: str, kind: EntityType, threshold: 
         record_exposure=False,
         boost_recent=False,
     )
-    # What says the same under another name says the same.
-    asked = partial(searched, app, call, query, asks=False)
-    found = await answered(app, call.caller.organization_id, asked)
+    found = await alike(app, call, query)
     return [
-        Similar(id=hit.id, name=hit.name, type=hit.type, score=hit.score)
-        for hit in found.results
-        if hit.score >= threshold
+        Similar(id=hit.id, name=hit.name, type=hit.type, score=hit.score) for hit in found if hit.score >= threshold
     ]

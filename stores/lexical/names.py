@@ -4,6 +4,7 @@ Amounts, days, times, ranges and plain numbers are none. What is left out is no 
 """
 
 import re
+from collections.abc import Sequence
 
 from stores.lexical.analysis import written_tokens
 
@@ -53,13 +54,16 @@ MOST_READ = 512
 """Tokens of a text that are looked at."""
 
 
-def numbered(text: str) -> list[str]:
+def numbered(text: str, tokens: Sequence[str] | None = None) -> list[str]:
     """Return what a text names by a number, lower-cased, distinct, in order: `e4031`, `ws-2026-14`, `gv8k2m`.
 
-    Any dash is a hyphen, and what is put around a name or hangs behind it is left out.
+    Any dash is a hyphen, and what is put around a name or hangs behind it is left out. `tokens` are the written ones of
+    the text, where they are there already.
     """
-    tokens = written_tokens(text.translate(_DASHES))[:MOST_READ]
-    bare = (_HANGS_BEHIND.sub("", token.strip(_AROUND)) for token in tokens)
+    plain = text.translate(_DASHES)
+    if tokens is None or plain != text:
+        tokens = written_tokens(plain)
+    bare = (_HANGS_BEHIND.sub("", token.strip(_AROUND)) for token in tokens[:MOST_READ])
     return list(dict.fromkeys(filter(is_numbered, bare)))
 
 
