@@ -1,6 +1,7 @@
 """Two runs beside each other: differences on the same cases, with intervals and how likely chance alone gives them."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evals.machine import UNKNOWN
@@ -14,6 +15,7 @@ from stores.errors import EngrainError
 Pairs = Sequence[tuple[Case, Case]]
 Groups = Mapping[tuple[str, tuple[str, str]], Pairs]
 """By set and by the arms that are compared."""
+_DIGEST = re.compile(r"[0-9a-f]{32,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +143,21 @@ def _changes(before: Stored, after: Stored) -> list[str]:
 
 
 def _differing(name: str, old: object, new: object) -> str:
-    return f"{name} is not the same: {_short(old)} before, {_short(new)} after."
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        sides = dict(_flat(old)), dict(_flat(new))
+        # Of much that is the same, only what differs.
+        names = [each for each in sides[0] | sides[1] if sides[0].get(each) != sides[1].get(each)]
+        old, new = (", ".join(f"{each} {side.get(each, UNKNOWN)}" for each in names) for side in sides)
+    return f"{name} is not the same: {old or UNKNOWN} before, {new or UNKNOWN} after."
 
 
-def _short(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{name} {str(each)[:16]}" for name, each in value.items()) or UNKNOWN
-    return str(value)
+def _flat(told: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Name what is within something by both names; digests are cut to what tells them apart."""
+    for name, each in told.items():
+        if isinstance(each, Mapping):
+            yield from ((f"{name} {inner}", value) for inner, value in _flat(each))
+        else:
+            yield name, str(each)[:16] if _DIGEST.fullmatch(str(each)) else str(each)
 
 
 def as_table(comparison: Comparison) -> Table:

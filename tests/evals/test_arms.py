@@ -1,0 +1,56 @@
+"""What an arm makes of answers that a part of the search had no say in."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+
+from evals.client import Client
+from evals.datasets.collection import Collection
+from evals.harness.arms import ARMS
+from evals.harness.places import Place
+from stores.errors import EngrainError
+
+PLACE, COLLECTION = (cast("Any", type(name, (), fields)()) for name, fields in (
+    ("Place", {"scope": {}, "filter": {}}), ("Collection", {"door": "recall", "entity_type": "note"}),
+))  # fmt: skip
+
+
+class Opening:
+    """Stands for a connection to a server whose index for meaning is open from the third answer on, or never."""
+
+    took_ms = 1.0
+
+    def __init__(self, faulty: float) -> None:
+        self.left = faulty
+
+    def post(self, path: str, _: Mapping[str, Any]) -> Mapping[str, Any]:
+        self.left -= 1
+        is_faulty = self.left >= 0
+        hits = [{"id": "words" if is_faulty else "all", "score": 0.5, "raw_content": "", "content": ""}]
+        if path.endswith("/recall"):
+            return {"memories": hits, "degraded": {"vectors": "index_unavailable"} if is_faulty else {}}
+        failures = [{"source": "vector", "error_type": "index_unavailable"}] if is_faulty else []
+        details = {hits[0]["id"]: {"ranks": {"vector": 1, "lexical": 1}}}
+        page = {
+            "results": hits, "has_more": False,
+            "filters": {"search_source_failures": failures, "graph_retrieval": {"source_details": details}},
+        }  # fmt: skip
+        return {"evidence": page} if path.endswith("/pack") else page
+
+    def tool(self, _: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self.post("/api/search", arguments)
+
+
+def ask(arm: str, faulty: float) -> tuple[str, ...]:
+    client = cast("Client", Opening(faulty))
+    return ARMS[arm].doors["recall"](client, cast("Place", PLACE), cast("Collection", COLLECTION), "who?").ids
+
+
+@pytest.mark.parametrize("arm", ["fast", "search", "mcp", "naive", "dense"])
+def test_an_answer_without_a_part_of_the_search_is_asked_for_again(arm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evals.harness.arms._AGAIN_S", 0.0)
+    assert ask(arm, 2) == ("all",)
+    monkeypatch.setattr("evals.harness.arms.FAULTY_S", 0.0)
+    with pytest.raises(EngrainError, match=r"without a part of its search: vectors? \(index_unavailable\)"):
+        ask(arm, float("inf"))
