@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 THREAD_HINTS = ("thread_id", "session_id")
 """The metadata keys of a raw memory that say what it was captured with; the first that is there counts."""
+LONGEST = 1_000
+"""Characters, about a passage: a longer text says itself what it is about. What stands next to it was measured to lend
+it nothing but chance (`docs/retrieval.md`)."""
 _LARGEST_ORDINAL = 10**12
 _ORDINAL_STEP = 1_000
 
@@ -29,11 +32,11 @@ class ThreadPlace(NamedTuple):
 
 
 def thread_place(entity: "Entity") -> ThreadPlace | None:
-    """Say where a raw memory stands; None where its metadata names no thread, and for all other records.
+    """Say where a raw memory stands; None where its metadata names no thread, for long ones, and for other records.
 
     The order is that of `metadata.ordinal`, a number, else that of the time of capture.
     """
-    if entity.entity_type != "raw_memory":
+    if entity.entity_type != "raw_memory" or len(entity.content) > LONGEST:
         return None
     hint = next((each for each in THREAD_HINTS if _is_name(entity.metadata.get(each))), None)
     if hint is None:

@@ -15,13 +15,15 @@ QUERIES = ("queries-dev.jsonl", "queries.jsonl.gz", "queries.jsonl")
 JUDGEMENTS = ("qrels-dev.tsv", "qrels/dev.tsv", "qrels/test.tsv", "qrels/train.tsv")
 """The first that is there is read: a part cut for development has files of its own, BEIR publishes the others."""
 _FUNCTION = re.compile(r"\bdef\s+(\w+)")
+_COLUMNS = ("query-id", "corpus-id", "score")
+_WHOLE = re.compile(r"-?\d{1,9}(\.0*)?")
 _NAME_LIMIT = 200
 
 
 def read_scifact(folder: Path) -> Collection:
     """Read scientific abstracts and the claims that they support or refute (Wadden et al., EMNLP 2020)."""
     texts = tuple(
-        Text(line["_id"], "", line["text"], str(line.get("title", "")).strip()[:_NAME_LIMIT] or "untitled")
+        Text(line["_id"], "", line["text"], str(line.get("title") or "").strip()[:_NAME_LIMIT] or "untitled")
         for _, line in _identified(first_of(folder, CORPUS))
     )
     aim = Aim("nDCG@10", floor=0.73, goal=0.77)
@@ -87,9 +89,24 @@ def _questions(folder: Path, texts: Sequence[Text]) -> tuple[Question, ...]:
 
 
 def _grades(path: Path) -> dict[str, dict[str, int]]:
+    """Read judgements: above 0 a text answers a query.
+
+    Raises:
+        EngrainError: A column or a score is missing, or a score is no whole number.
+    """
     grades: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    with path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file, delimiter="\t"):
-            if int(row["score"]) > 0:
-                grades[row["query-id"]][row["corpus-id"]] = int(row["score"])
+    # Ids may begin with a quotation mark, and mean it.
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
+        if missing := [name for name in _COLUMNS if name not in (rows.fieldnames or ())]:
+            raise EngrainError(
+                f"{path}, line 1: no column {', '.join(missing)}. It names the columns {', '.join(_COLUMNS)}, with"
+                " a tab between any two."
+            )
+        for row in rows:
+            query, text, score = (row[name] for name in _COLUMNS)
+            if not query or not text or not _WHOLE.fullmatch(score or ""):
+                raise EngrainError(f"{path}, line {rows.line_num}: {row} is no query, text and whole number.")
+            if (grade := int(float(score))) > 0:
+                grades[query][text] = grade
     return dict(grades)

@@ -149,7 +149,16 @@ def first_of(folder: Path, names: Sequence[str]) -> Path:
 
 
 def json_lines(path: Path) -> Iterator[Any]:
-    """Read JSON Lines, compressed or not. Lines end at a newline only: texts may hold U+2028."""
+    """Read JSON Lines, compressed or not. Lines end at a newline only: texts may hold U+2028.
+
+    Raises:
+        ValueError: A line is no JSON.
+    """
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        for line in file:
-            yield json.loads(line)
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                raise ValueError(f"{path}, line {number} is empty.")
+            try:
+                yield json.loads(line)
+            except json.JSONDecodeError as error:
+                raise ValueError(f"{path}, line {number} is no JSON: {error.msg}, column {error.colno}.") from None

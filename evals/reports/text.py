@@ -44,6 +44,7 @@ def in_terminal(stored: Stored) -> str:
 def draw(tables: Sequence[Table]) -> str:
     """Draw tables one below the other."""
     from rich.console import Console  # noqa: PLC0415 - loads slowly
+    from rich.markup import escape  # noqa: PLC0415 - as above
     from rich.table import Table as Drawn  # noqa: PLC0415 - as above
 
     console = Console(width=None if sys.stdout.isatty() else 160)
@@ -51,17 +52,17 @@ def draw(tables: Sequence[Table]) -> str:
         for table in tables:
             if not table.rows:
                 continue
-            drawn = Drawn(title=table.title, caption=table.note, title_justify="left", caption_justify="left")
+            told = (escape(each) if each else each for each in (table.title, table.note))
+            drawn = Drawn(title=next(told), caption=next(told), title_justify="left", caption_justify="left")
             for place, column in enumerate(table.columns):
                 # What a row is about can be copied from a narrow terminal, too, and nothing is cut off.
                 drawn.add_column(column, no_wrap=place == 0, overflow="fold")
             for row in table.rows:
-                drawn.add_row(*[_styled(cell) for cell in row])
+                drawn.add_row(*[_styled(cell, escape(cell)) for cell in row])
             console.print(drawn)
     return captured.get()
 
 
-def _styled(cell: str) -> str:
+def _styled(cell: str, plain: str) -> str:
     colour = {"goal": "green", "passed": "green", "MISSED": "red"}.get(cell)
-    plain = cell.replace("[", "\\[")
     return f"[{colour}]{plain}[/]" if colour else plain

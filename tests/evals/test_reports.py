@@ -14,7 +14,8 @@ from evals.reports.charts import Bar, Point, Times, distribution, intervals, sca
 from evals.reports.figures import HEADLINE, summaries
 from evals.reports.labels import width, wrapped
 from evals.reports.page import SERIES, WORST, page
-from evals.reports.text import in_terminal, markdown
+from evals.reports.tables import Table
+from evals.reports.text import draw, in_terminal, markdown
 from evals.results import Case, Part
 from evals.runs import RunRecord, Stored, new_record
 from evals.suites import document
@@ -84,6 +85,11 @@ def test_markdown_and_terminal_say_unit_n_and_verdicts() -> None:
     assert "| fast | even | 10 | 5 |" in text
     assert '<script>alert("x")</script> & \\|' in text
     assert "MISSED" not in in_terminal(stored())
+
+
+def test_names_are_no_markup_in_a_terminal() -> None:
+    table = Table("odd[/x] \\", ["a"], [["[bold]b"]], "b[bold]x")
+    assert all(each in draw([table]) for each in ("odd[/x] \\", "[bold]b", "b[bold]x"))
 
 
 def test_a_run_says_which_processor_and_how_much_memory_its_machine_has(monkeypatch: pytest.MonkeyPatch) -> None:
