@@ -148,7 +148,7 @@ def _differing(name: str, old: object, new: object) -> str:
         # Of much that is the same, only what differs.
         names = [each for each in sides[0] | sides[1] if sides[0].get(each) != sides[1].get(each)]
         old, new = (", ".join(f"{each} {side.get(each, UNKNOWN)}" for each in names) for side in sides)
-    return f"{name} is not the same: {old or UNKNOWN} before, {new or UNKNOWN} after."
+    return f"{name} is not the same: {old} before, {new} after."
 
 
 def _flat(told: Mapping[str, object]) -> Iterator[tuple[str, str]]:

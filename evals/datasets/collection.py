@@ -152,7 +152,7 @@ def json_lines(path: Path) -> Iterator[Any]:
     """Read JSON Lines, compressed or not. Lines end at a newline only: texts may hold U+2028.
 
     Raises:
-        ValueError: A line is no JSON.
+        ValueError: A line is empty, or no JSON.
     """
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         for number, line in enumerate(file, start=1):

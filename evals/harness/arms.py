@@ -51,9 +51,9 @@ class Arm:
 
 
 def _as_whole(ask: Asker) -> Asker:
-    """Ask again until every part of the search has answered: without one of them it would be another arm.
+    """Let an asker ask again until every part of the search has answered: without one of them it is another arm.
 
-    The asker raises EngrainError where one of them does not come.
+    It raises EngrainError where one of them does not come.
     """
 
     @wraps(ask)

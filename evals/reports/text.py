@@ -52,17 +52,17 @@ def draw(tables: Sequence[Table]) -> str:
         for table in tables:
             if not table.rows:
                 continue
-            told = (escape(each) if each else each for each in (table.title, table.note))
-            drawn = Drawn(title=next(told), caption=next(told), title_justify="left", caption_justify="left")
+            title, note = escape(table.title), escape(table.note)
+            drawn = Drawn(title=title, caption=note, title_justify="left", caption_justify="left")
             for place, column in enumerate(table.columns):
                 # What a row is about can be copied from a narrow terminal, too, and nothing is cut off.
                 drawn.add_column(column, no_wrap=place == 0, overflow="fold")
             for row in table.rows:
-                drawn.add_row(*[_styled(cell, escape(cell)) for cell in row])
+                drawn.add_row(*[_coloured(escape(cell)) for cell in row])
             console.print(drawn)
     return captured.get()
 
 
-def _styled(cell: str, plain: str) -> str:
+def _coloured(cell: str) -> str:
     colour = {"goal": "green", "passed": "green", "MISSED": "red"}.get(cell)
-    return f"[{colour}]{plain}[/]" if colour else plain
+    return f"[{colour}]{cell}[/]" if colour else cell

@@ -1,6 +1,7 @@
 """What an arm makes of answers that a part of the search had no say in."""
 
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -11,9 +12,8 @@ from evals.harness.arms import ARMS
 from evals.harness.places import Place
 from stores.errors import EngrainError
 
-PLACE, COLLECTION = (cast("Any", type(name, (), fields)()) for name, fields in (
-    ("Place", {"scope": {}, "filter": {}}), ("Collection", {"door": "recall", "entity_type": "note"}),
-))  # fmt: skip
+PLACE = cast("Place", SimpleNamespace(scope={}, filter={}))
+COLLECTION = cast("Collection", SimpleNamespace(door="recall", entity_type="note"))
 
 
 class Opening:
@@ -44,7 +44,7 @@ class Opening:
 
 def ask(arm: str, faulty: float) -> tuple[str, ...]:
     client = cast("Client", Opening(faulty))
-    return ARMS[arm].doors["recall"](client, cast("Place", PLACE), cast("Collection", COLLECTION), "who?").ids
+    return ARMS[arm].doors["recall"](client, PLACE, COLLECTION, "who?").ids
 
 
 @pytest.mark.parametrize("arm", ["fast", "search", "mcp", "naive", "dense"])

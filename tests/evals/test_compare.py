@@ -207,7 +207,6 @@ def test_runs_are_read_back_as_they_were_by_any_of_their_names(tmp_path: Path) -
     assert "data is not the same" in " ".join(compare(found, archive.read("latest")).remarks)
     record = archive.read("latest").record
     assert record is not None
-    more = replace(archive.read("latest"), record=replace(record, data={"talks": "later", "talks unanswered": "x"}))
     late = "ENGRAIN_LATE_INTERACTION"
     without, with_it = (
         replace(archive.read("latest"), record=replace(record, settings={"server": {"ledger": "sqlite", late: value}}))
@@ -215,6 +214,7 @@ def test_runs_are_read_back_as_they_were_by_any_of_their_names(tmp_path: Path) -
     )
     (remark,) = [each for each in compare(without, with_it).remarks if each.startswith("settings")]
     assert remark == f"settings is not the same: server {late} false before, server {late} true after."
+    more = replace(archive.read("latest"), record=replace(record, data={"talks": "later", "talks unanswered": "x"}))
     # What one of them asked besides is no other data of what both did.
     assert "data is not the same" not in " ".join(compare(archive.read("latest"), more).remarks)
     for name, word in (("nowhere", "no finished run"), ("1", "Several runs"), ("latest~2", "2 finished runs")):
