@@ -177,7 +177,7 @@ def test_an_interrupted_fetch_leaves_nothing_behind(temporary: Path, number: sig
             env=environment,
             stderr=subprocess.DEVNULL,
             # As in a terminal, whatever this process was told to ignore.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
         )
         listening.settimeout(60)
         connection, _ = listening.accept()
