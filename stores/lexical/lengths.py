@@ -1,4 +1,4 @@
-"""BM25 counts with how long texts are on average: over those that one sees, whatever else the index holds."""
+"""BM25 counts with how long texts usually are: on average over those that one sees, whatever else the index holds."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,8 @@ Numbers = NDArray[np.float64]
 K1: Final = 1.2
 B: Final = 0.75
 """As Tantivy has them. The formula is Okapi BM25's (Robertson and Zaragoza, 2009, section 3.4)."""
+LONGEST_USUAL: Final = 150
+"""Terms that a text of usual length has at most, however long texts are on average: a page holds any word somewhere."""
 _AVERAGE = "avgdl"
 # Tantivy keeps a length in a byte: exactly up to 40, and beyond with four binary digits of what is above 24.
 _KEPT_WHOLE = 24
@@ -35,7 +37,7 @@ class Norms(NamedTuple):
     written: Numbers
     """By Tantivy's average, over all records."""
     seen: Numbers
-    """By the average over those that somebody sees."""
+    """By the usual length of those that somebody sees."""
 
 
 class Part(NamedTuple):
@@ -46,13 +48,21 @@ class Part(NamedTuple):
     norms: Norms
 
 
+def usual(average: float) -> float:
+    """The length of a text of usual length, by the average of all."""
+    return min(average, LONGEST_USUAL)
+
+
 class Lengths:
-    """The average lengths of a field's texts: as Tantivy counts them, over all records, and as somebody sees them."""
+    """The usual lengths of a field's texts: as Tantivy counts them, over all records, and as somebody sees them."""
 
     def __init__(self, searcher: Searcher, schema: Schema, visible: Query, total: int) -> None:
         self._searcher, self._schema = searcher, schema
         sums = searcher.aggregate(visible, {name: {"sum": {"field": column}} for name, column in LENGTHS.items()})
-        self._seen = {name: sums[name]["value"] / total for name in LENGTHS}
+        averages = {name: sums[name]["value"] / total for name in LENGTHS}
+        self.are_long = averages["text"] > LONGEST_USUAL
+        """Whether texts are longer on average than one of usual length may be."""
+        self._seen = {name: usual(average) for name, average in averages.items()}
         self._written: dict[Field, float] = {}
 
     def norms(self, field: Field, term: str, lengths: Sequence[int]) -> Norms:

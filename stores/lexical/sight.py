@@ -36,10 +36,10 @@ class Sight:
 
     @property
     def lengths(self) -> Lengths | None:
-        """How long texts are on average; None where what Tantivy counts is what one sees."""
-        if self._lengths is None and not self._sees_all:
+        """How long texts usually are; None where that is what Tantivy counts."""
+        if self._lengths is None:
             self._lengths = Lengths(self._searcher, self._schema, self._visible, self._total)
-        return self._lengths
+        return None if self._sees_all and not self._lengths.are_long else self._lengths
 
     def documents(self, field: str, value: str) -> int:
         """How many of the records that are seen hold a term."""

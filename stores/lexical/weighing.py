@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stores.lexical.analysis import identifiers, positions
-from stores.lexical.lengths import K1, norm
+from stores.lexical.lengths import K1, norm, usual
 from stores.lexical.queries import Plan
 from stores.lexical.results import LexicalHit
 from stores.lexical.schema import names
@@ -35,8 +35,8 @@ def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit],
     BM25 takes the rarity of terms from the index and the usual length of a text from the records that are given.
     """
     texts = [_read(entity, question.name) for entity in entities]
-    usual = sum(text.length for text in texts) / len(texts) if texts else 0.0
-    hits = [hit for text in texts if (hit := _hit(question, text, usual)) is not None]
+    average = sum(text.length for text in texts) / len(texts) if texts else 0.0
+    hits = [hit for text in texts if (hit := _hit(question, text, usual(average))) is not None]
     named = frozenset(text.record_id for text in texts if text.is_named)
     return sorted(hits, key=lambda hit: (hit.record_id not in named, -hit.score, hit.record_id)), named
 
@@ -49,9 +49,9 @@ def _read(entity: Entity, name: str) -> _Text:
     return _Text(entity.id, name in names(entity), parts, counts)
 
 
-def _hit(question: Plan, text: _Text, usual: float) -> LexicalHit | None:
+def _hit(question: Plan, text: _Text, usual_length: float) -> LexicalHit | None:
     held = [term for term in question.terms if text.counts[term.field, term.value]]
-    often = norm(text.length, usual) if usual else K1
+    often = norm(text.length, usual_length) if usual_length else K1
     score = 0.0
     for term in held:
         count = text.counts[term.field, term.value]

@@ -47,6 +47,10 @@ alike to it."""
 EXACT_EVIDENCE = 1.1
 EXACTNESS = 16
 """The power of the coverage that tells holding every word from holding most of them."""
+DENSELY = 0.9
+"""From which share of what holding the words once in a text of usual length scores on, a record holds them densely."""
+FEW = 3
+"""Records that hold every word of a question by no chance, however long they are."""
 EXACT_SHARE = 0.1
 """How much the evidence still tells among records that hold every word."""
 
@@ -145,8 +149,9 @@ def fuse(
     The columns have one row per record; BM25 and cosine are not a number where their lane did not find the record.
     `ceiling` is the BM25 that no record can exceed for this query; without `dense` there is no dense lane.
     """
-    words, beside, is_code = words_evidence(lexical, coverage, ceiling), lent.beside, lent.is_code
-    held = coverage
+    strength = _strength(lexical, ceiling)
+    words, beside, is_code = BM25_WEIGHT * strength + COVERAGE_WEIGHT * coverage, lent.beside, lent.is_code
+    held, density = coverage, _density(strength, coverage, ~np.isnan(lexical))
     if lent.told is not None:
         words += HOLDING * lent.told
         held = np.minimum(coverage + lent.told, 1.0)
@@ -173,8 +178,8 @@ def fuse(
                 order += SPOKEN * beside.is_spoken
             evidence = _reordered(evidence, order, beside.is_threaded & (lent.late != 0))
     if lent.alike is not None:
-        evidence = _drawn_together(evidence, lent.alike, held < HELD_WHOLLY)
-    exact = EXACT_EVIDENCE * held**EXACTNESS + EXACT_SHARE * evidence
+        evidence = _drawn_together(evidence, lent.alike, held * density < HELD_WHOLLY)
+    exact = EXACT_EVIDENCE * density * held**EXACTNESS + EXACT_SHARE * evidence
     return calibrated(np.maximum(evidence, exact))
 
 
@@ -226,12 +231,21 @@ def fused_by_rank(lanes: Iterable[NDArray[np.int64]]) -> Scores:
     return scores
 
 
-def words_evidence(lexical: Scores, coverage: Scores, ceiling: float) -> Scores:
-    """How strongly each record holds the query's words, and how many of them."""
+def _strength(lexical: Scores, ceiling: float) -> Scores:
+    """BM25 as a share of its ceiling."""
     # Cut off first: what is divided by the smallest of numbers would be infinite.
-    strength = np.minimum(np.nan_to_num(lexical), ceiling) / ceiling if ceiling > 0 else np.zeros(len(lexical))
-    evidence: Scores = BM25_WEIGHT * strength + COVERAGE_WEIGHT * coverage
-    return evidence
+    return np.minimum(np.nan_to_num(lexical), ceiling) / ceiling if ceiling > 0 else np.zeros(len(lexical))
+
+
+def _density(strength: Scores, coverage: Scores, is_found: NDArray[np.bool_]) -> Scores:
+    """How densely each record holds what it holds of the words, from 0 to 1, where many hold all of them; else 1.
+
+    A page holds every word of many a question somewhere; words that few records hold are no chance.
+    """
+    enough = DENSELY * HELD_ONCE * coverage
+    if (is_found & (coverage >= HELD_WHOLLY)).sum() <= FEW:
+        return np.ones_like(enough)
+    return np.divide(np.minimum(strength, enough), enough, out=np.ones_like(enough), where=is_found & (enough > 0))
 
 
 def _absent_cosine(near: Scores) -> float:

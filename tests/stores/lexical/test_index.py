@@ -674,6 +674,16 @@ def test_others_texts_hardly_move_a_score_however_long_they_are(
         assert beside[record_id] == pytest.approx(score, rel=0.1 if record_id in repeats else 1e-4)
 
 
+def test_no_text_is_of_usual_length_that_is_longer_than_150_words(index: LexicalIndex) -> None:
+    index.apply(
+        batch(1, *(record(str(place), "filler " * 400 + ("amber" if place < 2 else "filler")) for place in range(6)))
+    )
+    found = index.search("amber", filter=EVERYONE, limit=9)
+    kept = as_kept(np.array([401]))[0]
+    expected = found.terms["amber"] * 2.2 / (1 + 1.2 * (0.25 + 0.75 * kept / 150))
+    assert [hit.score for hit in found.hits] == pytest.approx([expected, expected], rel=1e-4)
+
+
 @pytest.mark.parametrize("length", [1, 39, 40, 41, 43, 57, 200, 1_000, 70_000])
 def test_a_length_is_known_as_tantivy_keeps_it(index: LexicalIndex, length: int) -> None:
     index.apply(batch(1, record("a", "tea " * length)))

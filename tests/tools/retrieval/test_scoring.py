@@ -11,6 +11,8 @@ from tests.people import Person
 from tools.retrieval.ranking import Candidate
 from tools.retrieval.scoring import (
     CALIBRATION,
+    FEW,
+    HELD_ONCE,
     NAMED,
     NEIGHBOUR_SHARE,
     Scores,
@@ -166,8 +168,17 @@ def test_evidence_maps_to_the_stated_points_and_straight_in_between() -> None:
 
 
 def test_a_record_with_every_word_is_near_1_even_where_its_meaning_is_far() -> None:
-    found = fused([Candidate("a", lexical=0.1 * CEILING, coverage=1.0, cosine=0.0)])
+    found = fused([Candidate("a", lexical=HELD_ONCE * CEILING, coverage=1.0, cosine=0.0)])
     assert found["a"] >= 0.9
+
+
+def test_pages_that_hold_every_word_somewhere_are_no_exact_answers_but_where_they_are_few() -> None:
+    sentence = Candidate("sentence", lexical=HELD_ONCE * CEILING, coverage=0.9, cosine=0.6)
+    pages = [Candidate(f"page {number}", lexical=0.1 * CEILING, coverage=1.0, cosine=0.2) for number in range(FEW + 1)]
+    found = fused([sentence, *pages])
+    assert max(found[page.id] for page in pages) < 0.3 < found["sentence"]
+    found = fused([sentence, *pages[:FEW]])
+    assert min(found[page.id] for page in pages[:FEW]) >= 0.9
 
 
 def test_words_without_vectors_still_tell_exact_from_off_topic() -> None:
