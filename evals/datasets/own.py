@@ -271,6 +271,9 @@ def _text(found: Checked, number: int, line: TextLine, places: dict[tuple[str, s
             found.wrong(number, "name", "what is searched for needs a name")
         if len(line.content) > CONTENT_LIMIT:
             found.wrong(number, "content", f"an entity holds {CONTENT_LIMIT} characters")
+        for name in ("thread_id", "ordinal"):
+            if getattr(line, name) is not None:
+                found.wrong(number, name, "only memories stand in threads: leave it out, or let the door be recall")
 
 
 def _question(found: Checked, number: int, line: QuestionLine) -> None:

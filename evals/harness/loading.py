@@ -80,4 +80,5 @@ def _memory(place: Place, text: Text) -> Mapping[str, object]:
 
 def _entity(place: Place, collection: Collection, text: Text) -> Mapping[str, object]:
     fields = {"name": text.name, "content": text.content, "entity_type": collection.entity_type}
-    return {**fields, "metadata": place.metadata}
+    captured = {} if text.captured_at is None else {"captured_at": text.captured_at}
+    return {**fields, "metadata": {**place.metadata, **captured}}

@@ -8,6 +8,8 @@ import pytest
 
 from evals.commands import check_files
 from evals.datasets import Question, Text, check_file, read_own
+from evals.harness.loading import _entity
+from evals.harness.places import Place
 from stores.errors import EngrainError
 from tests.evals.sets import own_lines, write_lines, write_own
 
@@ -196,8 +198,21 @@ def test_aims_that_contradict_each_other_or_decide_nothing_are_named(
 
 def test_what_is_searched_for_needs_a_name(tmp_path: Path) -> None:
     head, text = {**own_lines()[0], "door": "search"}, own_lines()[1]
+    del text["thread_id"], text["ordinal"]
     found = check_file(write_lines(tmp_path / "a.jsonl", [head, text]))
     assert [(problem.line, problem.field) for problem in found.problems] == [(2, "name")]
+
+
+def test_what_is_searched_for_stands_in_no_thread_and_may_say_when_it_was_captured(tmp_path: Path) -> None:
+    head, text, *rest = own_lines()
+    head, text = {**head, "door": "search"}, {**text, "name": "Disk"}
+    found = check_file(write_lines(tmp_path / "a.jsonl", [head, text]))
+    assert [(problem.line, problem.field) for problem in found.problems] == [(2, "thread_id"), (2, "ordinal")]
+    del text["thread_id"], text["ordinal"]
+    question = {**rest[3], "answers": [text["id"]]}
+    collection = read_own(write_lines(tmp_path / "b.jsonl", [head, text, question]))
+    sent = _entity(Place(project_id="project_1"), collection, collection.texts[0])
+    assert sent["metadata"] == {"project_id": "project_1", "captured_at": "2026-05-04T09:00:00+00:00"}
 
 
 def test_a_sound_file_is_said_to_be(tmp_path: Path) -> None:
