@@ -72,13 +72,15 @@ def _stored(client: Client, place: Place, collection: Collection, texts: Sequenc
 
 
 def _memory(place: Place, text: Text) -> Mapping[str, object]:
-    """A raw memory with the capture hints that any client may send, and nothing of the data set's own."""
-    hints = {"thread_id": text.thread_id, "ordinal": text.ordinal, "captured_at": text.captured_at}
-    metadata = {name: value for name, value in hints.items() if value is not None}
-    return {"raw_content": text.content, "title": text.name, "metadata": metadata, **place.scope}
+    return {"raw_content": text.content, "title": text.name, "metadata": _hints(text), **place.scope}
 
 
 def _entity(place: Place, collection: Collection, text: Text) -> Mapping[str, object]:
     fields = {"name": text.name, "content": text.content, "entity_type": collection.entity_type}
-    captured = {} if text.captured_at is None else {"captured_at": text.captured_at}
-    return {**fields, "metadata": {**place.metadata, **captured}}
+    return {**fields, "metadata": {**place.metadata, **_hints(text)}}
+
+
+def _hints(text: Text) -> Mapping[str, object]:
+    """The capture hints that any client may send, and nothing of the data set's own."""
+    hints = {"thread_id": text.thread_id, "ordinal": text.ordinal, "captured_at": text.captured_at}
+    return {name: value for name, value in hints.items() if value is not None}

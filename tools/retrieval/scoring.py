@@ -50,7 +50,7 @@ EXACTNESS = 16
 DENSELY = 0.9
 """From which share of what holding the words once in a text of usual length scores on, a record holds them densely."""
 FEW = 3
-"""Records that hold every word of a question by no chance, however long they are."""
+"""So many records hold every word of a question by no chance, however long they are."""
 EXACT_SHARE = 0.1
 """How much the evidence still tells among records that hold every word."""
 
@@ -151,7 +151,7 @@ def fuse(
     """
     strength = _strength(lexical, ceiling)
     words, beside, is_code = BM25_WEIGHT * strength + COVERAGE_WEIGHT * coverage, lent.beside, lent.is_code
-    held, density = coverage, _density(strength, coverage, ~np.isnan(lexical))
+    held, density = coverage, _density(strength, coverage)
     if lent.told is not None:
         words += HOLDING * lent.told
         held = np.minimum(coverage + lent.told, 1.0)
@@ -237,15 +237,15 @@ def _strength(lexical: Scores, ceiling: float) -> Scores:
     return np.minimum(np.nan_to_num(lexical), ceiling) / ceiling if ceiling > 0 else np.zeros(len(lexical))
 
 
-def _density(strength: Scores, coverage: Scores, is_found: NDArray[np.bool_]) -> Scores:
-    """How densely each record holds what it holds of the words, from 0 to 1, where many hold all of them; else 1.
+def _density(strength: Scores, coverage: Scores) -> Scores:
+    """How densely each record holds what it holds of the words, from 0 to 1; 1 where few others hold all of them.
 
     A page holds every word of many a question somewhere; words that few records hold are no chance.
     """
-    enough = DENSELY * HELD_ONCE * coverage
-    if (is_found & (coverage >= HELD_WHOLLY)).sum() <= FEW:
-        return np.ones_like(enough)
-    return np.divide(np.minimum(strength, enough), enough, out=np.ones_like(enough), where=is_found & (enough > 0))
+    enough, is_whole = DENSELY * HELD_ONCE * coverage, coverage >= HELD_WHOLLY
+    # Of the others, so that no record falls as it comes to hold every word itself.
+    has_others = is_whole.sum() - is_whole >= FEW
+    return np.divide(np.minimum(strength, enough), enough, out=np.ones_like(enough), where=has_others & (enough > 0))
 
 
 def _absent_cosine(near: Scores) -> float:

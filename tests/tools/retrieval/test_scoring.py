@@ -168,7 +168,7 @@ def test_evidence_maps_to_the_stated_points_and_straight_in_between() -> None:
 
 
 def test_a_record_with_every_word_is_near_1_even_where_its_meaning_is_far() -> None:
-    found = fused([Candidate("a", lexical=HELD_ONCE * CEILING, coverage=1.0, cosine=0.0)])
+    found = fused([Candidate("a", lexical=0.1 * CEILING, coverage=1.0, cosine=0.0)])
     assert found["a"] >= 0.9
 
 
@@ -179,6 +179,15 @@ def test_pages_that_hold_every_word_somewhere_are_no_exact_answers_but_where_the
     assert max(found[page.id] for page in pages) < 0.3 < found["sentence"]
     found = fused([sentence, *pages[:FEW]])
     assert min(found[page.id] for page in pages[:FEW]) >= 0.9
+
+
+@pytest.mark.parametrize("others", [FEW - 1, FEW, FEW + 1])
+def test_a_page_does_not_fall_as_it_comes_to_hold_every_word_as_others_do(others: int) -> None:
+    pages = [Candidate(f"page {number}", lexical=0.1 * CEILING, coverage=1.0) for number in range(others)]
+    before, after = (
+        fused([Candidate("a", lexical=0.1 * CEILING, coverage=coverage), *pages])["a"] for coverage in (0.999, 1.0)
+    )
+    assert after >= before
 
 
 def test_words_without_vectors_still_tell_exact_from_off_topic() -> None:
