@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evals.machine import UNKNOWN
-from evals.metrics import Difference, compared
-from evals.reports.figures import HEADLINE, clusters_of, summaries, titled
+from evals.metrics import Difference, areas_compared, compared
+from evals.reports.figures import HEADLINE, clusters_of, scores_of, summaries, titled
 from evals.reports.tables import ONE_CLUSTER, Table, signed
-from evals.results import Case
+from evals.results import SEPARATION, Case, answered_beside
 from evals.runs import Stored
 from stores.errors import EngrainError
 
@@ -65,7 +65,11 @@ def compare(before: Stored, after: Stored, arms: tuple[str, str] | None = None) 
     if not groups:
         raise EngrainError(f"{before.name} and {after.name} have no case in common: other sets, arms or data.")
     judged = _judged(before, after, groups)
-    lines = [line for (name, arm), pairs in groups.items() for line in _lines(name, arm, pairs, judged[name])]
+    lines = [
+        line
+        for (name, arm), pairs in groups.items()
+        for line in _lines(name, arm, pairs, judged[name], groups.get((answered_beside(name), arm), ()))
+    ]
     known = {part.set for part in (*before.parts, *after.parts)}
     remarks += [
         f"By what {name} is judged is not known: {judged[name]} is taken." for name in judged if name not in known
@@ -105,7 +109,7 @@ def _paired(before: Stored, after: Stored, arms: tuple[str, str] | None) -> tupl
     return dict(groups), remarks
 
 
-def _lines(name: str, arms: tuple[str, str], pairs: Pairs, judged_by: str) -> list[Line]:
+def _lines(name: str, arms: tuple[str, str], pairs: Pairs, judged_by: str, answered: Pairs) -> list[Line]:
     groups: dict[str, list[tuple[Case, Case]]] = {HEADLINE: [pair for pair in pairs if not pair[1].apart]}
     for pair in pairs:
         if pair[1].category:
@@ -116,12 +120,22 @@ def _lines(name: str, arms: tuple[str, str], pairs: Pairs, judged_by: str) -> li
             both = [pair for pair in group if measure in pair[0].values and measure in pair[1].values]
             if not both or (category != HEADLINE and measure != judged_by):
                 continue
-            old, new = ([case.values[measure] for case in side] for side in zip(*both, strict=True))
-            difference = compared(old, new, clusters_of([case for _, case in both]))
+            mean, difference = _differ(measure, both, answered)
             is_headline = category == HEADLINE and measure == judged_by
-            mean = (sum(old) / len(old), sum(new) / len(new))
             lines.append(Line(name, arms, category, measure, len(both), *mean, difference, is_headline))
     return sorted(lines, key=lambda line: (not line.is_headline, line.category != HEADLINE, line.category))
+
+
+def _differ(measure: str, pairs: Pairs, answered: Pairs) -> tuple[tuple[float, float], Difference]:
+    """Return what a measure is in either run, and the difference; `answered` is what an AUROC is held against."""
+    sides: list[list[Case]] = [list(side) for side in zip(*pairs, strict=True)]
+    old, new = ([case.values[measure] for case in side] for side in sides)
+    if measure == SEPARATION:
+        against = [pair for pair in answered if not pair[1].apart]
+        told = [scores_of(side, [pair[run] for pair in against]) for run, side in enumerate(sides)]
+        if told[0] and told[1]:
+            return areas_compared(told[0], told[1])
+    return (sum(old) / len(old), sum(new) / len(new)), compared(old, new, clusters_of(sides[1]))
 
 
 def _changes(before: Stored, after: Stored) -> list[str]:

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Final
 
 CHARACTERS_PER_TOKEN = 4
 """As everywhere in the product where tokens are told without a language model."""
 NOTE_BREAK = "; "
 """Between the clauses of a part's note."""
+SEPARATION: Final = "AUROC"
+"""By what questions that nothing answers are judged: how well scores tell them from those that something answers."""
+_BESIDE: Final = " unanswered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +95,13 @@ class Outcome:
     """What it has to say beside the figures, in Markdown."""
     document: Mapping[str, object] = field(default_factory=dict)
     """Figures of its own, for programs."""
+
+
+def beside(name: str) -> str:
+    """Name the set of the questions of a set that nothing answers."""
+    return name + _BESIDE
+
+
+def answered_beside(name: str) -> str:
+    """Name the set whose questions have answers, of one that was named by `beside`; empty of any other."""
+    return name.removesuffix(_BESIDE) if name.endswith(_BESIDE) else ""

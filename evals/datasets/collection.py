@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from evals.results import SEPARATION, beside
+
 UNREADABLE = (
     OSError, EOFError, zlib.error, csv.Error, LookupError, ValueError, TypeError, AttributeError, RecursionError,
 )  # fmt: skip
 """What reading a file of a form raises that is torn, damaged or of another form."""
 Door = Literal["recall", "search"]
 """`recall` captures raw memories and recalls them; `search` creates entities in bulk and searches."""
-UNANSWERED = "AUROC"
-"""By what questions that nothing answers are judged."""
 DISTRACTORS_EACH = 20
 """Texts without a judgement that a sample of documents keeps per question."""
 
@@ -98,22 +98,22 @@ class Collection:
         draw = random.Random(seed)  # noqa: S311 - a sample that anyone can repeat
         questions = tuple(self._drawn(draw, limit)) if limit < len(self.questions) else self.questions
         haystacks = {question.haystack for question in questions}
-        beside = [question for question in self.unanswered if question.haystack in haystacks]
+        unanswerable = [question for question in self.unanswered if question.haystack in haystacks]
         texts = tuple(text for text in self.texts if text.haystack in haystacks)
         if self.door == "search":
             judged = {(question.haystack, text_id) for question in questions for text_id in question.grades}
             others = [(t.haystack, t.id) for t in texts if (t.haystack, t.id) not in judged]
             kept = judged | set(draw.sample(others, min(len(others), DISTRACTORS_EACH * limit)))
             texts = tuple(text for text in texts if (text.haystack, text.id) in kept)
-        unanswered = tuple(draw.sample(beside, min(len(beside), limit)))
+        unanswered = tuple(draw.sample(unanswerable, min(len(unanswerable), limit)))
         return replace(self, questions=questions, texts=texts, is_sample=True, unanswered=unanswered)
 
     @property
     def halves(self) -> "list[Collection]":
         """The questions that something answers, then those that nothing does, if there are any: the same texts."""
-        name = f"{self.name} unanswered"
-        beside = replace(self, name=name, questions=self.unanswered, unanswered=(), aim=Aim(UNANSWERED))
-        return [self, *([beside] if self.unanswered else [])]
+        aim = Aim(SEPARATION)
+        other = replace(self, name=beside(self.name), questions=self.unanswered, unanswered=(), aim=aim)
+        return [self, *([other] if self.unanswered else [])]
 
     def _drawn(self, draw: random.Random, limit: int) -> list[Question]:
         by_haystack: dict[str, list[Question]] = {}

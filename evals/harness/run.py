@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from evals.datasets import READERS, Collection, read_own
-from evals.datasets.collection import UNANSWERED, UNREADABLE
+from evals.datasets.collection import UNREADABLE
 from evals.harness.arms import Arm, chosen
 from evals.harness.asking import Asking, close_part
 from evals.harness.loading import load
@@ -13,7 +13,7 @@ from evals.harness.server import Target, served, wanted_server
 from evals.metrics import require_library
 from evals.options import Options, default_data
 from evals.prepared import Prepared
-from evals.results import NOTE_BREAK, Outcome, Part
+from evals.results import NOTE_BREAK, SEPARATION, Outcome, Part
 from evals.runs import Journal
 from evals.runs.record import checkout, embedding_model
 from stores.errors import EngrainError
@@ -136,7 +136,7 @@ def _asked_of(collection: Collection, arms: Sequence[Arm]) -> Iterator[Arm]:
 
 def _is_missing(journal: Journal, collection: Collection, arm: Arm) -> bool:
     """Whether it has to be asked yet. Only scores that compare between questions tell whether something answers one."""
-    is_asked = arm.scores or collection.aim.measure != UNANSWERED
+    is_asked = arm.scores or collection.aim.measure != SEPARATION
     return is_asked and (collection.name, arm.name) not in journal.parts
 
 

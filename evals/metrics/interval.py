@@ -8,7 +8,7 @@ import numpy as np
 
 RESAMPLES = 2000
 SEED = 20_240_501
-_TAILS = (2.5, 97.5)
+TAILS = (2.5, 97.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +40,5 @@ def bootstrap(values: Sequence[float], groups: Sequence[str] | None = None) -> I
         return replace(bootstrap(values), over_values=True)
     drawn = np.random.default_rng(SEED).integers(0, len(sums), (RESAMPLES, len(sums)))
     means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
-    low, high = np.percentile(means, _TAILS)
+    low, high = np.percentile(means, TAILS)
     return Interval(float(np.mean(values)), float(low), float(high), len(values))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from evals.results import SEPARATION
 from stores.errors import EngrainError
 
 DEPTHS = (5, 10)
@@ -61,7 +62,7 @@ def told_apart(score: float, answered: Sequence[float]) -> dict[str, float]:
     values = {f"below@{DOUBTFUL:g}": float(score < DOUBTFUL)}
     if answered:
         above = sum(other > score for other in answered) + sum(other == score for other in answered) / 2
-        values["AUROC"] = above / len(answered)
+        values[SEPARATION] = above / len(answered)
     return values
 
 

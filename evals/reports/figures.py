@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evals.metrics import Interval, bootstrap
-from evals.results import Case, Part
+from evals.metrics import Interval, Scores, area, bootstrap
+from evals.results import SEPARATION, Case, Part, answered_beside
 from evals.runs import Stored
 
 HEADLINE = ""
@@ -112,7 +112,10 @@ def summaries(stored: Stored) -> list[Summary]:
     for case in stored.cases:
         by_part.setdefault((case.set, case.arm), []).append(case)
     parts = {(part.set, part.arm): part for part in stored.parts}
-    return [_summary(parts.get(key) or _part_of(cases), cases) for key, cases in by_part.items()]
+    return [
+        _summary(parts.get((name, arm)) or _part_of(cases), cases, by_part.get((answered_beside(name), arm), ()))
+        for (name, arm), cases in by_part.items()
+    ]
 
 
 def latency(cases: Sequence[Case]) -> Latency | None:
@@ -129,6 +132,14 @@ def clusters_of(cases: Sequence[Case]) -> list[str]:
     return [case.cluster or f"case {case.id}" for case in cases]
 
 
+def scores_of(lacking: Sequence[Case], answered: Sequence[Case]) -> Scores | None:
+    """Lay out what questions without an answer are told by; None where a score, or all of one kind, is not known."""
+    cases = [*lacking, *answered]
+    scores = [case.score for case in cases if case.score is not None]
+    told = Scores(scores, clusters_of(cases), [place >= len(lacking) for place in range(len(cases))])
+    return told if len(scores) == len(cases) and told.can_tell else None
+
+
 def _part_of(cases: Sequence[Case]) -> Part:
     """What can be said of cases without their run."""
     first = cases[0]
@@ -136,13 +147,13 @@ def _part_of(cases: Sequence[Case]) -> Part:
     return Part(first.set, first.arm, first.unit, None, measure, note="by what it is judged is not known")
 
 
-def _summary(part: Part, cases: Sequence[Case]) -> Summary:
+def _summary(part: Part, cases: Sequence[Case], answered: Sequence[Case]) -> Summary:
     groups = {HEADLINE: [case for case in cases if not case.apart]}
     for case in cases:
         if case.category:
             groups.setdefault(case.category, []).append(case)
     figures = [
-        _figure(category, measure, group)
+        _figure(category, measure, group, answered)
         for category, group in groups.items()
         if group
         for measure in dict.fromkeys(name for case in group for name in case.values)
@@ -159,8 +170,9 @@ def _summary(part: Part, cases: Sequence[Case]) -> Summary:
     )
 
 
-def _figure(category: str, measure: str, cases: Sequence[Case]) -> Figure:
+def _figure(category: str, measure: str, cases: Sequence[Case], answered: Sequence[Case]) -> Figure:
     having = [case for case in cases if measure in case.values]
-    interval = bootstrap([case.values[measure] for case in having], clusters_of(having))
+    told = scores_of(having, [case for case in answered if not case.apart]) if measure == SEPARATION else None
+    interval = area(told) if told else bootstrap([case.values[measure] for case in having], clusters_of(having))
     apart = {case.apart for case in cases}
     return Figure(category, measure, interval, len(set(clusters_of(cases))), apart == {True}, len(apart) > 1)
