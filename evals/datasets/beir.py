@@ -26,10 +26,7 @@ def read_scifact(folder: Path) -> Collection:
         Text(line["_id"], "", line["text"], str(line.get("title") or "").strip()[:_NAME_LIMIT] or "untitled")
         for _, line in _identified(first_of(folder, CORPUS))
     )
-    aim = Aim("nDCG@10", floor=0.73, goal=0.77)
-    return Collection(
-        "scifact", "document", "search", texts, _questions(folder, texts), aim, "document", files=_files(folder)
-    )
+    return _collection("scifact", "document", Aim("nDCG@10", floor=0.73, goal=0.77), texts, folder)
 
 
 def read_cosqa(folder: Path) -> Collection:
@@ -37,20 +34,28 @@ def read_cosqa(folder: Path) -> Collection:
     texts = tuple(
         Text(line["_id"], "", line["text"], _function_name(line)) for _, line in _identified(first_of(folder, CORPUS))
     )
-    aim = Aim("nDCG@10", floor=0.54, goal=0.62)
+    return _collection("cosqa", "pattern", Aim("nDCG@10", floor=0.54, goal=0.62), texts, folder)
+
+
+def _collection(name: str, entity_type: str, aim: Aim, texts: tuple[Text, ...], folder: Path) -> Collection:
+    questions, remarks = _questions(folder, texts)
+    files = (first_of(folder, names).relative_to(folder).as_posix() for names in (CORPUS, QUERIES, JUDGEMENTS))
     return Collection(
-        "cosqa", "document", "search", texts, _questions(folder, texts), aim, "pattern", files=_files(folder)
+        name=name,
+        unit="document",
+        door="search",
+        texts=texts,
+        questions=questions,
+        aim=aim,
+        entity_type=entity_type,
+        files=tuple(files),
+        remarks=remarks,
     )
 
 
 def _function_name(line: dict[str, Any]) -> str:
     found = _FUNCTION.search(line["text"])
     return (found[1] if found else str(line["text"]).partition("\n")[0]).strip()[:_NAME_LIMIT] or "untitled"
-
-
-def _files(folder: Path) -> tuple[str, ...]:
-    found = (first_of(folder, names) for names in (CORPUS, QUERIES, JUDGEMENTS))
-    return tuple(path.relative_to(folder).as_posix() for path in found)
 
 
 def _identified(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -69,14 +74,16 @@ def _identified(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, line
 
 
-def _questions(folder: Path, texts: Sequence[Text]) -> tuple[Question, ...]:
+def _questions(folder: Path, texts: Sequence[Text]) -> tuple[tuple[Question, ...], tuple[str, ...]]:
+    """Read the queries that are judged, and what there is to say of judgements of others."""
     # Of an empty corpus the whole suite says that it is empty.
     judgements, queries = first_of(folder, JUDGEMENTS), first_of(folder, QUERIES)
     grades, there = _grades(judgements), {text.id for text in texts}
-    found = []
+    found, unknown = [], dict(grades)
     for number, line in _identified(queries):
         if (name := line["_id"]) not in grades:
             continue
+        del unknown[name]
         if not isinstance(line["text"], str) or not line["text"].strip():
             raise EngrainError(f"{queries}, line {number}: the query {name!r} asks nothing: {line['text']!r}.")
         if there and (missing := [one for one in grades[name] if one not in there]):
@@ -85,7 +92,8 @@ def _questions(folder: Path, texts: Sequence[Text]) -> tuple[Question, ...]:
                 f"{judgements}: the query {name!r} is answered by {shown}, which {first_of(folder, CORPUS)} lacks."
             )
         found.append(Question(name, "", line["text"], grades[name]))
-    return tuple(found)
+    lacking = f"queries that {judgements.name} judges and {queries.name} lacks, which are left out: {len(unknown)}"
+    return tuple(found), (lacking,) if unknown else ()
 
 
 def _grades(path: Path) -> dict[str, dict[str, int]]:

@@ -84,6 +84,8 @@ class Collection:
     """Whether it is too small to be held against what the whole has to reach."""
     files: tuple[str, ...] = ()
     """Which of the files that are accepted were read."""
+    remarks: tuple[str, ...] = ()
+    """What of these files could not be taken as it stands, such as judgements of what is not there: clauses."""
     unanswered: tuple[Question, ...] = ()
     """What nothing in it answers: no grades, and figures of its own."""
 

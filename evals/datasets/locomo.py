@@ -29,17 +29,30 @@ def read_locomo(folder: Path) -> Collection:
     conversations = json.loads(file.read_text(encoding="utf-8"))
     texts = tuple(text for conversation in conversations for text in _turns(conversation))
     known = {(text.haystack, text.id) for text in texts}
-    questions = []
-    for line in json_lines(folder / QUESTIONS) if file.name == CONVERSATIONS[0] else _asked(conversations):
-        grades = {turn: 1 for turn in line["evidence"] if (line["conv"], turn) in known}
-        if line["scorable"] and grades:
+    is_cut = file.name == CONVERSATIONS[0]
+    questions, misnamed = [], 0
+    for line in json_lines(folder / QUESTIONS) if is_cut else _asked(conversations):
+        if not line["scorable"]:
+            continue
+        evidence = dict.fromkeys(line["evidence"], 1)
+        grades = {turn: grade for turn, grade in evidence.items() if (line["conv"], turn) in known}
+        misnamed += grades != evidence
+        if grades:
             conversation, category = line["conv"], f"{line['category']} {line['category_name']}"
             apart = line["category"] == _ADVERSARIAL
             questions.append(
                 Question(line["qid"], conversation, line["question"], grades, conversation, category, apart)
             )
-    aim = Aim("recall@10", floor=0.76, goal=0.85)
-    return Collection("locomo", "turn", "recall", texts, tuple(questions), aim, files=(file.name,))
+    return Collection(
+        name="locomo",
+        unit="turn",
+        door="recall",
+        texts=texts,
+        questions=tuple(questions),
+        aim=Aim("recall@10", floor=0.76, goal=0.85),
+        files=(file.name, QUESTIONS) if is_cut else (file.name,),
+        remarks=(f"questions whose evidence names what is no turn, which is left out: {misnamed}",) if misnamed else (),
+    )
 
 
 def _asked(conversations: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

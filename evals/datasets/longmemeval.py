@@ -33,7 +33,9 @@ def read_longmemeval(folder: Path) -> Collection:
     )
     questions = tuple(_question(line, line["question_id"]) for line in found.questions)
     aim = Aim("recall@5", floor=0.92, goal=0.96)
-    return Collection("longmemeval", "session", "recall", texts, questions, aim, files=(found.file,))
+    return Collection(
+        "longmemeval", "session", "recall", texts, questions, aim, files=found.files, remarks=_remarks(texts, questions)
+    )
 
 
 def read_longmemeval_pooled(folder: Path) -> Collection:
@@ -47,7 +49,15 @@ def read_longmemeval_pooled(folder: Path) -> Collection:
     unanswered = tuple(replace(_question(line, ""), grades={}) for line in found.abstentions)
     aim = Aim("recall@10", floor=0.85, goal=0.90)
     return Collection(
-        "longmemeval-pooled", "session", "recall", texts, questions, aim, files=(found.file,), unanswered=unanswered
+        name="longmemeval-pooled",
+        unit="session",
+        door="recall",
+        texts=texts,
+        questions=questions,
+        aim=aim,
+        files=found.files,
+        remarks=_remarks(texts, questions),
+        unanswered=unanswered,
     )
 
 
@@ -68,7 +78,7 @@ class _Read:
     """By question."""
     pool: Sequence[_Session]
     """All sessions, each once."""
-    file: str
+    files: tuple[str, ...]
 
 
 def _read(folder: Path) -> _Read:
@@ -83,7 +93,7 @@ def _cut(folder: Path) -> _Read:
     questions = [line for line in asked if not line["abstention"]]
     abstentions = [line for line in asked if line["abstention"]]
     haystacks = {line["question_id"]: [sessions[name] for name in line["haystack_session_ids"]] for line in questions}
-    return _Read(questions, abstentions, haystacks, list(sessions.values()), QUESTIONS)
+    return _Read(questions, abstentions, haystacks, list(sessions.values()), (QUESTIONS, SESSIONS))
 
 
 def _published(file: Path) -> _Read:
@@ -92,7 +102,7 @@ def _published(file: Path) -> _Read:
     questions = [line for line in lines if not line["question_id"].endswith(_ABSTENTION)]
     abstentions = [line for line in lines if line["question_id"].endswith(_ABSTENTION)]
     pool = _once(session for each in haystacks.values() for session in each)
-    return _Read(questions, abstentions, haystacks, pool, file.name)
+    return _Read(questions, abstentions, haystacks, pool, (file.name,))
 
 
 def _sessions(line: dict[str, Any]) -> Iterable[_Session]:
@@ -102,6 +112,13 @@ def _sessions(line: dict[str, Any]) -> Iterable[_Session]:
         # A few sessions have no word of the user: no server keeps an empty text.
         if said.strip():
             yield _Session(name, said, datetime.strptime(date, _DATE).replace(tzinfo=UTC).isoformat())
+
+
+def _remarks(texts: Sequence[Text], questions: Sequence[Question]) -> tuple[str, ...]:
+    there = {(text.haystack, text.id) for text in texts}
+    short = sum(any((question.haystack, name) not in there for name in question.grades) for question in questions)
+    said = f"questions that need a session without a word of the user, which counts as not found: {short}"
+    return (said,) if short else ()
 
 
 def _once(sessions: Iterable[_Session]) -> list[_Session]:

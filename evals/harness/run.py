@@ -113,7 +113,19 @@ def _public(name: str, options: Options) -> Collection:
         raise EngrainError(f"{path} cannot be read as {name}: {type(error).__name__} {error}.") from error
     if not found.texts or not found.questions:
         raise EngrainError(f"{path} holds {len(found.texts)} texts and {len(found.questions)} questions of {name}.")
+    if flawed := next(_flaws(found), None):
+        raise EngrainError(f"{path} as {name}: {flawed}.")
     return found
+
+
+def _flaws(collection: Collection) -> Iterator[str]:
+    """Name what no server takes; files of one's own are checked line by line."""
+    for kind, each, words in [
+        *(("text", text.id, f"{text.name}{text.content}") for text in collection.texts),
+        *(("question", question.id, question.text) for question in (*collection.questions, *collection.unanswered)),
+    ]:
+        if "\0" in words or not words.strip():
+            yield f"the {kind} {each!r} {'holds U+0000' if words.strip() else 'is empty'}, which no server takes"
 
 
 def _measure(journal: Journal, options: Options, collections: Sequence[Collection], arms: Sequence[Arm]) -> Outcome:
@@ -179,4 +191,4 @@ def _best_scores(journal: Journal, collection: Collection, arm: Arm) -> list[flo
 def _note(collection: Collection, arm: Arm) -> str:
     sample = ["on a sample"] if collection.is_sample else []
     files = [f"read from {' and '.join(collection.files)}"] if collection.files else []
-    return NOTE_BREAK.join([arm.summary, *sample, *files])
+    return NOTE_BREAK.join([arm.summary, *sample, *files, *collection.remarks])

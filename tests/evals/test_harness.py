@@ -306,6 +306,23 @@ def test_absent_and_damaged_data_are_a_sentence(tmp_path: Path) -> None:
     assert "holds 0 texts" in said[-1]
 
 
+def test_what_no_server_takes_is_said_before_one_is_started(tmp_path: Path) -> None:
+    write_scifact(tmp_path / "scifact")
+    corpus, queries = tmp_path / "scifact" / "corpus.jsonl.gz", tmp_path / "scifact" / "queries-dev.jsonl"
+    (tmp_path / "scifact" / "qrels-dev.tsv").write_text("query-id\tcorpus-id\tscore\nq\t1\t1\n")
+    good, query = {"_id": "1", "title": "Ones", "text": "one"}, {"_id": "q", "text": "one?"}
+    for line, asked, word in (
+        ({**good, "text": "o\0ne"}, query, "the text '1' holds U+0000"),
+        ({**good, "title": "O\0nes"}, query, "the text '1' holds U+0000"),
+        (good, {**query, "text": "one\0?"}, "the question 'q' holds U+0000"),
+    ):
+        write_lines(corpus, [line])
+        write_lines(queries, [asked])
+        said: list[str] = []
+        assert run_suite("retrieval", Options(tmp_path, runs=tmp_path / "runs"), said.append) == NOTHING_TO_MEASURE
+        assert word in said[-1]
+
+
 def test_suites_are_loaded_without_what_is_in_a_server() -> None:
     inside = ["tools.app", "tools.catalogue", "tools.storing", "stores.vectors", "stores.lexical", "stores.graph",
               "stores.indexer", "evals.bench"]  # fmt: skip

@@ -34,7 +34,7 @@ def test_beir_is_read_as_published_and_asks_judged_queries_only(tmp_path: Path, 
     assert found.texts[0] == Text("1", "", "text 1", "T1")
     assert len(found.texts) == 3
     assert found.questions == (Question("test", "", "test?", {"2": 2}),)
-    assert found.files[-1] == "qrels/test.tsv"
+    assert (found.files[-1], found.remarks) == ("qrels/test.tsv", ())
     assert read("cosqa", tmp_path).questions == found.questions
 
 
@@ -44,6 +44,15 @@ def test_judgements_for_development_come_before_those_for_tests_and_training(tmp
     write_lines(tmp_path / "queries-dev.jsonl", [{"_id": "own", "text": "own?"}])
     (tmp_path / "qrels-dev.tsv").write_text(f"{HEADER}own\t1\t1\n")
     assert read("scifact", tmp_path).questions == (Question("own", "", "own?", {"1": 1}),)
+
+
+def test_judgements_of_queries_that_are_not_there_are_told(tmp_path: Path) -> None:
+    write_beir(tmp_path, "test")
+    with (tmp_path / "qrels" / "test.tsv").open("a") as file:
+        file.write("gone\t1\t1\nlost\t1\t1\nlost\t2\t0\n")
+    found = read("scifact", tmp_path)
+    assert [question.id for question in found.questions] == ["test"]
+    assert found.remarks == ("queries that test.tsv judges and queries.jsonl lacks, which are left out: 2",)
 
 
 def locomo_sample(name: str) -> dict[str, Any]:
@@ -77,6 +86,8 @@ def test_locomo_is_read_as_published(tmp_path: Path) -> None:
         Question("conv-1-q3", "conv-1", "Trap?", {"D2:1": 1}, "conv-1", "5 adversarial", apart=True),
     )
     assert [question.haystack for question in found.questions] == ["conv-1", "conv-1", "conv-2", "conv-2"]
+    # One question of each names turns alone that nobody said.
+    assert found.remarks == ("questions whose evidence names what is no turn, which is left out: 2",)
 
 
 def longmemeval_line(name: str, ids: list[str], **more: object) -> dict[str, Any]:
@@ -114,7 +125,13 @@ def test_longmemeval_is_read_as_published(tmp_path: Path, file: str) -> None:
         Question("q1", "q1", "q1?", {"s1": 1}, category="multi-session"),
         Question("q2", "q2", "q2?", {"s3": 1}, category="single-session-assistant", apart=True),
     )
-    assert found.files == (file,)
+    assert (found.files, found.remarks) == ((file,), ())
+    lines[0]["answer_session_ids"] = ["s1", "s9"]
+    (tmp_path / file).write_text(json.dumps(lines))
+    remark = "questions that need a session without a word of the user, which counts as not found: 1"
+    assert read("longmemeval", tmp_path).remarks == read("longmemeval-pooled", tmp_path).remarks == (remark,)
+    lines[0]["answer_session_ids"] = ["s1"]
+    (tmp_path / file).write_text(json.dumps(lines))
     pooled = read("longmemeval-pooled", tmp_path)
     assert [(text.haystack, text.id) for text in pooled.texts] == [("", "s1"), ("", "s2"), ("", "s3"), ("", "s4")]
     assert [question.id for question in pooled.questions] == ["q1", "q2"]
