@@ -19,12 +19,13 @@ from evals.reports.figures import ALL, HEADLINE, Figure, Summary, summaries
 from evals.reports.page import page
 from evals.reports.text import in_terminal, markdown
 from evals.runs import Archive, Journal, RunRecord, Stored, default_runs, new_record
+from evals.stopping import stoppable
 from evals.synthesis import prepare as prepare_synthesis
 from evals.usage import prepare as prepare_usage
 from stores.errors import EngrainError
 
 NOTHING_TO_MEASURE, INTERRUPTED = 2, 130
-"""Exit codes: the data is not there or the command cannot be carried out; stopped by Ctrl-C."""
+"""Exit codes: the data is not there or the command cannot be carried out; stopped by Ctrl-C or SIGTERM."""
 
 
 SUITES: Mapping[str, Callable[[Options], Prepared]] = {
@@ -40,7 +41,7 @@ SUITES: Mapping[str, Callable[[Options], Prepared]] = {
 
 
 def run_suite(name: str, options: Options, say: Callable[[str], None]) -> int:
-    """Measure, keep and report. Returns the exit code: 0; 2 with a sentence where it cannot be done; 130 on Ctrl-C."""
+    """Measure, keep and report. Returns the exit code: 0; 2 with a sentence where it cannot be done; 130 if stopped."""
     try:
         refuse_outputs(options)
         stored = measure(name, options, say)
@@ -64,13 +65,16 @@ def measure(name: str, options: Options, say: Callable[[str], None]) -> Stored |
     runs = options.runs or default_runs()
     prepared = SUITES[name](options)
     record = new_record(name, prepared.command, prepared.settings, prepared.data, prepared.subject)
-    for remark in Archive(runs).listed()[1]:
+    archive = Archive(runs)
+    for remark in archive.listed()[1]:
         say(f"Warning: {remark}")
+    archive.require_usable()
     journal = _begun(runs, record, afresh=options.afresh)
     if journal.is_resumed:
         say(f"Going on with {journal.record.id}, which has {len(journal.cases)} answers.")
     try:
-        return Archive(runs).finish(journal, prepared.measure(journal))
+        with stoppable():
+            return archive.finish(journal, prepared.measure(journal))
     except KeyboardInterrupt:
         say(f"Interrupted. {_left(journal)}")
         return None

@@ -2,12 +2,10 @@
 
 import asyncio
 import secrets
-import signal
 import statistics
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from cli.demo.failure import DemoFailed
 from cli.demo.questions import AGENT_QUESTION, KNOWLEDGE, OFF_TOPIC, REPOSITORY, Question, questions_from
 from cli.demo.server import RunningServer, running_server
 from cli.signals import run_interruptible
+from evals.stopping import stoppable
 
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 1_000_000
@@ -50,7 +49,7 @@ class Visit:
 def run_demo(environ: Mapping[str, str], *, folder: Path | None) -> int:
     """Run the demo. 0 when everything was answered, else 1 after a sentence that says what was not."""
     try:
-        with _stoppable(), tempfile.TemporaryDirectory(prefix="engrain-demo-") as temporary:
+        with stoppable(), tempfile.TemporaryDirectory(prefix="engrain-demo-") as temporary:
             _play(Path(temporary), environ, folder)
     except DemoFailed as failure:
         typer.echo(f"\nThe demo failed: {failure}", err=True)
@@ -59,22 +58,6 @@ def run_demo(environ: Mapping[str, str], *, folder: Path | None) -> int:
         typer.echo("\nStopped; the server and its temporary folder are gone.", err=True)
         return 1
     return 0
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Let SIGTERM end the demo as Ctrl-C does: through every `finally`."""
-
-    def stop(*_: object) -> None:
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so in the background of a shell without job control
-            raise KeyboardInterrupt
-        signal.raise_signal(signal.SIGINT)
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _play(temporary: Path, environ: Mapping[str, str], folder: Path | None) -> None:

@@ -120,6 +120,8 @@ class Checked:
     head: SetLine | None = None
     texts: dict[tuple[str, str], TextLine] = field(default_factory=dict)
     questions: dict[str, QuestionLine] = field(default_factory=dict)
+    unread: set[tuple[str, str]] = field(default_factory=set)
+    """Texts that are there, but wrong: what they answer is not what is wrong with a question."""
     problems: list[Problem] = field(default_factory=list)
 
     def wrong(self, line: int, name: str, message: str) -> None:
@@ -152,12 +154,13 @@ def check_file(path: Path) -> Checked:
 
 def _point_somewhere(found: Checked, questions: Iterable[tuple[int, QuestionLine]]) -> None:
     """Answers are texts of the question's haystack, and it has some where nothing there answers it."""
-    haystacks = {haystack for haystack, _ in found.texts}
+    there = found.texts.keys() | found.unread
+    haystacks = {haystack for haystack, _ in there}
     for number, question in questions:
         if not question.answers and question.haystack not in haystacks:
             found.wrong(number, "haystack", f"there is no text in the haystack {question.haystack!r}")
         for text_id in question.answers:
-            if (question.haystack, text_id) not in found.texts:
+            if (question.haystack, text_id) not in there:
                 where = f" in the haystack {question.haystack!r}" if question.haystack else ""
                 found.wrong(number, "answers", f"there is no text {text_id!r}{where}")
 
@@ -195,13 +198,21 @@ def _lines(found: Checked) -> Iterator[tuple[int, SetLine | TextLine | QuestionL
     number = 0
     try:
         for number, raw in enumerate(_raw(found.file), start=1):
+            read: object = None
             try:
                 read = json.loads(raw, object_pairs_hook=_Object)
-                if not _is_unsound(found, number, read):
+                if _is_unsound(found, number, read):
+                    _unread(found, read)
+                else:
                     yield number, _LINE.validate_python(read)
             except ValidationError as error:
+                _unread(found, read)
                 for each in error.errors(include_url=False):
                     found.wrong(number, _field(each["loc"]), each["msg"])
+            except json.JSONDecodeError as error:
+                # Lines are read one by one, so that the place within the line is told by its column.
+                flaw = f"no JSON: {error.msg}, column {error.pos + 1}" if raw.strip() else "empty: remove it"
+                found.wrong(number, "", f"it is {flaw}")
             except (ValueError, RecursionError) as error:
                 found.wrong(number, "", f"it is no JSON: {error}")
     except (OSError, EOFError, zlib.error) as error:
@@ -234,6 +245,12 @@ def _is_unsound(found: Checked, number: int, line: object) -> bool:
         except ValidationFailed as error:
             found.wrong(number, name, f"{error.message} Remove or replace it.")
     return len(found.problems) > before
+
+
+def _unread(found: Checked, line: object) -> None:
+    if isinstance(line, _Object) and line.get("kind") == "text" and isinstance(name := line.get("id"), str):
+        haystack = line.get("haystack", "")
+        found.unread.add((haystack if isinstance(haystack, str) else "", name))
 
 
 def _raw(path: Path) -> Iterable[bytes]:

@@ -14,6 +14,7 @@ from evals.packs.labels import Goal, read_goals, read_records
 from evals.packs.scoring import Packed, PackScore, score_packs
 from evals.packs.world import Settlement, World, settled
 from evals.prepared import Prepared
+from evals.reports.tables import shown
 from evals.results import CHARACTERS_PER_TOKEN, Case, Outcome, Part
 from evals.runs import Journal
 from evals.timing import Spread, spread
@@ -151,7 +152,7 @@ def _row(name: str, score: PackScore) -> str:
     cells = (
         name,
         score.goals,
-        f"{recall.mean:.3f} [{recall.low:.3f}, {recall.high:.3f}]",
+        shown(recall),
         f"{score.must_found} of {score.must}",
         f"{score.with_wrong} of {score.goals}",
         f"{score.with_off_topic} of {score.goals} ({score.off_topic_found} of {score.off_topic} records)",

@@ -49,6 +49,16 @@ class Archive:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def require_usable(self) -> None:
+        """Refuse to begin a run that the database could not take in the end.
+
+        Raises:
+            EngrainError: It is damaged, or in use all the time.
+        """
+        if (self.folder / DATABASE).exists():
+            with _connected(self.folder / DATABASE):
+                pass
+
     def finish(self, journal: Journal, outcome: Outcome) -> Stored:
         """Write a run's files, add it to the database, and remove what only the unfinished run needed."""
         record = journal.record.finished()

@@ -12,6 +12,7 @@ from evals.runs.journal import json_rows
 from stores.errors import EngrainError
 
 KIND: Final = "baseline"
+_LARGEST = 1e12
 _TEXTS = ("question", "best", "missed")
 
 
@@ -69,6 +70,13 @@ def read_baseline(path: Path) -> Baseline:
         raise EngrainError(f"{path} holds no cases of a run: {which}: {first['msg']}.") from None
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise EngrainError(f"{path} holds no cases of a run: {error}.") from error
-    if not found or not all(math.isfinite(value) for case in found for value in case.values.values()):
-        raise EngrainError(f"{path} holds no cases of a run{', but values that are no numbers' if found else ''}.")
+    if not found:
+        raise EngrainError(f"{path} holds no cases of a run.")
+    for case in found:
+        for measure, value in {**case.values, "score": case.score or 0.0, "took_ms": case.took_ms or 0.0}.items():
+            # What is far beyond any measure would make sums and intervals that are no numbers.
+            if not math.isfinite(value) or abs(value) > _LARGEST:
+                raise EngrainError(
+                    f"{path} holds no cases of a run: {measure} of {case.id!r} ({case.set}, {case.arm}) is {value:g}."
+                )
     return Baseline(header, found)

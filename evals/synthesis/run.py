@@ -15,6 +15,7 @@ from evals.packs.labels import Goal, Person, read_goals, read_records
 from evals.packs.world import World, settled
 from evals.prepared import Prepared
 from evals.reports.figures import clusters_of
+from evals.reports.tables import shown
 from evals.results import CHARACTERS_PER_TOKEN, Case, Outcome, Part
 from evals.runs import Journal
 from evals.synthesis.labels import SectionRequest, read_requests
@@ -146,8 +147,7 @@ def markdown(cases: Sequence[Case]) -> str:
         tokens = sum(case.tokens or 0 for case in group) // len(group)
         for measure in group[0].values:
             mean = bootstrap([case.values[measure] for case in group], clusters_of(group))
-            figure = f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]"
-            lines.append(f"| {', '.join(arm)} | {len(group)} | {measure} | {figure} | {tokens} |")
+            lines.append(f"| {', '.join(arm)} | {len(group)} | {measure} | {shown(mean)} | {tokens} |")
     missed = [f"- {case.set} {case.id} ({case.category}): {'; '.join(case.missed)}" for case in cases
               if case.missed and case.arm == "standard"]  # fmt: skip
     return "\n".join([*lines, "", *missed]) + "\n"

@@ -1,6 +1,10 @@
 """Suites that were interrupted go on: nothing is stored or asked twice, and the figures are those of all answers."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +22,7 @@ from evals.reflection.labels import SPLITS
 from evals.results import Part
 from evals.runs import Archive, Journal, new_record
 from evals.suites import INTERRUPTED, run_suite
+from tests.evals.sets import own_lines, write_lines
 
 WORDS = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
 """Without a model a server starts and indexes faster; what is tested here needs none."""
@@ -68,6 +73,31 @@ def whole(parts: Sequence[Part], *, loads: bool) -> None:
         assert part.resident_mb is not None
         assert part.resident_mb > 50
         assert ((part.loading_s or 0) > 0) == loads
+
+
+@pytest.mark.slow
+def test_what_is_terminated_says_what_it_keeps_as_after_ctrl_c(tmp_path: Path) -> None:
+    lines = own_lines()
+    lines += [
+        {"kind": "question", "id": f"q{number}", "text": f"Who is printer {number}?", "haystack": "north",
+         "answers": ["north-3"]}
+        for number in range(20_000)
+    ]  # fmt: skip
+    options = ["--set", write_lines(tmp_path / "talks.jsonl", lines), "--runs", tmp_path / "runs"]
+    command = [sys.executable, "-P", "-c", "from cli.main import app; app()", "eval", *map(str, options), "--setting"]
+    command.append("ENGRAIN_EMBEDDING_PROVIDER=none")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        until = time.monotonic() + 120
+        while not any(path.stat().st_size for path in (tmp_path / "runs").glob("*/cases.jsonl")):
+            assert process.poll() is None
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED, said
+    assert "Interrupted. " in said
+    assert "answers are kept: the same command goes on with" in said
+    assert "Traceback" not in said
 
 
 @pytest.mark.slow

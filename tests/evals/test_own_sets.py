@@ -148,6 +148,26 @@ def test_days_and_times_of_capture_are_read(tmp_path: Path, said: str) -> None:
     assert read_own(write_lines(tmp_path / "talks.jsonl", lines)).texts[0].captured_at == said
 
 
+@pytest.mark.parametrize("flaw", [{"content": ""}, {"content": "a\0b"}, {"colour": "red"}], ids=repr)
+def test_a_text_that_is_wrong_is_named_once_and_not_with_every_question_about_it(
+    tmp_path: Path, flaw: dict[str, Any]
+) -> None:
+    lines = own_lines()
+    lines[1] |= flaw
+    assert [problem.line for problem in check_file(write_lines(tmp_path / "talks.jsonl", lines)).problems] == [2]
+    alone = [lines[0], lines[1], {"kind": "question", "id": "q", "text": "?", "haystack": "north", "answers": []}]
+    assert [problem.line for problem in check_file(write_lines(tmp_path / "one.jsonl", alone)).problems] == [2]
+
+
+def test_a_line_that_is_empty_or_no_json_is_named_by_its_own_number_alone(tmp_path: Path) -> None:
+    file = write_own(tmp_path)
+    file.write_text(file.read_text() + '\n{"kind": }\n')
+    assert [(p.line, p.message) for p in check_file(file).problems] == [
+        (15, "it is empty: remove it"),
+        (16, "it is no JSON: Expecting value, column 10"),
+    ]
+
+
 def test_what_is_no_json_or_no_set_is_named(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text(json.dumps(own_lines()[0]) + "\n{broken\n")

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from evals.metrics import Interval
 from evals.options import Options
 from evals.packs.labels import SPLITS
+from evals.reports.tables import shown
 from evals.suites import run_suite
 from evals.synthesis import Drafted, borne_out, read_requests, score
 from evals.synthesis.labels import FOLDER
@@ -69,6 +71,6 @@ def test_the_suite_runs_and_documents_stay_as_good_as_they_were(tmp_path: Path) 
         # What the suite says in its own words is what the tables say.
         told = next(each for each in parts["goals", "standard"]["figures"]
                     if (each["category"], each["measure"]) == (split, "needed cited"))["interval"]  # fmt: skip
-        interval = f"{told['mean']:.3f} [{told['low']:.3f}, {told['high']:.3f}]"
+        interval = shown(Interval(told["mean"], told["low"], told["high"], 4))
         assert any(f"| goals, standard, {split} | 4 | needed cited | {interval} |" in each for each in said), interval
     assert figures[("sections", "standard"), "dev", "gaps found"] == 1

@@ -129,6 +129,8 @@ def test_what_names_no_run_is_refused(tmp_path: Path, name: str) -> None:
         "[1]", '"a"', "{", "{}", '{"set": 1, "arm": [], "unit": "c", "id": "d", "values": 3}',
         '{"set": "a", "arm": "b", "unit": "c", "id": "d", "values": {"x": "y"}}',
         '{"set": "a", "arm": "b", "unit": "c", "id": "d", "values": {"x": NaN}}', "\xff",
+        '{"set": "a", "arm": "b", "unit": "c", "id": "d", "values": {"x": 1e308}}',
+        '{"set": "a", "arm": "b", "unit": "c", "id": "d", "values": {}, "score": Infinity}',
     ],
 )  # fmt: skip
 def test_what_is_no_baseline_is_refused(tmp_path: Path, content: str) -> None:
@@ -214,6 +216,13 @@ def test_a_run_whose_files_are_gone_or_whose_database_is_damaged_is_a_sentence(t
     (tmp_path / run / "cases.parquet").unlink()
     result = typed("report", "--runs", tmp_path)
     assert (result.exit_code, f"The files of the run {run}" in result.output) == (2, True)
+
+
+def test_no_run_begins_that_a_damaged_database_could_not_take(tmp_path: Path) -> None:
+    (tmp_path / "runs.duckdb").write_text("no database")
+    result = typed("--set", write_own(tmp_path), "--runs", tmp_path)
+    assert (result.exit_code, "move it away" in result.output) == (2, True)
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
 
 
 def test_a_run_whose_questions_are_all_apart_has_a_page(tmp_path: Path) -> None:
