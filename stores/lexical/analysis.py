@@ -16,6 +16,8 @@ LONGEST_NAME = 1_000
 
 # A boundary inside a word: camelCase, an acronym before a word, letters next to digits.
 _SUBTOKEN_END = re.compile(r"([a-z](?=[A-Z0-9])|[A-Z](?=[0-9]|[A-Z][a-z])|[0-9](?=[A-Za-z]))")
+# The s of several, as in PDFs: no stemmer takes it from what has no vowel. Within a word it begins another: JSONAsText.
+_PLURAL = re.compile(r"(?<=[A-Z][A-Z])s(?![A-Za-z0-9])")
 # Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Hangul.
 _UNSPACED = (
     "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u1049\u1780-\u17d3\u3005\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -55,7 +57,7 @@ def prepare(text: str) -> str:
     words = normalise(text).split()
     whole = " ".join(words)
     if whole.isascii():
-        return in_one_spelling(_SUBTOKEN_END.sub(r"\1 ", whole))
+        return in_one_spelling(_apart(whole))
     return in_one_spelling(" ".join([word if _is_plain(word) else _split(word) for word in words]))
 
 
@@ -139,10 +141,14 @@ def _bigrams(run: re.Match[str]) -> str:
 
 def _split(word: str) -> str:
     if word.isascii():
-        return _SUBTOKEN_END.sub(r"\1 ", word)
+        return _apart(word)
     pieces = _UNSPACED_RUN.sub(_bigrams, word).split()
     folded = [piece if piece.isascii() else comparable(piece) for piece in pieces]
-    return " ".join([_SUBTOKEN_END.sub(r"\1 ", piece) if piece.isascii() else piece for piece in folded])
+    return " ".join([_apart(piece) if piece.isascii() else piece for piece in folded])
+
+
+def _apart(text: str) -> str:
+    return _SUBTOKEN_END.sub(r"\1 ", _PLURAL.sub("", text))
 
 
 def _parts(word: str) -> list[str]:

@@ -130,6 +130,10 @@ def test_a_batch_without_records_still_advances_the_position(index: LexicalIndex
     [
         pytest.param("the connection pools were exhausted", "pool exhaustion", id="stemming"),
         pytest.param("function parseHTTPHeader(x)", "http header", id="camel case"),
+        pytest.param("exports PDFs, at night", "pdf export", id="several of an acronym"),
+        pytest.param("one PDF a night", "which PDFs?", id="one of an acronym"),
+        pytest.param("def openURLs(found)", "url", id="several of an acronym in a name"),
+        pytest.param("def JSONAsText(found)", "json", id="a word after an acronym that is no plural"),
         pytest.param("call foo_bar_baz first", "bar", id="snake case"),
         pytest.param("uses python3.11", "python", id="digits"),
         pytest.param("a café in Zürich", "cafe zurich", id="accents"),
