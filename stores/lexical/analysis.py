@@ -18,6 +18,7 @@ LONGEST_NAME = 1_000
 _SUBTOKEN_END = re.compile(r"([a-z](?=[A-Z0-9])|[A-Z](?=[0-9]|[A-Z][a-z])|[0-9](?=[A-Za-z]))")
 # The s of several, as in PDFs: no stemmer takes it from what has no vowel. Within a word it begins another: JSONAsText.
 _PLURAL = re.compile(r"(?<=[A-Z][A-Z])s(?![A-Za-z0-9])")
+_ACRONYMS = re.compile(r"\b[A-Z]{2,}s\b", re.ASCII)
 # Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Hangul.
 _UNSPACED = (
     "\u0e01-\u0e4e\u0e81-\u0ecd\u1000-\u1049\u1780-\u17d3\u3005\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff"
@@ -131,6 +132,11 @@ def name_key(text: str) -> str:
 def quoted(text: str) -> list[str]:
     """The phrases that stand in quotation marks."""
     return [next(filter(None, found)) for found in _QUOTED.findall(text)]
+
+
+def several(text: str) -> set[str]:
+    """The acronyms that stand in a text in the plural, in small letters: each is a word, and no spelling of its own."""
+    return {found.lower() for found in _ACRONYMS.findall(text)}
 
 
 def _bigrams(run: re.Match[str]) -> str:

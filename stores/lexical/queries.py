@@ -14,6 +14,7 @@ from stores.lexical.analysis import (
     name_key,
     positions,
     quoted,
+    several,
     written_tokens,
 )
 from stores.lexical.lengths import K1
@@ -127,7 +128,7 @@ def _exact(
     A plain word is looked for exactly only where no record holds it as a word: somebody else's odd spelling of a common
     word must not count as a rare term of the question, and `tiktok` must find `TikTok` without missing the word itself.
     """
-    written_so = set(identifiers(text))
+    written_so = set(identifiers(text)) - several(text)
     exact: list[Term] = []
     spoken_for: set[str] = set()
     for token in tokens[:MOST_CONSIDERED]:

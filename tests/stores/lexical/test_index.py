@@ -230,6 +230,15 @@ def test_an_identifier_in_lower_case_covers_the_record_that_spells_it_in_camel_c
     assert (best.record_id, best.coverage) == ("tiktok", pytest.approx(1))
 
 
+def test_several_of_an_acronym_ask_for_no_more_than_one(index: LexicalIndex) -> None:
+    filled(index, one="one PDF a night", several="PDFs at night", other="a clock goes tick tock")
+    for question in ("PDF", "PDFs"):
+        found = index.search(question, filter=EVERYONE, limit=10).hits
+        assert {hit.record_id: hit.coverage for hit in found} == pytest.approx({"one": 1, "several": 1})
+    # In small letters it is found as it is written.
+    assert find(index, "pdfs") == ["several"]
+
+
 def test_a_score_never_passes_the_ceiling(index: LexicalIndex) -> None:
     filled(index, a="tea " * 500, b="coffee")
     found = index.search("tea", filter=EVERYONE, limit=1)
