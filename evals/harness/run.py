@@ -16,7 +16,8 @@ from evals.prepared import Prepared
 from evals.results import NOTE_BREAK, SEPARATION, Outcome, Part
 from evals.runs import Journal
 from evals.runs.record import checkout, embedding_model
-from stores.errors import EngrainError
+from stores.errors import EngrainError, ValidationFailed
+from tools.parsing import refuse_unstorable
 
 P50_LIMIT_MS = 30.0
 """What a query may take, at the median, over REST on two cores."""
@@ -113,19 +114,22 @@ def _public(name: str, options: Options) -> Collection:
         raise EngrainError(f"{path} cannot be read as {name}: {type(error).__name__} {error}.") from error
     if not found.texts or not found.questions:
         raise EngrainError(f"{path} holds {len(found.texts)} texts and {len(found.questions)} questions of {name}.")
-    if flawed := next(_flaws(found), None):
-        raise EngrainError(f"{path} as {name}: {flawed}.")
+    for what, words in _words(found):
+        try:
+            refuse_unstorable(words, what)
+        except ValidationFailed as error:
+            raise EngrainError(f"{path} as {name}: {error.message}") from error
+        if not words.strip():
+            raise EngrainError(f"{path} as {name}: {what} is empty, which no server takes.")
     return found
 
 
-def _flaws(collection: Collection) -> Iterator[str]:
-    """Name what no server takes; files of one's own are checked line by line."""
-    for kind, each, words in [
-        *(("text", text.id, f"{text.name}{text.content}") for text in collection.texts),
-        *(("question", question.id, question.text) for question in (*collection.questions, *collection.unanswered)),
-    ]:
-        if "\0" in words or not words.strip():
-            yield f"the {kind} {each!r} {'holds U+0000' if words.strip() else 'is empty'}, which no server takes"
+def _words(collection: Collection) -> Iterator[tuple[str, str]]:
+    """What a server is told of a public set, by what it is; files of one's own are checked line by line."""
+    for text in collection.texts:
+        yield f"the text {text.id!r}", text.name + text.content
+    for question in (*collection.questions, *collection.unanswered):
+        yield f"the question {question.id!r}", question.text
 
 
 def _measure(journal: Journal, options: Options, collections: Sequence[Collection], arms: Sequence[Arm]) -> Outcome:

@@ -312,15 +312,18 @@ def test_what_no_server_takes_is_said_before_one_is_started(tmp_path: Path) -> N
     (tmp_path / "scifact" / "qrels-dev.tsv").write_text("query-id\tcorpus-id\tscore\nq\t1\t1\n")
     good, query = {"_id": "1", "title": "Ones", "text": "one"}, {"_id": "q", "text": "one?"}
     for line, asked, word in (
-        ({**good, "text": "o\0ne"}, query, "the text '1' holds U+0000"),
-        ({**good, "title": "O\0nes"}, query, "the text '1' holds U+0000"),
-        (good, {**query, "text": "one\0?"}, "the question 'q' holds U+0000"),
+        ({**good, "text": "o\0ne"}, query, "the text '1' holds the character U+0000"),
+        ({**good, "title": "O\0nes"}, query, "the text '1' holds the character U+0000"),
+        (good, {**query, "text": "one\0?"}, "the question 'q' holds the character U+0000"),
     ):
         write_lines(corpus, [line])
         write_lines(queries, [asked])
         said: list[str] = []
         assert run_suite("retrieval", Options(tmp_path, runs=tmp_path / "runs"), said.append) == NOTHING_TO_MEASURE
         assert word in said[-1]
+    corpus.write_bytes(gzip.compress(b'{"_id": "1", "title": "Ones", "text": "o\\ud800ne"}\n'))
+    assert run_suite("retrieval", Options(tmp_path, runs=tmp_path / "runs"), said.append) == NOTHING_TO_MEASURE
+    assert "the text '1' holds a lone surrogate" in said[-1]
 
 
 def test_suites_are_loaded_without_what_is_in_a_server() -> None:
