@@ -64,7 +64,7 @@ def compare(before: Stored, after: Stored, arms: tuple[str, str] | None = None) 
     groups, remarks = _paired(before, after, arms)
     if not groups:
         raise EngrainError(f"{before.name} and {after.name} have no case in common: other sets, arms or data.")
-    judged = _judged(before, after, groups)
+    judged, otherwise = _judged(before, after, groups)
     lines = [
         line
         for (name, arm), pairs in groups.items()
@@ -74,14 +74,22 @@ def compare(before: Stored, after: Stored, arms: tuple[str, str] | None = None) 
     remarks += [
         f"By what {name} is judged is not known: {judged[name]} is taken." for name in judged if name not in known
     ]
-    return Comparison(before.name, after.name, lines, [*remarks, *_changes(before, after)])
+    return Comparison(before.name, after.name, lines, [*remarks, *otherwise, *_changes(before, after)])
 
 
-def _judged(before: Stored, after: Stored, groups: Groups) -> dict[str, str]:
-    """By which measure each set is judged: as the later run says, or the earlier; else a guess."""
+def _judged(before: Stored, after: Stored, groups: Groups) -> tuple[dict[str, str], list[str]]:
+    """Return by which measure each set is judged, and where the runs differ in that.
+
+    It is what the earlier run says, or the later; else a guess: a run does not choose what it is judged by.
+    """
     guessed = {each.part.set: each.part.measure for each in summaries(after)}
-    said = {part.set: part.measure for part in (*before.parts, *after.parts)}
-    return {name: said.get(name, guessed[name]) for name, _ in groups}
+    first, second = ({part.set: part.measure for part in run.parts} for run in (before, after))
+    judged = {name: first.get(name) or second.get(name, guessed[name]) for name, _ in groups}
+    return judged, [
+        f"{name} is judged by {judged[name]}, as in {before.name}; in {after.name} it is by {second[name]}."
+        for name in judged
+        if second.get(name, judged[name]) != judged[name]
+    ]
 
 
 def _paired(before: Stored, after: Stored, arms: tuple[str, str] | None) -> tuple[Groups, list[str]]:

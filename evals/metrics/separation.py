@@ -52,7 +52,8 @@ def areas_compared(before: Scores, after: Scores) -> tuple[tuple[float, float], 
     """Return the areas of two runs on the same questions, in the same order, and their difference.
 
     The interval is that of the difference, both runs over the same draws; p is of swapping the runs within whole
-    clusters, as for means, with each area worked out anew.
+    clusters, as for means, with each area worked out anew. Clusters are counted of the kind that has fewer: where all
+    questions without an answer are of one, swapping it is as likely as not, whatever it shows.
     """
     sides = [np.asarray(run.values, np.float64) for run in (before, after)]
     kinds = np.asarray(after.answered)
@@ -62,7 +63,7 @@ def areas_compared(before: Scores, after: Scores) -> tuple[tuple[float, float], 
     interval = _interval(after, new - old, drawn[1] - drawn[0], over_values=over_values)
     _, cluster_of = np.unique(np.asarray(after.clusters), return_inverse=True)
     p = _randomized(sides, kinds, cluster_of, abs(new - old) - 1e-12)
-    return (old, new), Difference(interval, p, int(cluster_of.max()) + 1)
+    return (old, new), Difference(interval, p, _fewest(after))
 
 
 def _whole(values: Numbers, answered: np.ndarray) -> float:
@@ -72,13 +73,18 @@ def _whole(values: Numbers, answered: np.ndarray) -> float:
 
 def _resampled(scores: Scores) -> tuple[np.ndarray, Draws, bool]:
     """Return the cluster of each question, draws of as many clusters with replacement, and whether each is its own."""
-    kinds = {(kind, cluster) for kind, cluster in zip(scores.answered, scores.clusters, strict=True)}
-    alone = min(sum(kind is wanted for kind, _ in kinds) for wanted in (True, False)) == 1
+    alone = _fewest(scores) == 1
     names = range(len(scores.values)) if alone else scores.clusters
     _, cluster_of = np.unique(np.asarray(names), return_inverse=True)
     count = int(cluster_of.max()) + 1
     drawn = np.random.default_rng(SEED).multinomial(count, np.full(count, 1 / count), RESAMPLES)
     return cluster_of, drawn, alone
+
+
+def _fewest(scores: Scores) -> int:
+    """How many clusters the kind of question has that has fewer of them."""
+    kinds = {(bool(kind), cluster) for kind, cluster in zip(scores.answered, scores.clusters, strict=True)}
+    return min(sum(kind is wanted for kind, _ in kinds) for wanted in (True, False))
 
 
 def _interval(scores: Scores, mean: float, drawn: Numbers, *, over_values: bool) -> Interval:

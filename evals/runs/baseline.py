@@ -1,8 +1,8 @@
 """Files of cases that a repository can hold: a header with what they were measured on, then a case a line."""
 
 import json
-import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -72,11 +72,27 @@ def read_baseline(path: Path) -> Baseline:
         raise EngrainError(f"{path} holds no cases of a run: {error}.") from error
     if not found:
         raise EngrainError(f"{path} holds no cases of a run.")
-    for case in found:
+    _require_sound(path, header, found)
+    return Baseline(header, found)
+
+
+def _require_sound(path: Path, header: Header, cases: Sequence[Case]) -> None:
+    """Refuse what no run can have written, as a file that was edited or merged may hold it."""
+    wrong = next(_unsound(header, cases), "")
+    if wrong:
+        raise EngrainError(f"{path} holds no cases of a run: {wrong}.")
+
+
+def _unsound(header: Header, cases: Sequence[Case]) -> Iterator[str]:
+    for case in cases:
         for measure, value in {**case.values, "score": case.score or 0.0, "took_ms": case.took_ms or 0.0}.items():
             # What is far beyond any measure would make sums and intervals that are no numbers.
-            if not math.isfinite(value) or abs(value) > _LARGEST:
-                raise EngrainError(
-                    f"{path} holds no cases of a run: {measure} of {case.id!r} ({case.set}, {case.arm}) is {value:g}."
-                )
-    return Baseline(header, found)
+            if not 0 <= value <= _LARGEST:
+                yield f"{measure} of {case.id!r} ({case.set}, {case.arm}) is {value:g}"
+    key, count = Counter(case.key for case in cases).most_common(1)[0]
+    if count > 1:
+        yield f"the case {key[2]!r} ({key[0]}, {key[1]}) is there {count} times"
+    for name, measure in header.measures.items():
+        values = [case.values for case in cases if case.set == name]
+        if values and not any(measure in each for each in values):
+            yield f"{name} is said to be judged by {measure}, which no case of it has"

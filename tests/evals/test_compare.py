@@ -54,6 +54,17 @@ def test_a_clear_fall_is_seen_and_closes_the_gate() -> None:
     assert [line.verdict for line in compare(worse, GOOD).lines if line.is_headline] == ["better"]
 
 
+def test_a_run_does_not_choose_what_it_is_judged_by() -> None:
+    worse = run("worse", [0.0] * 20 + [1.0] * 40)
+    kind = replace(worse, cases=[replace(each, values={**each.values, "any-hit@10": 1.0}) for each in worse.cases])
+    kind = replace(kind, parts=[replace(kind.parts[0], measure="any-hit@10")])
+    verdict = judge(GOOD, kind)
+    assert verdict.failures[0].startswith("talks, fast: recall@10 fell from 1.000 to 0.667")
+    said = "talks is judged by recall@10, as in good; in worse it is by any-hit@10."
+    assert said in verdict.comparison.remarks
+    assert not [each for each in compare(GOOD, worse).remarks if "is judged by" in each]
+
+
 def test_a_fall_within_noise_leaves_the_gate_open() -> None:
     noisy = run("noisy", [0.0, 0.0, 1.0, 1.0] + [1.0] * (N - 4))
     before = run("before", [1.0, 1.0, 0.0, 1.0] + [1.0] * (N - 4))
@@ -306,6 +317,22 @@ def test_a_baseline_without_a_header_is_judged_as_the_run_is_or_says_that_it_gue
 def test_a_header_that_is_none_is_refused(tmp_path: Path, header: str) -> None:
     (tmp_path / "b.jsonl").write_text(header + "\n" + as_lines(GOOD.cases, Header()))
     with pytest.raises(EngrainError, match="the header, "):
+        read_baseline(tmp_path / "b.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("cases", "measures", "said"),
+    [
+        pytest.param([*GOOD.cases, GOOD.cases[3]], {}, r"the case 'q3' \(talks, fast\) is there 2 times", id="merged"),
+        pytest.param([case(0, -0.1)], {}, "MRR@10 of .q0. .* is -0.05", id="below nothing"),
+        pytest.param(GOOD.cases, {"talks": "foo@3"}, "talks is said to be judged by foo@3,", id="unknown"),
+    ],
+)
+def test_what_no_run_can_have_written_is_no_baseline(
+    tmp_path: Path, cases: list[Case], measures: dict[str, str], said: str
+) -> None:
+    (tmp_path / "b.jsonl").write_text(as_lines(cases, Header(measures=measures)))
+    with pytest.raises(EngrainError, match=said):
         read_baseline(tmp_path / "b.jsonl")
 
 

@@ -100,10 +100,26 @@ def test_a_clear_fall_of_either_kind_is_seen() -> None:
     has, lacks = normal(60, 1.5, 11), normal(40, 0, 12)
     for after in (scores([each - 1 for each in has], lacks), scores(has, [each + 1 for each in lacks])):
         (_, found) = areas_compared(scores(has, lacks), after)
-        assert (found.is_lower, found.clusters) == (True, 100)
+        assert (found.is_lower, found.clusters) == (True, 40)
         assert found.p < 0.001
     _, same = areas_compared(scores(has, lacks), scores(has, lacks))
     assert (same.interval.mean, same.interval.low, same.interval.high, same.p) == (0, 0, 0, 1)
+
+
+@pytest.mark.parametrize("clusters", [1, 2, 3, 5, 6, 40])
+def test_a_clear_fall_is_seen_however_few_clusters_either_kind_has(clusters: int) -> None:
+    many, few = [f"m{number % 40}" for number in range(200)], [f"f{number % clusters}" for number in range(70)]
+    has, lacks = normal(200, 3, 11), normal(70, 0, 12)
+    of = [*many, *few]
+    (_, found) = areas_compared(scores(has, lacks, of), scores(has, [each + 3 for each in lacks], of))
+    assert (found.is_lower, found.clusters) == (True, min(clusters, 40))
+    (_, one) = areas_compared(scores(has, lacks, of), scores([min(lacks) - 1, *has[1:]], lacks, of))
+    assert not one.is_lower
+    # The same where it is those with an answer that have few.
+    has, lacks = normal(70, 3, 13), normal(200, 0, 14)
+    of = [*few, *many]
+    (_, found) = areas_compared(scores(has, lacks, of), scores([each - 3 for each in has], lacks, of))
+    assert (found.is_lower, found.clusters) == (True, min(clusters, 40))
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=4, max_size=7))
@@ -152,7 +168,7 @@ def test_reports_and_the_gate_know_both_kinds() -> None:
     line = next(line for line in compare(before, one_changed).lines if line.measure == "AUROC")
     assert line.before == pytest.approx(headline.interval.mean)
     assert line.before > line.after
-    assert (line.n, line.difference.clusters, line.verdict) == (40, 100, "no difference seen")
+    assert (line.n, line.difference.clusters, line.verdict) == (40, 40, "no difference seen")
     assert judge(before, one_changed).is_open
     fallen = judge(before, stored("after", [each - 1 for each in has], lacks))
     assert [each.partition(" fell")[0] for each in fallen.failures] == ["talks unanswered, fast: AUROC"]
