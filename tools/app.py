@@ -22,12 +22,12 @@ from auth.tokens import Tokens
 from stores.analytics import Analytics, Exposures
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
-from stores.embedding.late import LateEncoder
+from stores.embedding.close import CloseReader
 from stores.errors import InvalidSetting
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
-from stores.warming import Warming, import_engines, load_late_model, load_model
+from stores.warming import Warming, import_engines, load_model, load_reader
 from tools.events import EventHub
 from tools.housekeeping import keep_house
 from tools.llm import LanguageModel, ModelSpec, build_language_model
@@ -49,7 +49,7 @@ RETRIEVALS = min(max(os.cpu_count() or 2, 2), 4)
 
 With fifty agents on two cores, four at once made a recall wait twice as long, and a write forty times as long, as two.
 """
-BESIDE = 4
+BESIDE = 6
 """Threads that do what a search does beside its own."""
 
 
@@ -62,8 +62,8 @@ class App:
     ledger: Ledger
     indexer: Indexer
     embedder: Embedder | None
-    late: LateEncoder | None
-    """Reads questions token by token; None where that is switched off, or nobody embeds."""
+    reader: CloseReader | None
+    """Reads questions more closely than the embedder; None where that is switched off, or nobody embeds."""
     analytics: Analytics
     exposures: Exposures
     usage: Usage
@@ -138,7 +138,7 @@ class Stores:
     ledger: Ledger
     indexer: Indexer
     embedder: Embedder | None
-    late: LateEncoder | None
+    reader: CloseReader | None
     process_id: str
 
 
@@ -163,9 +163,10 @@ def open_stores(
         if embedder is None and (embedder := build_embedder(_embedding(settings))) is not None:
             stack.callback(embedder.close)
         watched = WatchedEmbedder(embedder) if embedder is not None else None
-        late = LateEncoder() if embedder is not None and settings.late_interaction else None
-        if late is not None:
-            stack.callback(late.close)
+        reader = None
+        if embedder is not None and settings.late_interaction:
+            reader = CloseReader(twice=settings.embedding_provider == "builtin")
+            stack.callback(reader.close)
         options = IndexerOptions(
             graph_engine=settings.graph_engine,
             open_limit=settings.open_organizations,
@@ -173,12 +174,12 @@ def open_stores(
             graph_budget_mb=settings.graph_memory_mb,
         )
         organizations = folder.path / "organizations"
-        indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=late)
+        indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=reader)
         ledger.on_commit.append(indexer.notify)
         ledger.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
-        yield Stores(folder, ledger, indexer, watched, late, process_id)
+        yield Stores(folder, ledger, indexer, watched, reader, process_id)
 
 
 @contextmanager
@@ -203,7 +204,7 @@ def _opened(
         loads: list[Callable[[], object]] = [
             Tokens.load,
             partial(load_model, stores.embedder),
-            partial(load_late_model, stores.late),
+            partial(load_reader, stores.reader),
             partial(import_engines, settings.graph_engine),
             providers.load,
             *([language_model.load] if language_model is not None else []),
@@ -230,7 +231,7 @@ def _opened(
             ledger=stores.ledger,
             indexer=stores.indexer,
             embedder=stores.embedder,
-            late=stores.late,
+            reader=stores.reader,
             analytics=analytics,
             exposures=exposures,
             usage=usage,

@@ -67,7 +67,7 @@ class Settings(BaseModel):
     search_without: tuple[Part, ...] = Field(
         (),
         description="Parts of the ranking that are left out, to measure what they add; comma-separated: `alike`, "
-        "`code`, `days`, `names`, `speakers`, `threads`.",
+        "`code`, `days`, `names`, `second`, `speakers`, `threads`, `tokens`.",
     )
     usage_signal: bool = Field(True, description="Whether records that were cited rank slightly higher.")
     exposure_days: int = Field(

@@ -90,7 +90,7 @@ def measure_floors(
     with tempfile.TemporaryDirectory(prefix="engrain-bench-") as folder, ExitStack() as stack:
         bare = stack.enter_context(_bare(Path(folder), texts))
         written = [_entity(text, len(texts) + number) for number, text in enumerate(fresh)]
-        embedder, late = models.embedder, models.late
+        embedder, reader = models.embedder, models.reader
         vectors = embedder.embed_documents(list(questions))
         ids = [entity.id for entity in written]
         return Floors(
@@ -102,8 +102,8 @@ def measure_floors(
             vectors_write=spread(timed_ms(bare.write_vector, written)),
             embed_record=spread(timed_ms(lambda text: embedder.embed_documents([text.searchable]), fresh)),
             embed_question=spread(timed_ms(embedder.embed_query, questions)),
-            encode_record=spread(timed_ms(lambda text: late.encode_passage(text.searchable), fresh)),
-            encode_question=spread(timed_ms(late.encode_question, questions)),
+            encode_record=spread(timed_ms(lambda text: reader.encode_passage(text.searchable), fresh)),
+            encode_question=spread(timed_ms(reader.read_question, questions)),
             lexical_search=spread(timed_ms(bare.search_words, questions)),
             vectors_search=spread(timed_ms(bare.search_vectors, vectors)),
             graph_hop=spread(timed_ms(lambda _: bare.hop(ids[:ORIGINS]), questions)),

@@ -6,24 +6,24 @@ from dataclasses import dataclass
 
 from evals.bench.texts import Record
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
-from stores.embedding.late import LateEncoder
+from stores.embedding.close import CloseReader
 from stores.errors import EngrainError
 from tools.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Both are loaded."""
+    """All are loaded."""
 
     embedder: Embedder
-    late: LateEncoder
+    reader: CloseReader
 
     def read(self, texts: Sequence[Record]) -> None:
         """Do with some texts what a server has the models do with them."""
         self.embedder.embed_documents([text.searchable for text in texts])
         for text in texts:
-            for passage in self.late.split(text.searchable):
-                self.late.encode_passage(text.searchable[passage.start : passage.end])
+            for passage in self.reader.split(text.searchable):
+                self.reader.encode_passage(text.searchable[passage.start : passage.end])
 
 
 @contextmanager
@@ -32,11 +32,11 @@ def bare_models() -> Iterator[Models]:
     embedder = build_embedder(EmbeddingSpec(threads=Settings().embedding_threads))
     if embedder is None:
         raise EngrainError("There is no embedder to compare with.")
-    late = LateEncoder()
+    reader = CloseReader()
     try:
         embedder.embed_query("load the model")
-        late.encode_question("load the model")
-        yield Models(embedder, late)
+        reader.read_question("ready")
+        yield Models(embedder, reader)
     finally:
-        late.close()
+        reader.close()
         embedder.close()

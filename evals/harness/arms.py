@@ -176,10 +176,6 @@ _ALL: tuple[Arm, ...] = (
         "lexical", "words alone: a server without a model for meaning", {"recall": _recall, "search": _PLAIN},
         {"ENGRAIN_EMBEDDING_PROVIDER": "none"},
     ),
-    Arm(
-        "without-tokens", "not compared token by token", {"recall": _recall, "search": _PLAIN},
-        {"ENGRAIN_LATE_INTERACTION": "false"},
-    ),
     *(
         Arm(f"without-{part}", f"without {what}", {"recall": _recall, "search": _PLAIN},
             {"ENGRAIN_SEARCH_WITHOUT": part})
@@ -187,7 +183,8 @@ _ALL: tuple[Arm, ...] = (
             ("threads", "what stands next to a record in its thread"), ("speakers", "who is asked about"),
             ("days", "the days that a question names"), ("alike", "what is like the best"),
             ("code", "weights for code"),
-            ("names", "what names with numbers count for"),
+            ("names", "what names with numbers count for"), ("second", "the second model for meaning"),
+            ("tokens", "what is compared token by token"),
         )
     ),
 )  # fmt: skip

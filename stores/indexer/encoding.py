@@ -3,19 +3,19 @@
 from hashlib import blake2b
 from typing import Protocol
 
-from stores.embedding import Passage
+from stores.embedding import Passage, PassageVectors
 from stores.indexer.admission import is_of_the_machine
 from stores.indexer.lane import describe
 from stores.indexer.remembered import RememberedTokens
 from stores.records import Entity
-from stores.tokens import PassageTokens, TokenRecord, Tokens
+from stores.tokens import PassageTokens, TokenRecord
 
 PROBE = "A text of a few plain words."
 """What a model that works encodes."""
 
 
 class TokenEncoder(Protocol):
-    """A model for late interaction."""
+    """What reads the best candidates of a search more closely, `CloseReader` for one."""
 
     @property
     def model(self) -> str:
@@ -24,15 +24,20 @@ class TokenEncoder(Protocol):
 
     @property
     def width(self) -> int:
-        """Bytes of each vector."""
+        """Bytes of each token's vector."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Bytes of the vector of a whole passage."""
         ...
 
     def split(self, text: str) -> list[Passage]:
-        """Divide a text into passages that fit the model."""
+        """Divide a text into passages that fit the models."""
         ...
 
-    def encode_passage(self, text: str) -> Tokens:
-        """Return (tokens, width) bytes, a vector each."""
+    def encode_passage(self, text: str) -> PassageVectors:
+        """Return the vectors of its tokens, and that of the whole."""
         ...
 
 
@@ -62,8 +67,8 @@ class Unfinished:
         first = len(self._tokens)
         chosen = self._passages[first : first + most]
         for each in chosen:
-            vectors = remembered.encoded(self._text[each.start : each.end], encoder.encode_passage)
-            self._tokens.append(PassageTokens(each.start, each.end, vectors))
+            found = remembered.encoded(self._text[each.start : each.end], encoder.encode_passage)
+            self._tokens.append(PassageTokens(each.start, each.end, found.tokens, found.sentence))
         return len(chosen)
 
     def record(self) -> TokenRecord:

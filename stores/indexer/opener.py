@@ -78,7 +78,9 @@ class VectorOpener:
         index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
         if self._late is not None:
             with closing_on_error(index):
-                index.tokens = TokenStore.open(folder, model=self._late.model, width=self._late.width)
+                index.tokens = TokenStore.open(
+                    folder, model=self._late.model, width=self._late.width, dimension=self._late.dimension
+                )
         return index
 
     def _open_folder(self, folder: Path, embedder: Embedder) -> VectorIndex | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from stores.tokens import Tokens
+from stores.embedding import PassageVectors
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
@@ -48,7 +48,7 @@ class RememberedVectors:
 
 
 class RememberedTokens:
-    """Token vectors of passages encoded lately: the same text in several organizations is encoded once.
+    """What was encoded of passages lately: the same text in several organizations is encoded once.
 
     The least recently used go first. Used by the embedding thread alone.
     """
@@ -56,9 +56,9 @@ class RememberedTokens:
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
         self._size = 0
-        self._kept: OrderedDict[bytes, Tokens] = OrderedDict()
+        self._kept: OrderedDict[bytes, PassageVectors] = OrderedDict()
 
-    def encoded(self, text: str, encode: Callable[[str], Tokens]) -> Tokens:
+    def encoded(self, text: str, encode: Callable[[str], PassageVectors]) -> PassageVectors:
         """The vectors of a passage, encoded where they are not known."""
         key = _key(text)
         found = self._kept.get(key)

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 
 Tokens = NDArray[np.int8]
 """(tokens, width): each line is a vector, in the form that its model keeps them in."""
+Sentences = NDArray[np.int8]
+"""(passages, dimension): the vector of each passage as a whole, by a second model, as that keeps it."""
 
 FILE = "tokens.sqlite"
 READ_EACH = 4
 """Passages that are read of each record, from its beginning; the one that was asked for comes on top."""
-_FORMAT = "1"
+_FORMAT = "2"
 _BUSY_MS = 5_000
 _SCHEMA = """
 CREATE TABLE label (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -30,20 +32,26 @@ CREATE TABLE records (
 ) WITHOUT ROWID;
 CREATE TABLE passages (
     id INTEGER PRIMARY KEY, record_id TEXT NOT NULL, number INTEGER NOT NULL,
-    start INTEGER NOT NULL, stop INTEGER NOT NULL, vectors BLOB NOT NULL
+    start INTEGER NOT NULL, stop INTEGER NOT NULL, sentence BLOB NOT NULL, vectors BLOB NOT NULL
 );
 CREATE UNIQUE INDEX passages_of_records ON passages (record_id, number);
 """
 _TABLES = {"label", "records", "passages"}
+_INSERT = "INSERT INTO passages (record_id, number, start, stop, sentence, vectors) VALUES (?, ?, ?, ?, ?, ?)"
 _READ = """
-SELECT at, vectors FROM (
+SELECT at, {column} FROM (
     SELECT key AS at, json_extract(value, '$[0]') AS wanted, json_extract(value, '$[1]') AS place FROM json_each(?)
 ) CROSS JOIN passages
 WHERE record_id = wanted AND (number < ? OR start <= place AND place < stop)
 """
+_READ_TOKENS, _READ_SENTENCES = _READ.format(column="vectors"), _READ.format(column="sentence")
+# A sentence's vector stands in front of those of its tokens: these are not read from the disk with it.
 _AT_ONCE = 16
 # Records that are asked for together: half the time of one by one, and few are read for nothing.
-_MISSHAPEN = "SELECT vectors FROM passages WHERE typeof(vectors) <> 'blob' OR length(vectors) % ? <> 0 LIMIT 1"
+_MISSHAPEN = """
+SELECT vectors, sentence FROM passages WHERE typeof(vectors) <> 'blob' OR length(vectors) % ? <> 0
+OR typeof(sentence) <> 'blob' OR length(sentence) <> ? LIMIT 1
+"""
 # Primary codes: a table that is not there, a page that cannot be one, rows that contradict each other, no database.
 _DAMAGE = frozenset(
     (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_FORMAT,
@@ -57,11 +65,13 @@ class TokensUnusable(sqlite3.DatabaseError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PassageTokens:
-    """A stretch of a record's text, in characters, and the vectors of its tokens."""
+    """A stretch of a record's text, in characters, the vectors of its tokens, and that of the whole."""
 
     start: int
     stop: int
     vectors: Tokens
+    sentence: Sentences
+    """(dimension,)"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,10 +92,10 @@ class TokenStore:
     everything that follows until the file is mended.
     """
 
-    def __init__(self, path: Path, *, model: str, width: int) -> None:
+    def __init__(self, path: Path, *, model: str, width: int, dimension: int) -> None:
         self._path = path
-        self._label = {"format": _FORMAT, "model": model, "width": str(width)}
-        self._width = width
+        self._label = {"format": _FORMAT, "model": model, "width": str(width), "dimension": str(dimension)}
+        self._width, self._dimension = width, dimension
         self._writing, self._reading = threading.Lock(), threading.Lock()
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
@@ -97,12 +107,12 @@ class TokenStore:
         """Called when a reader meets a fault."""
 
     @classmethod
-    def open(cls, folder: Path, *, model: str, width: int) -> Self:
+    def open(cls, folder: Path, *, model: str, width: int, dimension: int) -> Self:
         """Open the vectors in a folder, creating the file where needed; what cannot be read is replaced.
 
         Where neither is possible, they have a `fault` from the beginning.
         """
-        made = cls(folder / FILE, model=model, width=width)
+        made = cls(folder / FILE, model=model, width=width, dimension=dimension)
         with suppress(sqlite3.Error, OSError):
             made.mend()
         return made
@@ -142,8 +152,9 @@ class TokenStore:
                 ((found,),) = writer.execute("PRAGMA quick_check(1)").fetchall()
                 if found != "ok":
                     raise sqlite3.DatabaseError(str(found).strip().splitlines()[-1])
-                for (vectors,) in writer.execute(_MISSHAPEN, (self._width,)):
+                for vectors, sentence in writer.execute(_MISSHAPEN, (self._width, self._dimension)):
                     self._table(vectors)
+                    self._row(sentence)
         except TokensUnusable as error:
             return str(error)
         return ""
@@ -171,9 +182,9 @@ class TokenStore:
                     "INSERT INTO records VALUES (?, ?, ?)", (record.record_id, record.revision, record.digest)
                 )
                 writer.executemany(
-                    "INSERT INTO passages (record_id, number, start, stop, vectors) VALUES (?, ?, ?, ?, ?)",
+                    _INSERT,
                     (
-                        (record.record_id, number, each.start, each.stop, self._plain(each.vectors))
+                        (record.record_id, number, each.start, each.stop, *self._plain(each))
                         for number, each in enumerate(record.passages)
                     ),
                 )
@@ -200,12 +211,13 @@ class TokenStore:
         Of each record the first `READ_EACH` passages are read, and the one in which a character stands that is given
         with it. Records without vectors are left out, and those that come after so many tokens.
         """
-        try:
-            with self._reading, self._guarded():
-                return self._read(wanted, most) if not self._is_closed else {}
-        except TokensUnusable:
-            self.on_fault()
-            raise
+        with self._reads():
+            return self._read(wanted, most) if not self._is_closed else {}
+
+    def sentences(self, wanted: Mapping[str, int]) -> dict[str, Sentences]:
+        """The vectors of whole passages of some records, (passages, dimension) each: the passages that `read` reads."""
+        with self._reads():
+            return self._sentences(wanted) if not self._is_closed else {}
 
     def compact(self) -> None:
         """Write what was changed lately into the file itself: what is gone is then nowhere on disk."""
@@ -221,6 +233,14 @@ class TokenStore:
             self._is_closed = True
             self._let_go()
 
+    def _sentences(self, wanted: Mapping[str, int]) -> dict[str, Sentences]:
+        pairs = list(wanted.items())
+        rows = _open(self._reader).execute(_READ_SENTENCES, (json.dumps(pairs), READ_EACH)).fetchall()
+        return {
+            pairs[at][0]: np.stack([self._row(sentence) for _, sentence in passages])
+            for at, passages in groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0))
+        }
+
     def _read(self, wanted: Mapping[str, int], most: float) -> dict[str, list[Tokens]]:
         found: dict[str, list[Tokens]] = {}
         left = most
@@ -230,13 +250,22 @@ class TokenStore:
             if left <= 0:
                 break
             some = pairs[first : first + _AT_ONCE]
-            rows = sorted(execute(_READ, (json.dumps(some), READ_EACH)), key=itemgetter(0))
+            rows = sorted(execute(_READ_TOKENS, (json.dumps(some), READ_EACH)), key=itemgetter(0))
             for at, passages in groupby(rows, key=itemgetter(0)):
                 if left <= 0:
                     break
                 tables = found[some[at][0]] = [self._table(vectors) for _, vectors in passages]
                 left -= sum(map(len, tables))
         return found
+
+    @contextmanager
+    def _reads(self) -> Iterator[None]:
+        try:
+            with self._reading, self._guarded():
+                yield
+        except TokensUnusable:
+            self.on_fault()
+            raise
 
     @contextmanager
     def _writes(self) -> Iterator[sqlite3.Connection]:
@@ -283,10 +312,18 @@ class TokenStore:
             raise sqlite3.DatabaseError("A passage has vectors of an impossible size.")
         return np.frombuffer(vectors, np.int8).reshape(-1, self._width)
 
-    def _plain(self, vectors: Tokens) -> bytes:
+    def _row(self, sentence: object) -> Sentences:
+        if not isinstance(sentence, bytes) or len(sentence) != self._dimension:
+            raise sqlite3.DatabaseError("A passage has a vector of an impossible size.")
+        return np.frombuffer(sentence, np.int8)
+
+    def _plain(self, passage: PassageTokens) -> tuple[bytes, bytes]:
+        vectors, sentence = passage.vectors, passage.sentence
         if vectors.dtype != np.int8 or vectors.ndim != 2 or vectors.shape[1] != self._width:
             raise ValueError(f"Token vectors are a table of int8, {self._width} wide.")
-        return vectors.tobytes()
+        if sentence.dtype != np.int8 or sentence.shape != (self._dimension,):
+            raise ValueError(f"The vector of a passage is {self._dimension} of int8.")
+        return sentence.tobytes(), vectors.tobytes()
 
 
 def _is_damage(error: sqlite3.Error) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stores.embedding import EmbeddingFailed
 from stores.indexer import OpenIndexes
 from stores.lexical import LexicalResult
-from tools.retrieval import late
+from tools.retrieval import late, second
 from tools.retrieval.alike import alike
 from tools.retrieval.checks import Checks
 from tools.retrieval.late import Questions
@@ -22,7 +22,9 @@ from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import Ranking
+from tools.retrieval.rereading import Rereading
 from tools.retrieval.scoring import Lent, Scores, fuse, fused_by_rank, ranked
+from tools.retrieval.second import Question
 from tools.retrieval.timespans import Named
 from tools.retrieval.told import note_told
 
@@ -69,18 +71,18 @@ class Closer:
         if found is not None:
             self._learn(replace(self.lent, beside=found))
 
-    def by_tokens(self, tokens: Future[Questions] | None, ranking: Ranking) -> None:
-        """Compare the best candidates with the question token by token."""
-        if tokens is None or not self.has_vector:
+    def by_reading_again(self, question: Rereading, ranking: Ranking) -> None:
+        """Compare the best candidates with the question by a second model, and then token by token."""
+        if not self.has_vector:
             return
         try:
-            found = late.compare(self.indexes, self.plan, self.pool, self.checks, tokens)
+            if question.vector is not None:
+                self._by_second_model(question.vector)
+            if question.tokens is not None:
+                self._by_tokens(question.tokens)
         except (EmbeddingFailed, sqlite3.Error) as error:
             ranking.degraded["tokens"] = "index_unavailable"
-            log.warning("tokens_not_compared", organization_id=self.plan.organization_id, detail=str(error))
-            return
-        if found is not None:
-            self._learn(replace(self.lent, late=found[0], back=found[1]))
+            log.warning("question_not_read_again", organization_id=self.plan.organization_id, detail=str(error))
 
     def beside_each_other(self) -> None:
         """Let the best candidates count with those that they are like."""
@@ -113,6 +115,16 @@ class Closer:
         alone_so = self._evidence(lexical, coverage, None, has_vector=not np.isnan(pool.cosine).all())
         certain: Scores = np.maximum(pool.fused, alone_so)
         return certain
+
+    def _by_second_model(self, question: Future[Question]) -> None:
+        found = second.nearness(self.indexes, self.pool, self.checks, self.lent.beside, question)
+        if found is not None:
+            self._learn(replace(self.lent, second=found))
+
+    def _by_tokens(self, tokens: Future[Questions]) -> None:
+        found = late.compare(self.indexes, self.plan, self.pool, self.checks, tokens)
+        if found is not None:
+            self._learn(replace(self.lent, late=found[0], back=found[1]))
 
     def _learn(self, lent: Lent) -> None:
         self.lent = lent

@@ -7,7 +7,6 @@ Each token of the question counts with its best match among the tokens of a reco
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from operator import itemgetter
-from threading import Event
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +16,6 @@ from stores.embedding.late import unpacked
 from stores.indexer import OpenIndexes
 from stores.lexical import LexicalIndex
 from stores.tokens import Tokens
-from stores.vectors import Vector
-from tools.app import App
 from tools.retrieval.checks import Checks
 from tools.retrieval.plan import Plan
 from tools.retrieval.pool import Pool
@@ -43,29 +40,6 @@ Questions = NDArray[np.float32]
 """(tokens, width), of length 1 each."""
 Near = Mapping[str, Sequence[tuple[str, int]]]
 """For each record those that stand near it in its thread, and how many places away."""
-
-
-def question_tokens(
-    app: App, indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None, *, turn: Event
-) -> Future[Questions] | None:
-    """Let the model read the question beside everything else; None where tokens are not compared.
-
-    It begins at its turn, which comes with the question's vector at the latest. Before that, both at once would take
-    two processors from what looks up the words meanwhile.
-    """
-    if question is None or app.late is None or indexes.vectors is None or indexes.vectors.tokens is None:
-        return None
-    if not plan.compares:
-        return None
-    encoder = app.late
-
-    def encode() -> Questions:
-        turn.wait()
-        return encoder.encode_question(plan.query)
-
-    # Submitted later to the same threads: it never waits for what has not begun.
-    question.add_done_callback(lambda _: turn.set())
-    return app.beside.submit(encode)
 
 
 class Matches(NamedTuple):

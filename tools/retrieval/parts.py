@@ -2,5 +2,5 @@
 
 from typing import Literal
 
-Part = Literal["alike", "code", "days", "names", "speakers", "threads"]
+Part = Literal["alike", "code", "days", "names", "second", "speakers", "threads", "tokens"]
 """What a ranking heeds beside words, meaning, tokens, relations and ages; `docs/retrieval.md` has what each adds."""

@@ -21,7 +21,6 @@ from stores.occasions import recent_at
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector
 from tools.app import App
-from tools.retrieval import late
 from tools.retrieval.checks import Checks, not_imported, unwanted
 from tools.retrieval.closer import Closer
 from tools.retrieval.links import Link, dated, reach
@@ -40,6 +39,7 @@ from tools.retrieval.plan import (
 )
 from tools.retrieval.pool import Pool
 from tools.retrieval.ranking import LANES, Ranking
+from tools.retrieval.rereading import read_again
 from tools.retrieval.scoring import (
     BACKGROUND,
     DATED_AMONG,
@@ -92,7 +92,7 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
         if past is not None and not past.is_whole:
             ranking.degraded["history"] = "too_many_changes"
         question, checks, looked_up = _embedding(app, indexes, plan), Checks(app, plan), Event()
-        tokens = late.question_tokens(app, indexes, plan, question, turn=looked_up)
+        reread = read_again(app, indexes, plan, question, turn=looked_up)
         with ranking.timed("lexical"):
             words = _lexical_lane(indexes, plan, past)
         looked_up.set()
@@ -110,7 +110,7 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("thread"):
             closer.in_threads(measure)
         with ranking.timed("late"):
-            closer.by_tokens(tokens, ranking)
+            closer.by_reading_again(reread, ranking)
         with ranking.timed("alike"):
             closer.beside_each_other()
         with ranking.timed("graph"):

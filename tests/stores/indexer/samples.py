@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from stores.embedding import Passage
+from stores.embedding import Passage, PassageVectors
 from stores.indexer import Indexer, IndexerOptions, IndexStatus
 from stores.ledger import Ledger, RelationDraft
 from stores.records import ORGANIZATION, EntityDraft, IndexFilter, Organization, User
@@ -72,10 +72,14 @@ class HashEmbedder:
 
 
 class LetterTokens:
-    """A token for each word, and the vector of a word is its first letter. Counts what it is asked."""
+    """A token for each word, and the vector of a word is its first letter. Counts what it is asked.
+
+    The vector of a passage is how many words it has.
+    """
 
     model = "letters-1"
     width = 32
+    dimension = 1
 
     def __init__(self) -> None:
         self.passages: list[str] = []
@@ -87,7 +91,7 @@ class LetterTokens:
     def split(self, text: str) -> list[Passage]:
         return HashEmbedder().split(text)
 
-    def encode_passage(self, text: str) -> NDArray[np.int8]:
+    def encode_passage(self, text: str) -> PassageVectors:
         assert self.gate.wait(PATIENCE_S)
         if self.failure is not None:
             raise self.failure
@@ -97,7 +101,7 @@ class LetterTokens:
         words = text.lower().split()
         vectors = np.zeros((len(words), self.width), np.int8)
         vectors[range(len(words)), [ord(word[0]) % self.width for word in words]] = 127
-        return vectors
+        return PassageVectors(vectors, np.array([len(words)], np.int8))
 
 
 class Clock:

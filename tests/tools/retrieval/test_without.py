@@ -2,24 +2,36 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 
+from stores.embedding.late import LateEncoder
+from stores.embedding.second import SecondModel
 from stores.lexical import LexicalIndex, queries
 from tests.people import Person, caught_up
 from tools.retrieval import closer, neighbours, pipeline
 from tools.retrieval.parts import Part
+from tools.settings import Settings
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, late_interaction=True)
+
 
 DOES: dict[Part, tuple[Any, str]] = {
     "alike": (closer, "alike"),
     "code": (LexicalIndex, "code_among"),
     "days": (pipeline, "named_days"),
     "names": (queries, "numbered"),
+    "second": (SecondModel, "embed_question"),
     "speakers": (neighbours, "asked_about"),
     "threads": (closer, "beside"),
+    "tokens": (LateEncoder, "encode_question"),
 }
 """By part, the step that only it takes."""
 

@@ -1,0 +1,54 @@
+"""The models that read the best candidates of a search more closely, as one reader of passages."""
+
+from typing import Final
+
+import numpy as np
+
+from stores.embedding.embedder import Passage, PassageVectors
+from stores.embedding.late import LateEncoder
+from stores.embedding.second import SecondModel
+
+
+class CloseReader:
+    """Token by token, and once more by meaning. Every method may be called from any thread at any time."""
+
+    width: Final = LateEncoder.width
+    """Bytes of a passage's token."""
+
+    def __init__(self, *, twice: bool = True) -> None:
+        """Without `twice` there is no second model for meaning: beside another first one it was not measured."""
+        self.late = LateEncoder()
+        self.second = SecondModel() if twice else None
+        self.model = "+".join(each.model for each in (self.late, self.second) if each is not None)
+        """What the vectors are recorded with."""
+        self.dimension = SecondModel.dimension if twice else 0
+        """Bytes of a passage's vector by the second model."""
+
+    def split(self, text: str) -> list[Passage]:
+        """Divide a text into passages that either model reads whole."""
+        return self.late.split(text)
+
+    def encode_passage(self, text: str) -> PassageVectors:
+        """Return what is kept of a passage; either model takes twice the time that `BuiltinEmbedder` takes for it.
+
+        Raises:
+            EmbeddingFailed: A model cannot be loaded, or was closed.
+        """
+        sentence = np.empty(0, np.int8) if self.second is None else self.second.embed_passage(text)
+        return PassageVectors(self.late.encode_passage(text), sentence)
+
+    def read_question(self, text: str) -> None:
+        """Have every model read a question: so they are loaded for the next one.
+
+        Raises:
+            EmbeddingFailed: A model cannot be loaded, or was closed.
+        """
+        self.late.encode_question(text)
+        if self.second is not None:
+            self.second.embed_question(text)
+
+    def close(self) -> None:
+        """Let go of the models; what is running finishes."""
+        self.late.close()
+        if self.second is not None:
+            self.second.close()
