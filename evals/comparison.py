@@ -15,6 +15,8 @@ from stores.errors import EngrainError
 Pairs = Sequence[tuple[Case, Case]]
 Groups = Mapping[tuple[str, tuple[str, str]], Pairs]
 """By set and by the arms that are compared."""
+_MACHINE = ("system", "processor", "cores")
+"""What is compared of machines, beside instructions."""
 _DIGEST = re.compile(r"[0-9a-f]{32,}")
 
 
@@ -159,8 +161,9 @@ def _changes(before: Stored, after: Stored) -> list[str]:
         # What only one of them asked is told by the cases that were left out.
         differs = {name: pair for name, pair in differs.items() if name != "data"}
     shown = {name: pair for name, pair in differs.items() if name not in ("commit", "version")}
-    if before.record.machine.get("system") != after.record.machine.get("system"):
-        shown["machine"] = (before.record.machine, after.record.machine)
+    machines = [{name: record.machine.get(name) for name in _MACHINE} for record in (before.record, after.record)]
+    if machines[0] != machines[1]:
+        shown["machine"] = (machines[0], machines[1])
     return [_differing(name, old, new) for name, (old, new) in shown.items()]
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 ENGINES = ("lancedb", "tantivy", "ladybug", "kuzu", "onnxruntime", "sqlalchemy", "uvicorn", "starlette", "pydantic")
+INSTRUCTIONS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "amx_int8", "asimddp", "i8mm")
+"""By which onnxruntime multiplies integers of a byte, where there are any."""
 UNKNOWN = "unknown"
 """What a server elsewhere does not say of itself."""
 _ROOT = Path(__file__).parents[1]
@@ -35,6 +37,7 @@ def facts() -> dict[str, object]:
     return {
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "processor": processor(),
+        "instructions": instructions(),
         "memory_gb": memory_gb(),
         "load_1min": round(os.getloadavg()[0], 2),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -52,6 +55,20 @@ def processor() -> str | None:
         return None
     found = (line.partition(":")[2].strip() for line in said.splitlines() if line.startswith("model name"))
     return next(found, None) or None
+
+
+def instructions() -> str | None:
+    """Return which of those the processor has that figures hang on, as products of integers round otherwise by them.
+
+    None where the system does not say it in /proc/cpuinfo.
+    """
+    try:
+        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    flags = next((line for line in said.splitlines() if line.lower().startswith(("flags", "features"))), "")
+    found = set(flags.partition(":")[2].split())
+    return " ".join(each for each in INSTRUCTIONS if each in found) or None
 
 
 def memory_gb() -> float | None:
@@ -76,7 +93,8 @@ def library_versions(names: Iterable[str]) -> dict[str, str]:
 def model_digest() -> str:
     """Return a hash of the model files that are in this package."""
     sha = hashlib.sha256()
-    for path in sorted((_ROOT / "stores" / "models").iterdir()):
+    folder = _ROOT / "stores" / "models"
+    for path in sorted([*folder.glob("*.onnx"), *folder.glob("*.txt")]):
         sha.update(path.name.encode())
         sha.update(path.read_bytes())
     return sha.hexdigest()[:16]

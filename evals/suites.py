@@ -113,8 +113,7 @@ def report(stored: Stored, options: Options, say: Callable[[str], None]) -> None
         if options.markdown_file:
             write(options.markdown_file, markdown(stored))
         if options.html_file:
-            points = Archive(options.runs or default_runs()).points(stored.record) if stored.record is not None else []
-            write(options.html_file, page(stored, points))
+            write(options.html_file, page(stored, _points(stored, options, say)))
         if options.json_file:
             write(options.json_file, json.dumps(_numbers(document(stored)), indent=2))
     except EngrainError as error:
@@ -122,6 +121,17 @@ def report(stored: Stored, options: Options, say: Callable[[str], None]) -> None
         raise EngrainError(error.message + way) from error
     if stored.record is not None:
         say(f"Kept as {stored.name}.")
+
+
+def _points(stored: Stored, options: Options, say: Callable[[str], None]) -> list[dict[str, Any]]:
+    """Return what stands beside a run in its page; nothing where the database cannot be read."""
+    if stored.record is None:
+        return []
+    try:
+        return Archive(options.runs or default_runs()).points(stored.record)
+    except EngrainError as error:
+        say(f"The page has no other runs beside this one: {error.message}")
+        return []
 
 
 def document(stored: Stored) -> dict[str, Any]:

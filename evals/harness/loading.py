@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from multiprocessing.pool import ThreadPool
 
-from evals.client import Client
+from evals.client import Client, encoded
 from evals.datasets.collection import Collection, Text
 from evals.harness.places import Place, opened
 from evals.harness.server import Target
@@ -16,6 +16,8 @@ from evals.runs.journal import LOADING
 from tools.entity_models import BULK_LIMIT
 
 LOADERS = 2
+BATCH_BYTES = 4 * 1024 * 1024
+"""Half of what a server takes as one request."""
 """Haystacks that are stored at once; the texts of one are stored one after the other."""
 
 
@@ -63,12 +65,26 @@ def _stored(client: Client, place: Place, collection: Collection, texts: Sequenc
             ids[client.post("/api/memory/raw", _memory(place, text))["id"]] = text.id
             advance(1)
     else:
-        for first in range(0, len(texts), BULK_LIMIT):
-            batch = texts[first : first + BULK_LIMIT]
+        for batch in batches(texts):
             made = client.post("/api/entities/bulk", {"entities": [_entity(place, collection, text) for text in batch]})
             ids |= {entity["id"]: text.id for entity, text in zip(made["entities"], batch, strict=True)}
             advance(len(batch))
     return replace(place, texts=ids)
+
+
+def batches(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
+    """Divide texts into as many as one request may hold, by number and by size."""
+    batch: list[Text] = []
+    size = 0
+    for text in texts:
+        own = len(encoded({"name": text.name, "content": text.content, **_hints(text)}))
+        if batch and (len(batch) == BULK_LIMIT or size + own > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += own
+    if batch:
+        yield batch
 
 
 def _memory(place: Place, text: Text) -> Mapping[str, object]:

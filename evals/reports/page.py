@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
 
 from evals.reports import charts
 from evals.reports.figures import HEADLINE, Summary, summaries
@@ -74,7 +75,7 @@ def _header(stored: Stored, found: Sequence[Summary], names: Sequence[str]) -> s
         ]
         if limit := record.command.get("limit"):
             said.append(f"a sample of at most {limit} questions per set: no figure of a whole set")
-    links = "".join(f'<a href="#{escape(name)}">{escape(name)}</a>' for name in names)
+    links = "".join(f'<a href="#{_anchor(name)}">{escape(name)}</a>' for name in names)
     return (
         f'<header><p class="eyebrow">Engrain evaluation</p><h1>{escape(stored.name)}</h1>'
         f"<p>{escape(' · '.join(said))}</p><nav>{links}</nav></header>"
@@ -106,7 +107,12 @@ def _set_section(
                 " rings.",
             )
         )
-    return f'<section id="{escape(name)}"><h2>{escape(name)}</h2>{"".join(drawn)}{_rows(table)}</section>'
+    return f'<section id="{_anchor(name)}"><h2>{escape(name)}</h2>{"".join(drawn)}{_rows(table)}</section>'
+
+
+def _anchor(name: str) -> str:
+    """Name a section; an id holds no spaces."""
+    return quote(name, safe="")
 
 
 def _quality(same: Sequence[Summary], series: Mapping[str, int]) -> str:

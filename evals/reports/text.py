@@ -5,10 +5,12 @@ from collections.abc import Sequence
 
 from evals.reports.figures import summaries
 from evals.reports.tables import Table, costs, judged, measures, run_facts
-from evals.reports.worst import as_table, worst
+from evals.reports.worst import BREAK, as_table, worst
 from evals.runs import Stored
 
 WORST = 10
+_HTML = str.maketrans({"&": "&amp;", "<": "&lt;"})
+_MARKUP = {**_HTML, **str.maketrans({"|": "\\|", "\\": "\\\\", "`": "\\`"})}
 
 
 def markdown(stored: Stored) -> str:
@@ -27,12 +29,14 @@ def as_markdown(table: Table) -> str:
     """Lay one table out."""
     lines = [f"| {' | '.join(map(_escaped, row))} |" for row in (table.columns, *table.rows)]
     lines.insert(1, "|" + "---|" * len(table.columns))
-    head = [f"## {table.title}", ""] if table.title else []
-    return "\n".join([*head, *lines, *(["", table.note] if table.note else [])])
+    head = [f"## {table.title.translate(_HTML)}", ""] if table.title else []
+    return "\n".join([*head, *lines, *(["", table.note.translate(_HTML)] if table.note else [])])
 
 
 def _escaped(cell: str) -> str:
-    return " ".join(cell.replace("|", "\\|").split())
+    """Let nothing of a text be read as HTML, as a link or as the end of a cell; our own breaks stay."""
+    parts = (" ".join(part.split()).translate(_MARKUP).replace("](", "]\\(") for part in cell.split(BREAK))
+    return BREAK.join(parts)
 
 
 def in_terminal(stored: Stored) -> str:
@@ -58,9 +62,14 @@ def draw(tables: Sequence[Table]) -> str:
                 # What a row is about can be copied from a narrow terminal, too, and nothing is cut off.
                 drawn.add_column(column, no_wrap=place == 0, overflow="fold")
             for row in table.rows:
-                drawn.add_row(*[_coloured(escape(cell)) for cell in row])
+                drawn.add_row(*[_coloured(escape(_plain(cell))) for cell in row])
             console.print(drawn)
     return captured.get()
+
+
+def _plain(cell: str) -> str:
+    """Leave out what would steer a terminal."""
+    return "".join(each for each in cell if each.isprintable() or each.isspace())
 
 
 def _coloured(cell: str) -> str:

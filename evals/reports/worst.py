@@ -8,7 +8,7 @@ from evals.reports.tables import NONE, Table, digits
 from evals.results import Case
 
 TITLE = "Worst questions"
-_BREAK = "<br>"
+BREAK = "<br>"
 """Within a cell of a table in Markdown, which knows no other."""
 
 
@@ -88,9 +88,9 @@ def as_table(entries: Sequence[Asked]) -> Table:
     rows = [
         [
             entry.case.set, entry.case.category, entry.case.question,
-            _BREAK.join(f"{arm} {digits(entry.value(arm))}, {entry.places(arm)}" for arm in entry.cases),
-            _BREAK.join(named(text, arms, entry) for text, arms in entry.missed.items()) or NONE,
-            _BREAK.join(f"{arm}: {' / '.join(case.best) or 'nothing'}" for arm, case in entry.cases.items()),
+            BREAK.join(f"{arm} {digits(entry.value(arm))}, {entry.places(arm)}" for arm in entry.cases),
+            BREAK.join(named(text, arms, entry) for text, arms in entry.missed.items()) or NONE,
+            BREAK.join(f"{arm}: {' / '.join(case.best) or 'nothing'}" for arm, case in entry.cases.items()),
         ]
         for entry in entries
     ]  # fmt: skip

@@ -102,15 +102,24 @@ class Archive:
     def points(self, run: RunRecord) -> list[dict[str, Any]]:
         """Return sets and arms of stored runs with the mean of their measure and their median time, by SQL.
 
-        Of those alone whose data and sample were the same as in this run: others are not to be seen beside it.
+        Of those alone whose folder is there and whose data, sample, server and number of questions at once were the
+        same as in this run: others are not to be seen beside it.
+
+        Raises:
+            EngrainError: The database is in use all the time, or is damaged.
         """
         if not (self.folder / DATABASE).exists():
             return []
-        with _connected(self.folder / DATABASE) as database:
+        with _connected(self.folder / DATABASE, read_only=True) as database:
             answer = database.execute(_POINTS)
             names = [column[0] for column in answer.description]
             found = [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
-        return [point for point in found if _asked(point, point["set"]) == _asked(run.plain(), point["set"])]
+        return [
+            point
+            for point in found
+            if _asked(point, point["set"]) == _asked(run.plain(), point["set"])
+            and (self.folder / str(point["run_id"])).is_dir()
+        ]
 
     def _add_to_database(self, folder: Path, run_id: str) -> None:
         with _connected(self.folder / DATABASE) as database:
@@ -126,23 +135,29 @@ class Archive:
                 database.execute(f"INSERT INTO {table} BY NAME {read}")
 
 
-def _asked(run: Mapping[str, Any], name: str) -> tuple[object, object]:
-    """What a run asked of a set: a hash of it, or of all its data where that goes by other names; and the sample."""
-    data, command = (json.loads(each) if isinstance(each, str) else each for each in (run["data"], run["command"]))
-    return data.get(name, data), command.get("limit")
+def _asked(run: Mapping[str, Any], name: str) -> tuple[object, ...]:
+    """What a run asked of a set, and how.
+
+    That is a hash of the set, or of all its data where that goes by other names; the sample; how many questions at
+    once, which then wait for each other; and where.
+    """
+    data, command, settings = (
+        json.loads(each) if isinstance(each, str) else each for each in (run["data"], run["command"], run["settings"])
+    )
+    return data.get(name, data), command.get("limit"), settings.get("concurrency"), settings.get("url")
 
 
 _POINTS = """
     SELECT c.run_id, c.set, c.arm, p.measure, count(*) FILTER (NOT c.apart) AS n,
            avg(c.values[p.measure]) FILTER (NOT c.apart) AS mean,
-           quantile_disc(c.took_ms, 0.5) AS p50_ms, r.command, r.data
+           quantile_disc(c.took_ms, 0.5) AS p50_ms, r.command, r.data, r.settings
     FROM cases c JOIN parts p USING (run_id, set, arm) JOIN runs r USING (run_id)
     GROUP BY ALL HAVING p50_ms IS NOT NULL ORDER BY c.run_id
 """
 
 
 @contextmanager
-def _connected(path: Path) -> Iterator[Any]:
+def _connected(path: Path, *, read_only: bool = False) -> Iterator[Any]:
     """Open the database; another process that writes to it has it for a moment.
 
     Raises:
@@ -151,7 +166,7 @@ def _connected(path: Path) -> Iterator[Any]:
     import duckdb  # noqa: PLC0415 - commands that store nothing need no engine
 
     try:
-        with _opened(path) as database:
+        with _opened(path, read_only=read_only) as database:
             yield database
     except duckdb.Error as error:
         raise EngrainError(
@@ -160,12 +175,12 @@ def _connected(path: Path) -> Iterator[Any]:
         ) from error
 
 
-def _opened(path: Path) -> Any:  # noqa: ANN401, RUF100 - a connection of DuckDB
+def _opened(path: Path, *, read_only: bool) -> Any:  # noqa: ANN401, RUF100 - a connection of DuckDB
     import duckdb  # noqa: PLC0415 - as above
 
     for attempt in range(_LOCK_TRIES):
         try:
-            return duckdb.connect(str(path))
+            return duckdb.connect(str(path), read_only=read_only)
         except duckdb.IOException as error:
             if "lock" not in str(error):
                 raise

@@ -52,8 +52,9 @@ class RunRecord:
 
     def differences(self, other: "RunRecord") -> dict[str, tuple[object, object]]:
         """Name what makes the answers of two runs of one command incomparable."""
-        names = ("settings", "commit", "version", "model", "data")
-        pairs = {name: (getattr(self, name), getattr(other, name)) for name in names}
+        names = ("settings", "commit", "version", "model", "data", "versions")
+        pairs: dict[str, tuple[object, object]] = {name: (getattr(self, name), getattr(other, name)) for name in names}
+        pairs["instructions"] = (self.machine.get("instructions"), other.machine.get("instructions"))
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
     @property

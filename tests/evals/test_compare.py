@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -236,17 +237,55 @@ def test_runs_are_read_back_as_they_were_by_any_of_their_names(tmp_path: Path) -
 def test_runs_on_other_data_or_samples_are_not_beside_a_run_and_medians_are_those_of_the_tables(tmp_path: Path) -> None:
     times = [replace(one, took_ms=float(number)) for number, one in enumerate(GOOD.cases)]
     timed, names = replace(GOOD, cases=times), []
-    for limit, data in ((None, "a"), (None, "a"), (None, "b"), (5, "a")):
-        journal = Journal.begin(tmp_path, new_record("retrieval", {"limit": limit}, {}, {"talks": data, "more": "c"}))
+    for limit, data, settings in (
+        (None, "a", {"concurrency": 1}),
+        (None, "a", {"concurrency": 1}),
+        (None, "b", {"concurrency": 1}),
+        (5, "a", {"concurrency": 1}),
+        (None, "a", {"concurrency": 4}),
+        (None, "a", {"concurrency": 1, "url": "http://127.0.0.1:1"}),
+        (None, "a", {"concurrency": 1}),
+    ):
+        record = new_record("retrieval", {"limit": limit}, settings, {"talks": data, "more": "c"})
+        journal = Journal.begin(tmp_path, record)
         names.append(Archive(tmp_path).finish(journal, Outcome(timed.cases, timed.parts)).name)
+    # What was removed is to be forgotten.
+    rmtree(tmp_path / names[-1])
     archive = Archive(tmp_path)
-    record = archive.read(names[0]).record
-    assert record is not None
-    points = archive.points(record)
+    first = archive.read(names[0]).record
+    assert first is not None
+    points = archive.points(first)
     assert sorted(point["run_id"] for point in points) == sorted(names[:2])
     taken = summaries(timed)[0].latency
     assert taken is not None
     assert {point["p50_ms"] for point in points} == {taken.p50} == {29.0}
+
+
+def test_a_page_is_written_where_the_database_cannot_be_read(tmp_path: Path) -> None:
+    name, said = kept(tmp_path, GOOD, datetime.now(UTC)), list[str]()
+    (tmp_path / "runs.duckdb").write_bytes(b"x" * 4_096)
+    assert show_report(name, Options(runs=tmp_path, html_file=tmp_path / "r.html"), said.append) == 0
+    assert "The page has no other runs beside this one: " in " ".join(said)
+    assert "<section" in (tmp_path / "r.html").read_text()
+
+
+def test_other_libraries_and_processors_are_remarked_upon_and_no_run_goes_on_with_them(tmp_path: Path) -> None:
+    record = new_record("retrieval", {"name": "run"}, {}, {"talks": "a"})
+    journal = Journal.begin(tmp_path, record)
+    journal.add(GOOD.cases[0])
+    journal.close()
+    for changed in (
+        replace(record, versions={**record.versions, "onnxruntime": "0.0.1"}),
+        replace(record, machine={**record.machine, "instructions": "another"}),
+    ):
+        with pytest.raises(EngrainError, match=r"onnxruntime|another"):
+            Journal.begin(tmp_path, changed)
+        remarks = compare(replace(GOOD, record=record), replace(GOOD, record=changed)).remarks
+        assert [each.partition(" ")[0] for each in remarks] in (["versions"], ["instructions"])
+    other = replace(record, machine={**record.machine, "processor": "another", "load_1min": 9.9})
+    assert [*compare(replace(GOOD, record=record), replace(GOOD, record=other)).remarks] == [
+        f"machine is not the same: processor {record.machine['processor']} before, processor another after."
+    ]
 
 
 def test_the_latest_run_is_the_one_that_was_finished_last(tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ import duckdb
 import pytest
 
 from evals.client import Client
+from evals.datasets.collection import Text
 from evals.harness import prepare
 from evals.harness.arms import ARMS, Answer, Arm
+from evals.harness.loading import batches
 from evals.harness.server import served
 from evals.machine import model_digest
 from evals.metrics import MEASURES
@@ -22,6 +24,7 @@ from evals.results import Case
 from evals.runs import Archive, Journal, RunRecord, new_record
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
 from tests.evals.sets import QUESTIONS, own_lines, write_lines, write_own, write_scifact
+from tools.entity_models import BULK_LIMIT
 
 WORDS = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
 """Without a model a server starts and indexes faster; what is tested here needs none."""
@@ -335,3 +338,14 @@ def test_suites_are_loaded_without_what_is_in_a_server() -> None:
         [sys.executable, "-c", code], cwd=here, capture_output=True, text=True, timeout=60, check=True
     )
     assert done.stdout.strip() == ""
+
+
+def test_texts_are_sent_as_many_at_once_as_a_server_takes() -> None:
+    # A character of these is six bytes as it is sent.
+    texts = [Text(str(number), "n", "文" * 40_000, "h") for number in range(40)]
+    sizes = [len(batch) for batch in batches(texts)]
+    assert sizes == [17, 17, 6]
+    assert [text for batch in batches(texts) for text in batch] == texts
+    short = [Text(str(number), "n", "word", "h") for number in range(BULK_LIMIT + 1)]
+    assert [len(batch) for batch in batches(short)] == [BULK_LIMIT, 1]
+    assert [*batches([])] == []

@@ -15,7 +15,8 @@ from evals.reports.figures import HEADLINE, summaries
 from evals.reports.labels import width, wrapped
 from evals.reports.page import SERIES, WORST, page
 from evals.reports.tables import Table
-from evals.reports.text import draw, in_terminal, markdown
+from evals.reports.text import as_markdown, draw, in_terminal, markdown
+from evals.reports.worst import BREAK
 from evals.results import Case, Part
 from evals.runs import RunRecord, Stored, new_record
 from evals.suites import document
@@ -83,8 +84,39 @@ def test_markdown_and_terminal_say_unit_n_and_verdicts() -> None:
     assert "| talks | fast | turn | 19 | 40 | recall@10 | .737 [" in text
     assert "| .700 / .900 | passed | 17.0 | 30 | passed |" in text
     assert "| fast | even | 10 | 5 |" in text
-    assert '<script>alert("x")</script> & \\|' in text
+    assert '&lt;script>alert("x")&lt;/script> &amp; \\|' in text
+    assert "<script" not in text
     assert "MISSED" not in in_terminal(stored())
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("<img src=x onerror=alert(1)>", "&lt;img src=x onerror=alert(1)>"),
+        ("![p](http://evil.test/p.png)", "![p]\\(http://evil.test/p.png)"),
+        ("a\\|b `c`\n d", "a\\\\\\|b \\`c\\` d"),
+        (f"one{BREAK}two <br/>", f"one{BREAK}two &lt;br/>"),
+        (".848 [.826, .867]", ".848 [.826, .867]"),
+    ],
+)
+def test_nothing_of_a_text_is_markup_in_markdown(cell: str, expected: str) -> None:
+    assert as_markdown(Table("a <b>", ["x"], [[cell]], "<i>")).splitlines() == [
+        "## a &lt;b>", "", "| x |", "|---|", f"| {expected} |", "", "&lt;i>",
+    ]  # fmt: skip
+
+
+def test_a_text_does_not_steer_a_terminal() -> None:
+    assert "\x1b" not in draw([Table("t", ["a"], [["single\x1b]0;pwn\x07"]], "")])
+
+
+def test_every_section_of_a_page_can_be_linked_to() -> None:
+    run = stored()
+    cases = [replace(case, set="talks unanswered") for case in run.cases]
+    both = replace(run, cases=cases, parts=[replace(part, set="talks unanswered") for part in run.parts])
+    text = page(both)
+    (anchor,) = re.findall(r'<section id="([^"]*)"', text)
+    assert " " not in anchor
+    assert f'href="#{anchor}"' in text
 
 
 def test_names_are_no_markup_in_a_terminal() -> None:
