@@ -51,8 +51,8 @@ $(VENV)/.eval: $(VENV)/.run
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[eval]'
 	@touch $@
 
-eval: $(VENV)/.eval ## Measure retrieval on labelled data. DATA=… names the folder.
-	$(BIN)/engrain eval $(if $(DATA),--data "$(DATA)")
+eval: $(VENV)/.eval ## Measure retrieval on labelled data; fail below a floor or above the limit of time. DATA=… names the folder.
+	$(BIN)/engrain eval --strict $(if $(DATA),--data "$(DATA)")
 
 gate: $(VENV)/.eval ## Measure retrieval on the set in this repository; fail where it fell beyond noise.
 	$(BIN)/engrain eval --set evals/sets/workshop.jsonl --name gate --afresh

@@ -62,6 +62,7 @@ def retrieval(  # noqa: PLR0913 - the options of a command
     arms: Annotated[str, typer.Option("--arm", help="Ways of asking, comma-separated; `all` for every one.")] = "fast",
     limit: LimitOption = None,
     concurrency: Annotated[int, typer.Option(min=1, max=64, help="Questions that are asked at once.")] = 1,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail where a floor or a limit of time is missed.")] = False,
     url: UrlOption = None,
     setting: ServerOption = None,
     runs: RunsOption = None,
@@ -73,14 +74,15 @@ def retrieval(  # noqa: PLR0913 - the options of a command
 ) -> None:
     """Measure what searches and recalls find, over REST, against a server that is started for it.
 
-    An interrupted run goes on with the same command.
+    An interrupted run goes on with the same command. With --strict it ends with exit code 1 where an arm misses the
+    floor of a set, or where the median of its times is above the limit; the run is kept.
     """
     from evals.harness.arms import ARMS  # noqa: PLC0415 - engines load only when they are used
 
     names = [arm for arm in ARMS if not url or not ARMS[arm].environ] if arms == "all" else _words(arms)
     _run(
         "retrieval", url, setting, data=data, sets=_named_sets(sets), arms=names, limit=limit, concurrency=concurrency,
-        runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown, html_file=html,
+        strict=strict, runs=runs, name=name, afresh=afresh, json_file=json, markdown_file=markdown, html_file=html,
     )  # fmt: skip
 
 

@@ -1,10 +1,10 @@
-"""Whether a run is worse than a baseline beyond noise: what continuous integration asks."""
+"""Whether a run is worse than a baseline beyond noise, or misses what is asked of its sets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evals.comparison import Comparison, compare
-from evals.reports.figures import summaries
+from evals.reports.figures import MISSED, Summary, summaries
 from evals.reports.tables import signed
 from evals.runs import Stored
 from stores.errors import EngrainError
@@ -56,13 +56,37 @@ def judge(baseline: Stored, run: Stored, *, most_p50_ms: float | None = None) ->
         shown = ", ".join(" ".join(key) for key in missing[:3])
         failures.append(f"{len(missing)} cases of the baseline were not measured: {shown} …")
     if most_p50_ms is not None:
-        failures += [
-            f"{each.part.set}, {each.part.arm}: p50 is {each.latency.p50:.1f} ms, above {most_p50_ms:g} ms"
-            f" (n = {each.latency.n})."
-            for each in summaries(run)
-            if each.latency is not None and each.latency.p50 > most_p50_ms
-        ]
+        failures += [sentence for each in summaries(run) if (sentence := _slower(each, most_p50_ms))]
     return Verdict(comparison, failures, _unjudged(baseline, run, comparison))
+
+
+def missed(run: Stored) -> list[str]:
+    """Name each floor that a set and arm does not reach, and each limit of time that its median is above.
+
+    Raises:
+        EngrainError: Nothing of the run is held against either, as of a sample.
+    """
+    found = summaries(run)
+    if not any(each.verdict or each.speed_verdict for each in found):
+        raise EngrainError(
+            "Nothing of this run is held against a floor or a limit of time: ask whole sets, one question at a time."
+        )
+    below = [
+        f"{each.part.set}, {each.part.arm}: {each.part.measure} is {each.headline.interval.mean:.4f}, below the floor"
+        f" of {each.part.floor:g} (n = {each.headline.interval.n})."
+        for each in found
+        if each.verdict == MISSED and each.headline is not None
+    ]
+    slow = [sentence for each in found if (sentence := _slower(each, each.part.p50_limit_ms))]
+    return [*below, *slow]
+
+
+def _slower(summary: Summary, most_p50_ms: float | None) -> str:
+    """Say that the median takes longer than this; nothing where it does not."""
+    taken, part = summary.latency, summary.part
+    if taken is None or most_p50_ms is None or taken.p50 <= most_p50_ms:
+        return ""
+    return f"{part.set}, {part.arm}: p50 is {taken.p50:.2f} ms, above {most_p50_ms:g} ms (n = {taken.n})."
 
 
 def _unjudged(baseline: Stored, run: Stored, comparison: Comparison) -> list[str]:

@@ -35,6 +35,8 @@ class Options:
     """Tells this run from others of the same command."""
     afresh: bool = False
     """Whether to throw away what an interrupted run of the same command has."""
+    strict: bool = False
+    """Whether a run fails that misses a floor or a limit of time."""
     json_file: Path | None = None
     markdown_file: Path | None = None
     html_file: Path | None = None

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from evals.gate import missed
 from evals.harness import prepare as prepare_retrieval
 from evals.history import prepare as prepare_history
 from evals.options import Options
@@ -24,8 +25,9 @@ from evals.synthesis import prepare as prepare_synthesis
 from evals.usage import prepare as prepare_usage
 from stores.errors import EngrainError
 
-NOTHING_TO_MEASURE, INTERRUPTED = 2, 130
-"""Exit codes: the data is not there or the command cannot be carried out; stopped by Ctrl-C or SIGTERM."""
+FELL_SHORT, NOTHING_TO_MEASURE, INTERRUPTED = 1, 2, 130
+"""Exit codes: a strict run misses what is asked of it; the data is not there or the command cannot be carried out;
+stopped by Ctrl-C or SIGTERM."""
 
 
 SUITES: Mapping[str, Callable[[Options], Prepared]] = {
@@ -41,17 +43,24 @@ SUITES: Mapping[str, Callable[[Options], Prepared]] = {
 
 
 def run_suite(name: str, options: Options, say: Callable[[str], None]) -> int:
-    """Measure, keep and report. Returns the exit code: 0; 2 with a sentence where it cannot be done; 130 if stopped."""
+    """Measure, keep and report.
+
+    Returns the exit code: 0; with sentences 1 where a strict run falls short, and 2 where it cannot be done; 130 if
+    stopped.
+    """
     try:
         refuse_outputs(options)
         stored = measure(name, options, say)
         if stored is None:
             return INTERRUPTED
         report(stored, options, say)
+        failures = missed(stored) if options.strict else []
     except EngrainError as error:
         say(error.message)
         return NOTHING_TO_MEASURE
-    return 0
+    for failure in failures:
+        say(failure)
+    return FELL_SHORT if failures else 0
 
 
 def measure(name: str, options: Options, say: Callable[[str], None]) -> Stored | None:

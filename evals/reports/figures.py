@@ -15,6 +15,8 @@ ALL = "all"
 """What the headline is called."""
 DEFAULT_MEASURE = "recall@10"
 """What decides over cases that come without their run, where they have it."""
+MISSED = "MISSED"
+"""The verdict on a figure below its floor, and on a median above its limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +91,14 @@ class Summary:
             return ""
         if part.goal is not None and figure.interval.mean >= part.goal:
             return "goal"
-        return "passed" if figure.interval.mean >= part.floor else "MISSED"
+        return "passed" if figure.interval.mean >= part.floor else MISSED
 
     @property
     def speed_verdict(self) -> str:
         """Whether the median is within the limit; empty where there is none."""
         if self.part.p50_limit_ms is None or self.latency is None:
             return ""
-        return "passed" if self.latency.p50 <= self.part.p50_limit_ms else "MISSED"
+        return "passed" if self.latency.p50 <= self.part.p50_limit_ms else MISSED
 
 
 def titled(category: str) -> str:

@@ -1,5 +1,6 @@
 """A report in Markdown, and as tables in a terminal."""
 
+import re
 import sys
 from collections.abc import Sequence
 
@@ -9,8 +10,9 @@ from evals.reports.worst import BREAK, as_table, worst
 from evals.runs import Stored
 
 WORST = 10
-_HTML = str.maketrans({"&": "&amp;", "<": "&lt;"})
-_MARKUP = {**_HTML, **str.maketrans({"|": "\\|", "\\": "\\\\", "`": "\\`"})}
+_TAG = re.compile(r"<(?=[a-zA-Z/!?])")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+_MARKUP = str.maketrans({"|": "\\|", "\\": "\\\\", "`": "\\`"})
 
 
 def markdown(stored: Stored) -> str:
@@ -29,14 +31,19 @@ def as_markdown(table: Table) -> str:
     """Lay one table out."""
     lines = [f"| {' | '.join(map(_escaped, row))} |" for row in (table.columns, *table.rows)]
     lines.insert(1, "|" + "---|" * len(table.columns))
-    head = [f"## {table.title.translate(_HTML)}", ""] if table.title else []
-    return "\n".join([*head, *lines, *(["", table.note.translate(_HTML)] if table.note else [])])
+    head = [f"## {_plain_html(table.title)}", ""] if table.title else []
+    return "\n".join([*head, *lines, *(["", _plain_html(table.note)] if table.note else [])])
 
 
 def _escaped(cell: str) -> str:
     """Let nothing of a text be read as HTML, as a link or as the end of a cell; our own breaks stay."""
-    parts = (" ".join(part.split()).translate(_MARKUP).replace("](", "]\\(") for part in cell.split(BREAK))
-    return BREAK.join(parts)
+    parts = (_plain_html(" ".join(part.split())).translate(_MARKUP) for part in cell.split(BREAK))
+    return BREAK.join(part.replace("](", "]\\(") for part in parts)
+
+
+def _plain_html(text: str) -> str:
+    """Let no tag and no entity begin here; `p < .05` stays as it is."""
+    return _TAG.sub("&lt;", _ENTITY.sub("&amp;", text))
 
 
 def in_terminal(stored: Stored) -> str:

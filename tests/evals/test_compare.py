@@ -139,7 +139,7 @@ def test_cases_that_are_missing_and_slow_answers_close_the_gate() -> None:
     assert "1 cases of the baseline were not measured: talks fast q0" in judge(GOOD, fewer).failures[0]
     slow = run("slow", [1.0] * N, took_ms=31.0)
     assert judge(GOOD, slow).is_open
-    assert judge(GOOD, slow, most_p50_ms=30).failures == ["talks, fast: p50 is 31.0 ms, above 30 ms (n = 60)."]
+    assert judge(GOOD, slow, most_p50_ms=30).failures == ["talks, fast: p50 is 31.00 ms, above 30 ms (n = 60)."]
 
 
 def test_a_category_called_all_is_not_the_headline() -> None:

@@ -21,7 +21,7 @@ from evals.results import Case, Part
 from evals.runs import RunRecord, Stored, new_record
 from evals.suites import document
 
-HOSTILE = '<script>alert("x")</script> & |'
+HOSTILE = '<script>alert("x")</script> &lt; & < |'
 LOADING = {"src", "href", "srcset", "poster", "data", "action"}
 VOID = {"meta", "link", "br", "img", "input", "hr"}
 
@@ -84,7 +84,7 @@ def test_markdown_and_terminal_say_unit_n_and_verdicts() -> None:
     assert "| talks | fast | turn | 19 | 40 | recall@10 | .737 [" in text
     assert "| .700 / .900 | passed | 17.0 | 30 | passed |" in text
     assert "| fast | even | 10 | 5 |" in text
-    assert '&lt;script>alert("x")&lt;/script> &amp; \\|' in text
+    assert '&lt;script>alert("x")&lt;/script> &amp;lt; & < \\|' in text
     assert "<script" not in text
     assert "MISSED" not in in_terminal(stored())
 
