@@ -64,8 +64,7 @@ class Journal:
                 raise EngrainError(_refusal(folder, earlier, differs))
             # It has no answer that would be lost.
             journal.discard()
-        folder = _free(runs, record.id)
-        folder.mkdir(parents=True)
+        folder = _made(runs, record.id)
         record = replace(record, id=folder.name)
         write_record(folder, record)
         return cls(folder, record)
@@ -202,12 +201,16 @@ def _refusal(folder: Path, earlier: RunRecord, differs: Mapping[str, tuple[objec
     )
 
 
-def _free(runs: Path, name: str) -> Path:
+def _made(runs: Path, name: str) -> Path:
+    """Make the folder of a run; others may begin in the same moment, and each has one of its own."""
+    runs.mkdir(parents=True, exist_ok=True)
     number, folder = 1, runs / name
-    while folder.exists():
+    while True:
+        with suppress(FileExistsError):
+            folder.mkdir()
+            return folder
         number += 1
         folder = runs / f"{name}-{number}"
-    return folder
 
 
 def _plain(part: Part) -> dict[str, Any]:
