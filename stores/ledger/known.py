@@ -1,7 +1,7 @@
 """What was read of records before, kept in step with an organization's feed."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from sys import intern
 from threading import Lock
@@ -49,6 +49,16 @@ SORTED = 10_000
 """As many matches are sorted in memory; where there are more, a page is soon found along an index of the order."""
 
 
+class _Anything:
+    """Holds whatever is asked for."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+ANYTHING: Container[str] = _Anything()
+"""Stands for more records than are kept."""
+
 Label = tuple[str, str]
 """Its kind and its word in lower case."""
 
@@ -61,6 +71,7 @@ class _Known:
     """The kind of each of the rows; those that are equal are one object, which a thousand looks find in the cache."""
     shared: dict[Kind, Kind] = field(default_factory=dict)
     retirable: frozenset[str] | None = None
+    decided: Container[str] | None = None
     groups: dict[Kind, Group] | None = None
     """All rows by their kind, where those of all records are known but for the changed ones."""
     briefs: OrderedDict[str, Brief] = field(default_factory=OrderedDict)
@@ -149,6 +160,10 @@ class KnownRows:
             if known is None or known.position != before:
                 known = self._known[organization_id] = _Known(to)
             known.position = to
+            if isinstance(known.decided, frozenset):
+                known.decided = known.decided.union(each.record_id for each in changes if each.kind == "capture")
+                if len(known.decided) > MOST_RECORDS:
+                    known.decided = None
             for change in changes:
                 if change.kind == "entity":
                     known.change(change.record_id)
@@ -184,6 +199,7 @@ class KnownRows:
                 known.changed = None
                 return
             whole.position, whole.retirable, whole.changed = known.position, known.retirable, known.changed
+            whole.decided = known.decided
             for each in whole.changed or ():
                 whole.drop(each)
             self._known[organization_id] = whole
@@ -234,6 +250,19 @@ class KnownRows:
             known = self._known.get(organization_id)
             if known is not None and known.position == position and len(ids) <= MOST_RECORDS:
                 known.retirable = ids
+
+    def decided(self, organization_id: str, position: Position) -> Container[str] | None:
+        """The raw memories that have an outcome, and what was captured or reviewed since then; None: not known."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            return known.decided if known is not None and known.reaches(position) else None
+
+    def keep_decided(self, organization_id: str, position: Position, ids: Container[str]) -> None:
+        """Remember which raw memories have an outcome, as read at a position or after it."""
+        with self._lock:
+            known = self._known.get(organization_id)
+            if known is not None and known.position == position:
+                known.decided = ids
 
     def get(self, organization_id: str, position: Position, ids: Iterable[str]) -> dict[str, Standing]:
         """The rows that are known at a position or after it."""

@@ -79,11 +79,16 @@ _settle = update(_table).where(
 )
 
 
+_is_decided = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")
+all_decided = select(_table.c.id).where(_of_organization, _is_decided).limit(bindparam("most"))
+"""The query for the raw memories that have an outcome."""
+
+
 @cache
-def _outcomes(dialect: str) -> Select[Any]:
-    is_reviewed = or_(_table.c.entity_id.is_not(None), _table.c.review_state == "archived")
+def outcomes(dialect: str) -> Select[Any]:
+    """Return the query for the outcomes of some raw memories: id, what was made of it, state."""
     return select(as_json(dialect, [_table.c.id, _table.c.entity_id, _table.c.review_state])).where(
-        _of_organization, is_reviewed, _table.c.id.in_(listed(dialect, "ids"))
+        _of_organization, _is_decided, _table.c.id.in_(listed(dialect, "ids"))
     )
 
 
@@ -147,12 +152,6 @@ class MemoryReads(Store):
     def memories_from(self, organization_id: str, source_id: str) -> list[RawMemory]:
         """Return the raw memories that came from a source, in the sender's words, the earliest first."""
         return sound(self._all(_from_source, {"organization": organization_id, "source": source_id}), _to_memory)
-
-    def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
-        """Return what became of those of some raw memories of which an entity was made, or that were archived."""
-        dialect = self._database.writer.dialect.name
-        found = self._packed(_outcomes(dialect), {"organization": organization_id, "ids": dump_json(list(memory_ids))})
-        return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
 
     def same_memory(self, organization_id: str, visibility: str, text: str) -> RawMemory | None:
         """Return the first raw memory with this visibility key that says the same to the letter."""

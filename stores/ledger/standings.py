@@ -1,6 +1,6 @@
 """Standings: what a ranking must know of many records at once, read without their text."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -14,8 +14,9 @@ from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
 from stores.ledger.groups import Kind, Order, Standing
-from stores.ledger.known import MOST_RECORDS, Found, KnownRows, Label, Wanted
+from stores.ledger.known import ANYTHING, MOST_RECORDS, Found, KnownRows, Label, Wanted
 from stores.ledger.listed import as_list, listed
+from stores.ledger.memories import Outcome, all_decided, outcomes
 from stores.ledger.relations import holds, present
 from stores.ledger.rows import Brief
 from stores.records import Change, Position
@@ -149,6 +150,17 @@ class StandingReads(EntityReads, FeedReads):
         ids = set(entity_ids)
         return self.look(organization_id).superseded(ids, visibility=visibility, as_of=as_of) if ids else ids
 
+    def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
+        """Return what became of those of some raw memories of which an entity was made, or that were archived."""
+        position = self._followed(organization_id)
+        decided: Container[str] = () if position is None else self._decided(organization_id, position)
+        ids = [each for each in memory_ids if each in decided]
+        if not ids:
+            return {}
+        values = {"organization": organization_id, "ids": dump_json(list[Any](ids))}
+        found = self._packed(outcomes(self._database.writer.dialect.name), values)
+        return {memory_id: Outcome(made, state == "archived") for memory_id, made, state in found}
+
     def matching_ids(self, organization_id: str, query: EntityQuery, entity_ids: Iterable[str]) -> set[str]:
         """Return what `Look.matching_ids` does."""
         return self.look(organization_id).matching_ids(query, entity_ids)
@@ -207,6 +219,15 @@ class StandingReads(EntityReads, FeedReads):
             if len(known) > MOST_RECORDS:
                 return None
             self._known.keep_retirable(organization_id, position, known)
+        return known
+
+    def _decided(self, organization_id: str, position: Position) -> Container[str]:
+        """Return the raw memories that have an outcome, and perhaps others."""
+        known = self._known.decided(organization_id, position)
+        if known is None:
+            rows = self._all(all_decided, {"organization": organization_id, "most": MOST_RECORDS + 1})
+            known = frozenset(row.id for row in rows) if len(rows) <= MOST_RECORDS else ANYTHING
+            self._known.keep_decided(organization_id, position, known)
         return known
 
     def _superseded(

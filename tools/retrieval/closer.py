@@ -4,7 +4,8 @@ Each step looks at the best of the step before, notes what it finds, and scores 
 """
 
 import sqlite3
-from concurrent.futures import Future
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import Ranking
-from tools.retrieval.rereading import Rereading
+from tools.retrieval.rereading import Reading, Rereading
 from tools.retrieval.scoring import Lent, Scores, fuse, fused_by_rank, ranked
 from tools.retrieval.second import Question
 from tools.retrieval.timespans import Named
@@ -75,11 +76,18 @@ class Closer:
         """Compare the best candidates with the question by a second model, and then token by token."""
         if not self.has_vector:
             return
-        try:
-            if question.vector is not None:
+        if question.vector is not None:
+            with self._noted(ranking):
                 self._by_second_model(question.vector)
-            if question.tokens is not None:
+        if question.tokens is not None:
+            with self._noted(ranking):
                 self._by_tokens(question.tokens)
+
+    @contextmanager
+    def _noted(self, ranking: Ranking) -> Iterator[None]:
+        """Note in the ranking that a model could not answer, and go on without it."""
+        try:
+            yield
         except (EmbeddingFailed, sqlite3.Error) as error:
             ranking.degraded["tokens"] = "index_unavailable"
             log.warning("question_not_read_again", organization_id=self.plan.organization_id, detail=str(error))
@@ -116,13 +124,13 @@ class Closer:
         certain: Scores = np.maximum(pool.fused, alone_so)
         return certain
 
-    def _by_second_model(self, question: Future[Question]) -> None:
-        found = second.nearness(self.indexes, self.pool, self.checks, self.lent.beside, question)
+    def _by_second_model(self, question: Reading[Question]) -> None:
+        found = second.nearness(self.indexes, self.pool, self.checks, self.lent.beside, question.begin)
         if found is not None:
             self._learn(replace(self.lent, second=found))
 
-    def _by_tokens(self, tokens: Future[Questions]) -> None:
-        found = late.compare(self.indexes, self.plan, self.pool, self.checks, tokens)
+    def _by_tokens(self, tokens: Reading[Questions]) -> None:
+        found = late.compare(self.indexes, self.plan, self.pool, self.checks, tokens.begin())
         if found is not None:
             self._learn(replace(self.lent, late=found[0], back=found[1]))
 

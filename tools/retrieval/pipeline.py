@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
-from threading import Event
 from typing import NamedTuple
 
 import numpy as np
@@ -39,7 +38,7 @@ from tools.retrieval.plan import (
 )
 from tools.retrieval.pool import Pool
 from tools.retrieval.ranking import LANES, Ranking
-from tools.retrieval.rereading import read_again
+from tools.retrieval.rereading import begin, read_again
 from tools.retrieval.scoring import (
     BACKGROUND,
     DATED_AMONG,
@@ -91,11 +90,11 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
             past = read_past(app, plan)
         if past is not None and not past.is_whole:
             ranking.degraded["history"] = "too_many_changes"
-        question, checks, looked_up = _embedding(app, indexes, plan), Checks(app, plan), Event()
-        reread = read_again(app, indexes, plan, question, turn=looked_up)
+        question, checks = _embedding(app, indexes, plan), Checks(app, plan)
+        reread = read_again(app, indexes, plan, question)
         with ranking.timed("lexical"):
             words = _lexical_lane(indexes, plan, past)
-        looked_up.set()
+        begin(reread, indexes.lexical, plan, words)
         near = _dense_lane(indexes, plan, question, past, ranking)
         with ranking.timed("fusion"):
             ranking.terms = words.terms

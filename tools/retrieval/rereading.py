@@ -1,52 +1,79 @@
 """The question, read once more by the models that look at the best candidates alone."""
 
 from collections.abc import Callable
-from concurrent.futures import Future
-from threading import Event
-from typing import NamedTuple, TypeVar
+from concurrent.futures import Executor, Future
+from threading import Lock
+from typing import Generic, NamedTuple, TypeVar
 
 from stores.indexer import OpenIndexes
 from stores.language.script import is_latin
+from stores.lexical import LexicalIndex, LexicalResult
 from stores.vectors import Vector
 from tools.app import App
 from tools.retrieval.late import Questions
 from tools.retrieval.plan import Plan
-from tools.retrieval.second import Question
+from tools.retrieval.second import AMONG, Question
 
 Read = TypeVar("Read")
+
+
+class Reading(Generic[Read]):
+    """One model, and the question that it reads beside everything else once it is told to. Any thread may tell it."""
+
+    def __init__(self, beside: Executor, read: Callable[[str], Read], query: str) -> None:
+        self._beside, self._read, self._query = beside, read, query
+        self._lock = Lock()
+        self._begun: Future[Read] | None = None
+
+    def begin(self) -> Future[Read]:
+        """Let it read, unless it does already."""
+        with self._lock:
+            if self._begun is None:
+                self._begun = self._beside.submit(self._read, self._query)
+            return self._begun
 
 
 class Rereading(NamedTuple):
     """What becomes of the question. Either is None where nothing is to be compared with it."""
 
-    vector: Future[Question] | None
-    """By the second model for meaning."""
-    tokens: Future[Questions] | None
+    vector: Reading[Question] | None
+    """By the second model for meaning, which has read the letters that the first one has: of others it tells nothing.
+    """
+    tokens: Reading[Questions] | None
 
 
-def read_again(
-    app: App, indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None, *, turn: Event
-) -> Rereading:
-    """Let the models read the question beside everything else.
+def read_again(app: App, indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None) -> Rereading:
+    """Prepare the models to read the question.
 
-    They begin at their turn, which comes with the question's vector at the latest. Before that, they would take the
-    processors from what looks up the words meanwhile. The second model for meaning has read the letters that the first
-    one has: of others it tells nothing.
+    Tokens begin with the question's vector at the latest. Before that, and before `begin`, they would take the
+    processors from what looks up the words meanwhile.
     """
     has_tokens = indexes.vectors is not None and indexes.vectors.tokens is not None
     if question is None or app.reader is None or not has_tokens or not plan.compares:
         return Rereading(None, None)
     reader = app.reader
-
-    def submit(read: Callable[[str], Read]) -> Future[Read]:
-        def read_in_turn() -> Read:
-            turn.wait()
-            return read(plan.query)
-
-        return app.beside.submit(read_in_turn)
-
-    # Submitted later to the same threads: it never waits for what has not begun.
-    question.add_done_callback(lambda _: turn.set())
     second = reader.second if is_latin(plan.query) and "second" not in plan.without else None
-    vector = submit(second.embed_question) if second is not None else None
-    return Rereading(vector, submit(reader.late.encode_question) if "tokens" not in plan.without else None)
+    vector = Reading(app.beside, second.embed_question, plan.query) if second is not None else None
+    if "tokens" in plan.without:
+        return Rereading(vector, None)
+    tokens = Reading(app.beside, reader.late.encode_question, plan.query)
+    question.add_done_callback(lambda _: tokens.begin())
+    return Rereading(vector, tokens)
+
+
+def begin(reread: Rereading, index: LexicalIndex | None, plan: Plan, words: LexicalResult) -> None:
+    """Let the models read the question, now that its words are looked up.
+
+    The second one is asked of nothing that stands in a thread: where all that holds the words does, it waits until
+    there is something else.
+    """
+    if reread.tokens is not None:
+        reread.tokens.begin()
+    if reread.vector is not None and (index is None or not plan.heeds_threads or _is_any_alone(index, words)):
+        reread.vector.begin()
+
+
+def _is_any_alone(index: LexicalIndex, words: LexicalResult) -> bool:
+    """Tell whether one of the best records stands in no thread, or there is none."""
+    best = words.hits.ids[:AMONG]
+    return not best or len(set(index.around(best, 1).owners)) < len(best)

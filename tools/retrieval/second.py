@@ -4,6 +4,7 @@ Two models that were taught with different texts err in different places, so tha
 combination of evidence: Bartell, Cottrell and Belew, SIGIR 1994). What was measured is in `docs/retrieval.md`.
 """
 
+from collections.abc import Callable
 from concurrent.futures import Future
 
 import numpy as np
@@ -23,12 +24,13 @@ Question = NDArray[np.float32]
 
 
 def nearness(
-    indexes: OpenIndexes, pool: Pool, checks: Checks, beside: Beside | None, question: Future[Question]
+    indexes: OpenIndexes, pool: Pool, checks: Checks, beside: Beside | None, question: Callable[[], Future[Question]]
 ) -> Scores | None:
     """Tell of the best candidates how near they are, by the best of their passages that are read.
 
-    One row per candidate, the cosine, and not a number where it is not known: beyond the best, in threads, for records
-    whose passages are still to be read, and for those that are not shown. None where nothing is known of any.
+    The question begins to be read when it is asked for. One row per candidate, the cosine, and not a number where it
+    is not known: beyond the best, in threads, for records whose passages are still to be read, and for those that are
+    not shown. None where nothing is known of any.
 
     Raises:
         EmbeddingFailed: The question could not be read.
@@ -40,7 +42,7 @@ def nearness(
         best = [place for place in best if not beside.is_threaded[place]]
     if store is None or not best:
         return None
-    ids = [pool.ids[place] for place in best]
+    reading, ids = question(), [pool.ids[place] for place in best]
     held = store.sentences(dict(zip(ids, pool.passage_starts(best), strict=True)))
     # While the model still reads the question, what every candidate is asked later.
     checks.ask(pool.ids)
@@ -49,7 +51,7 @@ def nearness(
     if not known:
         return None
     passages = [held[pool.ids[place]] for place in known]
-    near = cosines(question.result(), np.concatenate(passages))
+    near = cosines(reading.result(), np.concatenate(passages))
     starts = np.cumsum([0, *map(len, passages[:-1])])
     found = np.full(len(pool.ids), np.nan)
     found[known] = np.maximum.reduceat(near, starts)

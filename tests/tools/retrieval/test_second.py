@@ -11,7 +11,7 @@ from stores.embedding.second import SecondModel
 from tests.people import Person
 from tests.stores.indexer.samples import until
 from tools.app import App
-from tools.retrieval import second
+from tools.retrieval import late, second
 from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import SECOND, SECOND_SPREAD, Beside, Lent, Scores, fuse
 from tools.settings import Settings
@@ -119,6 +119,29 @@ async def test_what_stands_in_a_thread_is_not_asked_of_it(owner: Person, asked: 
 
 
 @anyio
+async def test_where_all_stands_in_threads_it_does_not_read_the_question(
+    owner: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, embed = list[str](), SecondModel.embed_question
+
+    def noted(self: SecondModel, text: str) -> Any:
+        read.append(text)
+        return embed(self, text)
+
+    monkeypatch.setattr(SecondModel, "embed_question", noted)
+    for ordinal, text in enumerate(("The walrus went to Lisbon.", "It stayed there for a week.")):
+        await owner.call(
+            "store_raw_memory", raw_content=text, metadata={"thread_id": "t", "ordinal": ordinal}, sync=True
+        )
+    await owner.call("recall", query="walrus in Lisbon")
+    assert read == []
+    # It holds none of the words, so that it is found by its meaning alone.
+    await owner.call("store_raw_memory", raw_content="A sea mammal visited Portugal.", sync=True)
+    await owner.call("recall", query="walrus in Lisbon")
+    assert read == ["walrus in Lisbon"]
+
+
+@anyio
 async def test_what_is_not_shown_is_not_known(owner: Person, asked: list[dict[str, float]]) -> None:
     texts = ("The walrus went to Lisbon.", "A walrus was seen in Lisbon.", "The walrus of Lisbon has a friend.")
     said = [(await owner.call("store_raw_memory", raw_content=text, sync=True))["id"] for text in texts]
@@ -153,8 +176,17 @@ async def test_without_the_model_a_search_says_so_and_answers(owner: Person, mon
     def broken(_: SecondModel, text: str) -> Any:
         raise EmbeddingFailed(f"not {text}")
 
+    compared, compare = list[bool](), late.compare
+
+    def noted(*given: Any) -> Any:
+        found = compare(*given)
+        compared.append(found is not None)
+        return found
+
     monkeypatch.setattr(SecondModel, "embed_question", broken)
+    monkeypatch.setattr(late, "compare", noted)
     found = await owner.call("search", query=QUESTION)
+    assert compared == [True]
     assert {each["name"] for each in found["results"]} >= {"Repair"}
     assert found["filters"]["search_source_failures"] == [{"source": "tokens", "error_type": "index_unavailable"}]
 
