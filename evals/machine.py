@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from stores import processor
+
 ENGINES = ("lancedb", "tantivy", "ladybug", "kuzu", "onnxruntime", "sqlalchemy", "uvicorn", "starlette", "pydantic")
 INSTRUCTIONS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "amx_int8", "asimddp", "i8mm")
 """By which onnxruntime multiplies integers of a byte, where there are any."""
@@ -36,7 +38,7 @@ def facts() -> dict[str, object]:
     """Say what the figures were measured on."""
     return {
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "processor": processor(),
+        "processor": processor.model_name(),
         "instructions": instructions(),
         "memory_gb": memory_gb(),
         "load_1min": round(os.getloadavg()[0], 2),
@@ -47,27 +49,12 @@ def facts() -> dict[str, object]:
     }
 
 
-def processor() -> str | None:
-    """Return the model of the processor; None where the system does not say it in /proc/cpuinfo."""
-    try:
-        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    found = (line.partition(":")[2].strip() for line in said.splitlines() if line.startswith("model name"))
-    return next(found, None) or None
-
-
 def instructions() -> str | None:
     """Return which of those the processor has that figures hang on, as products of integers round otherwise by them.
 
     None where the system does not say it in /proc/cpuinfo.
     """
-    try:
-        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    flags = next((line for line in said.splitlines() if line.lower().startswith(("flags", "features"))), "")
-    found = set(flags.partition(":")[2].split())
+    found = processor.instructions() or frozenset()
     return " ".join(each for each in INSTRUCTIONS if each in found) or None
 
 

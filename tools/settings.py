@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 
 from auth.external.addresses import is_safe_to_call, is_web_address
 from stores.errors import InvalidSetting
+from stores.processor import multiplies_bytes_at_once
 from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
 from tools.client_settings import PREFIX
 from tools.retrieval.parts import Part
@@ -57,6 +58,11 @@ class Settings(BaseModel):
     embedding_dimension: int | None = Field(None, ge=1, le=8192, description="Asked of the endpoint when unset.")
     late_interaction: bool = Field(
         True, description="Whether the best candidates are compared with the question token by token."
+    )
+    second_opinion: Literal["auto", "on", "off"] = Field(
+        "auto",
+        description="Whether a second model is asked about the best candidates; `auto`: where the processor multiplies "
+        "bytes in one step, else it is what takes longest in a search.",
     )
     embedding_threads: int = Field(1, ge=1, le=64, description="Threads of the built-in model.")
     embedding_timeout_s: float = Field(30, gt=0, le=600, description="Seconds that one remote call may take.")
@@ -189,6 +195,12 @@ class Settings(BaseModel):
         for name, value in values.items():
             if name.endswith("_URL") and value and not is_safe_to_call(value):
                 raise ValueError(f"{name} must be an https URL, or one of this machine")
+
+    @property
+    def parts_left_out(self) -> tuple[Part, ...]:
+        """The parts of the ranking that are left out: those named, and the second model where it is not asked."""
+        is_asked = multiplies_bytes_at_once() if self.second_opinion == "auto" else self.second_opinion == "on"
+        return self.search_without if is_asked else (*self.search_without, "second")
 
     @property
     def is_https(self) -> bool:

@@ -15,6 +15,7 @@ from evals.runs.record import MEASURED_WITH, asker
 from stores.errors import EngrainError
 from tools.client_settings import PREFIX
 from tools.launch import server_process
+from tools.retrieval.parts import NO_SECOND_OPINION
 
 _OWN = {"LOG_LEVEL": "warning", "RATE_LIMIT_ENABLED": "false", "ACCESS_TOKEN_EXPIRE_MINUTES": "1440"}
 
@@ -31,6 +32,12 @@ class Target:
     def is_ours(self) -> bool:
         """Whether the harness has started it, for itself alone."""
         return self.pid is not None
+
+    def remarks(self) -> list[str]:
+        """Say what it leaves out of a search by itself, which figures hang on."""
+        with Client(self.address) as client:
+            embedder = _by_name(client.get("/api/health/ready").get("dependencies")).get("embedder", {})
+        return [NO_SECOND_OPINION] if str(embedder.get("detail")).endswith(NO_SECOND_OPINION) else []
 
     def memory_mb(self) -> tuple[float | None, float | None]:
         """Return the resident memory and its peak; unknown of a server elsewhere."""
@@ -133,9 +140,13 @@ def _owner(me: Mapping[str, object]) -> dict[str, str]:
 
 def _parts(dependencies: object) -> dict[str, str]:
     """The ledger's engine and the provider of the model; whether they are ready at this moment is nothing of a run."""
-    listed = [each for each in dependencies if isinstance(each, dict)] if isinstance(dependencies, list) else []
-    by_name = {str(each.get("name")): each for each in listed}
+    by_name = _by_name(dependencies)
     return {
         "ledger": str(by_name.get("ledger", {}).get("backend") or UNKNOWN),
         "embedder": str(by_name.get("embedder", {}).get("detail") or UNKNOWN).partition(":")[0],
     }
+
+
+def _by_name(dependencies: object) -> dict[str, dict[str, Any]]:
+    listed = [each for each in dependencies if isinstance(each, dict)] if isinstance(dependencies, list) else []
+    return {str(each.get("name")): each for each in listed}

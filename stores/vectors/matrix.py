@@ -126,8 +126,8 @@ class Snapshot:
 
     def _of(self, record_ids: Iterable[str]) -> Bools:
         found = np.zeros(self.size, np.bool_)
-        for record_id in record_ids:
-            found[[place for place in self.places.get(record_id, ()) if place < self.size]] = True
+        places = (place for record_id in record_ids for place in self.places.get(record_id, ()))
+        found[[place for place in places if place < self.size]] = True
         return found
 
     def _scores(self, vector: Vector, places: Integers) -> Vector:

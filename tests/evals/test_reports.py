@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from evals.harness.arms import ARMS
-from evals.machine import memory_gb, processor
+from evals.machine import memory_gb
 from evals.reports.charts import Bar, Point, Times, distribution, intervals, scatter
 from evals.reports.figures import HEADLINE, summaries
 from evals.reports.labels import width, wrapped
@@ -20,6 +20,7 @@ from evals.reports.worst import BREAK
 from evals.results import Case, Part
 from evals.runs import RunRecord, Stored, new_record
 from evals.suites import document
+from stores import processor
 
 HOSTILE = '<script>alert("x")</script> &lt; & < |'
 LOADING = {"src", "href", "srcset", "poster", "data", "action"}
@@ -129,7 +130,7 @@ def test_a_run_says_which_processor_and_how_much_memory_its_machine_has(monkeypa
     assert record is not None
     assert record.machine["memory_gb"] > 0
     assert f"memory_gb {record.machine['memory_gb']}" in markdown(stored())
-    assert record.machine["processor"] == processor()
+    assert record.machine["processor"] == processor.model_name()
     assert RunRecord.of(record.plain()).machine == record.machine
 
     def unknown(_name: str) -> int:

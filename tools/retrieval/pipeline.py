@@ -38,7 +38,7 @@ from tools.retrieval.plan import (
 )
 from tools.retrieval.pool import Pool
 from tools.retrieval.ranking import LANES, Ranking
-from tools.retrieval.rereading import begin, read_again
+from tools.retrieval.rereading import Rereading, begin_second, read_again
 from tools.retrieval.scoring import (
     BACKGROUND,
     DATED_AMONG,
@@ -74,7 +74,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
     What indexes know nothing of (what was archived or superseded, what imported memories say of themselves) is left out
     of what they found. Where that leaves hardly anything, they are asked for more.
     """
-    plan = replace(plan, without=app.settings.search_without)
+    plan = replace(plan, without=app.settings.parts_left_out)
     ranking, depth = _retrieve(app, plan), plan.depth
     while ranking.is_starved and depth < DEEPEST:
         depth = min(DEEPER * depth, DEEPEST)
@@ -91,10 +91,10 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
         if past is not None and not past.is_whole:
             ranking.degraded["history"] = "too_many_changes"
         question, checks = _embedding(app, indexes, plan), Checks(app, plan)
-        reread = read_again(app, indexes, plan, question)
+        reread = read_again(app, indexes, plan) if question is not None else Rereading(None, None)
         with ranking.timed("lexical"):
             words = _lexical_lane(indexes, plan, past)
-        begin(reread, indexes.lexical, plan, words)
+        begin_second(reread, indexes.lexical, plan, words)
         near = _dense_lane(indexes, plan, question, past, ranking)
         with ranking.timed("fusion"):
             ranking.terms = words.terms

@@ -8,7 +8,6 @@ from typing import Generic, NamedTuple, TypeVar
 from stores.indexer import OpenIndexes
 from stores.language.script import is_latin
 from stores.lexical import LexicalIndex, LexicalResult
-from stores.vectors import Vector
 from tools.app import App
 from tools.retrieval.late import Questions
 from tools.retrieval.plan import Plan
@@ -42,14 +41,10 @@ class Rereading(NamedTuple):
     tokens: Reading[Questions] | None
 
 
-def read_again(app: App, indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None) -> Rereading:
-    """Prepare the models to read the question.
-
-    Tokens begin with the question's vector at the latest. Before that, and before `begin`, they would take the
-    processors from what looks up the words meanwhile.
-    """
+def read_again(app: App, indexes: OpenIndexes, plan: Plan) -> Rereading:
+    """Let the tokens of the question be read at once; the second model begins when it is told to."""
     has_tokens = indexes.vectors is not None and indexes.vectors.tokens is not None
-    if question is None or app.reader is None or not has_tokens or not plan.compares:
+    if app.reader is None or not has_tokens or not plan.compares:
         return Rereading(None, None)
     reader = app.reader
     second = reader.second if is_latin(plan.query) and "second" not in plan.without else None
@@ -57,18 +52,16 @@ def read_again(app: App, indexes: OpenIndexes, plan: Plan, question: Future[Vect
     if "tokens" in plan.without:
         return Rereading(vector, None)
     tokens = Reading(app.beside, reader.late.encode_question, plan.query)
-    question.add_done_callback(lambda _: tokens.begin())
+    tokens.begin()
     return Rereading(vector, tokens)
 
 
-def begin(reread: Rereading, index: LexicalIndex | None, plan: Plan, words: LexicalResult) -> None:
-    """Let the models read the question, now that its words are looked up.
+def begin_second(reread: Rereading, index: LexicalIndex | None, plan: Plan, words: LexicalResult) -> None:
+    """Let the second model read the question, now that its words are looked up.
 
-    The second one is asked of nothing that stands in a thread: where all that holds the words does, it waits until
-    there is something else.
+    It is asked of nothing that stands in a thread: where all that holds the words does, it waits until there is
+    something else.
     """
-    if reread.tokens is not None:
-        reread.tokens.begin()
     if reread.vector is not None and (index is None or not plan.heeds_threads or _is_any_alone(index, words)):
         reread.vector.begin()
 

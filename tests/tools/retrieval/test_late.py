@@ -1,7 +1,6 @@
 """Token by token: the arithmetic, and what a search makes of it."""
 
 import math
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -190,12 +189,12 @@ async def test_the_same_question_has_the_same_answer_twice(owner: Person) -> Non
 @pytest.mark.parametrize(
     ("patched", "method"),
     [
-        pytest.param(WatchedEmbedder, "embed_query", id="the words are looked up before the vector is there"),
-        pytest.param(LexicalIndex, "search", id="the vector is there before the words are looked up"),
+        pytest.param(WatchedEmbedder, "embed_query", id="the vector"),
+        pytest.param(LexicalIndex, "search", id="the words"),
     ],
 )
-async def test_the_tokens_of_a_question_are_read_as_soon_as_a_processor_is_free(
-    app: App, owner: Person, monkeypatch: pytest.MonkeyPatch, patched: type, method: str
+async def test_the_tokens_of_a_question_are_read_beside_everything_else(
+    owner: Person, monkeypatch: pytest.MonkeyPatch, patched: type, method: str
 ) -> None:
     await stored(owner)
     begun, waited_for = Event(), list[bool]()
@@ -214,38 +213,6 @@ async def test_the_tokens_of_a_question_are_read_as_soon_as_a_processor_is_free(
     found = await owner.call("search", query="who made logging in work again")
     assert waited_for == [True]
     assert found["results"][0]["name"] == "Repair"
-
-
-@anyio
-async def test_the_tokens_of_a_question_wait_while_both_processors_have_work(
-    app: App, owner: Person, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await stored(owner)
-    ended, seen = list[str](), list[list[str]]()
-    encode, embed, look_up = LateEncoder.encode_question, WatchedEmbedder.embed_query, LexicalIndex.search
-
-    def noted(self: LateEncoder, text: str) -> NDArray[np.float32]:
-        seen.append([*ended])
-        return encode(self, text)
-
-    def embedded(self: WatchedEmbedder, text: str) -> Any:
-        time.sleep(0.2)
-        vector = embed(self, text)
-        ended.append("vector")
-        return vector
-
-    def looked_up(*given: Any, **named: Any) -> Any:
-        time.sleep(0.2)
-        words = look_up(*given, **named)
-        ended.append("words")
-        return words
-
-    monkeypatch.setattr(LateEncoder, "encode_question", noted)
-    monkeypatch.setattr(WatchedEmbedder, "embed_query", embedded)
-    monkeypatch.setattr(LexicalIndex, "search", looked_up)
-    await owner.call("search", query="who made logging in work again")
-    assert len(seen) == 1
-    assert seen[0]
 
 
 @anyio

@@ -1,17 +1,21 @@
 """The second model for meaning: the arithmetic, and what a search makes of it."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from stores import processor
 from stores.embedding import EmbeddingFailed
 from stores.embedding.second import SecondModel
 from tests.people import Person
 from tests.stores.indexer.samples import until
 from tools.app import App
+from tools.health import readiness
 from tools.retrieval import late, second
+from tools.retrieval.parts import NO_SECOND_OPINION
 from tools.retrieval.pool import Pool
 from tools.retrieval.scoring import SECOND, SECOND_SPREAD, Beside, Lent, Scores, fuse
 from tools.settings import Settings
@@ -21,7 +25,7 @@ anyio = pytest.mark.anyio
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, late_interaction=True)
+    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, second_opinion="on")
 
 
 def scores(near: Scores, lent: Lent) -> Scores:
@@ -211,6 +215,44 @@ async def test_vectors_of_an_impossible_size_are_damage_and_made_anew(app: App, 
     assert not found["filters"]["search_source_degraded"]
 
 
+@anyio
+@pytest.mark.parametrize(
+    ("wanted", "instructions", "is_asked"),
+    [
+        ("auto", "avx2 fma", False),
+        ("auto", "avx2 avx512f avx512_vnni", True),
+        ("auto", "asimd asimddp", True),
+        ("auto", None, True),
+        ("on", "avx2 fma", True),
+        ("off", "avx2 avx512_vnni", False),
+    ],
+)
+async def test_it_is_asked_where_the_processor_is_made_for_it(
+    owner: Person, monkeypatch: pytest.MonkeyPatch, wanted: str, instructions: str | None, *, is_asked: bool
+) -> None:
+    await stored(owner)
+    read, embed = list[str](), SecondModel.embed_question
+
+    def noted(self: SecondModel, text: str) -> Any:
+        read.append(text)
+        return embed(self, text)
+
+    monkeypatch.setattr(SecondModel, "embed_question", noted)
+    flags = None if instructions is None else frozenset(instructions.split())
+    monkeypatch.setattr(processor, "instructions", lambda: flags)
+    processor.multiplies_bytes_at_once.cache_clear()
+    settings = owner.app.settings.model_copy(update={"second_opinion": wanted})
+    person = replace(owner, app=replace(owner.app, settings=settings))
+    try:
+        found = await person.call("search", query=QUESTION)
+        (embedder,) = (each for each in readiness(person.app)["dependencies"] if each["name"] == "embedder")
+    finally:
+        processor.multiplies_bytes_at_once.cache_clear()
+    assert found["results"][0]["name"] == "Repair"
+    assert read == ([QUESTION] if is_asked else [])
+    assert embedder["detail"].endswith(NO_SECOND_OPINION) != is_asked
+
+
 @pytest.mark.parametrize(("provider", "has_second"), [("builtin", True), ("openai", False)])
 @anyio
 async def test_only_beside_the_built_in_model_there_is_a_second(
@@ -220,7 +262,7 @@ async def test_only_beside_the_built_in_model_there_is_a_second(
 
     remote = {"embedding_model": "m", "embedding_base_url": "http://127.0.0.1:9", "embedding_api_key": "k"}
     given: dict[str, Any] = {"embedding_provider": provider, **(remote if provider != "builtin" else {})}
-    settings = Settings(data_dir=tmp_path / "other", late_interaction=True, **given)
+    settings = Settings(data_dir=tmp_path / "other", **given)
     with open_stores(settings) as stores:
         assert stores.reader is not None
         assert (stores.reader.second is not None) == has_second

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, late_interaction=True)
+    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, second_opinion="on")
 
 
 DOES: dict[Part, tuple[Any, str]] = {
