@@ -16,12 +16,13 @@ class Checks:
         self._expected: list[str] = []
         self._plan = plan
         self._asked: set[str] = set()
+        self._in_force: set[str] = set()
         self._matched: set[str] = set()
         self._unmatched: set[str] = set()
         self.standings: dict[str, Standing] = {}
         """Of those asked about that are there, by id."""
-        self.outlived: set[str] = set()
-        """Those of them that stand for what is no longer so."""
+        self.left_out: set[str] = set()
+        """Those of them that stand for what is no longer so, and the raw memories that are not those asked for."""
 
     def expect(self, record_ids: Iterable[str]) -> None:
         """Ask about further records together with the next ones: one question costs less than two."""
@@ -36,9 +37,11 @@ class Checks:
         plan = self._plan
         visible = plan.filter.visibility
         found = self._app.ledger.standings(plan.organization_id, new, visibility=visible, as_of=plan.as_of)
-        gone = outlived(self._app, plan, found)
+        gone = outlived(self._app, plan, found) | not_imported(self._app, plan, found)
         self.standings |= found
-        self.outlived |= gone
+        self.left_out |= gone
+        in_force = {each.id for each in found.values() if each.visibility in visible and not each.superseded}
+        self._in_force |= in_force - gone
         # Last: what could not be read is asked about again.
         self._asked.update(new)
 
@@ -50,31 +53,19 @@ class Checks:
 
     def found(self, record_ids: Iterable[str]) -> set[str]:
         """Of some records that a lane found under the filter, those that are shown if they are among the best."""
-        in_force = self._in_force(record_ids)
-        return in_force - not_imported(self._app, self._plan, {each: self.standings[each] for each in in_force})
+        ids = list(record_ids)
+        self.ask(ids)
+        return self._in_force.intersection(ids)
 
     def wanted(self, record_ids: Iterable[str]) -> set[str]:
         """Those of some records that the caller may read, that the filter admits and that nothing has replaced."""
-        in_force = self._in_force(record_ids)
-        new = in_force - self._matched - self._unmatched
-        left_out: set[str] = set()
+        found = self.found(record_ids)
+        new = found - self._matched - self._unmatched
         if new:
-            left_out = unwanted(self._app, self._plan, new)
-            left_out |= not_imported(self._app, self._plan, {each: self.standings[each] for each in new})
-        self._unmatched |= left_out
-        self._matched |= new - left_out
-        return in_force & self._matched
-
-    def _in_force(self, record_ids: Iterable[str]) -> set[str]:
-        ids = list(record_ids)
-        self.ask(ids)
-        visible = self._plan.filter.visibility
-        found = (standing for each in ids if (standing := self.standings.get(each)) is not None)
-        return {
-            each.id
-            for each in found
-            if each.visibility in visible and not each.superseded and each.id not in self.outlived
-        }
+            unmatched = unwanted(self._app, self._plan, new)
+            self._unmatched |= unmatched
+            self._matched |= new - unmatched
+        return found & self._matched
 
 
 def outlived(app: App, plan: Plan, standings: Mapping[str, Standing]) -> set[str]:

@@ -20,7 +20,7 @@ from stores.occasions import recent_at
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector
 from tools.app import App
-from tools.retrieval.checks import Checks, not_imported, unwanted
+from tools.retrieval.checks import Checks, unwanted
 from tools.retrieval.closer import Closer
 from tools.retrieval.links import Link, dated, reach
 from tools.retrieval.neighbours import Measure
@@ -95,7 +95,7 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("lexical"):
             words = _lexical_lane(indexes, plan, past)
         begin_second(reread, indexes.lexical, plan, words)
-        near = _dense_lane(indexes, plan, question, past, ranking)
+        near = _dense_lane(indexes, plan, question, past, ranking, partial(checks.ask, words.hits.ids))
         with ranking.timed("fusion"):
             ranking.terms = words.terms
             pool = Pool(words, DenseHits.of(()) if near is None else near)
@@ -150,14 +150,23 @@ def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | N
 
 
 def _dense_lane(
-    indexes: OpenIndexes, plan: Plan, question: Future[Vector] | None, past: Past | None, ranking: Ranking
+    indexes: OpenIndexes,
+    plan: Plan,
+    question: Future[Vector] | None,
+    past: Past | None,
+    ranking: Ranking,
+    meanwhile: Callable[[], None],
 ) -> DenseHits | None:
-    """The nearest records, best first; None where there is no vector of the question."""
+    """The nearest records, best first; None where there is no vector of the question.
+
+    What has to be done anyway is done before that is waited for.
+    """
     if indexes.vectors is None or question is None:
         return None
     try:
         # What is left of it after the words.
         with ranking.timed("embedding"):
+            meanwhile()
             vector = question.result()
     except EmbeddingFailed as error:
         ranking.degraded["vectors"] = error.code
@@ -242,21 +251,16 @@ def _keep_permitted(app: App, plan: Plan, past: Past | None, pool: Pool, checks:
     Returns from when on each record gets older, with `as_of` as it was then.
     """
     visible = plan.filter.visibility
-    checks.ask(pool.ids)
     standings = checks.standings
-    left_out = unwanted(app, plan, pool.only_of("graph")) | checks.outlived
-    left_out |= not_imported(app, plan, standings)
-    kept = []
-    for place, record_id in enumerate(pool.ids):
-        standing = standings.get(record_id)
+    shown = checks.found(pool.ids) - unwanted(app, plan, pool.only_of("graph"))
+    for standing in (standings.get(record_id) for record_id in pool.ids if record_id not in shown):
         if standing is None or standing.visibility not in visible:
             ranking.dropped["not_permitted"] += 1
         elif standing.superseded:
             ranking.dropped["superseded"] += 1
-        elif record_id not in left_out:
-            kept.append(place)
         else:
             ranking.memories_left_out += standing.entity_type == RAW_MEMORY
+    kept = [place for place, record_id in enumerate(pool.ids) if record_id in shown]
     pool.keep(np.array(kept, np.int64))
     if len(kept) > POOL_LIMIT:
         pool.keep(np.array(ranked(pool.ids, pool.fused, POOL_LIMIT), np.int64))

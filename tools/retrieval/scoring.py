@@ -337,5 +337,9 @@ def usage_share(weight: Scores) -> Scores:
 def ranked(ids: Sequence[str], scores: Scores, count: int, *, newest: Sequence[Scores] = ()) -> list[int]:
     """The places of the best, best first; ties go to the later times, then to the smaller id: pages never overlap."""
     last = np.partition(scores, -count)[-count] if 0 < count < len(ids) else -np.inf
-    places: list[int] = np.flatnonzero(scores >= last).tolist()
+    best = np.flatnonzero(scores >= last)
+    best = best[np.argsort(-scores[best], kind="stable")]
+    places: list[int] = best.tolist()
+    if (np.diff(scores[best]) < 0).all():
+        return places[:count]
     return sorted(places, key=lambda place: (-scores[place], *(-times[place] for times in newest), ids[place]))[:count]
