@@ -51,7 +51,8 @@ RunArgument = Annotated[str, typer.Argument(help="Id of a run or its beginning, 
 def evaluate() -> None:
     """Measure what the product finds on labelled data, keep every run, and compare runs.
 
-    Without a command it measures retrieval. Exit code 2 where there is nothing to measure, 130 when interrupted.
+    Without a command it measures retrieval. Exit code 1 where a `--strict` run falls short, 2 where there is nothing to
+    measure, 130 when interrupted.
     """
 
 

@@ -16,8 +16,11 @@ THREAD_HINTS = ("thread_id", "session_id")
 LONGEST = 1_000
 """Characters, about a passage: a longer text says itself what it is about. What stands next to it was measured to lend
 it nothing but chance (`docs/retrieval.md`)."""
-_LARGEST_ORDINAL = 10**12
-_ORDINAL_STEP = 1_000
+# Ordinals up to 4 * 10^15, the microseconds since 1970 of this century, keep three decimals; larger ones, as the ids of
+# messages are that hold a time, are told apart where they differ by three. Times come after them, within 64 bits.
+_FINE_UNTIL, _STEPS, _COARSE = 4 * 10**15, 1_000, 3
+_LARGEST_ORDINAL = 2**63 - 1
+_TIMES_FROM = 8 * 10**18
 
 
 class ThreadPlace(NamedTuple):
@@ -55,6 +58,13 @@ def _order(entity: "Entity") -> int:
     if (isinstance(ordinal, int) and not isinstance(ordinal, bool)) or (
         isinstance(ordinal, float) and math.isfinite(ordinal)
     ):
-        return round(max(-_LARGEST_ORDINAL, min(ordinal, _LARGEST_ORDINAL)) * _ORDINAL_STEP)
+        return _placed(max(-_LARGEST_ORDINAL, min(ordinal, _LARGEST_ORDINAL)))
     captured = span_of(entity.metadata.get(CAPTURED_AT), now=entity.created_at)
-    return round((captured.start if captured else entity.created_at).timestamp() * 1_000_000)
+    return _TIMES_FROM + round((captured.start if captured else entity.created_at).timestamp() * 1_000_000)
+
+
+def _placed(ordinal: float) -> int:
+    """Rises with the ordinal."""
+    size = abs(ordinal)
+    order = round(min(size, _FINE_UNTIL) * _STEPS) + max(int(size) - _FINE_UNTIL, 0) // _COARSE
+    return order if ordinal >= 0 else -order

@@ -12,6 +12,7 @@ from evals.datasets.collection import Collection, Door
 from evals.harness.places import Place
 from stores.errors import EngrainError
 
+WITHOUT = "ENGRAIN_SEARCH_WITHOUT"
 LIMIT = 10
 """Results asked for: what agents get unless they say otherwise."""
 FAULTY_S = 120.0
@@ -178,7 +179,7 @@ _ALL: tuple[Arm, ...] = (
     ),
     *(
         Arm(f"without-{part}", f"without {what}", {"recall": _recall, "search": _PLAIN},
-            {"ENGRAIN_SEARCH_WITHOUT": part})
+            {WITHOUT: part})
         for part, what in (
             ("threads", "what stands next to a record in its thread"), ("speakers", "who is asked about"),
             ("days", "the days that a question names"), ("alike", "what is like the best"),

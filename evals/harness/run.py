@@ -1,13 +1,14 @@
 """The retrieval suite: labelled collections, through the arms that were chosen, against a server."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from evals.datasets import READERS, Collection, read_own
 from evals.datasets.collection import UNREADABLE
-from evals.harness.arms import Arm, chosen
+from evals.harness.arms import WITHOUT, Arm, chosen
 from evals.harness.asking import Asking, close_part
 from evals.harness.loading import load
 from evals.harness.server import Target, served, wanted_server
@@ -42,7 +43,7 @@ def prepare(options: Options) -> Prepared:
         )
     return Prepared(
         command={"sets": names, "arms": [arm.name for arm in arms], "limit": options.limit, **server.command},
-        settings={"concurrency": options.concurrency, **server.settings},
+        settings={"concurrency": options.concurrency, **_own_aims(collections), **server.settings},
         data={each.name: each.digest() for collection in collections for each in collection.halves},
         measure=lambda journal: _measure(journal, options, collections, arms),
         subject=server.subject or checkout(_models(options, arms)),
@@ -53,10 +54,22 @@ def _models(options: Options, arms: Sequence[Arm]) -> str:
     """What embeds; where arms differ in it, with the arms."""
     found: dict[str, list[str]] = {}
     for arm in arms:
-        found.setdefault(embedding_model({**options.server, **arm.environ}), []).append(arm.name)
+        found.setdefault(embedding_model(_of_arm(options, arm.environ)), []).append(arm.name)
     return (
         next(iter(found)) if len(found) == 1 else "; ".join(f"{model}: {', '.join(of)}" for model, of in found.items())
     )
+
+
+def _own_aims(collections: Sequence[Collection]) -> dict[str, Any]:
+    """What sets of one's own are judged by, which their files say: an interrupted run does not go on by another."""
+    aims = {each.name: asdict(each.aim) for each in collections if each.name not in READERS}
+    return {"aims": aims} if aims else {}
+
+
+def _of_arm(options: Options, environ: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a server that an arm asks; what either leaves out of the ranking is left out."""
+    both = [each for each in (options.server.get(WITHOUT), environ.get(WITHOUT)) if each]
+    return {**options.server, **environ, **({WITHOUT: ",".join(both)} if both else {})}
 
 
 def read_collections(options: Options) -> list[Collection]:
@@ -140,7 +153,7 @@ def _measure(journal: Journal, options: Options, collections: Sequence[Collectio
             if not wanted:
                 continue
             folder = journal.server_folder(collection.name)
-            with served(folder, {**options.server, **environ}, options.url) as target:
+            with served(folder, _of_arm(options, environ), options.url) as target:
                 # The first server stores everything; those after it find it on disk.
                 _ask(journal, options, collection, wanted, target, loads=number == 0)
     parts = [journal.parts[key] for key in journal.parts]

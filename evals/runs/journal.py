@@ -120,7 +120,9 @@ class Journal:
         """Read back what was kept under a name; empty where nothing was."""
         path = self.folder / NOTES / f"{name}.json"
         try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+            found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+            if not isinstance(found, dict):
+                raise ValueError(f"{path.name} holds no object")
         except ValueError as error:
             raise _damaged(self.folder, error) from error
         return found

@@ -22,6 +22,7 @@ from tools.version import VERSION
 RECORD = "run.json"
 MEASURED_WITH = ("duckdb", "pyarrow", "numpy", "ir-measures", "pytrec-eval-terrier")
 """The libraries that figures are computed and kept with, whatever is measured."""
+_MACHINE = ("processor", "instructions", "cores", "memory_gb", "load_1min", "system", "python")
 
 
 def default_runs() -> Path:
@@ -140,7 +141,7 @@ def checkout(model: str) -> Subject:
         commit=commit() or "",
         version=str(machine["engrain"]),
         model=model,
-        machine={name: machine[name] for name in ("processor", "cores", "memory_gb", "load_1min", "system", "python")},
+        machine={name: machine[name] for name in _MACHINE},
         versions=library_versions((*ENGINES, *MEASURED_WITH)),
     )
 

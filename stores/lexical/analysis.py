@@ -16,8 +16,9 @@ LONGEST_NAME = 1_000
 
 # A boundary inside a word: camelCase, an acronym before a word, letters next to digits.
 _SUBTOKEN_END = re.compile(r"([a-z](?=[A-Z0-9])|[A-Z](?=[0-9]|[A-Z][a-z])|[0-9](?=[A-Za-z]))")
-# The s of several, as in PDFs: no stemmer takes it from what has no vowel. Within a word it begins another: JSONAsText.
-_PLURAL = re.compile(r"(?<=[A-Z][A-Z])s(?![A-Za-z0-9])")
+# The s of several, as in PDFs: no stemmer takes it from what has no vowel. Within a word, as in getIDsFromURL, it may
+# begin another: JSONAsText, JSONIsValid.
+_PLURAL = re.compile(r"(?<=[A-Z][A-Z])s(?![A-Za-z0-9])|(?:(?<=[A-Z][B-HJ-Z])|(?<=API|CLI|GUI|URI))s(?=[A-Z])")
 _ACRONYMS = re.compile(r"\b[A-Z]{2,}s\b", re.ASCII)
 # Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Hangul.
 _UNSPACED = (

@@ -59,7 +59,27 @@ def test_ordinals_come_in_their_order_and_before_times() -> None:
     numbers = (-(10**400), -(10**30), -1, 0, 0.5, 1, 10, 10**30, 10**400)
     orders = [place(memory(thread_id=7, ordinal=number)).order for number in numbers]
     assert orders == sorted(orders)
-    assert orders[-1] < place(memory(thread_id=7)).order
+    earliest = place(memory(thread_id=7, captured_at="0001-01-01T00:00:00Z")).order
+    assert orders[-1] < earliest < place(memory(thread_id=7)).order
+    assert place(memory(thread_id=7, captured_at="9999-12-31T23:59:59Z")).order < 2**63
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        pytest.param((1_799_999_999.25, 1_799_999_999.5, 1_800_000_000), id="seconds"),
+        pytest.param((1_799_999_999_999, 1_800_000_000_000, 1_800_000_000_001), id="milliseconds"),
+        pytest.param((1_799_999_999_999_999, 1_800_000_000_000_000, 1_800_000_000_000_001), id="microseconds"),
+        pytest.param((18 * 10**17 - 1_000, 18 * 10**17, 18 * 10**17 + 900), id="nanoseconds"),
+        pytest.param((1_795_000_000_000_000_000, 1_795_000_000_004_194_304, 1_795_000_000_004_194_308), id="messages"),
+        pytest.param((3_999_999_999_999_999, 4_000_000_000_000_000, 4_000_000_000_000_003), id="where steps grow"),
+    ],
+)
+def test_times_and_ids_of_messages_are_ordinals(numbers: tuple[float, ...]) -> None:
+    orders = [place(memory(thread_id=7, ordinal=number)).order for number in numbers]
+    assert orders == sorted(set(orders))
+    negative = [place(memory(thread_id=7, ordinal=-number)).order for number in numbers]
+    assert negative == [-order for order in orders]
 
 
 @pytest.mark.parametrize("ordinal", ["3", True, float("nan"), None])

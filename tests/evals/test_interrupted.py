@@ -1,0 +1,74 @@
+"""What an interrupted run refuses to go on with, and what its arms are started with."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evals.harness.server import Target
+from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
+from tests.evals.sets import own_lines, write_lines
+from tests.evals.test_harness import WORDS, interrupted, options
+
+
+@pytest.fixture(autouse=True)
+def _one_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever edits a file while tests run does not change what an interrupted run was measured with."""
+    monkeypatch.setattr("evals.runs.record.commit", lambda: "abc")
+
+
+@pytest.mark.parametrize("changed", [{"floor": 0.9}, {"measure": "nDCG@10"}])
+def test_an_interrupted_run_does_not_go_on_by_another_aim(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, object]
+) -> None:
+    interrupted(tmp_path, monkeypatch)
+    wanted = options(tmp_path)
+    first, *rest = own_lines()
+    write_lines(tmp_path / "talks.jsonl", [{**first, **changed}, *rest])
+    said: list[str] = []
+    assert run_suite("retrieval", wanted, said.append) == NOTHING_TO_MEASURE
+    assert "settings was" in said[-1]
+
+
+def test_an_interrupted_run_does_not_go_on_with_another_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = interrupted(tmp_path, monkeypatch)
+    assert "instructions" in record.machine
+    monkeypatch.setattr("evals.machine.instructions", lambda: "abacus")
+    said: list[str] = []
+    assert run_suite("retrieval", options(tmp_path), said.append) == NOTHING_TO_MEASURE
+    assert "is abacus" in said[-1]
+
+
+def test_a_damaged_note_of_an_interrupted_run_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupted(tmp_path, monkeypatch)
+    (note,) = tmp_path.glob("runs/*/notes/places-talks.json")
+    note.write_text("[]")
+    said: list[str] = []
+    assert run_suite("retrieval", options(tmp_path), said.append) == NOTHING_TO_MEASURE
+    assert "places-talks.json holds no object" in said[-1]
+    assert "--afresh" in said[-1]
+
+
+def test_an_arm_leaves_out_what_the_settings_leave_out_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str | None] = []
+
+    def noted(_folder: Path, environ: dict[str, str], _url: str | None) -> None:
+        seen.append(environ.get("ENGRAIN_SEARCH_WITHOUT"))
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def not_served(*given: Any) -> Iterator[Target]:
+        noted(*given)
+        yield Target("http://127.0.0.1:9")
+
+    monkeypatch.setattr("evals.harness.run.served", not_served)
+    monkeypatch.setattr("evals.harness.run._ask", lambda *_, **__: None)
+    server = {**WORDS, "ENGRAIN_SEARCH_WITHOUT": "tokens"}
+    wanted = options(tmp_path, server=server, arms=["fast", "without-days"])
+    assert run_suite("retrieval", wanted, lambda _: None) == INTERRUPTED
+    assert seen == ["tokens", "tokens,days"]
