@@ -1,7 +1,7 @@
 """The retrieval suite: labelled collections, through the arms that were chosen, against a server."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -181,8 +181,7 @@ def _ask(
             # Of a sample all may be apart that have an answer: then there is nothing to hold the others against.
             if _is_missing(journal, half, arm) and (is_first or answered):
                 Asking(target.address, options.key, half, arm, places, options.concurrency, answered).ask_all(journal)
-                part = _part(options, half, arm, loading_s if loads and is_first else None)
-                close_part(journal, target, replace(part, note=NOTE_BREAK.join([part.note, *target.remarks()])))
+                close_part(journal, target, _part(options, half, arm, loading_s if loads and is_first else None))
             answered += _best_scores(journal, half, arm)
 
 

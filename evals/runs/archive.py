@@ -144,7 +144,7 @@ def _asked(run: Mapping[str, Any], name: str) -> tuple[object, ...]:
     data, command, settings = (
         json.loads(each) if isinstance(each, str) else each for each in (run["data"], run["command"], run["settings"])
     )
-    return data.get(name, data), command.get("limit"), settings.get("concurrency"), settings.get("url")
+    return data.get(name, data), command.get("limit"), settings.get("concurrency"), command.get("url")
 
 
 _POINTS = """

@@ -237,16 +237,18 @@ def test_runs_are_read_back_as_they_were_by_any_of_their_names(tmp_path: Path) -
 def test_runs_on_other_data_or_samples_are_not_beside_a_run_and_medians_are_those_of_the_tables(tmp_path: Path) -> None:
     times = [replace(one, took_ms=float(number)) for number, one in enumerate(GOOD.cases)]
     timed, names = replace(GOOD, cases=times), []
-    for limit, data, settings in (
-        (None, "a", {"concurrency": 1}),
-        (None, "a", {"concurrency": 1}),
-        (None, "b", {"concurrency": 1}),
-        (5, "a", {"concurrency": 1}),
-        (None, "a", {"concurrency": 4}),
-        (None, "a", {"concurrency": 1, "url": "http://127.0.0.1:1"}),
-        (None, "a", {"concurrency": 1}),
+    here = None
+    for limit, url, data, at_once in (
+        (None, here, "a", 1),
+        (None, here, "a", 1),
+        (None, here, "b", 1),
+        (5, here, "a", 1),
+        (None, here, "a", 4),
+        (None, "http://127.0.0.1:1", "a", 1),
+        (None, here, "a", 1),
     ):
-        record = new_record("retrieval", {"limit": limit}, settings, {"talks": data, "more": "c"})
+        command, settings = {"limit": limit, "url": url}, {"concurrency": at_once}
+        record = new_record("retrieval", command, settings, {"talks": data, "more": "c"})
         journal = Journal.begin(tmp_path, record)
         names.append(Archive(tmp_path).finish(journal, Outcome(timed.cases, timed.parts)).name)
     # What was removed is to be forgotten.
