@@ -61,7 +61,7 @@ def judge(baseline: Stored, run: Stored, *, most_p50_ms: float | None = None) ->
 
 
 def missed(run: Stored) -> list[str]:
-    """Name each floor that a set and arm does not reach, and each limit of time that its median is above.
+    """Name each floor that a set and arm does not reach or was not held against, and each median above its limit.
 
     Raises:
         EngrainError: Nothing of the run is held against either, as of a sample.
@@ -77,8 +77,14 @@ def missed(run: Stored) -> list[str]:
         for each in found
         if each.verdict == MISSED and each.headline is not None
     ]
+    unheld = [
+        f"{each.part.set}, {each.part.arm}: no question tells whether the floor of {each.part.floor:g} is reached, as"
+        " all are apart."
+        for each in found
+        if each.part.floor is not None and each.headline is None
+    ]
     slow = [sentence for each in found if (sentence := _slower(each, each.part.p50_limit_ms))]
-    return [*below, *slow]
+    return [*below, *unheld, *slow]
 
 
 def _slower(summary: Summary, most_p50_ms: float | None) -> str:

@@ -16,9 +16,9 @@ from evals.runs.journal import LOADING
 from tools.entity_models import BULK_LIMIT
 
 LOADERS = 2
+"""Haystacks that are stored at once; the texts of one are stored one after the other."""
 BATCH_BYTES = 4 * 1024 * 1024
 """Half of what a server takes as one request."""
-"""Haystacks that are stored at once; the texts of one are stored one after the other."""
 
 
 def load(journal: Journal, target: Target, key: str, collection: Collection) -> tuple[dict[str, Place], float | None]:

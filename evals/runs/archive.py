@@ -53,8 +53,13 @@ class Archive:
         """Refuse to begin a run that the database could not take in the end.
 
         Raises:
-            EngrainError: It is damaged, or in use all the time.
+            EngrainError: It is damaged, in use all the time, or can have no file in such a folder.
         """
+        if "?" in str(self.folder.absolute()):
+            raise EngrainError(
+                f"{self.folder.absolute()} can hold no runs: DuckDB reads a question mark in a path otherwise. Name"
+                " another folder with --runs."
+            )
         if (self.folder / DATABASE).exists():
             with _connected(self.folder / DATABASE):
                 pass
@@ -122,11 +127,13 @@ class Archive:
         ]
 
     def _add_to_database(self, folder: Path, run_id: str) -> None:
+        import pyarrow.parquet as parquet  # noqa: PLC0415 - commands that store nothing need no engine
+
         with _connected(self.folder / DATABASE) as database:
             for table, name in (("runs", RUN), ("parts", PARTS), ("cases", CASES)):
-                source = str(folder / name).replace("'", "''")
-                # The name of the table is ours, and DuckDB takes no parameter for a path here.
-                read = f"SELECT '{run_id}' AS run_id, * FROM read_parquet('{source}')"  # noqa: S608 - as above
+                # Not by its path, in which DuckDB would take some characters for a pattern.
+                database.register("kept", parquet.read_table(folder / name))
+                read = f"SELECT '{run_id}' AS run_id, * FROM kept"  # noqa: S608 - the id is ours
                 database.execute(f"CREATE TABLE IF NOT EXISTS {table} AS {read} LIMIT 0")
                 for column, kind, *_ in database.execute(f"DESCRIBE {read}").fetchall():
                     # Runs of earlier versions lack what has come since.

@@ -48,3 +48,13 @@ def test_a_strict_run_that_is_held_against_nothing_says_so(tmp_path: Path, monke
     said: list[str] = []
     assert run_suite("retrieval", Options(runs=tmp_path, strict=True), said.append) == NOTHING_TO_MEASURE
     assert "held against a floor or a limit of time" in said[-1]
+
+
+def test_a_floor_that_no_question_was_held_against_is_not_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apart = replace(held(0.9, 10), cases=[replace(case, apart=True) for case in HALF.cases])
+    monkeypatch.setattr("evals.suites.measure", lambda *_: apart)
+    said: list[str] = []
+    assert run_suite("retrieval", Options(runs=tmp_path, strict=True), said.append) == FELL_SHORT
+    assert said[1:] == ["talks, fast: no question tells whether the floor of 0.9 is reached, as all are apart."]

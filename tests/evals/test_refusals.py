@@ -1,4 +1,4 @@
-"""What an interrupted run refuses to go on with, and what its arms are started with."""
+"""What the retrieval suite refuses: to go on with what is no longer the same, and folders that can hold no runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from evals.harness.server import Target
+from evals.runs import Archive
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
 from tests.evals.sets import own_lines, write_lines
 from tests.evals.test_harness import WORDS, interrupted, options
@@ -72,3 +73,19 @@ def test_an_arm_leaves_out_what_the_settings_leave_out_as_well(tmp_path: Path, m
     wanted = options(tmp_path, server=server, arms=["fast", "without-days"])
     assert run_suite("retrieval", wanted, lambda _: None) == INTERRUPTED
     assert seen == ["tokens", "tokens,days"]
+
+
+@pytest.mark.parametrize("name", ["r{a,b}*", "r[1]", "it's"])
+def test_runs_may_be_kept_in_a_folder_of_any_name(tmp_path: Path, name: str) -> None:
+    wanted = options(tmp_path, runs=tmp_path / name)
+    said: list[str] = []
+    assert run_suite("retrieval", wanted, said.append) == 0, said
+    record = Archive(tmp_path / name).read("latest").record
+    assert record is not None
+    assert {point["run_id"] for point in Archive(tmp_path / name).points(record)} == {record.id}
+
+
+def test_but_for_one_in_which_the_database_can_have_no_file(tmp_path: Path) -> None:
+    said: list[str] = []
+    assert run_suite("retrieval", options(tmp_path, runs=tmp_path / "which?"), said.append) == NOTHING_TO_MEASURE
+    assert "Name another folder" in said[-1]
