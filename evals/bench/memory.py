@@ -36,7 +36,7 @@ def measure_memory(measurement: Measurement, data: Path) -> None:
         start = time.perf_counter()
         _store(server, first.token, said)
         acknowledged_s = time.perf_counter() - start
-        until_level(first, count)
+        until_level(first)
         rate = count / (time.perf_counter() - start)
         asked = [encoded({"query": text}) for text in questions(said, measurement.times(400) + 20, seed=42)]
         timed_ms(lambda body: first.post("/api/memory/raw/recall", body), asked[:20])
@@ -100,7 +100,7 @@ def _agents(measurement: Measurement, server: ServerProcess, first: Client) -> N
             for number in range(AGENTS)
         ]
     )
-    until_level(first, 2 * len(texts))
+    until_level(first)
     lost = before + len(texts) - int(first.get("/api/entities/captures?limit=1")["total"])
     if crowd.faults or lost or len(crowd.kept) != len(texts):
         raise EngrainError(f"Of {len(texts)} memories {lost} are lost; {len(crowd.faults)} errors: {crowd.faults[:3]}")

@@ -22,6 +22,7 @@ from tools.entity_models import BULK_LIMIT
 from tools.launch import ServerProcess, server_process
 from tools.settings import PREFIX
 
+STUCK_S = 120.0
 BUSY_SHARE = 0.2
 """The part of the entities that is written while a second tenant searches; the ingest rate is that of the rest."""
 
@@ -93,7 +94,7 @@ def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -
     for body in bodies:
         client.post("/api/entities/bulk", body)
     accepted_s = time.perf_counter() - start
-    until_level(client, len(texts))
+    until_level(client)
     rate = len(texts) / (time.perf_counter() - start)
     after = _bare_rate(sample)
     bare = (before + after) / 2
@@ -122,12 +123,14 @@ def _bodies(texts: Sequence[Record]) -> list[bytes]:
     return [encoded({"entities": batch, "defer_embeddings": True}) for batch in batches]
 
 
-def until_level(client: Client, changes: int) -> None:
-    """Wait until no index is behind; give up when it takes several times as long as embedding should."""
-    deadline = time.monotonic() + 60 + changes / 8
+def until_level(client: Client) -> None:
+    """Wait until no index is behind, however long that takes; give up when it comes no further."""
+    left, since = -1, time.monotonic()
     while pending := client.pending():
-        if time.monotonic() > deadline:
-            raise EngrainError(f"{pending} changes are still not indexed.")
+        if pending != left:
+            left, since = pending, time.monotonic()
+        if time.monotonic() - since > STUCK_S:
+            raise EngrainError(f"{pending} changes are not indexed, and have not been for {STUCK_S:.0f} s.")
         time.sleep(0.1)
 
 
@@ -141,7 +144,7 @@ def _two_tenants(measurement: Measurement, first: Client, second: Client, texts:
     own = records(measurement.times(500), seed=21)
     for body in _bodies(own):
         second.post("/api/entities/bulk", body)
-    until_level(second, len(own))
+    until_level(second)
     asked = [encoded({"query": text}) for text in questions(own, measurement.times(600) + 20, seed=22)]
     timed_ms(_asking(second), asked[:20])
     half = len(asked) // 2
@@ -172,7 +175,7 @@ def _search_while_ingesting(
             for body in bodies:
                 first.post("/api/entities/bulk", body)
             sent.set()
-            until_level(first, len(bodies) * BULK_LIMIT)
+            until_level(first)
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
             faults.append(error)
         finally:
@@ -206,9 +209,9 @@ def _single_requests(measurement: Measurement, client: Client) -> None:
         created.append(client.post("/api/entities", body)["id"])
 
     acknowledged, acknowledged_cost = measurement.calls(create, bodies[:split])
-    until_level(client, split)
+    until_level(client)
     visible, visible_cost = measurement.calls(lambda body: client.post("/api/entities?sync=true", body), bodies[split:])
-    until_level(client, len(bodies))
+    until_level(client)
     reads, cost = measurement.calls(client.get, [f"/api/entities/{entity_id}" for entity_id in created] * 2)
     measurement.figures += [
         Figure.of(GET, reads, target=Target(3, 2), note=cost),
@@ -230,8 +233,9 @@ def _packs(measurement: Measurement, client: Client) -> None:
     """Ask for packs of 24 items, each with up to three related ones; what searches find together is related first."""
     measurement.say("context packs …")
     goals = questions(measurement.texts, measurement.times(300) + 20, seed=3)
-    changes = sum(_relate(client, goal) for goal in goals[: measurement.times(100)])
-    until_level(client, changes)
+    for goal in goals[: measurement.times(100)]:
+        _relate(client, goal)
+    until_level(client)
     asked = [encoded({"goal": goal}) for goal in goals]
     sizes: list[int] = []
 
@@ -245,9 +249,8 @@ def _packs(measurement: Measurement, client: Client) -> None:
     measurement.figures.append(Figure.of(PACK, found, target=Target(80, 80), note=note))
 
 
-def _relate(client: Client, question: str) -> int:
-    """Relate each record that a search finds to the next one; return how many relations that makes."""
+def _relate(client: Client, question: str) -> None:
+    """Relate each record that a search finds to the next one."""
     ids = [hit["id"] for hit in client.post("/api/search", {"query": question})["results"]]
     relations = [{"source_id": one, "name": "REQUIRES", "target_id": other} for one, other in pairwise(ids)]
     client.post("/api/relations/bulk", {"relations": relations})
-    return len(relations)
