@@ -104,7 +104,8 @@ def write_baseline(run: str, file: Path, folder: Path | None, say: Say) -> int:
         refuse_unwritable([file])
         stored = _archive(folder, say, run).read(run)
         measures = {part.set: part.measure for part in stored.parts}
-        write(file, as_lines(stored.cases, Header(data=stored.data, measures=measures)))
+        header = Header(data=stored.data, measures=measures, instructions=stored.instructions)
+        write(file, as_lines(stored.cases, header))
         say(f"{file} holds the {len(stored.cases)} cases of {stored.name}.")
 
     return _said(say, keep)

@@ -151,10 +151,12 @@ def _differ(measure: str, pairs: Pairs, answered: Pairs) -> tuple[tuple[float, f
 def _changes(before: Stored, after: Stored) -> list[str]:
     """What else is not the same."""
     if before.record is None or after.record is None:
-        # Of a file no more is known than which data it was measured on, at most.
+        # Of a file no more is known than which data it was measured on, and by which instructions, at most.
         shared = [name for name in before.data if after.data.get(name, before.data[name]) != before.data[name]]
         pair = [{name: run.data[name] for name in shared} for run in (before, after)]
-        return [_differing("data", *pair)] if shared else []
+        told = [_differing("data", *pair)] if shared else []
+        old, new = before.instructions, after.instructions
+        return [*told, *([_differing("instructions", old, new)] if old and new and old != new else [])]
     differs = before.record.differences(after.record)
     both = before.data.keys() & after.data.keys()
     if both and all(before.data[name] == after.data[name] for name in both):

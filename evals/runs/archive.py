@@ -42,6 +42,11 @@ class Stored:
         """A hash of each set, as far as it is known."""
         return self.record.data if self.record is not None else self.header.data
 
+    @property
+    def instructions(self) -> str | None:
+        """Those of the processor that figures hang on, as far as they are known."""
+        return self.record.machine.get("instructions") if self.record is not None else self.header.instructions
+
 
 class Archive:
     """The runs in a folder."""

@@ -25,6 +25,8 @@ class Header:
     """A hash of each set, as it was asked."""
     measures: Mapping[str, str] = field(default_factory=dict)
     """By which each set is judged."""
+    instructions: str | None = None
+    """Of the processor, those that figures hang on; None where they are not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,8 @@ class Baseline:
 
 def as_lines(cases: Iterable[Case], header: Header) -> str:
     """Lay cases out as JSON Lines, without texts."""
-    lines = [_line({"kind": header.kind, "data": dict(header.data), "measures": dict(header.measures)})]
+    known = {} if header.instructions is None else {"instructions": header.instructions}
+    lines = [_line({"kind": header.kind, "data": dict(header.data), "measures": dict(header.measures), **known})]
     for case in cases:
         row = {name: value for name, value in case.plain().items() if name not in _TEXTS}
         if case.took_ms is not None:

@@ -343,6 +343,18 @@ def test_a_baseline_says_by_what_its_sets_are_judged_and_on_which_data(tmp_path:
     assert f"| talks | fast | turn | {N} | - | MRR@10 | .500 [.500, .500] |" in (tmp_path / "r.md").read_text()
 
 
+def test_a_baseline_says_of_the_processor_what_figures_hang_on(tmp_path: Path) -> None:
+    archive, said, file = Archive(tmp_path), list[str](), tmp_path / "first.jsonl"
+    assert write_baseline(kept(tmp_path, GOOD, datetime.now(UTC)), file, tmp_path, said.append) == 0
+    here, other = archive.read("latest"), tmp_path / "other.jsonl"
+    other.write_text(as_lines(GOOD.cases, Header(instructions="abacus")))
+    assert archive.read(str(file)).instructions == here.instructions
+    assert compare(archive.read(str(file)), here).remarks == []
+    if here.instructions is not None:
+        remark = f"instructions is not the same: abacus before, {here.instructions} after."
+        assert remark in compare(archive.read(str(other)), here).remarks
+
+
 def test_a_baseline_without_a_header_is_judged_as_the_run_is_or_says_that_it_guesses(tmp_path: Path) -> None:
     file = tmp_path / "old.jsonl"
     file.write_text("".join(as_lines(GOOD.cases, Header()).splitlines(keepends=True)[1:]))
