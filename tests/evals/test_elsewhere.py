@@ -71,6 +71,7 @@ def test_what_is_kept_of_a_run_is_what_the_server_says_and_nothing_of_this_check
     assert not {"lancedb", "tantivy"} & record.versions.keys()
     assert record.settings == {
         "concurrency": 1,
+        "aims": {"talks": {"measure": "recall@10", "floor": 0.5, "goal": None}},
         "server": {"ledger": "sqlite", "embedder": "off"},
         "asked_by": {"commit": "abc", "version": VERSION},
     }
