@@ -23,6 +23,7 @@ from tools.launch import ServerProcess, server_process
 from tools.settings import PREFIX
 
 STUCK_S = 120.0
+"""How long indexes may stand still before they are given up."""
 BUSY_SHARE = 0.2
 """The part of the entities that is written while a second tenant searches; the ingest rate is that of the rest."""
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from sys import intern
 from threading import Lock
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from stores.ledger.groups import Facets, Group, Kind, Order, Standing, first_of, first_of_groups
 from stores.ledger.relations import SUPERSEDES
@@ -59,6 +59,9 @@ class _Anything:
 ANYTHING: Container[str] = _Anything()
 """Stands for more records than are kept."""
 
+Topic = Literal["retirable", "decided"]
+"""What some supersession is about, whatever its dates and whoever sees it; raw memories that have an outcome, and what
+was captured or reviewed since that was read."""
 Label = tuple[str, str]
 """Its kind and its word in lower case."""
 
@@ -70,8 +73,7 @@ class _Known:
     kinds: dict[str, Kind] = field(default_factory=dict)
     """The kind of each of the rows; those that are equal are one object, which a thousand looks find in the cache."""
     shared: dict[Kind, Kind] = field(default_factory=dict)
-    retirable: frozenset[str] | None = None
-    decided: Container[str] | None = None
+    ids: dict[Topic, Container[str]] = field(default_factory=dict)
     groups: dict[Kind, Group] | None = None
     """All rows by their kind, where those of all records are known but for the changed ones."""
     briefs: OrderedDict[str, Brief] = field(default_factory=OrderedDict)
@@ -151,7 +153,7 @@ class KnownRows:
             known = self._known.get(organization_id)
             return known.position if known is not None else None
 
-    def advance(self, organization_id: str, before: Position | None, to: Position, changes: Iterable[Change]) -> None:
+    def advance(self, organization_id: str, before: Position | None, to: Position, changes: Collection[Change]) -> None:
         """Forget what changed between two positions; forget all if the first is not where we are."""
         with self._lock:
             known = self._known.get(organization_id)
@@ -160,15 +162,17 @@ class KnownRows:
             if known is None or known.position != before:
                 known = self._known[organization_id] = _Known(to)
             known.position = to
-            if isinstance(known.decided, frozenset):
-                known.decided = known.decided.union(each.record_id for each in changes if each.kind == "capture")
-                if len(known.decided) > MOST_RECORDS:
-                    known.decided = None
+            decided = known.ids.get("decided")
+            if isinstance(decided, frozenset):
+                decided |= {each.record_id for each in changes if each.kind == "capture"}
+                known.ids["decided"] = decided
+                if len(decided) > MOST_RECORDS:
+                    del known.ids["decided"]
             for change in changes:
                 if change.kind == "entity":
                     known.change(change.record_id)
                 elif change.entity_type == SUPERSEDES:
-                    known.retirable = None
+                    known.ids.pop("retirable", None)
             self._known.move_to_end(organization_id)
             if len(self._known) > MOST_ORGANIZATIONS:
                 self._known.popitem(last=False)
@@ -198,8 +202,7 @@ class KnownRows:
             if rows is None:
                 known.changed = None
                 return
-            whole.position, whole.retirable, whole.changed = known.position, known.retirable, known.changed
-            whole.decided = known.decided
+            whole.position, whole.ids, whole.changed = known.position, known.ids, known.changed
             for each in whole.changed or ():
                 whole.drop(each)
             self._known[organization_id] = whole
@@ -238,31 +241,18 @@ class KnownRows:
             rows = list(map(known.rows.__getitem__, ids))
         return Found(len(rows), first_of(rows, wanted.order))
 
-    def retirable(self, organization_id: str, position: Position) -> frozenset[str] | None:
-        """The ids of all that some supersession is about, whatever its dates and whoever sees it; None: not known."""
+    def ids(self, organization_id: str, position: Position, topic: Topic) -> Container[str] | None:
+        """The records of a topic, and perhaps others, at a position or after it; None: not known."""
         with self._lock:
             known = self._known.get(organization_id)
-            return known.retirable if known is not None and known.reaches(position) else None
+            return known.ids.get(topic) if known is not None and known.reaches(position) else None
 
-    def keep_retirable(self, organization_id: str, position: Position, ids: frozenset[str]) -> None:
-        """Remember what may be retired, as read at a position or after it."""
-        with self._lock:
-            known = self._known.get(organization_id)
-            if known is not None and known.position == position and len(ids) <= MOST_RECORDS:
-                known.retirable = ids
-
-    def decided(self, organization_id: str, position: Position) -> Container[str] | None:
-        """The raw memories that have an outcome, and what was captured or reviewed since then; None: not known."""
-        with self._lock:
-            known = self._known.get(organization_id)
-            return known.decided if known is not None and known.reaches(position) else None
-
-    def keep_decided(self, organization_id: str, position: Position, ids: Container[str]) -> None:
-        """Remember which raw memories have an outcome, as read at a position or after it."""
+    def keep_ids(self, organization_id: str, position: Position, topic: Topic, ids: Container[str]) -> None:
+        """Remember which records are of a topic, as read at a position or after it."""
         with self._lock:
             known = self._known.get(organization_id)
             if known is not None and known.position == position:
-                known.decided = ids
+                known.ids[topic] = ids
 
     def get(self, organization_id: str, position: Position, ids: Iterable[str]) -> dict[str, Standing]:
         """The rows that are known at a position or after it."""

@@ -1,6 +1,6 @@
 """Standings: what a ranking must know of many records at once, read without their text."""
 
-from collections.abc import Collection, Container, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -14,7 +14,7 @@ from stores.ledger.entities import EntityReads
 from stores.ledger.feed import FeedReads
 from stores.ledger.filters import EntityQuery, test_of
 from stores.ledger.groups import Kind, Order, Standing
-from stores.ledger.known import ANYTHING, MOST_RECORDS, Found, KnownRows, Label, Wanted
+from stores.ledger.known import ANYTHING, MOST_RECORDS, Found, KnownRows, Label, Topic, Wanted
 from stores.ledger.listed import as_list, listed
 from stores.ledger.memories import Outcome, all_decided, outcomes
 from stores.ledger.relations import holds, present
@@ -45,6 +45,7 @@ _superseding_all = (
     .where(_relations.c.organization_id == bindparam("organization"), schema.SUPERSEDING)
     .limit(bindparam("most"))
 )
+_TOPICS: Mapping[Topic, Select[Any]] = {"retirable": _superseding_all, "decided": all_decided}
 
 
 @cache
@@ -153,7 +154,7 @@ class StandingReads(EntityReads, FeedReads):
     def outcomes(self, organization_id: str, memory_ids: Iterable[str]) -> dict[str, Outcome]:
         """Return what became of those of some raw memories of which an entity was made, or that were archived."""
         position = self._followed(organization_id)
-        decided: Container[str] = () if position is None else self._decided(organization_id, position)
+        decided: Container[str] = () if position is None else self._of_topic(organization_id, position, "decided")
         ids = [each for each in memory_ids if each in decided]
         if not ids:
             return {}
@@ -210,24 +211,13 @@ class StandingReads(EntityReads, FeedReads):
         self._known.keep_labelled(organization_id, position, label, ids)
         return ids
 
-    def _retirable(self, organization_id: str, position: Position) -> frozenset[str] | None:
-        """Return what some supersession is about, whatever its dates and whoever sees it; None where that is much."""
-        known = self._known.retirable(organization_id, position)
+    def _of_topic(self, organization_id: str, position: Position, topic: Topic) -> Container[str]:
+        """Return the records of a topic, and perhaps others; where they are many, any."""
+        known = self._known.ids(organization_id, position, topic)
         if known is None:
-            rows = self._all(_superseding_all, {"organization": organization_id, "most": MOST_RECORDS + 1})
-            known = frozenset(row.target_id for row in rows)
-            if len(known) > MOST_RECORDS:
-                return None
-            self._known.keep_retirable(organization_id, position, known)
-        return known
-
-    def _decided(self, organization_id: str, position: Position) -> Container[str]:
-        """Return the raw memories that have an outcome, and perhaps others."""
-        known = self._known.decided(organization_id, position)
-        if known is None:
-            rows = self._all(all_decided, {"organization": organization_id, "most": MOST_RECORDS + 1})
-            known = frozenset(row.id for row in rows) if len(rows) <= MOST_RECORDS else ANYTHING
-            self._known.keep_decided(organization_id, position, known)
+            rows = self._all(_TOPICS[topic], {"organization": organization_id, "most": MOST_RECORDS + 1})
+            known = frozenset(row[0] for row in rows) if len(rows) <= MOST_RECORDS else ANYTHING
+            self._known.keep_ids(organization_id, position, topic, known)
         return known
 
     def _superseded(
@@ -371,6 +361,6 @@ class Look:
         """
         if self._position is None:
             return set()
-        retirable = self._reads._retirable(self._organization_id, self._position)
-        ids = set(entity_ids) if retirable is None else retirable.intersection(entity_ids)
+        retirable = self._reads._of_topic(self._organization_id, self._position, "retirable")
+        ids = {each for each in entity_ids if each in retirable}
         return set(self._reads._superseded(self._organization_id, ids, visibility, as_of)) if ids else set()
