@@ -165,7 +165,8 @@ def open_stores(
         watched = WatchedEmbedder(embedder) if embedder is not None else None
         reader = None
         if embedder is not None and settings.late_interaction:
-            reader = CloseReader(twice=settings.embedding_provider == "builtin")
+            is_builtin = settings.embedding_provider == "builtin"
+            reader = CloseReader(twice=is_builtin, asks_second=settings.asks_second_opinion)
             stack.callback(reader.close)
         options = IndexerOptions(
             graph_engine=settings.graph_engine,

@@ -199,8 +199,12 @@ class Settings(BaseModel):
     @property
     def parts_left_out(self) -> tuple[Part, ...]:
         """The parts of the ranking that are left out: those named, and the second model where it is not asked."""
-        is_asked = multiplies_bytes_at_once() if self.second_opinion == "auto" else self.second_opinion == "on"
-        return self.search_without if is_asked else (*self.search_without, "second")
+        return self.search_without if self.asks_second_opinion else (*self.search_without, "second")
+
+    @property
+    def asks_second_opinion(self) -> bool:
+        """Whether the second model reads texts and questions, if there is one."""
+        return multiplies_bytes_at_once() if self.second_opinion == "auto" else self.second_opinion == "on"
 
     @property
     def is_https(self) -> bool:

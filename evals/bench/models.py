@@ -29,10 +29,11 @@ class Models:
 @contextmanager
 def bare_models() -> Iterator[Models]:
     """Load them, and let go of them."""
-    embedder = build_embedder(EmbeddingSpec(threads=Settings().embedding_threads))
+    settings = Settings()
+    embedder = build_embedder(EmbeddingSpec(threads=settings.embedding_threads))
     if embedder is None:
         raise EngrainError("There is no embedder to compare with.")
-    reader = CloseReader()
+    reader = CloseReader(asks_second=settings.asks_second_opinion)
     try:
         embedder.embed_query("load the model")
         reader.read_question("ready")

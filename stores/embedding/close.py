@@ -15,12 +15,17 @@ class CloseReader:
     width: Final = LateEncoder.width
     """Bytes of a passage's token."""
 
-    def __init__(self, *, twice: bool = True) -> None:
-        """Without `twice` there is no second model for meaning: beside another first one it was not measured."""
+    def __init__(self, *, twice: bool = True, asks_second: bool = True) -> None:
+        """Without `twice` there is no second model for meaning: beside another first one it was not measured.
+
+        Where it is not asked, it reads nothing and is not loaded; what it read before stays of use.
+        """
         self.late = LateEncoder()
-        self.second = SecondModel() if twice else None
-        self.model = "+".join(each.model for each in (self.late, self.second) if each is not None)
+        self.second = SecondModel() if twice and asks_second else None
+        self.model = f"{LateEncoder.model}+{SecondModel.model}" if twice else LateEncoder.model
         """What the vectors are recorded with."""
+        self.is_asked_twice = self.second is not None
+        """Whether passages get a vector by the second model."""
         self.dimension = SecondModel.dimension if twice else 0
         """Bytes of a passage's vector by the second model."""
 

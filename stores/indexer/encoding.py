@@ -32,6 +32,11 @@ class TokenEncoder(Protocol):
         """Bytes of the vector of a whole passage."""
         ...
 
+    @property
+    def is_asked_twice(self) -> bool:
+        """Whether it makes the vector of a whole passage, too; if not, those that are there are kept."""
+        ...
+
     def split(self, text: str) -> list[Passage]:
         """Divide a text into passages that fit the models."""
         ...

@@ -57,7 +57,7 @@ class Closing:
     boot: str = ""
     """The run of the machine; in another one, files that were not forced to disk may be missing."""
     tokens: str = ""
-    """The model of the vectors of its tokens; empty when it has none."""
+    """By what the vectors of its tokens are made; empty when it has none."""
 
 
 class OrganizationFolder:

@@ -133,7 +133,7 @@ class LateVectors:
         self._feed = feed
         self._held = held
         self._lock = threading.Lock()
-        known: Mapping[str, int] = {}
+        known: Mapping[str, int | None] = {}
         with suppress(TokensUnusable):
             known = self._drop_superfluous()
         self._waiting = OrderedDict.fromkeys(each for each, revision in held().items() if known.get(each) != revision)
@@ -243,7 +243,7 @@ class LateVectors:
             self._is_lost, self._is_new = False, True
         self._drop_superfluous()
 
-    def _drop_superfluous(self) -> Mapping[str, int]:
+    def _drop_superfluous(self) -> Mapping[str, int | None]:
         held, known = self._held(), self._store.contents()
         self._store.drop([each for each in known if each not in held])
         return known

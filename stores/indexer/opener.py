@@ -79,7 +79,11 @@ class VectorOpener:
         if self._late is not None:
             with closing_on_error(index):
                 index.tokens = TokenStore.open(
-                    folder, model=self._late.model, width=self._late.width, dimension=self._late.dimension
+                    folder,
+                    model=self._late.model,
+                    width=self._late.width,
+                    dimension=self._late.dimension,
+                    wants_sentences=self._late.is_asked_twice,
                 )
         return index
 

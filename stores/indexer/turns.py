@@ -189,8 +189,10 @@ class EmbeddingThread:
 
     @property
     def token_label(self) -> str:
-        """The name of the model for late interaction; empty where there is none."""
-        return self.late.model if self.late is not None else ""
+        """By what the vectors of tokens, and those of whole passages, are made; empty where there is nothing for it."""
+        if self.late is None:
+            return ""
+        return self.late.model if self.late.is_asked_twice else f"{self.late.model}, tokens alone"
 
     def _late_turn(self, *, hurried: bool) -> bool:
         """Encode tokens of a record that somebody waits for, or else where nothing waits; tell whether it came to it.

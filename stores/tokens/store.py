@@ -23,12 +23,12 @@ Sentences = NDArray[np.int8]
 FILE = "tokens.sqlite"
 READ_EACH = 4
 """Passages that are read of each record, from its beginning; the one that was asked for comes on top."""
-_FORMAT = "2"
+_FORMAT = "3"
 _BUSY_MS = 5_000
 _SCHEMA = """
 CREATE TABLE label (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE records (
-    record_id TEXT PRIMARY KEY, revision INTEGER NOT NULL, digest BLOB NOT NULL
+    record_id TEXT PRIMARY KEY, revision INTEGER NOT NULL, digest BLOB NOT NULL, has_sentences INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE passages (
     id INTEGER PRIMARY KEY, record_id TEXT NOT NULL, number INTEGER NOT NULL,
@@ -44,13 +44,15 @@ SELECT at, {column} FROM (
 ) CROSS JOIN passages
 WHERE record_id = wanted AND (number < ? OR start <= place AND place < stop)
 """
+_CONTENTS = "SELECT record_id, iif(has_sentences OR ?, revision, NULL) FROM records"
+_DIGEST = "SELECT record_id, digest FROM records WHERE record_id = ? AND (has_sentences OR ?)"
 _READ_TOKENS, _READ_SENTENCES = _READ.format(column="vectors"), _READ.format(column="sentence")
 # A sentence's vector stands in front of those of its tokens: these are not read from the disk with it.
 _AT_ONCE = 16
 # Records that are asked for together: half the time of one by one, and few are read for nothing.
 _MISSHAPEN = """
 SELECT vectors, sentence FROM passages WHERE typeof(vectors) <> 'blob' OR length(vectors) % ? <> 0
-OR typeof(sentence) <> 'blob' OR length(sentence) <> ? LIMIT 1
+OR typeof(sentence) <> 'blob' OR length(sentence) NOT IN (0, ?) LIMIT 1
 """
 # Primary codes: a table that is not there, a page that cannot be one, rows that contradict each other, no database.
 _DAMAGE = frozenset(
@@ -71,7 +73,7 @@ class PassageTokens:
     stop: int
     vectors: Tokens
     sentence: Sentences
-    """(dimension,)"""
+    """(dimension,); none of them where the second model was not to read it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,12 +90,16 @@ class TokenRecord:
 class TokenStore:
     """Derived data: what is damaged, or was made by another model, is thrown away and made anew.
 
+    Vectors of whole passages may be missing. Where they are wanted, a record without them counts as one whose text has
+    changed: what is there is read until it is put again.
+
     Safe to use from any thread; reads never wait for writes. Whatever meets damage raises `TokensUnusable`, and so does
     everything that follows until the file is mended.
     """
 
-    def __init__(self, path: Path, *, model: str, width: int, dimension: int) -> None:
+    def __init__(self, path: Path, *, model: str, width: int, dimension: int, wants_sentences: bool) -> None:
         self._path = path
+        self._wants_sentences = wants_sentences
         self._label = {"format": _FORMAT, "model": model, "width": str(width), "dimension": str(dimension)}
         self._width, self._dimension = width, dimension
         self._writing, self._reading = threading.Lock(), threading.Lock()
@@ -107,12 +113,12 @@ class TokenStore:
         """Called when a reader meets a fault."""
 
     @classmethod
-    def open(cls, folder: Path, *, model: str, width: int, dimension: int) -> Self:
+    def open(cls, folder: Path, *, model: str, width: int, dimension: int, wants_sentences: bool = True) -> Self:
         """Open the vectors in a folder, creating the file where needed; what cannot be read is replaced.
 
         Where neither is possible, they have a `fault` from the beginning.
         """
-        made = cls(folder / FILE, model=model, width=width, dimension=dimension)
+        made = cls(folder / FILE, model=model, width=width, dimension=dimension, wants_sentences=wants_sentences)
         with suppress(sqlite3.Error, OSError):
             made.mend()
         return made
@@ -159,18 +165,15 @@ class TokenStore:
             return str(error)
         return ""
 
-    def contents(self) -> dict[str, int]:
-        """Every record's id and the revision that its vectors are known to fit."""
+    def contents(self) -> dict[str, int | None]:
+        """Every record's id and the revision that its vectors are known to fit; None where wanted ones are missing."""
         with self._writes() as writer:
-            return dict(writer.execute("SELECT record_id, revision FROM records"))
+            return dict(writer.execute(_CONTENTS, (not self._wants_sentences,)))
 
     def digests(self, record_ids: Iterable[str]) -> dict[str, bytes]:
-        """Of which text the vectors of some records were made."""
+        """Of which text the vectors of some records were made, if none is missing that is wanted."""
         with self._writes() as writer:
-            found = (
-                writer.execute("SELECT record_id, digest FROM records WHERE record_id = ?", (each,)).fetchone()
-                for each in record_ids
-            )
+            found = (writer.execute(_DIGEST, (each, not self._wants_sentences)).fetchone() for each in record_ids)
             return dict(row for row in found if row is not None)
 
     def put(self, records: Iterable[TokenRecord]) -> None:
@@ -178,8 +181,10 @@ class TokenStore:
         with self._writes() as writer:
             for record in records:
                 _forget(writer, record.record_id)
+                has_sentences = all(len(each.sentence) == self._dimension for each in record.passages)
                 writer.execute(
-                    "INSERT INTO records VALUES (?, ?, ?)", (record.record_id, record.revision, record.digest)
+                    "INSERT INTO records VALUES (?, ?, ?, ?)",
+                    (record.record_id, record.revision, record.digest, has_sentences),
                 )
                 writer.executemany(
                     _INSERT,
@@ -215,7 +220,10 @@ class TokenStore:
             return self._read(wanted, most) if not self._is_closed else {}
 
     def sentences(self, wanted: Mapping[str, int]) -> dict[str, Sentences]:
-        """The vectors of whole passages of some records, (passages, dimension) each: the passages that `read` reads."""
+        """The vectors of whole passages of some records, (passages, dimension) each: the passages that `read` reads.
+
+        Records that have none are left out.
+        """
         with self._reads():
             return self._sentences(wanted) if not self._is_closed else {}
 
@@ -236,9 +244,9 @@ class TokenStore:
     def _sentences(self, wanted: Mapping[str, int]) -> dict[str, Sentences]:
         pairs = list(wanted.items())
         rows = _open(self._reader).execute(_READ_SENTENCES, (json.dumps(pairs), READ_EACH)).fetchall()
+        whole = sorted(((at, self._row(sentence)) for at, sentence in rows if sentence), key=itemgetter(0))
         return {
-            pairs[at][0]: np.stack([self._row(sentence) for _, sentence in passages])
-            for at, passages in groupby(sorted(rows, key=itemgetter(0)), key=itemgetter(0))
+            pairs[at][0]: np.stack([row for _, row in passages]) for at, passages in groupby(whole, key=itemgetter(0))
         }
 
     def _read(self, wanted: Mapping[str, int], most: float) -> dict[str, list[Tokens]]:
@@ -313,7 +321,7 @@ class TokenStore:
         return np.frombuffer(vectors, np.int8).reshape(-1, self._width)
 
     def _row(self, sentence: object) -> Sentences:
-        if not isinstance(sentence, bytes) or len(sentence) != self._dimension:
+        if not isinstance(sentence, bytes) or len(sentence) not in (0, self._dimension):
             raise sqlite3.DatabaseError("A passage has a vector of an impossible size.")
         return np.frombuffer(sentence, np.int8)
 
@@ -321,8 +329,8 @@ class TokenStore:
         vectors, sentence = passage.vectors, passage.sentence
         if vectors.dtype != np.int8 or vectors.ndim != 2 or vectors.shape[1] != self._width:
             raise ValueError(f"Token vectors are a table of int8, {self._width} wide.")
-        if sentence.dtype != np.int8 or sentence.shape != (self._dimension,):
-            raise ValueError(f"The vector of a passage is {self._dimension} of int8.")
+        if sentence.dtype != np.int8 or sentence.shape not in ((0,), (self._dimension,)):
+            raise ValueError(f"The vector of a passage is {self._dimension} of int8, or none.")
         return sentence.tobytes(), vectors.tobytes()
 
 

@@ -85,6 +85,21 @@ def test_a_reader_without_the_second_model_keeps_tokens_alone_under_another_name
     reader.close()
 
 
+def test_a_second_model_that_is_not_asked_reads_nothing_and_what_it_read_before_stays_of_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(SHA256, SECOND_MODEL_FILE, "0" * 64)  # It could not be loaded.
+    reader = CloseReader(asks_second=False)
+    reader.read_question("works")
+    found = reader.encode_passage(PASSAGES[0])
+    assert found.sentence.shape == (0,)
+    np.testing.assert_array_equal(found.tokens, reader.late.encode_passage(PASSAGES[0]))
+    asked = CloseReader()
+    assert (reader.model, reader.dimension) == (asked.model, asked.dimension)
+    assert (reader.is_asked_twice, asked.is_asked_twice) == (False, True)
+    reader.close()
+
+
 def test_a_damaged_model_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(SHA256, SECOND_MODEL_FILE, "0" * 64)
     with pytest.raises(EmbeddingFailed, match=r"bge-small-en-int8\.onnx is not the file") as failure:

@@ -82,6 +82,7 @@ class LetterTokens:
     dimension = 1
 
     def __init__(self) -> None:
+        self.is_asked_twice = True
         self.passages: list[str] = []
         self.gate = threading.Event()
         self.gate.set()
@@ -101,7 +102,8 @@ class LetterTokens:
         words = text.lower().split()
         vectors = np.zeros((len(words), self.width), np.int8)
         vectors[range(len(words)), [ord(word[0]) % self.width for word in words]] = 127
-        return PassageVectors(vectors, np.array([len(words)], np.int8))
+        sentence = np.array([len(words)] if self.is_asked_twice else [], np.int8)
+        return PassageVectors(vectors, sentence)
 
 
 class Clock:

@@ -112,12 +112,36 @@ def test_passages_may_go_without_a_vector_of_the_whole(tmp_path: Path) -> None:
     store = TokenStore.open(tmp_path, model="m", width=WIDTH, dimension=0)
     store.put([TokenRecord("a", 1, b"", [PassageTokens(0, 1, tokens(3), np.empty(0, np.int8))])])
     assert lengths(store, a=0) == {"a": [3]}
-    assert store.sentences({"a": 0})["a"].shape == (1, 0)
+    assert store.sentences({"a": 0}) == {}
+    assert store.contents() == {"a": 1}
     assert store.check() == ""
     store.close()
     again = opened(tmp_path)
     assert again.contents() == {}, "what has them is made anew"
     again.close()
+
+
+def test_a_vector_of_the_whole_is_missing_where_it_is_wanted(tmp_path: Path) -> None:
+    bare = TokenRecord("bare", 1, b"text", [PassageTokens(0, 1, tokens(3), np.empty(0, np.int8))])
+    store = TokenStore.open(tmp_path, model="m", width=WIDTH, dimension=DIMENSION, wants_sentences=False)
+    store.put([bare, record("a", 2), record("empty")])
+    everything = {"bare": 1, "a": 1, "empty": 1}
+    assert store.contents() == everything
+    assert store.digests(everything) == dict.fromkeys(everything, b"text")
+    store.close()
+    store = opened(tmp_path)
+    assert store.check() == ""
+    assert store.contents() == {**everything, "bare": None}
+    assert store.digests(everything) == {"a": b"text", "empty": b"text"}
+    assert lengths(store, bare=0, a=0) == {"bare": [3], "a": [2]}
+    assert store.sentences({"bare": 0, "a": 0}).keys() == {"a"}
+    store.put([record("bare", 3)])
+    assert store.contents() == everything
+    assert store.sentences({"bare": 0, "a": 0}).keys() == {"bare", "a"}
+    store.close()
+    store = TokenStore.open(tmp_path, model="m", width=WIDTH, dimension=DIMENSION, wants_sentences=False)
+    assert store.sentences({"bare": 0, "a": 0}).keys() == {"bare", "a"}, "what is there is kept"
+    store.close()
 
 
 @pytest.mark.parametrize("damaged", ["x'0102'", "'text'", "zeroblob(5)"])

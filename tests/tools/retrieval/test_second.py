@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from stores import processor
-from stores.embedding import EmbeddingFailed
+from stores.embedding import Embedder, EmbeddingFailed
 from stores.embedding.second import SecondModel
-from tests.people import Person
+from tests.people import Person, person
 from tests.stores.indexer.samples import until
-from tools.app import App
+from tools.app import App, open_app
 from tools.health import readiness
+from tools.logs import LogRing
 from tools.retrieval import late, second
 from tools.retrieval.parts import NO_SECOND_OPINION
 from tools.retrieval.pool import Pool
@@ -253,6 +254,32 @@ async def test_it_is_asked_where_the_processor_is_made_for_it(
     assert embedder["detail"].endswith(NO_SECOND_OPINION) != is_asked
 
 
+@anyio
+async def test_where_it_is_not_asked_it_reads_no_texts_and_does_so_once_it_is(
+    settings: Settings, embedder: Embedder, monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, float]]
+) -> None:
+    read, embed = list[str](), SecondModel.embed_passage
+
+    def noted(self: SecondModel, text: str) -> Any:
+        read.append(text)
+        return embed(self, text)
+
+    monkeypatch.setattr(SecondModel, "embed_passage", noted)
+    off = settings.model_copy(update={"second_opinion": "off"})
+    async with open_app(off, logs=LogRing(), embedder=embedder) as app:
+        owner = await person(app, "owner")
+        await stored(owner)
+        assert (await owner.call("search", query=QUESTION))["results"][0]["name"] == "Repair"
+        (dependency,) = (each for each in readiness(app)["dependencies"] if each["name"] == "embedder")
+        assert dependency["detail"].endswith(NO_SECOND_OPINION)
+    assert (read, asked) == ([], [])
+    async with open_app(settings, logs=LogRing(), embedder=embedder) as app:
+        until(lambda: len(read) == len(TEXTS) and not any(line.pending for line in app.indexer.status()))
+        found = await replace(owner, app=app).call("search", query=QUESTION)
+    assert found["results"][0]["name"] == "Repair"
+    assert np.isfinite([*asked[-1].values()]).sum() == len(TEXTS)
+
+
 @pytest.mark.parametrize(("provider", "has_second"), [("builtin", True), ("openai", False)])
 @anyio
 async def test_only_beside_the_built_in_model_there_is_a_second(
@@ -262,7 +289,7 @@ async def test_only_beside_the_built_in_model_there_is_a_second(
 
     remote = {"embedding_model": "m", "embedding_base_url": "http://127.0.0.1:9", "embedding_api_key": "k"}
     given: dict[str, Any] = {"embedding_provider": provider, **(remote if provider != "builtin" else {})}
-    settings = Settings(data_dir=tmp_path / "other", **given)
+    settings = Settings(data_dir=tmp_path / "other", second_opinion="on", **given)
     with open_stores(settings) as stores:
         assert stores.reader is not None
         assert (stores.reader.second is not None) == has_second
