@@ -10,6 +10,7 @@ import structlog
 from hypothesis import settings as hypothesis_settings
 
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
+from tests.ledgers import new_ledger
 from tests.people import Person, person
 from tools.app import App, open_app
 from tools.logs import LogRing
@@ -67,6 +68,8 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 async def app(settings: Settings, embedder: Embedder) -> AsyncIterator[App]:
     """An open application on embedded stores."""
+    if not settings.database_url:
+        new_ledger(settings.data_dir)
     async with open_app(settings, logs=LogRing(), embedder=embedder) as opened:
         yield opened
 

@@ -16,6 +16,7 @@ from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired, Forbidden, NotFound
 from stores.ledger import AuditDraft, Ledger
 from stores.records import ApiKey, ProjectAccess
+from tests.ledgers import new_ledger
 
 DAY = timedelta(days=1)
 
@@ -49,7 +50,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    made = Place(f"sqlite:///{tmp_path / 'ledger.sqlite'}")
+    made = Place(new_ledger(tmp_path))
     yield made
     made.ledger.close()
 

@@ -16,6 +16,7 @@ from auth.external.provider import OidcProvider
 from stores.clock import utc_now
 from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest
 from stores.ledger import Ledger
+from tests.ledgers import new_ledger
 
 FRONTEND = "https://app.example.com/ui"
 PROVIDER = OidcProvider(
@@ -136,7 +137,7 @@ def test_what_cannot_be_shown_is_left_out_of_a_profile() -> None:
 
 def test_an_attempt_holds_for_ten_minutes(tmp_path: Path) -> None:
     now = utc_now()
-    ledger = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=lambda: now)
+    ledger = Ledger.open(new_ledger(tmp_path), clock=lambda: now)
     attempts = Attempts(ledger, lambda: now)
     attempt = Attempt("codehost", "/", "http://127.0.0.1/callback")
     cookie = attempts.begin(attempt, "state", "")

@@ -18,6 +18,7 @@ from auth.passwords import Passwords
 from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired
 from stores.ledger import AuditDraft, Ledger
+from tests.ledgers import new_ledger
 
 DAY = timedelta(days=1)
 VERIFIER = "v" * 43
@@ -63,7 +64,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    made = Place(f"sqlite:///{tmp_path / 'ledger.sqlite'}")
+    made = Place(new_ledger(tmp_path))
     yield made
     made.ledger.close()
 

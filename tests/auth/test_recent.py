@@ -14,6 +14,7 @@ from auth.tokens import Tokens
 from stores.errors import AuthenticationRequired
 from stores.ledger import Ledger
 from stores.records import ProjectAccess
+from tests.ledgers import new_ledger
 
 
 class Clock:
@@ -48,7 +49,7 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Iterator[Place]:
-    made = Place(f"sqlite:///{tmp_path / 'ledger.sqlite'}")
+    made = Place(new_ledger(tmp_path))
     yield made
     made.ledger.close()
 

@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 from rest_bridge.application import build_asgi
 from rest_bridge.server import Server, configuration
 from stores.records import Organization, Role, Session, User
+from tests.ledgers import new_ledger
 from tools.app import App, open_app
 from tools.logs import LogRing
 from tools.operation import Operation
@@ -62,7 +63,8 @@ def joined(app: App, owner: Person, role: Role) -> Person:
 
 
 def settings_at(folder: Path, **overrides: Any) -> Settings:
-    """Settings of a server that embeds nothing, so that it starts at once."""
+    """Settings of a server that embeds nothing and has a ledger, so that it starts at once."""
+    new_ledger(folder)
     return Settings(data_dir=folder, **{"embedding_provider": "none", **overrides})
 
 

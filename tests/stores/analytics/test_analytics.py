@@ -20,6 +20,7 @@ from stores.analytics import Activity, ActivityQuery, Analytics
 from stores.errors import NotFound, Unavailable
 from stores.ledger import Ledger
 from stores.records import ORGANIZATION
+from tests.ledgers import new_ledger
 from tests.stores.ledger.samples import ANN, ORG, OTHER, create, draft, organization, person
 
 OPEN = frozenset({ORGANIZATION})
@@ -43,7 +44,7 @@ def clock() -> SetClock:
 
 @pytest.fixture
 def ledger(tmp_path: Path, clock: SetClock) -> Iterator[Ledger]:
-    opened = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=clock)
+    opened = Ledger.open(new_ledger(tmp_path), clock=clock)
     opened.create_account(person(ANN), organization(ORG))
     opened.create_organization(organization(OTHER, is_personal=False))
     yield opened

@@ -16,6 +16,7 @@ from stores.analytics import Analytics, Exposure, Exposures, Shown, Uses
 from stores.errors import Unavailable
 from stores.ledger import Ledger
 from stores.records import ORGANIZATION
+from tests.ledgers import new_ledger
 from tests.stores.analytics.test_analytics import OPEN, START, SetClock, rows, started
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, create, draft, organization, person
 
@@ -30,7 +31,7 @@ def clock() -> SetClock:
 
 @pytest.fixture
 def ledger(tmp_path: Path, clock: SetClock) -> Iterator[Ledger]:
-    opened = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=clock)
+    opened = Ledger.open(new_ledger(tmp_path), clock=clock)
     opened.create_account(person(ANN), organization(ORG))
     opened.create_account(person(BOB), organization("bobs"))
     opened.create_organization(organization(OTHER, is_personal=False))

@@ -15,6 +15,7 @@ from stores.embedding import Passage, PassageVectors
 from stores.indexer import Indexer, IndexerOptions, IndexStatus
 from stores.ledger import Ledger, RelationDraft
 from stores.records import ORGANIZATION, EntityDraft, IndexFilter, Organization, User
+from tests.ledgers import new_ledger
 
 ORG = "org-1"
 ANN = "user-ann"
@@ -124,7 +125,7 @@ class World:
 
     def __init__(self, folder: Path, *, organizations: Sequence[str] = (ORG,), url: str | None = None) -> None:
         self.folder = folder
-        self.url = url or f"sqlite:///{folder / 'ledger.sqlite'}"
+        self.url = url or new_ledger(folder)
         self.clock = Clock()
         self.embedder: HashEmbedder | None = HashEmbedder()
         self.make_embedder: Callable[[], HashEmbedder] | None = None

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from stores.ledger import Citing, Ledger
 from stores.records import ORGANIZATION
+from tests.ledgers import new_ledger
 from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, create, draft, organization, person
 from tools.retrieval.scoring import USAGE_BONUS, lifted, usage_share
 from tools.retrieval.usage import Usage, worth
@@ -23,7 +24,7 @@ NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    opened = Ledger.open(f"sqlite:///{tmp_path / 'ledger.sqlite'}", clock=lambda: NOW)
+    opened = Ledger.open(new_ledger(tmp_path), clock=lambda: NOW)
     opened.create_account(person(ANN), organization(ORG))
     opened.create_account(person(BOB), organization(OTHER))
     create(opened, draft("a"), draft("b"), draft("p", visibility="private:ann"))

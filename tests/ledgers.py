@@ -1,0 +1,27 @@
+"""An empty ledger for each test: migrating a new one takes half the time of a usual test."""
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from stores.ledger import Ledger
+
+FILE = "ledger.sqlite"
+
+
+def new_ledger(folder: Path) -> str:
+    """Put an empty ledger into a folder, where there is none; return its URL."""
+    folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+    file = folder / FILE
+    if not file.exists():
+        file.touch(mode=0o600)
+        file.write_bytes(_original())
+    return f"sqlite:///{file}"
+
+
+@cache
+def _original() -> bytes:
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / FILE
+        Ledger.open(f"sqlite:///{file}").close()
+        return file.read_bytes()
