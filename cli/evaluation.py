@@ -23,6 +23,9 @@ class _Group(TyperGroup):
 
 group = typer.Typer(cls=_Group, name="eval", add_completion=False, pretty_exceptions_enable=False)
 
+_CHOSEN = frozenset({"ENGRAIN_DATA_DIR", "ENGRAIN_PORT"})
+"""Settings of a server that `--setting` does not reach."""
+
 DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of the public sets, one subfolder each.")]
 SetOption = Annotated[
     str | None,
@@ -314,6 +317,8 @@ def _settings(given: list[str] | None) -> dict[str, str]:
     if wrong := [name for name, sign, _ in pairs if not sign or not name.startswith("ENGRAIN_")]:
         raise typer.BadParameter(f"{wrong[0]!r} is not ENGRAIN_NAME=VALUE", param_hint="--setting")
     settings = {name: value for name, _, value in pairs}
+    if own := sorted(_CHOSEN & settings.keys()):
+        raise typer.BadParameter(f"{own[0]} is chosen for the server that is started", param_hint="--setting")
     if settings:
         _refuse_unknown(settings)
     return settings

@@ -76,6 +76,13 @@ def test_a_setting_that_is_none_is_refused() -> None:
     assert "ENGRAIN_NAME=VALUE" in done.output
 
 
+@pytest.mark.parametrize("name", ["ENGRAIN_DATA_DIR", "ENGRAIN_PORT"])
+def test_where_the_server_runs_is_no_setting_of_it(name: str) -> None:
+    done = invoke("--setting", f"{name}=1")
+    assert done.exit_code == 2
+    assert f"{name} is chosen for the server that is started" in " ".join(done.output.replace("│", " ").split())
+
+
 @pytest.mark.parametrize("command", WITH_A_SERVER)
 def test_a_setting_that_no_server_knows_is_refused_with_the_nearest(tmp_path: Path, command: str) -> None:
     # No run could be kept in a file, so that none is measured where this fails.
