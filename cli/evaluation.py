@@ -23,7 +23,7 @@ class _Group(TyperGroup):
 
 group = typer.Typer(cls=_Group, name="eval", add_completion=False, pretty_exceptions_enable=False)
 
-_CHOSEN = frozenset({"ENGRAIN_DATA_DIR", "ENGRAIN_PORT"})
+_CHOSEN = frozenset({"ENGRAIN_DATA_DIR", "ENGRAIN_HOST", "ENGRAIN_PORT"})
 """Settings of a server that `--setting` does not reach."""
 
 DataOption = Annotated[Path | None, typer.Option("--data", help="Folder of the public sets, one subfolder each.")]

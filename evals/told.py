@@ -12,17 +12,22 @@ SET = "(set)"
 _SECRET = frozenset(
     {f"{PREFIX}{name.upper()}" for name, field in Settings.model_fields.items() if not field.repr} | {f"{PREFIX}TOKEN"}
 )
-_PASSWORD = re.compile(r"(?<=://)[^/?#\s]*:[^/?#\s]*@")
-"""In front of the host of an address, as that of a database."""
+_PASSWORD = re.compile(r"(?<=://)[^@]*:.*@", re.DOTALL)
+"""In front of the host of an address, as that of a database; what is between may be anything."""
+_PARAMETER = re.compile(r"(?<=[?&])([^=&#]*)=[^&#]+")
+"""Behind the path of an address: libraries read passwords and keys from there, too."""
 
 
 def told(settings: Mapping[str, str]) -> dict[str, str]:
     """Return settings as they may be kept and shown."""
     secret = _SECRET | _secrets_of_providers(settings)
-    return {
-        name: SET if value and name in secret else _PASSWORD.sub(f"{SET}@", str(value))
-        for name, value in settings.items()
-    }
+    return {name: SET if value and name in secret else _shown(str(value)) for name, value in settings.items()}
+
+
+def _shown(value: str) -> str:
+    if "://" not in value:
+        return value
+    return _PARAMETER.sub(rf"\1={SET}", _PASSWORD.sub(f"{SET}@", value))
 
 
 def _secrets_of_providers(settings: Mapping[str, str]) -> frozenset[str]:

@@ -33,6 +33,11 @@ class Index(Protocol):
         """Make the batch visible to reads and advance the position, in one commit."""
         ...
 
+    @property
+    def erasable(self) -> int:
+        """How many removed or replaced records may still have text on disk; `compact` brings it to 0."""
+        ...
+
     def contents(self) -> Mapping[str, int]:
         """Every entity id and its revision, for `engrain check`."""
         ...

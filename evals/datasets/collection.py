@@ -35,7 +35,7 @@ class Text:
     name: str = ""
     thread_id: str | None = None
     """A capture hint: what was said in one conversation."""
-    ordinal: int | None = None
+    ordinal: float | None = None
     """A capture hint: the place in the thread."""
     captured_at: str | None = None
     """ISO 8601."""

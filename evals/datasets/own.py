@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from evals.datasets.collection import Aim, Collection, Question, Text
@@ -38,6 +47,18 @@ class _Line(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+def _as_ordinal(given: object) -> int | float:
+    is_number = isinstance(given, int | float) and not isinstance(given, bool)
+    if is_number and isinstance(given, int | float) and abs(given) < _BEYOND:
+        return given
+    raise PydanticCustomError("no_ordinal", "it is no number between -2^63 and 2^63, as a count or a time is")
+
+
+_BEYOND = 2**63
+Ordinal = Annotated[int | float, PlainValidator(_as_ordinal)]
+"""A place in a thread, as the server takes it."""
+
+
 class SetLine(_Line):
     """The first line: what the set is."""
 
@@ -60,7 +81,7 @@ class TextLine(_Line):
     name: Annotated[str, StringConstraints(max_length=NAME_LIMIT)] = ""
     haystack: Words = ""
     thread_id: Id | None = None
-    ordinal: Annotated[int, Field(ge=0, le=10**12)] | None = None
+    ordinal: Ordinal | None = None
     captured_at: str | None = None
 
     @field_validator("captured_at")

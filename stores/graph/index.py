@@ -240,6 +240,11 @@ class GraphIndex:
         """
         return self._nearby.learn()
 
+    @property
+    def erasable(self) -> int:
+        """None: there is no text of a record in it."""
+        return 0
+
     def prepare(self) -> None:
         """Have a large graph in memory when it is walked; returns at once."""
         self._nearby.prepare()

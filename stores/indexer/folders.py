@@ -36,6 +36,8 @@ class Watermark:
     complete: bool = True
     refused: int = 0
     """Records that the index is without because it refused them."""
+    erasable: int = 0
+    """How many of those that are gone, or were replaced, are still in its files."""
 
     def contains(self, sequence: int) -> bool:
         """Say whether the index holds that change."""

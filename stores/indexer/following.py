@@ -181,6 +181,7 @@ class FollowingLane(Lane, Generic[T]):
                 self._whole_from = self._around.feed.head().sequence
         with self._lock:
             self._serving, self._follows = track, objection is None
+        self._erase_soon(track.handle.index.erasable)
         self._asked = objection
 
     def _opened(self, folder: Path, *, clean: bool) -> Track[T]:
@@ -357,7 +358,8 @@ class FollowingLane(Lane, Generic[T]):
     def _recorded(self) -> Watermark | None:
         if self._serving is None or not self._follows:
             return None
-        return Watermark(self._serving.position.sequence, refused=len(self._refused()))
+        erasable = self._serving.handle.index.erasable
+        return Watermark(self._serving.position.sequence, refused=len(self._refused()), erasable=erasable)
 
     def _watermark(self) -> int:
         return self._serving.position.sequence if self._serving is not None and self._follows else 0

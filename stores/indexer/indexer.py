@@ -219,9 +219,12 @@ class Indexer:
     def reindex(self, organization_id: str, names: Collection[IndexName] = NAMES) -> None:
         """Build indexes anew from the ledger and block until they serve; what is there serves meanwhile.
 
-        An index that is not configured is passed over. Raises what a rebuild failed with.
+        An index that is not configured is passed over; vectors of a model that there is none of any more are removed.
+        Raises what a rebuild failed with.
         """
         with self._held(organization_id) as organization:
+            if "vectors" in names:
+                organization.drop_vectors()
             for done in [lane.rebuild() for lane in organization.lanes if lane.name in names]:
                 done.result()
 

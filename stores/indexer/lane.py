@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import structlog
@@ -150,6 +150,12 @@ class Lane(ABC):
     def worth_waiting(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
         """Tell whether a change that the index does not hold will get into it by itself."""
         return self.waitable
+
+    @property
+    def erases(self) -> bool:
+        """Tell whether what is gone, or was replaced, is still in its files, and will be erased in a quiet moment."""
+        recorded = self.recorded
+        return recorded is not None and recorded.erasable > 0
 
     @property
     @abstractmethod
@@ -336,6 +342,12 @@ class Lane(ABC):
         """How long writes gather for which nobody waits: on a busy machine longer, so that searches get their share."""
         options = self._around.options
         return max(options.gather_unhurried_s, min(GATHER_SHARE * self._commit_s, options.gather_deferred_s))
+
+    def _erase_soon(self, erasable: int) -> None:
+        """Have what an earlier opening left behind erased as soon as the index has caught up."""
+        if erasable:
+            self._commits += 1
+            self._last_work_at -= timedelta(seconds=self._around.options.quiet_s)
 
     def _done(self) -> None:
         """Note that a commit succeeded."""

@@ -121,12 +121,12 @@ class VectorLane(Lane):
         progress = Progress(head.sequence if mode else 0, frozenset())
         if state is not None and not objection:
             progress = Progress(state.position.sequence, state.applied)
-        handle = Handle(index, folder)
         with self._lock:
             self._epoch, self._stored, self._verified = head.epoch, state, True
             self._backlog, self._backfill = Backlog(progress, self._around.options.backlog_limit), backfill
-            self.works, self._buffer, self._handle = Works(), [], handle
+            self.works, self._buffer, self._handle = Works(), [], (handle := Handle(index, folder))
             self.late.adopt(handle)
+        self._erase_soon(index.erasable)
         self._announce_backfill(handle, objection or "")
         return handle
 
@@ -371,7 +371,8 @@ class VectorLane(Lane):
             return None
         position, applied = self._stored.position, self._stored.applied
         complete = not self._backfill.active and not self.late
-        return Watermark(position.sequence, ranges(applied), complete=complete, refused=len(self._refused()))
+        erasable = self._handle.index.erasable
+        return Watermark(position.sequence, ranges(applied), complete, len(self._refused()), erasable)
 
     def _watermark(self) -> int:
         return self._backlog.prefix if self._handle is not None else 0

@@ -76,7 +76,10 @@ class VectorOpener:
             raise _unavailable(error) from error
         budget = self._around.options.vector_budget_mb
         index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
-        if self._late is not None:
+        if self._late is None:
+            # Nothing follows it, and what is deleted would stay in it.
+            TokenStore.remove(folder)
+        else:
             with closing_on_error(index):
                 index.tokens = TokenStore.open(
                     folder,

@@ -121,22 +121,28 @@ class OpenOrganization:
     @property
     def busy(self) -> bool:
         """Tell whether there is work that closing would interrupt or put off."""
-        return self._works or self._encodes
+        return self._works or self._tidies
 
     @property
-    def busy_with_tokens(self) -> bool:
-        """Tell whether closing would put off vectors of tokens alone, for which nobody waits."""
-        return self._encodes and not self._works and not len(self.waits)
+    def may_be_put_off(self) -> bool:
+        """Tell whether closing would put off vectors of tokens and erasing alone, for which nobody waits."""
+        return self._tidies and not self._works and not len(self.waits)
 
     @property
-    def _encodes(self) -> bool:
-        return self.vectors is not None and bool(self.vectors.late)
+    def _tidies(self) -> bool:
+        encodes = self.vectors is not None and bool(self.vectors.late)
+        return encodes or any(lane.erases for lane in self.lanes)
 
     @property
     def _works(self) -> bool:
         if any(lane.busy or not lane.wait_settled(0) for lane in self.lanes):
             return True
         return any(not lane.contains(self.head) for lane in self.lanes if lane.waitable)
+
+    def drop_vectors(self) -> None:
+        """Remove vectors that nothing follows, as there is no model: what is deleted would stay in them."""
+        if self.vectors is None:
+            self._files.sweep("vectors", ())
 
     def lane(self, name: IndexName) -> Lane | None:
         """The lane of an index; None when it is not configured."""

@@ -156,9 +156,9 @@ class Registry:
 
     def _least_wanted(self, *, crowded: bool) -> OpenOrganization | None:
         free = [each for each in self._open.values() if not each.held]
-        # Encoding tokens takes far longer than everything else, and goes on when there is a place again. Whatever waits
-        # for it keeps its place from others that wait for the same: two of them would only take turns at being opened.
-        idle = [each for each in free if not each.busy] or [each for each in free if each.busy_with_tokens]
+        # Encoding tokens and erasing take longer than the rest, and go on when there is a place again. Whatever waits
+        # for them keeps its place from others that wait for the same: two would only take turns at being opened.
+        idle = [each for each in free if not each.busy] or [each for each in free if each.may_be_put_off]
         if not idle and crowded:
             now = time.monotonic()
             idle = [each for each in free if now - each.opened_at >= self._options.busy_quantum_s]

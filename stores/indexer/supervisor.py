@@ -196,7 +196,7 @@ class Supervisor:
             return True
         marks = closing.watermarks
         return any(
-            name not in marks or not marks[name].complete or marks[name].sequence != known.head
+            name not in marks or not marks[name].complete or marks[name].erasable or marks[name].sequence != known.head
             for name in self.expected
         )
 

@@ -123,6 +123,16 @@ class TokenStore:
             made.mend()
         return made
 
+    @staticmethod
+    def remove(folder: Path) -> None:
+        """Remove the vectors in a folder, if there are any.
+
+        Raises:
+            OSError: They cannot be removed.
+        """
+        for file in folder.glob(f"{FILE}*"):
+            file.unlink(missing_ok=True)
+
     def mend(self, *, anew: bool = False) -> None:
         """Open the file again; make it anew if it is damaged, or that is asked for.
 
@@ -136,14 +146,14 @@ class TokenStore:
             self._let_go()
             try:
                 if anew or self._has_to_go:
-                    self._remove()
+                    self.remove(self._path.parent)
                 try:
                     self._connect()
                 except sqlite3.Error as error:
                     if not _is_damage(error):
                         raise
                     self._let_go()
-                    self._remove()
+                    self.remove(self._path.parent)
                     self._connect()
             except (sqlite3.Error, OSError) as error:
                 self._let_go()
@@ -310,10 +320,6 @@ class TokenStore:
                 if connection is not None:
                     connection.close()
         self._reader = self._writer = None
-
-    def _remove(self) -> None:
-        for file in (self._path, *self._path.parent.glob(f"{self._path.name}-*")):
-            file.unlink(missing_ok=True)
 
     def _table(self, vectors: object) -> Tokens:
         if not isinstance(vectors, bytes) or len(vectors) % self._width:

@@ -40,6 +40,8 @@ class Catalog:
 
     records: dict[str, Held] = field(default_factory=dict)
     superseded: set[int] = field(default_factory=set)
+    former_states: set[int] = field(default_factory=set)
+    """Those of them that are of no record."""
     passages: int = 0
     """How many passages are valid."""
     state: str | None = None
@@ -74,12 +76,14 @@ class Catalog:
         """Note the newest state."""
         if self.state_row is not None:
             self.superseded.add(self.state_row)
+            self.former_states.add(self.state_row)
         self.state, self.state_row = state, row
         self.next_row = max(self.next_row, row + 1)
 
     def erased(self, rows: Iterable[int]) -> None:
         """Note that rows are no longer in the table."""
         self.superseded.difference_update(rows)
+        self.former_states.difference_update(rows)
 
     def validity(self) -> Validity:
         """What is valid now."""

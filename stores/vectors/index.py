@@ -150,6 +150,11 @@ class VectorIndex:
         self._dropped = not self._fits()
         return not self._dropped and self._snapshot(wait_s=0) is not None
 
+    @property
+    def erasable(self) -> int:
+        """How many rows of removed or replaced records are still on disk; `compact` brings it to 0."""
+        return max(0, len(self._catalog.superseded) - len(self._catalog.former_states))
+
     def compact(self) -> None:
         """Drop replaced and deleted rows for good, merge what is left and build what large indexes need.
 

@@ -76,7 +76,7 @@ def test_a_setting_that_is_none_is_refused() -> None:
     assert "ENGRAIN_NAME=VALUE" in done.output
 
 
-@pytest.mark.parametrize("name", ["ENGRAIN_DATA_DIR", "ENGRAIN_PORT"])
+@pytest.mark.parametrize("name", ["ENGRAIN_DATA_DIR", "ENGRAIN_HOST", "ENGRAIN_PORT"])
 def test_where_the_server_runs_is_no_setting_of_it(name: str) -> None:
     done = invoke("--setting", f"{name}=1")
     assert done.exit_code == 2

@@ -55,6 +55,21 @@ def test_passwords_in_addresses_and_secrets_of_providers_are_not_told() -> None:
     assert SECRET not in str(told({**given, "ENGRAIN_OIDC": "{"}))
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (f"postgresql+psycopg://h/x?user=bob&password={SECRET}", "postgresql+psycopg://h/x?user=(set)&password=(set)"),
+        (f"postgresql+psycopg://bob:a/{SECRET}@h/x", "postgresql+psycopg://(set)@h/x"),
+        (f"postgresql+psycopg://bob:a#{SECRET} ?@h/x", "postgresql+psycopg://(set)@h/x"),
+        (f"http://127.0.0.1:9/v1?api_key={SECRET}#x", "http://127.0.0.1:9/v1?api_key=(set)#x"),
+        ("http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1"),
+        ("postgresql://bob@h:5432/x", "postgresql://bob@h:5432/x"),
+    ],
+)
+def test_wherever_a_library_reads_a_secret_from_an_address_it_is_not_told(address: str, shown: str) -> None:
+    assert told({"ENGRAIN_EMBEDDING_BASE_URL": address}) == {"ENGRAIN_EMBEDDING_BASE_URL": shown}
+
+
 def test_no_file_and_no_report_of_a_run_holds_a_secret(tmp_path: Path) -> None:
     record = new_record("retrieval", {"name": ""}, {"server": {"ENGRAIN_JWT_SECRET": SECRET}}, {"talks": "ab"})
     journal = Journal.begin(tmp_path, record)
