@@ -154,7 +154,7 @@ def check_file(path: Path) -> Checked:
     """Read a file and find everything that is wrong with it; nothing is raised for what stands in it."""
     found = Checked(path)
     answers: list[tuple[int, QuestionLine]] = []
-    places: dict[tuple[str, str, int], int] = {}
+    places: dict[tuple[str, str, float], int] = {}
     for number, line in _lines(found):
         if number == 1 and not isinstance(line, SetLine):
             found.wrong(number, "kind", "the first line has to be of kind set")
@@ -295,7 +295,7 @@ def _head(found: Checked, number: int, line: SetLine) -> None:
         found.wrong(number, "floor", f"it is above the goal, {line.floor:g} above {line.goal:g}")
 
 
-def _text(found: Checked, number: int, line: TextLine, places: dict[tuple[str, str, int], int]) -> None:
+def _text(found: Checked, number: int, line: TextLine, places: dict[tuple[str, str, float], int]) -> None:
     key = (line.haystack, line.id)
     if key in found.texts:
         found.wrong(number, "id", f"there is a text {line.id!r} already")
