@@ -51,3 +51,8 @@ def _pieces(word: str, most: float, size: float) -> list[str]:
 def column(labels: Sequence[str], size: float, narrowest: float, widest: float) -> float:
     """Say how wide a column has to be so that its labels stand in one line, within these bounds."""
     return min(max([narrowest, *(width(label, size) for label in labels)]), widest)
+
+
+def plain(text: str) -> str:
+    """Leave out what would steer a terminal, or turn the order of what is read around."""
+    return "".join(each for each in text if each.isprintable() or each.isspace())

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from evals.reports import charts
 from evals.reports.figures import HEADLINE, Summary, summaries
+from evals.reports.labels import plain
 from evals.reports.tables import NONE, Table, costs, digits, judged, measures, run_facts, shown
 from evals.reports.worst import TITLE, Asked, named, said, worst
 from evals.runs import Stored
@@ -35,7 +36,7 @@ def page(stored: Stored, points: Sequence[Mapping[str, Any]] = ()) -> str:
         parts.append(f"<section><h2>In its own words</h2><pre>{escape(stored.details)}</pre></section>")
     if stored.record is not None:
         parts.append(_table(run_facts(stored.record), "facts"))
-    return _PAGE.format(title=escape(stored.name), style=_style(), body="\n".join(parts))
+    return plain(_PAGE.format(title=escape(stored.name), style=_style(), body="\n".join(parts)))
 
 
 _PAGE = """<!doctype html>

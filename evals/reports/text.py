@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from evals.reports.figures import summaries
+from evals.reports.labels import plain
 from evals.reports.tables import Table, costs, judged, measures, run_facts
 from evals.reports.worst import BREAK, as_table, worst
 from evals.runs import Stored
@@ -24,7 +25,7 @@ def markdown(stored: Stored) -> str:
     parts = [f"# Evaluation {stored.name}", *(as_markdown(table) for table in tables if table.rows)]
     if stored.details:
         parts.insert(-1, stored.details.strip())
-    return "\n\n".join(parts) + "\n"
+    return plain("\n\n".join(parts)) + "\n"
 
 
 def as_markdown(table: Table) -> str:
@@ -69,14 +70,9 @@ def draw(tables: Sequence[Table]) -> str:
                 # What a row is about can be copied from a narrow terminal, too, and nothing is cut off.
                 drawn.add_column(column, no_wrap=place == 0, overflow="fold")
             for row in table.rows:
-                drawn.add_row(*[_coloured(escape(_plain(cell))) for cell in row])
+                drawn.add_row(*[_coloured(escape(plain(cell))) for cell in row])
             console.print(drawn)
     return captured.get()
-
-
-def _plain(cell: str) -> str:
-    """Leave out what would steer a terminal."""
-    return "".join(each for each in cell if each.isprintable() or each.isspace())
 
 
 def _coloured(cell: str) -> str:

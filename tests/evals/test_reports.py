@@ -108,6 +108,11 @@ def test_nothing_of_a_text_is_markup_in_markdown(cell: str, expected: str) -> No
 
 def test_a_text_does_not_steer_a_terminal() -> None:
     assert "\x1b" not in draw([Table("t", ["a"], [["single\x1b]0;pwn\x07"]], "")])
+    run = stored()
+    odd = [replace(case, category="a\x1b[2J", question="why\x07 \u202e\x9b?", best=("\x1b]0;b",)) for case in run.cases]
+    for report in (markdown(replace(run, cases=odd)), page(replace(run, cases=odd))):
+        assert not [each for each in report if each in "\x1b\x07\x9b\u202e"]
+        assert "a[2J" in report
 
 
 def test_every_section_of_a_page_can_be_linked_to() -> None:
