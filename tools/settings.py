@@ -20,9 +20,15 @@ from tools.settings_checks import HeaderSecret, HostHeader, ModelAddress, Origin
 from tools.settings_oidc import NAME as OIDC_NAME
 from tools.settings_oidc import OidcSetting, read_oidc
 
-__all__ = ["PREFIX", "Settings", "read_settings", "unknown_settings"]
+__all__ = ["PREFIX", "SET", "Settings", "read_settings", "unknown_settings", "without_secrets"]
 
 LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
+SET = "(set)"
+"""What is shown of a secret."""
+_PASSWORD = re.compile(r"(?<=://)[^@]*:.*@", re.DOTALL)
+# In front of the host, as that of a database; what is between may be anything.
+_PARAMETER = re.compile(r"(?<=[?&])([^=&#]*)=[^&#]+")
+# Behind the path: libraries read passwords and keys from there, too.
 
 
 def _default_data_dir() -> Path:
@@ -295,5 +301,10 @@ def _sentence(error: ValidationError) -> str:
     if not first["loc"]:
         return re.sub(r"^Value error, ", "", first["msg"]) + "."
     name = PREFIX + str(first["loc"][0]).upper()
-    shown = "" if name.endswith(("SECRET", "KEY", "TOKEN", "PASSWORD")) else f"={first['input']!s}"
+    shown = "" if name.endswith(("SECRET", "KEY", "TOKEN", "PASSWORD")) else f"={without_secrets(str(first['input']))}"
     return f"{name}{shown} is not valid: {first['msg'].removeprefix('Value error, ')}."
+
+
+def without_secrets(value: str) -> str:
+    """Leave out of an address what may be a password or a key; other values stay as they are."""
+    return _PARAMETER.sub(rf"\1={SET}", _PASSWORD.sub(f"{SET}@", value)) if "://" in value else value

@@ -84,6 +84,16 @@ def test_a_secret_is_never_repeated_in_a_message() -> None:
     assert "hunter2" not in refused.value.message
 
 
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [("http://u:hunter2@x", "http://(set)@x"), ("http://x?key=hunter2&y", "http://x?key=(set)&y")],
+)
+def test_nor_is_a_secret_in_an_address(address: str, shown: str) -> None:
+    with pytest.raises(InvalidSetting) as refused:
+        read_settings({"ENGRAIN_LLM_BASE_URL": address})
+    assert refused.value.message.startswith(f"ENGRAIN_LLM_BASE_URL={shown} is not valid")
+
+
 def test_an_unknown_name_is_a_warning_with_the_nearest_known_one() -> None:
     _, warnings = read_settings({"ENGRAIN_DATADIR": "/tmp/x", "OTHER": "1"})  # noqa: S108 - never opened
     assert warnings == ["ENGRAIN_DATADIR is not a setting of Engrain; did you mean ENGRAIN_DATA_DIR?"]
