@@ -57,7 +57,7 @@ def _embedder(app: App) -> dict[str, Any]:
         return {"name": "embedder", "ready": True, "detail": "off: search is lexical"}
     state = app.embedder.state if isinstance(app.embedder, WatchedEmbedder) else "ready"
     settings, detail = app.settings, f"{app.settings.embedding_provider}: {state}"
-    has_second = app.reader is not None and settings.embedding_provider == "builtin"
+    has_second = app.reader is not None and app.reader.dimension > 0
     if has_second and "second" in settings.parts_left_out:
         detail += f", {NO_SECOND_OPINION}"
     return {"name": "embedder", "ready": state == "ready", "detail": detail}

@@ -48,13 +48,11 @@ class _Line(BaseModel):
 
 
 def _as_ordinal(given: object) -> int | float:
-    is_number = isinstance(given, int | float) and not isinstance(given, bool)
-    if is_number and isinstance(given, int | float) and abs(given) < _BEYOND:
+    if isinstance(given, int | float) and not isinstance(given, bool) and abs(given) < 2**63:
         return given
     raise PydanticCustomError("no_ordinal", "it is no number between -2^63 and 2^63, as a count or a time is")
 
 
-_BEYOND = 2**63
 Ordinal = Annotated[int | float, PlainValidator(_as_ordinal)]
 """A place in a thread, as the server takes it."""
 

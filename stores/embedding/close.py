@@ -27,7 +27,7 @@ class CloseReader:
         self.is_asked_twice = self.second is not None
         """Whether passages get a vector by the second model."""
         self.dimension = SecondModel.dimension if twice else 0
-        """Bytes of a passage's vector by the second model."""
+        """Bytes of a passage's vector by the second model; 0 where there is none."""
 
     def split(self, text: str) -> list[Passage]:
         """Divide a text into passages that either model reads whole."""

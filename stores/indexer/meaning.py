@@ -121,10 +121,11 @@ class VectorLane(Lane):
         progress = Progress(head.sequence if mode else 0, frozenset())
         if state is not None and not objection:
             progress = Progress(state.position.sequence, state.applied)
+        handle = Handle(index, folder)
         with self._lock:
             self._epoch, self._stored, self._verified = head.epoch, state, True
             self._backlog, self._backfill = Backlog(progress, self._around.options.backlog_limit), backfill
-            self.works, self._buffer, self._handle = Works(), [], (handle := Handle(index, folder))
+            self.works, self._buffer, self._handle = Works(), [], handle
             self.late.adopt(handle)
         self._erase_soon(index.erasable)
         self._announce_backfill(handle, objection or "")
@@ -369,10 +370,9 @@ class VectorLane(Lane):
     def _recorded(self) -> Watermark | None:
         if self._stored is None or self._handle is None:
             return None
-        position, applied = self._stored.position, self._stored.applied
+        sequence, applied = self._stored.position.sequence, ranges(self._stored.applied)
         complete = not self._backfill.active and not self.late
-        erasable = self._handle.index.erasable
-        return Watermark(position.sequence, ranges(applied), complete, len(self._refused()), erasable)
+        return Watermark(sequence, applied, complete, len(self._refused()), self._handle.index.erasable)
 
     def _watermark(self) -> int:
         return self._backlog.prefix if self._handle is not None else 0

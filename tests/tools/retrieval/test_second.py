@@ -80,6 +80,18 @@ async def stored(who: Person) -> dict[str, str]:
     return {each["id"]: name for name, each in made.items()}
 
 
+def texts_read(monkeypatch: pytest.MonkeyPatch, method: str) -> list[str]:
+    """What the model is given to read by one of its methods, which does what it does."""
+    read, as_it_is = list[str](), getattr(SecondModel, method)
+
+    def noted(self: SecondModel, text: str) -> Any:
+        read.append(text)
+        return as_it_is(self, text)
+
+    monkeypatch.setattr(SecondModel, method, noted)
+    return read
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, float]]:
     """How near each candidate was by the second model, once for each search that asked it."""
@@ -127,13 +139,7 @@ async def test_what_stands_in_a_thread_is_not_asked_of_it(owner: Person, asked: 
 async def test_where_all_stands_in_threads_it_does_not_read_the_question(
     owner: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read, embed = list[str](), SecondModel.embed_question
-
-    def noted(self: SecondModel, text: str) -> Any:
-        read.append(text)
-        return embed(self, text)
-
-    monkeypatch.setattr(SecondModel, "embed_question", noted)
+    read = texts_read(monkeypatch, "embed_question")
     for ordinal, text in enumerate(("The walrus went to Lisbon.", "It stayed there for a week.")):
         await owner.call(
             "store_raw_memory", raw_content=text, metadata={"thread_id": "t", "ordinal": ordinal}, sync=True
@@ -232,13 +238,7 @@ async def test_it_is_asked_where_the_processor_is_made_for_it(
     owner: Person, monkeypatch: pytest.MonkeyPatch, wanted: str, instructions: str | None, *, is_asked: bool
 ) -> None:
     await stored(owner)
-    read, embed = list[str](), SecondModel.embed_question
-
-    def noted(self: SecondModel, text: str) -> Any:
-        read.append(text)
-        return embed(self, text)
-
-    monkeypatch.setattr(SecondModel, "embed_question", noted)
+    read = texts_read(monkeypatch, "embed_question")
     flags = None if instructions is None else frozenset(instructions.split())
     monkeypatch.setattr(processor, "instructions", lambda: flags)
     processor.multiplies_bytes_at_once.cache_clear()
@@ -258,13 +258,7 @@ async def test_it_is_asked_where_the_processor_is_made_for_it(
 async def test_where_it_is_not_asked_it_reads_no_texts_and_does_so_once_it_is(
     settings: Settings, embedder: Embedder, monkeypatch: pytest.MonkeyPatch, asked: list[dict[str, float]]
 ) -> None:
-    read, embed = list[str](), SecondModel.embed_passage
-
-    def noted(self: SecondModel, text: str) -> Any:
-        read.append(text)
-        return embed(self, text)
-
-    monkeypatch.setattr(SecondModel, "embed_passage", noted)
+    read = texts_read(monkeypatch, "embed_passage")
     off = settings.model_copy(update={"second_opinion": "off"})
     async with open_app(off, logs=LogRing(), embedder=embedder) as app:
         owner = await person(app, "owner")
