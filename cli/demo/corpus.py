@@ -18,7 +18,9 @@ UNREAD_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 
 _OUTPUT = re.compile(r"<!-- demo output -->.*?<!-- end of demo output -->", re.DOTALL)
 """What the README shows of the demo: read as text, it would hold every question that the demo asks."""
-OWN_FILES = ("README.md", "CONTRIBUTING.md", "AGENTS.md", "CHANGELOG.md")
+OWN_FILES = ("README.md", "CONTRIBUTING.md", "AGENTS.md")
+GENERATED = "reference"
+"""Tables and schemas in `docs`, nearly half of all text there: nobody who tries the demo is to wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,8 @@ def checkout() -> Path | None:
 
 def _own_files(root: Path) -> list[Path]:
     named = [root / name for name in OWN_FILES if (root / name).is_file()]
-    return named + sorted((root / "docs").rglob("*.md"))
+    docs = root / "docs"
+    return named + sorted(path for path in docs.rglob("*.md") if GENERATED not in path.relative_to(docs).parts)
 
 
 def folder_corpus(folder: Path) -> Corpus:
