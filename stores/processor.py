@@ -1,10 +1,33 @@
-"""What the processor can do at once: by that the larger models in the package take 5 ms for a question, or 14."""
+"""What the processor can do at once, and who is to have it.
 
+By the instructions that it has the larger models in the package take 5 ms for a question, or 14.
+"""
+
+import os
+import sys
+import threading
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 BYTES_AT_ONCE = frozenset({"avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm"})
 """Instructions that multiply bytes and add up the products in one step."""
+
+
+PATIENCE = 5
+"""By how much threads that nobody waits for step back, in the kernel's steps of politeness (0 to 19)."""
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def yield_to_others() -> None:
+    """Let the calling thread have a processor only as long as nobody who is waited for wants it."""
+    if sys.platform == "linux":  # elsewhere a priority is the whole process's
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PATIENCE)
 
 
 def model_name() -> str | None:

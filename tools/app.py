@@ -166,7 +166,8 @@ def open_stores(
         reader = None
         if embedder is not None and settings.late_interaction:
             is_builtin = settings.embedding_provider == "builtin"
-            reader = CloseReader(twice=is_builtin, asks_second=settings.asks_second_opinion)
+            asks_second, threads = settings.asks_second_opinion, settings.reading_threads
+            reader = CloseReader(twice=is_builtin, asks_second=asks_second, threads=threads)
             stack.callback(reader.close)
         options = IndexerOptions(
             graph_engine=settings.graph_engine,
@@ -260,7 +261,7 @@ def _embedding(settings: Settings) -> EmbeddingSpec:
         base_url=settings.embedding_base_url,
         api_key=settings.embedding_api_key,
         dimension=settings.embedding_dimension,
-        threads=settings.embedding_threads,
+        threads=settings.reading_threads,
         timeout_s=settings.embedding_timeout_s,
         question_timeout_s=settings.embedding_question_timeout_s,
     )

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 
 from auth.external.addresses import is_safe_to_call, is_web_address
 from stores.errors import InvalidSetting
-from stores.processor import multiplies_bytes_at_once
+from stores.processor import multiplies_bytes_at_once, processors
 from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
 from tools.client_settings import PREFIX
 from tools.retrieval.parts import Part
@@ -22,6 +22,8 @@ from tools.settings_oidc import OidcSetting, read_oidc
 
 __all__ = ["PREFIX", "SET", "Settings", "read_settings", "unknown_settings", "without_secrets"]
 
+READ_AT_ONCE = 4
+"""Texts that are read at once unless a setting says otherwise: each takes some 40 MB."""
 LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 SET = "(set)"
 """What is shown of a secret."""
@@ -70,7 +72,13 @@ class Settings(BaseModel):
         description="Whether a second model is asked about the best candidates; `auto`: where the processor multiplies "
         "bytes in one step, else it is what takes longest in a search.",
     )
-    embedding_threads: int = Field(1, ge=1, le=64, description="Threads of the built-in model.")
+    embedding_threads: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="How many texts the models in the package read at once for the indexes while nobody searches; one "
+        "in the five seconds after a search. 0: as many as there are processors, four at most.",
+    )
     embedding_timeout_s: float = Field(30, gt=0, le=600, description="Seconds that one remote call may take.")
     embedding_question_timeout_s: float = Field(
         3, gt=0, le=600, description="Seconds that a search waits for a remote endpoint before it goes by words alone."
@@ -206,6 +214,11 @@ class Settings(BaseModel):
     def parts_left_out(self) -> tuple[Part, ...]:
         """The parts of the ranking that are left out: those named, and the second model where it is not asked."""
         return self.search_without if self.asks_second_opinion else (*self.search_without, "second")
+
+    @property
+    def reading_threads(self) -> int:
+        """How many texts are read at once for the indexes while nobody searches."""
+        return self.embedding_threads or min(processors(), READ_AT_ONCE)
 
     @property
     def asks_second_opinion(self) -> bool:

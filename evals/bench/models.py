@@ -21,22 +21,27 @@ class Models:
     def read(self, texts: Sequence[Record]) -> None:
         """Do with some texts what a server has the models do with them."""
         self.embedder.embed_documents([text.searchable for text in texts])
-        for text in texts:
-            for passage in self.reader.split(text.searchable):
-                self.reader.encode_passage(text.searchable[passage.start : passage.end])
+        self.reader.encode_passages(
+            [
+                text.searchable[passage.start : passage.end]
+                for text in texts
+                for passage in self.reader.split(text.searchable)
+            ]
+        )
 
 
 @contextmanager
 def bare_models() -> Iterator[Models]:
     """Load them, and let go of them."""
     settings = Settings()
-    embedder = build_embedder(EmbeddingSpec(threads=settings.embedding_threads))
+    embedder = build_embedder(EmbeddingSpec(threads=settings.reading_threads))
     if embedder is None:
         raise EngrainError("There is no embedder to compare with.")
-    reader = CloseReader(asks_second=settings.asks_second_opinion)
+    reader = CloseReader(asks_second=settings.asks_second_opinion, threads=settings.reading_threads)
     try:
-        embedder.embed_query("load the model")
-        reader.read_question("ready")
+        # A passage, as after a question one text is read at a time for a while.
+        embedder.embed_documents(["load the model"])
+        reader.encode_passage("ready")
         yield Models(embedder, reader)
     finally:
         reader.close()

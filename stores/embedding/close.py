@@ -1,10 +1,12 @@
 """The models that read the best candidates of a search more closely, as one reader of passages."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from stores.embedding.embedder import Passage, PassageVectors
+from stores.embedding.hands import Hands
 from stores.embedding.late import LateEncoder
 from stores.embedding.second import SecondModel
 
@@ -15,12 +17,14 @@ class CloseReader:
     width: Final = LateEncoder.width
     """Bytes of a passage's token."""
 
-    def __init__(self, *, twice: bool = True, asks_second: bool = True) -> None:
+    def __init__(self, *, twice: bool = True, asks_second: bool = True, threads: int = 1) -> None:
         """Without `twice` there is no second model for meaning: beside another first one it was not measured.
 
-        Where it is not asked, it reads nothing and is not loaded; what it read before stays of use.
+        Where it is not asked, it reads nothing and is not loaded; what it read before stays of use. As many passages
+        are read at once as there are threads, unless somebody asks something.
         """
-        self.late = LateEncoder()
+        self._hands = Hands(threads)
+        self.late = LateEncoder(self._hands.make_way)
         self.second = SecondModel() if twice and asks_second else None
         self.model = f"{LateEncoder.model}+{SecondModel.model}" if twice else LateEncoder.model
         """What the vectors are recorded with."""
@@ -32,6 +36,19 @@ class CloseReader:
     def split(self, text: str) -> list[Passage]:
         """Divide a text into passages that either model reads whole."""
         return self.late.split(text)
+
+    @property
+    def at_once(self) -> int:
+        """How many passages are read at once at present."""
+        return self._hands.free
+
+    def encode_passages(self, texts: Sequence[str]) -> list[PassageVectors]:
+        """Return what `encode_passage` returns of each, read at once as far as that goes.
+
+        Raises:
+            EmbeddingFailed: A model cannot be loaded, or was closed.
+        """
+        return self._hands.each(self.encode_passage, texts)
 
     def encode_passage(self, text: str) -> PassageVectors:
         """Return what is kept of a passage; either model takes twice the time that `BuiltinEmbedder` takes for it.
@@ -54,6 +71,7 @@ class CloseReader:
 
     def close(self) -> None:
         """Let go of the models; what is running finishes."""
+        self._hands.close()
         self.late.close()
         if self.second is not None:
             self.second.close()

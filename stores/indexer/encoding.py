@@ -1,5 +1,6 @@
 """Encoding the tokens of one record, a few passages at a time, and telling whether it is to blame where that fails."""
 
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Protocol
 
@@ -45,6 +46,15 @@ class TokenEncoder(Protocol):
         """Return the vectors of its tokens, and that of the whole."""
         ...
 
+    @property
+    def at_once(self) -> int:
+        """How many passages it encodes at once at present."""
+        ...
+
+    def encode_passages(self, texts: Sequence[str]) -> list[PassageVectors]:
+        """Return the same of several, in order."""
+        ...
+
 
 class Unfinished:
     """A record some of whose passages are encoded."""
@@ -67,14 +77,21 @@ class Unfinished:
 
     def encode(self, encoder: TokenEncoder, remembered: RememberedTokens, most: int) -> int:
         """Encode some passages; return how many."""
-        if self._passages is None:
-            self._passages = encoder.split(self._text)
-        first = len(self._tokens)
-        chosen = self._passages[first : first + most]
+        chosen = self._next(encoder, most)
         for each in chosen:
             found = remembered.encoded(self._text[each.start : each.end], encoder.encode_passage)
             self._tokens.append(PassageTokens(each.start, each.end, found.tokens, found.sentence))
         return len(chosen)
+
+    def texts(self, encoder: TokenEncoder, most: int) -> list[str]:
+        """The passages that are encoded next."""
+        return [self._text[each.start : each.end] for each in self._next(encoder, most)]
+
+    def _next(self, encoder: TokenEncoder, most: int) -> list[Passage]:
+        if self._passages is None:
+            self._passages = encoder.split(self._text)
+        first = len(self._tokens)
+        return self._passages[first : first + most]
 
     def record(self) -> TokenRecord:
         """What is to be kept once it is done."""

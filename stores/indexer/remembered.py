@@ -57,6 +57,13 @@ class RememberedTokens:
         self._limit = limit_bytes
         self._size = 0
         self._kept: OrderedDict[bytes, PassageVectors] = OrderedDict()
+        self._ahead: dict[bytes, PassageVectors] = {}
+
+    def encode_ahead(self, texts: Sequence[str], encode: Callable[[list[str]], list[PassageVectors]]) -> None:
+        """Encode passages at once that are asked for next, as far as they are not known."""
+        self._ahead = {}
+        unknown = {key: text for text in texts if (key := _key(text)) not in self._kept}
+        self._ahead = dict(zip(unknown, encode(list(unknown.values())), strict=True))
 
     def encoded(self, text: str, encode: Callable[[str], PassageVectors]) -> PassageVectors:
         """The vectors of a passage, encoded where they are not known."""
@@ -65,7 +72,8 @@ class RememberedTokens:
         if found is not None:
             self._kept.move_to_end(key)
             return found
-        found = self._kept[key] = encode(text)
+        found = self._ahead.pop(key, None)
+        self._kept[key] = found = encode(text) if found is None else found
         self._size += found.nbytes
         while self._size > self._limit:
             self._size -= self._kept.popitem(last=False)[1].nbytes

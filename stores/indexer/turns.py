@@ -4,13 +4,10 @@ Tokens that somebody waits for come after single writes and before bulk writes, 
 are many of either: no organization's texts keep another one's tokens waiting, and none's tokens another one's texts.
 """
 
-import os
-import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import structlog
@@ -21,12 +18,10 @@ from stores.indexer.late import LateRider
 from stores.indexer.options import IndexerOptions
 from stores.indexer.remembered import RememberedTokens, RememberedVectors
 from stores.indexer.works import Slice, Works
+from stores.processor import yield_to_others
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
-
-PATIENCE = 5
-"""By how much the embedding thread steps back, in the kernel's steps of politeness (0 to 19)."""
 
 log = structlog.get_logger("indexer")
 
@@ -69,13 +64,6 @@ class EmbedderSource:
             if self._made is None:
                 self._made = self._given() if callable(self._given) else self._given
             return self._made
-
-
-def _yield_to_others() -> None:
-    """Let the calling thread have a processor only as long as nobody who is waited for wants it."""
-    if sys.platform == "linux":  # elsewhere a priority is the whole process's
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PATIENCE)
 
 
 class EmbeddingThread:
@@ -137,7 +125,7 @@ class EmbeddingThread:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
-        _yield_to_others()
+        yield_to_others()
         while self._wait():
             try:
                 self._turn()

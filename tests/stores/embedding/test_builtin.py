@@ -63,15 +63,6 @@ def test_what_is_over_256_tokens_is_cut_off(builtin: BuiltinEmbedder) -> None:
     np.testing.assert_array_equal(builtin.embed_query(read), builtin.embed_query(read + "never read " * 100_000))
 
 
-def test_token_states_come_with_the_vector(builtin: BuiltinEmbedder) -> None:
-    (encoded,) = builtin.encode_documents(["three short words"])
-    assert encoded.tokens.shape == (5, builtin.dimension)
-    np.testing.assert_array_equal(encoded.sentence, builtin.embed_query("three short words"))
-    mean = encoded.tokens.mean(axis=0)
-    np.testing.assert_allclose(mean / np.linalg.norm(mean), encoded.sentence, atol=1e-5)
-    np.testing.assert_array_equal(builtin.encode_query("three short words").tokens, encoded.tokens)
-
-
 def test_threads_change_nothing_but_the_time(builtin: BuiltinEmbedder) -> None:
     parallel = BuiltinEmbedder(threads=2)
     try:

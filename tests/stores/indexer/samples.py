@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stores.embedding import Passage, PassageVectors
+from stores.embedding.hands import Hands
 from stores.indexer import Indexer, IndexerOptions, IndexStatus
 from stores.ledger import Ledger, RelationDraft
 from stores.records import ORGANIZATION, EntityDraft, IndexFilter, Organization, User
@@ -84,6 +85,7 @@ class LetterTokens:
 
     def __init__(self) -> None:
         self.is_asked_twice = True
+        self.hands = Hands(2)
         self.passages: list[str] = []
         self.gate = threading.Event()
         self.gate.set()
@@ -92,6 +94,13 @@ class LetterTokens:
 
     def split(self, text: str) -> list[Passage]:
         return HashEmbedder().split(text)
+
+    @property
+    def at_once(self) -> int:
+        return self.hands.free
+
+    def encode_passages(self, texts: Sequence[str]) -> list[PassageVectors]:
+        return self.hands.each(self.encode_passage, texts)
 
     def encode_passage(self, text: str) -> PassageVectors:
         assert self.gate.wait(PATIENCE_S)

@@ -1,0 +1,112 @@
+"""Passages are encoded several at once while nobody searches, and what is stored is the same."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from stores.embedding import PassageVectors
+from stores.embedding.hands import Hands
+from stores.tokens.store import FILE
+from tests.stores.indexer.samples import (
+    ORG,
+    PASSAGE_WORDS,
+    LetterTokens,
+    World,
+    draft,
+    level,
+    until,
+    vectors_of,
+    waiting,
+)
+
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def late(late: LetterTokens) -> LetterTokens:
+    late.hands = Hands(3)
+    return late
+
+
+def rows(world: World, *ids: str) -> dict[str, list[list[list[int]]]]:
+    """The vectors of all passages of some records, as they are stored."""
+    with world.indexer.indexes(ORG) as indexes:
+        assert indexes.vectors is not None
+        assert indexes.vectors.tokens is not None
+        found = indexes.vectors.tokens.read(dict.fromkeys(ids, 0))
+    return {record_id: [np.asarray(each).tolist() for each in passages] for record_id, passages in found.items()}
+
+
+def test_several_are_encoded_at_once_and_each_one_once(
+    world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together, encode = threading.Barrier(3), late.encode_passage
+    late.gate.clear()
+
+    def meet(text: str) -> PassageVectors:
+        found = encode(text)
+        if text.startswith(("a\n", "b\n", "c\n")):
+            together.wait(PATIENCE_S)
+        return found
+
+    monkeypatch.setattr(late, "encode_passage", meet)
+    words = {name: f"{name} kestrel hovers" for name in "abc"}
+    world.write(*(draft(name, text, name=name) for name, text in words.items()), deferred=True)
+    until(lambda: waiting(world) == 3)
+    late.gate.set()
+    level(world)
+    assert world.tokens("a", "b", "c") == {"a": 4, "b": 4, "c": 4}
+    assert sorted(late.passages) == [f"{name}\n{text}" for name, text in words.items()]
+
+
+def test_what_is_stored_is_what_one_at_a_time_stores(world: World, late: LetterTokens) -> None:
+    drafts = [
+        draft(f"n{number}", " ".join(f"{'abcdefg'[number % 7]}{at}" for at in range(number * PASSAGE_WORDS // 3)))
+        for number in range(30)
+    ]
+    world.write(*drafts, deferred=True)
+    level(world)
+    at_once = rows(world, *(f"n{number}" for number in range(30)))
+    assert len(late.passages) == len(set(late.passages))
+    world.stop()
+    for file in world.indexes.rglob(f"{FILE}*"):
+        file.unlink()
+    late.hands = Hands(1)
+    world.start()
+    until(lambda: world.indexer.surveyed)
+    level(world)
+    assert len(at_once) == 30
+    assert rows(world, *at_once) == at_once
+
+
+def test_one_that_cannot_be_encoded_is_named_and_the_others_have_theirs(world: World, late: LetterTokens) -> None:
+    late.refused = "gorse"
+    world.write(*(draft(name, f"{name} kestrel", name=name) for name in "abcde"), draft("bad", "gorse"), deferred=True)
+    until(lambda: vectors_of(world).refused == 1)
+    level(world)
+    assert world.tokens(*"abcde").keys() == set("abcde")
+    assert world.tokens("bad") == {}
+
+
+def test_what_changed_or_went_while_it_was_read_ahead_is_not_stored(world: World, late: LetterTokens) -> None:
+    late.gate.clear()
+    world.write(*(draft(name, f"{name} kestrel", name=name) for name in "abcd"), deferred=True)
+    until(lambda: waiting(world) == 4)
+    world.update("a", content="a heron of another kind")
+    world.delete("b")
+    until(lambda: world.by_meaning("a heron of another kind")[:1] == ["a"])
+    late.gate.set()
+    level(world)
+    assert world.tokens(*"abcd") == {"a": 6, "c": 3, "d": 3}
+
+
+def test_a_text_that_stayed_as_it_was_is_not_encoded_again(world: World, late: LetterTokens) -> None:
+    world.write(*(draft(name, f"{name} kestrel", name=name) for name in "abc"), deferred=True)
+    level(world)
+    late.passages.clear()
+    for name in "abc":
+        world.update(name, metadata={"status": "open"})
+    world.write(draft("d", "d kestrel", name="d"), deferred=True)
+    level(world)
+    assert late.passages == ["d\nd kestrel"]
