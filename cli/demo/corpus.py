@@ -13,7 +13,7 @@ SUFFIXES = frozenset({".md", ".markdown", ".rst", ".txt"})
 FILES_LIMIT = 1000
 FILE_BYTES_LIMIT = 1_000_000
 TOTAL_CHARACTERS_LIMIT = 2_000_000
-"""About a minute and a half of embedding on two cores."""
+"""Some five minutes of indexing on two slow cores, of which two are waited for."""
 UNREAD_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 
 _OUTPUT = re.compile(r"<!-- demo output -->.*?<!-- end of demo output -->", re.DOTALL)
