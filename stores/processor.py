@@ -14,20 +14,33 @@ BYTES_AT_ONCE = frozenset({"avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8
 """Instructions that multiply bytes and add up the products in one step."""
 
 
+QUOTA_FILE = Path("/sys/fs/cgroup/cpu.max")
 PATIENCE = 5
 """By how much threads that nobody waits for step back, in the kernel's steps of politeness (0 to 19)."""
 
 
 def processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+    """Return how many processors this process may use, by its affinity and by the quota of its container."""
+    if sys.platform != "linux":
+        return os.cpu_count() or 1
+    return min(len(os.sched_getaffinity(0)), _quota())
+
+
+def _quota() -> int:
+    """Processors that a control group (version 2) leaves to this process, one at least; as good as all without."""
+    try:
+        quota, period = QUOTA_FILE.read_text().split()
+        return max(int(quota) // int(period), 1)
+    except (OSError, ValueError):  # none, `max`, or another version
+        return sys.maxsize
 
 
 def yield_to_others() -> None:
     """Let the calling thread have a processor only as long as nobody who is waited for wants it."""
     if sys.platform == "linux":  # elsewhere a priority is the whole process's
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), PATIENCE)
+            own = threading.get_native_id()
+            os.setpriority(os.PRIO_PROCESS, own, max(PATIENCE, os.getpriority(os.PRIO_PROCESS, own)))
 
 
 def model_name() -> str | None:

@@ -23,6 +23,7 @@ from stores.analytics import Analytics, Exposures
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
 from stores.embedding.close import CloseReader
+from stores.embedding.hands import Hands
 from stores.errors import InvalidSetting
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
@@ -64,6 +65,8 @@ class App:
     embedder: Embedder | None
     reader: CloseReader | None
     """Reads questions more closely than the embedder; None where that is switched off, or nobody embeds."""
+    hands: Hands
+    """Who helps to read texts for the indexes, and makes way for whoever asks something."""
     analytics: Analytics
     exposures: Exposures
     usage: Usage
@@ -139,6 +142,7 @@ class Stores:
     indexer: Indexer
     embedder: Embedder | None
     reader: CloseReader | None
+    hands: Hands
     process_id: str
 
 
@@ -160,14 +164,15 @@ def open_stores(
         process_id = _instance(folder.path)
         ledger.idempotency.release_dead_claims(process_id)
         ledger.leases.release_holder(process_id)
-        if embedder is None and (embedder := build_embedder(_embedding(settings))) is not None:
+        hands = Hands(settings.reading_threads)
+        stack.callback(hands.close)
+        if embedder is None and (embedder := build_embedder(_embedding(settings), hands)) is not None:
             stack.callback(embedder.close)
         watched = WatchedEmbedder(embedder) if embedder is not None else None
         reader = None
         if embedder is not None and settings.late_interaction:
             is_builtin = settings.embedding_provider == "builtin"
-            asks_second, threads = settings.asks_second_opinion, settings.reading_threads
-            reader = CloseReader(twice=is_builtin, asks_second=asks_second, threads=threads)
+            reader = CloseReader(twice=is_builtin, asks_second=settings.asks_second_opinion, hands=hands)
             stack.callback(reader.close)
         options = IndexerOptions(
             graph_engine=settings.graph_engine,
@@ -181,7 +186,7 @@ def open_stores(
         ledger.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
-        yield Stores(folder, ledger, indexer, watched, reader, process_id)
+        yield Stores(folder, ledger, indexer, watched, reader, hands, process_id)
 
 
 @contextmanager
@@ -234,6 +239,7 @@ def _opened(
             indexer=stores.indexer,
             embedder=stores.embedder,
             reader=stores.reader,
+            hands=stores.hands,
             analytics=analytics,
             exposures=exposures,
             usage=usage,
@@ -261,7 +267,6 @@ def _embedding(settings: Settings) -> EmbeddingSpec:
         base_url=settings.embedding_base_url,
         api_key=settings.embedding_api_key,
         dimension=settings.embedding_dimension,
-        threads=settings.reading_threads,
         timeout_s=settings.embedding_timeout_s,
         question_timeout_s=settings.embedding_question_timeout_s,
     )

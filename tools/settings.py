@@ -23,7 +23,7 @@ from tools.settings_oidc import OidcSetting, read_oidc
 __all__ = ["PREFIX", "SET", "Settings", "read_settings", "unknown_settings", "without_secrets"]
 
 READ_AT_ONCE = 4
-"""Texts that are read at once unless a setting says otherwise: each takes some 40 MB."""
+"""Texts that are read at once unless a setting says otherwise: each takes some 15 MB."""
 LOOPBACK_NAMES = frozenset({"localhost", "localhost.localdomain"})
 SET = "(set)"
 """What is shown of a secret."""
@@ -77,7 +77,7 @@ class Settings(BaseModel):
         ge=0,
         le=64,
         description="How many texts the models in the package read at once for the indexes while nobody searches; one "
-        "in the five seconds after a search. 0: as many as there are processors, four at most.",
+        "in the five seconds after a search. Never more than there are processors; 0: four at most.",
     )
     embedding_timeout_s: float = Field(30, gt=0, le=600, description="Seconds that one remote call may take.")
     embedding_question_timeout_s: float = Field(
@@ -218,7 +218,7 @@ class Settings(BaseModel):
     @property
     def reading_threads(self) -> int:
         """How many texts are read at once for the indexes while nobody searches."""
-        return self.embedding_threads or min(processors(), READ_AT_ONCE)
+        return min(self.embedding_threads or READ_AT_ONCE, processors())
 
     @property
     def asks_second_opinion(self) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from evals.bench.texts import Record
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
 from stores.embedding.close import CloseReader
+from stores.embedding.hands import Hands
 from stores.errors import EngrainError
 from tools.settings import Settings
 
@@ -21,28 +22,29 @@ class Models:
     def read(self, texts: Sequence[Record]) -> None:
         """Do with some texts what a server has the models do with them."""
         self.embedder.embed_documents([text.searchable for text in texts])
-        self.reader.encode_passages(
-            [
-                text.searchable[passage.start : passage.end]
-                for text in texts
-                for passage in self.reader.split(text.searchable)
-            ]
-        )
+        passages = [
+            text.searchable[passage.start : passage.end]
+            for text in texts
+            for passage in self.reader.split(text.searchable)
+        ]
+        if any(found is None for found in self.reader.encode_passages(passages)):
+            raise EngrainError("A model could not read a text.")
 
 
 @contextmanager
 def bare_models() -> Iterator[Models]:
     """Load them, and let go of them."""
     settings = Settings()
-    embedder = build_embedder(EmbeddingSpec(threads=settings.reading_threads))
+    hands = Hands(settings.reading_threads)
+    embedder = build_embedder(EmbeddingSpec(), hands)
     if embedder is None:
         raise EngrainError("There is no embedder to compare with.")
-    reader = CloseReader(asks_second=settings.asks_second_opinion, threads=settings.reading_threads)
+    reader = CloseReader(asks_second=settings.asks_second_opinion, hands=hands)
     try:
-        # A passage, as after a question one text is read at a time for a while.
-        embedder.embed_documents(["load the model"])
-        reader.encode_passage("ready")
+        embedder.embed_query("load the model")
+        reader.read_question("ready")
         yield Models(embedder, reader)
     finally:
         reader.close()
         embedder.close()
+        hands.close()

@@ -37,20 +37,19 @@ class BuiltinEmbedder:
     model = f"all-MiniLM-L6-v2-int8@{SHA256[MODEL_FILE][:12]}"
     dimension = 384
 
-    def __init__(self, *, threads: int = 1) -> None:
-        """With as many texts at once as there are threads, unless somebody asks something."""
+    def __init__(self, hands: Hands | None = None) -> None:
+        """With who helps to read texts; nobody does without."""
         self._encoder = OnDemand(_Encoder)
-        self._hands = Hands(threads)
+        self._hands = hands or Hands(1)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return one row per text; texts are spread over the threads."""
+        """Return one row per text; texts are spread over those that help."""
         if not texts:
             return np.empty((0, self.dimension), np.float32)
         return np.stack(self._hands.each(self._encoder.get().sentence, texts))
 
     def embed_query(self, text: str) -> Vectors:
         """Return the vector of a question on the calling thread, without waiting for documents."""
-        self._hands.make_way()
         return self._encoder.get().sentence(text)
 
     def split(self, text: str) -> list[Passage]:
@@ -58,6 +57,5 @@ class BuiltinEmbedder:
         return split_passages(text, self._encoder.get().tokenizer, limit=PASSAGE_TOKENS)
 
     def close(self) -> None:
-        """Stop the threads and let go of the model; what is running finishes."""
+        """Let go of the model; what is running finishes."""
         self._encoder.close()
-        self._hands.close()

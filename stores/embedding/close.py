@@ -17,14 +17,14 @@ class CloseReader:
     width: Final = LateEncoder.width
     """Bytes of a passage's token."""
 
-    def __init__(self, *, twice: bool = True, asks_second: bool = True, threads: int = 1) -> None:
+    def __init__(self, *, twice: bool = True, asks_second: bool = True, hands: Hands | None = None) -> None:
         """Without `twice` there is no second model for meaning: beside another first one it was not measured.
 
-        Where it is not asked, it reads nothing and is not loaded; what it read before stays of use. As many passages
-        are read at once as there are threads, unless somebody asks something.
+        Where it is not asked, it reads nothing and is not loaded; what it read before stays of use. `hands` are who
+        helps to read passages; nobody does without.
         """
-        self._hands = Hands(threads)
-        self.late = LateEncoder(self._hands.make_way)
+        self._hands = hands or Hands(1)
+        self.late = LateEncoder()
         self.second = SecondModel() if twice and asks_second else None
         self.model = f"{LateEncoder.model}+{SecondModel.model}" if twice else LateEncoder.model
         """What the vectors are recorded with."""
@@ -42,13 +42,12 @@ class CloseReader:
         """How many passages are read at once at present."""
         return self._hands.free
 
-    def encode_passages(self, texts: Sequence[str]) -> list[PassageVectors]:
-        """Return what `encode_passage` returns of each, read at once as far as that goes.
+    def encode_passages(self, texts: Sequence[str]) -> list[PassageVectors | None]:
+        """Return what `encode_passage` returns of each, read several at once until somebody asks something.
 
-        Raises:
-            EmbeddingFailed: A model cannot be loaded, or was closed.
+        None stands for one that failed, and for one that was not begun any more.
         """
-        return self._hands.each(self.encode_passage, texts)
+        return self._hands.some(self.encode_passage, texts)
 
     def encode_passage(self, text: str) -> PassageVectors:
         """Return what is kept of a passage; either model takes twice the time that `BuiltinEmbedder` takes for it.
@@ -71,7 +70,6 @@ class CloseReader:
 
     def close(self) -> None:
         """Let go of the models; what is running finishes."""
-        self._hands.close()
         self.late.close()
         if self.second is not None:
             self.second.close()

@@ -33,7 +33,6 @@ class EmbeddingSpec:
     api_key: str | None = field(default=None, repr=False)
     dimension: int | None = None
     """Asked of a server that can shorten its vectors; without it the first answer tells."""
-    threads: int = 1
     timeout_s: float = 30.0
     question_timeout_s: float = 3.0
     """What a question may take, retries included: a search waits for it."""

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Final, Generic, TypeVar
 
 from stores.processor import yield_to_others
@@ -44,20 +45,24 @@ class Hands:
         Raises:
             Exception: What reading one of them raised; none is being read any more by then.
         """
-        helpers = min(self.free, len(texts)) - 1
-        if helpers < 1:
-            return [read(text) for text in texts]
         job = _Job(read, texts)
-        helping = self._set_to_work(job, helpers)
-        try:
-            job.work()
-        finally:
-            job.end()
-            begun = [each for each in helping if not each.cancel()]
-            faults = [fault for each in begun if (fault := each.exception()) is not None]
-        if faults:
-            raise faults[0]
-        return job.results()
+        self._work_on(job, lambda: True)
+        return [job.found[number] for number in range(len(texts))]
+
+    def some(self, read: Callable[[str], Result], texts: Sequence[str]) -> list[Result | None]:
+        """Read texts until somebody asks something; return what came of each, in order.
+
+        None stands for one that failed, and for one that was not begun any more.
+        """
+
+        def attempt(text: str) -> Result | None:
+            with suppress(Exception):
+                return read(text)
+            return None
+
+        job = _Job(attempt, texts)
+        self._work_on(job, lambda: self.free > 1)
+        return [job.found.get(number) for number in range(len(texts))]
 
     def close(self) -> None:
         """Let the threads end; what is running finishes."""
@@ -67,30 +72,42 @@ class Hands:
         if helpers is not None:
             helpers.shutdown(cancel_futures=True)
 
-    def _set_to_work(self, job: "_Job[Result]", helpers: int) -> list["Future[None]"]:
-        with self._lock:
-            if self._is_closed:
-                return []
-            if self._helpers is None:
-                self._helpers = ThreadPoolExecutor(self._most - 1, "reading", yield_to_others)
-            return [self._helpers.submit(job.work, lambda: self.free > 1) for _ in range(helpers)]
+    def _work_on(self, job: "_Job[Result]", goes_on: Callable[[], bool]) -> None:
+        helping: list[Future[None]] = []
+        try:
+            self._set_to_work(job, min(self.free, len(job.texts)) - 1, helping)
+            job.work(goes_on)
+        finally:
+            job.end()
+            begun = [each for each in helping if not each.cancel()]
+            faults = [fault for each in begun if (fault := each.exception()) is not None]
+        if faults:
+            raise faults[0]
+
+    def _set_to_work(self, job: "_Job[Result]", helpers: int, helping: list["Future[None]"]) -> None:
+        with self._lock, suppress(RuntimeError):  # No thread can be started: those that there are do it.
+            for _ in range(0 if self._is_closed else helpers):
+                if self._helpers is None:
+                    self._helpers = ThreadPoolExecutor(self._most - 1, "reading", yield_to_others)
+                helping.append(self._helpers.submit(job.work, lambda: self.free > 1))
 
 
 class _Job(Generic[Result]):
     """Texts that several threads read, each the next one that nobody has begun."""
 
     def __init__(self, read: Callable[[str], Result], texts: Sequence[str]) -> None:
+        self.texts = texts
+        self.found: dict[int, Result] = {}
+        """What came of those that are read, by their number."""
         self._read = read
-        self._texts = texts
         self._lock = threading.Lock()
         self._next = 0
-        self._read_so_far: dict[int, Result] = {}
 
-    def work(self, goes_on: Callable[[], bool] = lambda: True) -> None:
+    def work(self, goes_on: Callable[[], bool]) -> None:
         """Read one text after the other, until none is left."""
-        while goes_on() and (number := self._taken()) < len(self._texts):
+        while goes_on() and (number := self._taken()) < len(self.texts):
             try:
-                self._read_so_far[number] = self._read(self._texts[number])
+                self.found[number] = self._read(self.texts[number])
             except BaseException:
                 self.end()
                 raise
@@ -98,14 +115,10 @@ class _Job(Generic[Result]):
     def end(self) -> None:
         """Let nobody begin another one."""
         with self._lock:
-            self._next = len(self._texts)
-
-    def results(self) -> list[Result]:
-        """What came of each, once all are read."""
-        return [self._read_so_far[number] for number in range(len(self._texts))]
+            self._next = len(self.texts)
 
     def _taken(self) -> int:
         with self._lock:
             number = self._next
-            self._next = min(number + 1, len(self._texts))
+            self._next = min(number + 1, len(self.texts))
             return number

@@ -4,7 +4,6 @@ A question and a passage are compared by MaxSim (Khattab and Zaharia, ColBERT, S
 of the question the greatest dot product with any token of the passage, summed over the question's tokens.
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -58,10 +57,8 @@ class LateEncoder:
     numbers = _NUMBERS
     """Of a vector."""
 
-    def __init__(self, make_way: Callable[[], None] = lambda: None) -> None:
-        """With what is to be called before a question is read."""
+    def __init__(self) -> None:
         self._encoder = OnDemand(_Encoder)
-        self._make_way = make_way
 
     def encode_question(self, text: str) -> NDArray[np.float32]:
         """Return one row of unit length per token, (tokens, numbers).
@@ -69,7 +66,6 @@ class LateEncoder:
         Raises:
             EmbeddingFailed: The model cannot be loaded, or was closed.
         """
-        self._make_way()
         return self._encoder.get().vectors(text, QUESTION_MARKER)
 
     def encode_passage(self, text: str) -> NDArray[np.int8]:

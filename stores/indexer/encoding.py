@@ -51,8 +51,8 @@ class TokenEncoder(Protocol):
         """How many passages it encodes at once at present."""
         ...
 
-    def encode_passages(self, texts: Sequence[str]) -> list[PassageVectors]:
-        """Return the same of several, in order."""
+    def encode_passages(self, texts: Sequence[str]) -> list[PassageVectors | None]:
+        """Return the same of several, in order; None where it failed, or was not begun."""
         ...
 
 

@@ -21,7 +21,10 @@ from stores.vectors import VectorIndex
 PASSAGES_PER_TURN = 4
 """What may keep a write that is made meanwhile waiting: .7 s on a slow processor."""
 FURTHER_PASSAGES = 2
-"""As many more for each that is encoded at once beside another: together they take a third longer than alone."""
+"""As many more for each that is encoded at once beside another: together they take a third longer than alone.
+
+Then no more than one is encoded alone: what came meanwhile is encoded ahead in the next turn.
+"""
 
 
 class LateRider:
@@ -221,13 +224,15 @@ class LateVectors:
     def _encode_some(self, encoder: TokenEncoder, remembered: RememberedTokens) -> None:
         at_once = encoder.at_once
         left = PASSAGES_PER_TURN + FURTHER_PASSAGES * (at_once - 1)
+        alone = PASSAGES_PER_TURN if at_once == 1 else 1
         done: list[TokenRecord] = []
         try:
             if at_once > 1:
                 self._encode_ahead(encoder, remembered, left)
-            while left > 0 and (unfinished := self._next()) is not None:
+            enough = remembered.encodings + alone
+            while left > 0 and remembered.encodings < enough and (unfinished := self._next()) is not None:
                 try:
-                    left -= encoded(unfinished, encoder, remembered, left)
+                    left -= encoded(unfinished, encoder, remembered, 1)
                 except Unencodable as error:
                     left -= 1
                     self._refuse(unfinished.record_id, str(error))
@@ -252,9 +257,10 @@ class LateVectors:
         """The passages that the turn comes to, of records that are read and divided for it once."""
         with self._lock:
             current = self._current
-            ids = list(islice(reversed(self._waiting), most))
         texts = current.texts(encoder, most) if current is not None else []
-        entities, changed = self._changed(ids)
+        with self._lock:
+            ids = list(islice(reversed(self._waiting), most - len(texts)))
+        entities, changed = self._changed(ids) if ids else ({}, {})
         for record_id in (each for each in ids if each in changed):
             if len(texts) >= most:
                 break

@@ -57,13 +57,15 @@ class RememberedTokens:
         self._limit = limit_bytes
         self._size = 0
         self._kept: OrderedDict[bytes, PassageVectors] = OrderedDict()
-        self._ahead: dict[bytes, PassageVectors] = {}
+        self.encodings = 0
+        """How many passages `encoded` had to have encoded so far, or tried to."""
 
-    def encode_ahead(self, texts: Sequence[str], encode: Callable[[list[str]], list[PassageVectors]]) -> None:
-        """Encode passages at once that are asked for next, as far as they are not known."""
-        self._ahead = {}
+    def encode_ahead(self, texts: Sequence[str], encode: Callable[[list[str]], list[PassageVectors | None]]) -> None:
+        """Have passages encoded that are asked for soon, as far as they are not known."""
         unknown = {key: text for text in texts if (key := _key(text)) not in self._kept}
-        self._ahead = dict(zip(unknown, encode(list(unknown.values())), strict=True))
+        for key, found in zip(unknown, encode(list(unknown.values())), strict=True):
+            if found is not None:
+                self._keep(key, found)
 
     def encoded(self, text: str, encode: Callable[[str], PassageVectors]) -> PassageVectors:
         """The vectors of a passage, encoded where they are not known."""
@@ -72,12 +74,16 @@ class RememberedTokens:
         if found is not None:
             self._kept.move_to_end(key)
             return found
-        found = self._ahead.pop(key, None)
-        self._kept[key] = found = encode(text) if found is None else found
+        self.encodings += 1
+        found = encode(text)
+        self._keep(key, found)
+        return found
+
+    def _keep(self, key: bytes, found: PassageVectors) -> None:
+        self._kept[key] = found
         self._size += found.nbytes
         while self._size > self._limit:
             self._size -= self._kept.popitem(last=False)[1].nbytes
-        return found
 
 
 def _key(text: str) -> bytes:

@@ -74,6 +74,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
     What indexes know nothing of (what was archived or superseded, what imported memories say of themselves) is left out
     of what they found. Where that leaves hardly anything, they are asked for more.
     """
+    app.hands.make_way()
     plan = replace(plan, without=app.settings.parts_left_out)
     ranking, depth = _retrieve(app, plan), plan.depth
     while ranking.is_starved and depth < DEEPEST:

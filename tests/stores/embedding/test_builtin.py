@@ -10,6 +10,7 @@ import pytest
 
 from stores.embedding import EmbeddingFailed
 from stores.embedding.builtin import BuiltinEmbedder
+from stores.embedding.hands import Hands
 from stores.embedding.shipped import MODEL_FILE, SHA256
 
 SENTENCES = [
@@ -64,11 +65,13 @@ def test_what_is_over_256_tokens_is_cut_off(builtin: BuiltinEmbedder) -> None:
 
 
 def test_threads_change_nothing_but_the_time(builtin: BuiltinEmbedder) -> None:
-    parallel = BuiltinEmbedder(threads=2)
+    hands = Hands(2)
+    parallel = BuiltinEmbedder(hands)
     try:
         np.testing.assert_array_equal(parallel.embed_documents(SENTENCES), builtin.embed_documents(SENTENCES))
     finally:
         parallel.close()
+        hands.close()
 
 
 def test_queries_are_answered_while_documents_are_embedded(builtin: BuiltinEmbedder) -> None:
@@ -90,7 +93,7 @@ def test_a_closed_embedder_says_so() -> None:
 
 
 def test_closing_amid_documents_ends_in_rows_or_a_clear_error() -> None:
-    embedder = BuiltinEmbedder(threads=2)
+    embedder = BuiltinEmbedder(Hands(2))
     embedder.embed_query("loaded")
     outcomes: list[object] = []
 

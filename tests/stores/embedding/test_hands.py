@@ -16,7 +16,7 @@ TEXTS = [str(number) for number in range(50)]
 
 
 class Reader:
-    """Notes who reads what; holds `held` until somebody else has come to `until`."""
+    """Notes who reads what."""
 
     def __init__(self) -> None:
         self.read: list[str] = []
@@ -97,6 +97,52 @@ def test_what_goes_wrong_is_raised_when_nobody_reads_any_more(whose: str) -> Non
     assert reader.running == 0
     assert len(reader.read) < len(TEXTS)
     assert hands.each(reader, TEXTS) == list(range(50)), "it goes on with the next ones"
+    hands.close()
+
+
+def test_some_are_read_until_somebody_asks() -> None:
+    hands, together = Hands(2), threading.Barrier(2)
+
+    def read(text: str) -> str:
+        if int(text) < 2:
+            together.wait(PATIENCE_S)
+            hands.make_way()
+        return text
+
+    assert hands.some(read, TEXTS) == ["0", "1", *[None] * 48]
+    assert hands.some(read, ["7", "8"]) == [None, None]
+    hands.close()
+
+
+def test_some_leave_out_what_cannot_be_read() -> None:
+    reader, hands = Reader(), Hands(3)
+
+    def read(text: str) -> int:
+        if text in ("3", "30"):
+            raise ValueError("no text for me")
+        return reader(text)
+
+    assert hands.some(read, TEXTS) == [None if number in (3, 30) else number for number in range(50)]
+    hands.close()
+
+
+@pytest.mark.parametrize("started", [0, 1])
+def test_where_no_thread_can_be_started_those_that_there_are_read_all(
+    monkeypatch: pytest.MonkeyPatch, started: int
+) -> None:
+    reader, hands, left, start = Reader(), Hands(3), [started], threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if not left[0]:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert hands.each(reader, TEXTS) == list(range(50))
+    assert len(reader.readers) <= 1 + started
+    monkeypatch.undo()
+    assert hands.each(reader, TEXTS) == list(range(50))
     hands.close()
 
 

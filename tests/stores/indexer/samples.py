@@ -99,8 +99,8 @@ class LetterTokens:
     def at_once(self) -> int:
         return self.hands.free
 
-    def encode_passages(self, texts: Sequence[str]) -> list[PassageVectors]:
-        return self.hands.each(self.encode_passage, texts)
+    def encode_passages(self, texts: Sequence[str]) -> list[PassageVectors | None]:
+        return self.hands.some(self.encode_passage, texts)
 
     def encode_passage(self, text: str) -> PassageVectors:
         assert self.gate.wait(PATIENCE_S)

@@ -1,0 +1,64 @@
+"""Whoever searches has the processors: texts for the indexes are read one at a time for a while."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.ledgers import new_ledger
+from tests.people import Person
+from tools import settings as module
+from tools.app import App, open_app
+from tools.logs import LogRing
+from tools.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def settings(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    monkeypatch.setattr(module, "processors", lambda: 3)
+    return settings.model_copy(update={"embedding_provider": "builtin"})
+
+
+@pytest.fixture
+async def app(settings: Settings) -> AsyncIterator[App]:
+    """An application with models of its own, as a server has."""
+    new_ledger(settings.data_dir)
+    async with open_app(settings.model_copy(update={"late_interaction": True}), logs=LogRing()) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("search", {"query": "kestrel"}),
+        ("search", {"query": "kestrel", "as_of": "2020-01-01"}),
+        ("recall", {"query": "kestrel"}),
+        ("context", {"goal": "kestrel"}),
+        ("remember", {"title": "Kestrels", "content": "Kestrels hover.", "kind": "rule"}),
+    ],
+)
+async def test_every_question_makes_way(app: App, owner: Person, tool: str, arguments: dict[str, str]) -> None:
+    assert app.hands.free == 3
+    await owner.call(tool, **arguments)
+    assert app.hands.free == 1
+
+
+async def test_both_models_are_helped(app: App) -> None:
+    assert app.reader is not None
+    assert app.reader.at_once == 3
+    app.hands.make_way()
+    assert app.reader.at_once == 1
+
+
+@pytest.mark.parametrize(("asked", "given"), [(0, 3), (1, 1), (2, 2), (64, 3)])
+def test_no_more_are_read_at_once_than_there_are_processors(settings: Settings, asked: int, given: int) -> None:
+    assert settings.model_copy(update={"embedding_threads": asked}).reading_threads == given
+
+
+def test_four_are_read_at_once_at_most_unless_more_are_asked_for(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "processors", lambda: 16)
+    assert settings.reading_threads == 4
+    assert settings.model_copy(update={"embedding_threads": 12}).reading_threads == 12
