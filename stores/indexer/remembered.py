@@ -11,6 +11,8 @@ from stores.embedding import PassageVectors
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
 
+AHEAD = 256
+"""Passages that are kept until they are asked for, whatever else is to be remembered: some 4 MB."""
 LONGEST = 8
 """Texts of more passages are not kept: one of them would push out hundreds of others."""
 
@@ -57,15 +59,19 @@ class RememberedTokens:
         self._limit = limit_bytes
         self._size = 0
         self._kept: OrderedDict[bytes, PassageVectors] = OrderedDict()
+        self._ahead: OrderedDict[bytes, PassageVectors] = OrderedDict()
         self.encodings = 0
         """How many passages `encoded` had to have encoded so far, or tried to."""
 
     def encode_ahead(self, texts: Sequence[str], encode: Callable[[list[str]], list[PassageVectors | None]]) -> None:
         """Have passages encoded that are asked for soon, as far as they are not known."""
-        unknown = {key: text for text in texts if (key := _key(text)) not in self._kept}
+        keys = {_key(text): text for text in texts}
+        unknown = {key: text for key, text in keys.items() if key not in self._kept and key not in self._ahead}
         for key, found in zip(unknown, encode(list(unknown.values())), strict=True):
             if found is not None:
-                self._keep(key, found)
+                self._ahead[key] = found
+        while len(self._ahead) > AHEAD:
+            self._ahead.popitem(last=False)
 
     def encoded(self, text: str, encode: Callable[[str], PassageVectors]) -> PassageVectors:
         """The vectors of a passage, encoded where they are not known."""
@@ -74,16 +80,15 @@ class RememberedTokens:
         if found is not None:
             self._kept.move_to_end(key)
             return found
-        self.encodings += 1
-        found = encode(text)
-        self._keep(key, found)
-        return found
-
-    def _keep(self, key: bytes, found: PassageVectors) -> None:
+        found = self._ahead.pop(key, None)
+        if found is None:
+            self.encodings += 1
+            found = encode(text)
         self._kept[key] = found
         self._size += found.nbytes
         while self._size > self._limit:
             self._size -= self._kept.popitem(last=False)[1].nbytes
+        return found
 
 
 def _key(text: str) -> bytes:
