@@ -12,8 +12,6 @@ from pathlib import Path
 
 BYTES_AT_ONCE = frozenset({"avx_vnni", "avx512_vnni", "amx_int8", "asimddp", "i8mm"})
 """Instructions that multiply bytes and add up the products in one step."""
-
-
 QUOTA_FILE = Path("/sys/fs/cgroup/cpu.max")
 PATIENCE = 5
 """By how much threads that nobody waits for step back, in the kernel's steps of politeness (0 to 19)."""

@@ -1,4 +1,4 @@
-"""Encoding the tokens of one record, a few passages at a time, and telling whether it is to blame where that fails."""
+"""Encoding the tokens of one record, one passage at a time, and telling whether it is to blame where that fails."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -75,9 +75,9 @@ class Unfinished:
         """Whether they are those of a record as it is now."""
         return entity.revision == self._revision and text == self._text
 
-    def encode(self, encoder: TokenEncoder, remembered: RememberedTokens, most: int) -> int:
-        """Encode some passages; return how many."""
-        chosen = self._next(encoder, most)
+    def encode(self, encoder: TokenEncoder, remembered: RememberedTokens) -> int:
+        """Encode the next passage; return how many that were, none of an empty text."""
+        chosen = self._next(encoder, 1)
         for each in chosen:
             found = remembered.encoded(self._text[each.start : each.end], encoder.encode_passage)
             self._tokens.append(PassageTokens(each.start, each.end, found.tokens, found.sentence))
@@ -102,21 +102,21 @@ class Unencodable(Exception):  # the record is at fault, the model is not
     """The model encodes other texts and not this one."""
 
 
-def encoded(unfinished: Unfinished, encoder: TokenEncoder, remembered: RememberedTokens, most: int) -> int:
-    """Encode some passages of a record; return how many.
+def encoded(unfinished: Unfinished, encoder: TokenEncoder, remembered: RememberedTokens) -> int:
+    """Encode the next passage of a record; return how many that were.
 
     Raises:
         Unencodable: The record is to blame: twice it cannot be encoded, and another text can in between.
         Exception: The model, or the machine, is.
     """
     try:
-        return unfinished.encode(encoder, remembered, most)
+        return unfinished.encode(encoder, remembered)
     except Exception as error:
         if is_of_the_machine(error):
             raise
         encoder.encode_passage(PROBE)
     try:
-        return unfinished.encode(encoder, remembered, most)
+        return unfinished.encode(encoder, remembered)
     except Exception as error:
         if is_of_the_machine(error):
             raise

@@ -232,7 +232,7 @@ class LateVectors:
             enough = remembered.encodings + alone
             while left > 0 and remembered.encodings < enough and (unfinished := self._next()) is not None:
                 try:
-                    left -= encoded(unfinished, encoder, remembered, 1)
+                    left -= encoded(unfinished, encoder, remembered)
                 except Unencodable as error:
                     left -= 1
                     self._refuse(unfinished.record_id, str(error))
