@@ -87,7 +87,8 @@ class Settings(BaseModel):
     search_without: tuple[Part, ...] = Field(
         (),
         description="Parts of the ranking that are left out, to measure what they add; comma-separated: `alike`, "
-        "`code`, `days`, `names`, `second`, `speakers`, `threads`, `tokens`.",
+        "`brought`, `code`, `coverage`, `days`, `exact`, `names`, `second`, `speakers`, `splits`, `stems`, `threads`, "
+        "`tokens`. After a start with or without `exact`, `splits` or `stems` indexes of words are built anew.",
     )
     usage_signal: bool = Field(True, description="Whether records that were cited rank slightly higher.")
     exposure_days: int = Field(

@@ -80,7 +80,7 @@ class OpenOrganization:
             hurried=lambda: len(self.waits) > 0,
         )
         self.waits = Waits(self._missing)
-        self.lexical = FollowingLane("lexical", LexicalMaker(), around)
+        self.lexical = FollowingLane("lexical", LexicalMaker(options.analysis), around)
         self.graph = FollowingLane("graph", GraphMaker(options.graph_engine, shared.clock, shared.room), around)
         self.vectors = VectorLane(around, shared.turns) if shared.turns is not None else None
         self.lanes: tuple[Lane, ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))

@@ -1,19 +1,21 @@
 """The lexical index: which records hold the words of a question, answered by Tantivy."""
 
-from stores.lexical.analysis import analyse, distinct_terms
+from stores.lexical.analysis import WHOLE, Analysis, Step, distinct_terms
 from stores.lexical.index import LexicalIndex
 from stores.lexical.neighbours import Alongside
 from stores.lexical.results import HeldTerms, LexicalHit, LexicalHits, LexicalResult
 from stores.lexical.schema import key_of
 
 __all__ = [
+    "WHOLE",
     "Alongside",
+    "Analysis",
     "HeldTerms",
     "LexicalHit",
     "LexicalHits",
     "LexicalIndex",
     "LexicalResult",
-    "analyse",
+    "Step",
     "distinct_terms",
     "key_of",
 ]

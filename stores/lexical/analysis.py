@@ -2,7 +2,9 @@
 
 import re
 import unicodedata
+from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
@@ -33,19 +35,84 @@ _TRIMMED = ",;:()[]{}<>\"'`“”\u2018\u2019«»…=|&*!?"
 _FORMS = re.compile("[\ufe0e\ufe0f`]")
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»')
 
+Step = Literal["exact", "splits", "stems"]
+"""What an analysis can go without, to measure what it adds: tokens as they are written, the words inside of
+identifiers, the stems of words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """How the text of an index becomes terms, and the questions that it is asked."""
+
+    without: frozenset[Step] = frozenset()
+
+    @property
+    def analyser(self) -> TextAnalyzer:
+        """What turns prepared text into terms; an index has to be told of it each time it is opened."""
+        return _word_analyser(stems="stems" not in self.without, splits="splits" not in self.without)
+
+    def prepare(self, text: str) -> str:
+        """Normalise, put spaces where words end without one, and spell in one way; doing it twice changes nothing."""
+        words = normalise(text).split()
+        whole = " ".join(words)
+        if whole.isascii():
+            return in_one_spelling(self._apart(whole))
+        return in_one_spelling(" ".join([word if _is_plain(word) else self._split(word) for word in words]))
+
+    def analysed(self, prepared: str) -> list[str]:
+        """The terms of a text that is prepared: in order, repeated as they are repeated, without stop words."""
+        return self.analyser.analyze(prepared)
+
+    def analyse(self, text: str) -> list[str]:
+        """The terms of a text."""
+        return self.analysed(self.prepare(text))
+
+    def positions(self, text: str) -> list[tuple[int, str]]:
+        """The terms of a text with their places, counting the stop words between them."""
+        return [(token.position, token.text) for token in self.analyser.pre_tokenize(self.prepare(text)).tokens]
+
+    def identifiers(self, text: str) -> list[str]:
+        """The exact tokens worth an entry of their own, and every character of a script without spaces."""
+        if "exact" in self.without:
+            return []
+        found: dict[str, None] = {}
+        normal = normalise(text)
+        for word in dict.fromkeys(normal.split()):
+            if _is_plain(word) or _is_plain(_trim(word)):
+                continue
+            for token in _parts(word):
+                if not (token.isalpha() or token.isdigit()) or _is_camel_case(token):
+                    _admit(token, found)
+        if not normal.isascii():
+            found |= dict.fromkeys(_SINGLE_UNSPACED.findall(normal))
+        return list(found)
+
+    def _split(self, word: str) -> str:
+        if word.isascii():
+            return self._apart(word)
+        pieces = _UNSPACED_RUN.sub(_bigrams, word).split()
+        folded = [piece if piece.isascii() else comparable(piece) for piece in pieces]
+        return " ".join([self._apart(piece) if piece.isascii() else piece for piece in folded])
+
+    def _apart(self, text: str) -> str:
+        return text if "splits" in self.without else _SUBTOKEN_END.sub(r"\1 ", _PLURAL.sub("", text))
+
+
+WHOLE = Analysis()
+"""The analysis that leaves nothing out."""
+
 
 @cache
-def word_analyser() -> TextAnalyzer:
-    """Build what turns prepared text into stemmed terms; an index has to be told of it each time it is opened."""
-    return (
-        TextAnalyzerBuilder(Tokenizer.simple())
+def _word_analyser(*, stems: bool, splits: bool) -> TextAnalyzer:
+    """Build what turns prepared text into terms; what splits words ends them at an underscore as well."""
+    builder = (
+        TextAnalyzerBuilder(Tokenizer.simple() if splits else Tokenizer.regex(r"\w+"))
         .filter(Filter.remove_long(LONGEST_TERM_BYTES))
         .filter(Filter.lowercase())
         .filter(Filter.ascii_fold())
         .filter(Filter.custom_stopword(list(STOP_WORDS)))
-        .filter(Filter.stemmer("english"))
-        .build()
     )
+    return (builder.filter(Filter.stemmer("english")) if stems else builder).build()
 
 
 @cache
@@ -54,35 +121,11 @@ def token_analyser() -> TextAnalyzer:
     return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
 
 
-def prepare(text: str) -> str:
-    """Normalise, put spaces where words end without one, and spell in one way; doing it twice changes nothing."""
-    words = normalise(text).split()
-    whole = " ".join(words)
-    if whole.isascii():
-        return in_one_spelling(_apart(whole))
-    return in_one_spelling(" ".join([word if _is_plain(word) else _split(word) for word in words]))
-
-
 def normalise(text: str) -> str:
     """Bring compatible characters to one form and replace lone surrogates, which no engine takes."""
     if text.isascii():
         return text
     return unicodedata.normalize("NFKC", text.encode("utf-8", "replace").decode())
-
-
-def analyse(text: str) -> list[str]:
-    """The stemmed terms of a text in order, repeated as they are repeated, without stop words."""
-    return analysed(prepare(text))
-
-
-def analysed(prepared: str) -> list[str]:
-    """The terms of a text that is prepared."""
-    return word_analyser().analyze(prepared)
-
-
-def positions(text: str) -> list[tuple[int, str]]:
-    """The terms of a text with their places, counting the stop words between them."""
-    return [(token.position, token.text) for token in word_analyser().pre_tokenize(prepare(text)).tokens]
 
 
 def written_tokens(text: str) -> list[str]:
@@ -94,24 +137,9 @@ def written_tokens(text: str) -> list[str]:
     return list(found)
 
 
-def identifiers(text: str) -> list[str]:
-    """The exact tokens worth an entry of their own, and every character of a script without spaces."""
-    found: dict[str, None] = {}
-    normal = normalise(text)
-    for word in dict.fromkeys(normal.split()):
-        if _is_plain(word) or _is_plain(_trim(word)):
-            continue
-        for token in _parts(word):
-            if not (token.isalpha() or token.isdigit()) or _is_camel_case(token):
-                _admit(token, found)
-    if not normal.isascii():
-        found |= dict.fromkeys(_SINGLE_UNSPACED.findall(normal))
-    return list(found)
-
-
 def distinct_terms(text: str) -> set[str]:
     """Everything that a text is found by."""
-    return {*analyse(text), *identifiers(text)}
+    return {*WHOLE.analyse(text), *WHOLE.identifiers(text)}
 
 
 def is_single_unspaced(term: str) -> bool:
@@ -144,18 +172,6 @@ def _bigrams(run: re.Match[str]) -> str:
     characters = run.group()
     pairs = [characters[at : at + 2] for at in range(len(characters) - 1)] or [characters]
     return f" {' '.join(pairs)} "
-
-
-def _split(word: str) -> str:
-    if word.isascii():
-        return _apart(word)
-    pieces = _UNSPACED_RUN.sub(_bigrams, word).split()
-    folded = [piece if piece.isascii() else comparable(piece) for piece in pieces]
-    return " ".join([_apart(piece) if piece.isascii() else piece for piece in folded])
-
-
-def _apart(text: str) -> str:
-    return _SUBTOKEN_END.sub(r"\1 ", _PLURAL.sub("", text))
 
 
 def _parts(word: str) -> list[str]:

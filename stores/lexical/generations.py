@@ -11,10 +11,10 @@ _BUILDING = "building"
 class Generations:
     """The generations of one index in one folder; the highest of the present format is the valid one."""
 
-    def __init__(self, folder: Path, format_number: int) -> None:
+    def __init__(self, folder: Path, format_name: str) -> None:
         self._folder = folder
-        self._name = re.compile(rf"{format_number}-(\d+)")
-        self._format = format_number
+        self._name = re.compile(rf"{format_name}-(\d+)")
+        self._format = format_name
 
     def current(self) -> Path:
         """The valid generation, created where there is none; everything else in the folder is removed."""

@@ -9,7 +9,7 @@ import numpy as np
 from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
 
 from stores.index import IndexBatch
-from stores.lexical import analysis
+from stores.lexical.analysis import WHOLE, Analysis
 from stores.lexical.generations import Generations
 from stores.lexical.hits import MOST_HELD, NO_HITS, Holding, Scored, happened, keys_of, scores_by_key
 from stores.lexical.marked import Marked
@@ -64,8 +64,8 @@ class LexicalIndex:
 
     name = "lexical"
 
-    def __init__(self, generations: Generations) -> None:
-        self._generations = generations
+    def __init__(self, generations: Generations, analysis: Analysis) -> None:
+        self._generations, self._analysis = generations, analysis
         self._schema = build_schema()
         self._progress = Progress(None, 0, 0)
         self._is_closed = False
@@ -77,9 +77,9 @@ class LexicalIndex:
         self._adopt(generations.current())
 
     @classmethod
-    def open(cls, folder: Path) -> Self:
-        """Open the index in a folder, creating both where needed. A format of the past is discarded."""
-        return cls(Generations(folder.absolute(), FORMAT))
+    def open(cls, folder: Path, analysis: Analysis = WHOLE) -> Self:
+        """Open the index in a folder, creating both where needed; an old one, or of another analysis, is discarded."""
+        return cls(Generations(folder.absolute(), "-".join([str(FORMAT), *sorted(analysis.without)])), analysis)
 
     @property
     def erasable(self) -> int:
@@ -96,7 +96,7 @@ class LexicalIndex:
         gone = {*batch.deleted_entities, *entities}
         searcher = self._searcher
         placed = {record_id: thread_place(entity) for record_id, entity in entities.items()}
-        documents = [to_document(entity, placed[record_id]) for record_id, entity in entities.items()]
+        documents = [to_document(entity, placed[record_id], self._analysis) for record_id, entity in entities.items()]
         erasable = self._progress.erasable + sum(searcher.doc_freq("id", record_id) > 0 for record_id in gone)
         scattered = self._progress.scattered + len(documents)
         position = progress_document(batch.position, erasable=erasable, scattered=scattered)
@@ -137,7 +137,7 @@ class LexicalIndex:
         """
         searcher = self._searcher
         sight = self._sight(searcher, filter.visibility)
-        question = plan(sight, text, heed_names=heed_names)
+        question = plan(sight, text, self._analysis, heed_names=heed_names)
         if limit < 1:
             return _result(question, LexicalHits.of(()), frozenset())
         named = self._named_so(searcher, question, filter, limit)
@@ -171,7 +171,7 @@ class LexicalIndex:
         Takes as long as indexing them: about 20,000 short records a second.
         """
         searcher = self._searcher
-        question = plan(self._sight(searcher, visibility), text, heed_names=heed_names)
+        question = plan(self._sight(searcher, visibility), text, self._analysis, heed_names=heed_names)
         hits, named = weigh(question, entities)
         return _result(question, LexicalHits.of(hits[:limit]), named)
 
@@ -226,7 +226,8 @@ class LexicalIndex:
         """
         searcher = self._searcher
         asked = [(microseconds(start), microseconds(end)) for start, end in spans]
-        terms = plan(self._sight(searcher, filter.visibility), text, heed_names=heed_names).present
+        question = plan(self._sight(searcher, filter.visibility), text, self._analysis, heed_names=heed_names)
+        terms = question.present
         query = happening(self._schema, asked, terms, filters(self._schema, filter))
         order = None if terms else HAPPENED[0]
         addresses = [address for _, address in searcher.search(query, limit, count=False, order_by_field=order).hits]
@@ -249,10 +250,6 @@ class LexicalIndex:
             keys_found = keys_of(searcher, addresses)
             found |= zip(keys_found, self._ids(searcher, keys_found, addresses), strict=True)
         return found
-
-    def analyse(self, text: str) -> list[str]:
-        """The terms of a text as the index sees them, in order."""
-        return analysis.analyse(text)
 
     def prepare(self) -> None:
         """Write the index as one where much of it was written in pieces: a search takes up to twice as long in those.
@@ -299,14 +296,14 @@ class LexicalIndex:
         self._generations.retire()
 
     def _adopt(self, generation: Path) -> None:
-        self._index: Index = open_index(str(generation))
+        self._index: Index = open_index(str(generation), self._analysis)
         self._writer: IndexWriter = self._index.writer(_HEAP_BYTES, 1)
         # Made once per commit: it takes as long as a search.
         self._searcher = self._index.searcher()
         self._progress = _progress_of(self._searcher, self._index)
 
     def _copy_into(self, folder: Path, position: Position) -> None:
-        target = open_index(str(folder))
+        target = open_index(str(folder), self._analysis)
         writer = target.writer(_HEAP_BYTES, 1)
         for document in _records(self._searcher):
             writer.add_document(document)

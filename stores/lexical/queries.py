@@ -1,22 +1,13 @@
 """How a question becomes a Tantivy query: terms, required phrases and filters, never its query parser."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Self, get_args
 
 from tantivy import FieldType, Occur, Query, Schema
 
-from stores.lexical.analysis import (
-    analyse,
-    identifiers,
-    is_single_unspaced,
-    name_key,
-    positions,
-    quoted,
-    several,
-    written_tokens,
-)
+from stores.lexical.analysis import Analysis, is_single_unspaced, name_key, quoted, several, written_tokens
 from stores.lexical.lengths import K1
 from stores.lexical.names import is_year, numbered
 from stores.lexical.schema import HAPPENED, Field, microseconds
@@ -68,6 +59,7 @@ class Plan:
 
     terms: tuple[Term, ...]
     phrases: tuple[tuple[tuple[int, str], ...], ...]
+    analysis: Analysis
     name: str
     """What the name of a record would be that is the question itself; empty where there can be none."""
     unknown: float = 0.0
@@ -93,7 +85,7 @@ class Plan:
         return replace(self, terms=tuple(term for term in self.terms if term.field == field))
 
 
-def plan(sight: Sight, text: str, *, heed_names: bool = True) -> Plan:
+def plan(sight: Sight, text: str, analysis: Analysis, *, heed_names: bool = True) -> Plan:
     """Analyse a question against the index's dictionary, as somebody sees it.
 
     The numbers of names count for more, unless names are not to be heeded.
@@ -103,36 +95,41 @@ def plan(sight: Sight, text: str, *, heed_names: bool = True) -> Plan:
     """
     text = text[:LONGEST_QUERY]
     weigh = _weigher(sight)
-    words = [word for word in dict.fromkeys(analyse(text)) if not is_single_unspaced(word)]
+    words = [word for word in dict.fromkeys(analysis.analyse(text)) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
     tokens = written_tokens(text)
-    exact, spoken_for = _exact(text, tokens, plain, weigh("exact"))
-    names = {name: positions(name) for name in numbered(text, tokens)[:MOST_TERMS]} if heed_names else {}
+    written_so = set(analysis.identifiers(text)) - several(text)
+    exact, spoken_for = _exact(written_so, tokens, plain, analysis, weigh("exact"))
+    names = {name: analysis.positions(name) for name in numbered(text, tokens)[:MOST_TERMS]} if heed_names else {}
     found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
     weighed = _emphasised(found, names)
-    phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
+    phrases = [tuple(analysis.positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
         tuple(sorted(weighed, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
+        analysis,
         name_key(text),
         _unknown(sight, names, found, weighed),
     )
 
 
 def _exact(
-    text: str, tokens: Sequence[str], plain: Mapping[str, Term], weigh: Callable[[str], Term]
+    written_so: Collection[str],
+    tokens: Sequence[str],
+    plain: Mapping[str, Term],
+    analysis: Analysis,
+    weigh: Callable[[str], Term],
 ) -> tuple[list[Term], set[str]]:
     """The exact tokens worth looking for, and the words that they replace.
 
     A plain word is looked for exactly only where no record holds it as a word: somebody else's odd spelling of a common
     word must not count as a rare term of the question, and `tiktok` must find `TikTok` without missing the word itself.
     """
-    written_so = set(identifiers(text)) - several(text)
     exact: list[Term] = []
     spoken_for: set[str] = set()
     for token in tokens[:MOST_CONSIDERED]:
-        absent = {word for word in analyse(token) if word in plain and not plain[word].documents}
+        absent = {word for word in analysis.analyse(token) if word in plain and not plain[word].documents}
         if token not in written_so and not absent:
             continue
         term = weigh(token)

@@ -29,7 +29,9 @@ def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path) -> N
     figures = {figure["name"]: figure for figure in found["figures"]}
     assert set(figures) > REQUESTS
     assert all(figures[name]["floor"] > 0 for name in REQUESTS)
-    assert all(figure["value"] > 0 for figure in figures.values())
+    # What authentication takes is a difference of two medians, and may be lost in their noise.
+    assert all(figure["value"] > 0 for name, figure in figures.items() if "authentication" not in name)
+    assert {"authentication by a token, more than without"} <= set(figures)
     assert {"cores", "python", "lancedb", "tantivy"} <= set(found["machine"])
     assert any("| hybrid search" in line for line in said)
     graph = {

@@ -140,6 +140,8 @@ class Closer:
 
     def _evidence(self, lexical: Scores, coverage: Scores, told: Scores | None, *, has_vector: bool) -> Scores:
         lent = replace(self.lent, is_code=self._code(), told=told)
+        if "coverage" in self.plan.without:
+            coverage = np.zeros_like(coverage)
         return fuse(lexical, coverage, self.pool.cosine, ceiling=self.words.ceiling, dense=has_vector, lent=lent)
 
     def _code(self) -> NDArray[np.bool_] | None:

@@ -58,7 +58,8 @@ def beside(
     if not len(pairs.owners):
         return None
     # In the order in which they were found, so that nothing depends on the order of a set.
-    brought = checks.wanted(_next_to(index, _in_order(found[:LEADING], checks))) - known
+    leading = [] if "brought" in plan.without else _in_order(found[:LEADING], checks)
+    brought = checks.wanted(_next_to(index, leading)) - known
     is_kept = np.array([each in known or each in brought for each in ids], np.bool_)
     new = [each for each in ids if each in brought]
     places = np.concatenate([places, pool.add(new)])

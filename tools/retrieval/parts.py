@@ -2,7 +2,22 @@
 
 from typing import Literal
 
-Part = Literal["alike", "code", "days", "names", "second", "speakers", "threads", "tokens"]
-"""What a ranking heeds beside words, meaning, tokens, relations and ages; `docs/retrieval.md` has what each adds."""
+Part = Literal[
+    "alike",
+    "brought",
+    "code",
+    "coverage",
+    "days",
+    "exact",
+    "names",
+    "second",
+    "speakers",
+    "splits",
+    "stems",
+    "threads",
+    "tokens",
+]
+"""What a ranking heeds beside words, meaning, relations and ages, and how it reads words; `docs/retrieval.md` has what
+each adds. `exact`, `splits` and `stems` are steps of the analysis, for which indexes of words are built anew."""
 NO_SECOND_OPINION = "no second opinion"
 """What a server says of itself where it leaves the second model out."""

@@ -18,8 +18,8 @@ from tantivy import Query
 
 from stores.index import IndexBatch
 from stores.language.wording import comparable
-from stores.lexical import LexicalIndex, LexicalResult, analyse, hits, sight
-from stores.lexical.analysis import prepare
+from stores.lexical import LexicalIndex, LexicalResult, hits, sight
+from stores.lexical.analysis import WHOLE
 from stores.lexical.lengths import as_kept
 from stores.lexical.schema import FORMAT
 from stores.records import ORGANIZATION, Entity, IndexFilter, JsonObject, Position
@@ -297,7 +297,7 @@ def test_a_whole_name_covers_the_question_and_comes_first(index: LexicalIndex) -
 @given(st.text(max_size=40))
 def test_preparing_and_comparing_twice_changes_nothing(text: str) -> None:
     assert comparable(comparable(text)) == comparable(text)
-    assert prepare(prepare(text)) == prepare(text)
+    assert WHOLE.prepare(WHOLE.prepare(text)) == WHOLE.prepare(text)
 
 
 def test_a_text_that_is_not_held_is_weighed_as_if_it_were(index: LexicalIndex) -> None:
@@ -459,7 +459,7 @@ def test_a_refused_record_leaves_the_index_as_it_was(index: LexicalIndex) -> Non
 
 
 def test_the_same_words_are_analysed_alike_however_they_are_written() -> None:
-    assert analyse("parseHTTPHeaders") == analyse("parse_http_header") == ["pars", "http", "header"]
+    assert WHOLE.analyse("parseHTTPHeaders") == WHOLE.analyse("parse_http_header") == ["pars", "http", "header"]
 
 
 WORDS = st.sampled_from(["tea", "coffee", "milk", "sugar", "kettle"])
