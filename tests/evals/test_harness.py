@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import duckdb
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from evals.client import Client
 from evals.datasets.collection import Text
 from evals.harness import prepare
-from evals.harness.arms import ARMS, Answer, Arm
+from evals.harness.arms import ARMS, WITHOUT, Answer, Arm
 from evals.harness.loading import batches
 from evals.harness.server import served
 from evals.machine import model_digest
@@ -25,6 +26,7 @@ from evals.runs import Archive, Journal, RunRecord, new_record
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
 from tests.evals.sets import QUESTIONS, own_lines, write_lines, write_own, write_scifact
 from tools.entity_models import BULK_LIMIT
+from tools.retrieval.parts import Part
 
 WORDS = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
 """Without a model a server starts and indexes faster; what is tested here needs none."""
@@ -41,12 +43,22 @@ def options(tmp_path: Path, **changes: object) -> Options:
     return Options(**{**given, **changes})  # type: ignore[arg-type]
 
 
+# Those that leave a part out differ in its name alone; one that is told at the start stands for them, and one that has
+# indexes built anew.
+WAYS = [name for name, arm in ARMS.items() if WITHOUT not in arm.environ or name in ("without-tokens", "without-stems")]
+
+
+def test_every_part_that_a_server_can_leave_out_has_an_arm_of_its_own() -> None:
+    named = {name: arm.environ[WITHOUT] for name, arm in ARMS.items() if WITHOUT in arm.environ}
+    assert named == {f"without-{part}": part for part in get_args(Part)}
+
+
 @pytest.mark.slow
 def test_memories_and_documents_are_asked_by_every_arm_and_kept(tmp_path: Path) -> None:
     write_scifact(tmp_path / "data" / "scifact")
     said: list[str] = []
     wanted = options(
-        tmp_path, data=tmp_path / "data", sets=["scifact", str(write_own(tmp_path))], arms=list(ARMS), server={},
+        tmp_path, data=tmp_path / "data", sets=["scifact", str(write_own(tmp_path))], arms=WAYS, server={},
         json_file=tmp_path / "r.json", markdown_file=tmp_path / "r.md", html_file=tmp_path / "r.html",
     )  # fmt: skip
     assert run_suite("retrieval", wanted, said.append) == 0, said
@@ -54,7 +66,7 @@ def test_memories_and_documents_are_asked_by_every_arm_and_kept(tmp_path: Path) 
     counted = Counter((case.set, case.arm) for case in stored.cases)
     # Documents have no arm that asks for raw memories through search: that is how they are asked anyway.
     assert counted == Counter(
-        {("scifact", arm): len(QUESTIONS) for arm in ARMS if arm != "search"} | {("talks", arm): 5 for arm in ARMS}
+        {("scifact", arm): len(QUESTIONS) for arm in WAYS if arm != "search"} | {("talks", arm): 5 for arm in WAYS}
     )
     for case in stored.cases:
         assert set(case.values) == set(MEASURES)
