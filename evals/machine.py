@@ -37,7 +37,7 @@ class Subject:
 def facts() -> dict[str, object]:
     """Say what the figures were measured on."""
     return {
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": processor.processors(),
         "processor": processor.model_name(),
         "instructions": instructions(),
         "memory_gb": memory_gb(),

@@ -29,6 +29,7 @@ from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
 from stores.lexical import Analysis, Step
+from stores.processor import processors
 from stores.warming import Warming, import_engines, load_model, load_reader
 from tools.events import EventHub
 from tools.housekeeping import keep_house
@@ -46,7 +47,7 @@ KEPT_LENGTH = 32
 ANALYTICS_FILE = "analytics.duckdb"
 REFLECTIONS = 2
 """Notes that are read by rules at once."""
-RETRIEVALS = min(max(os.cpu_count() or 2, 2), 4)
+RETRIEVALS = min(max(processors(), 2), 4)
 """Questions that are answered at once: more of them only take the interpreter from each other, and from what writes.
 
 With fifty agents on two cores, four at once made a recall wait twice as long, and a write forty times as long, as two.
