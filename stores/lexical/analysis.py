@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -30,6 +31,7 @@ _UNSPACED = (
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _SINGLE_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _PIECES = re.compile(r"[\s,;:()\[\]{}<>\"'`“”\u2018\u2019«»…=|&*!?/\\]+")
+_NAMES = re.compile(r"\w+")
 _TRIMMED = ",;:()[]{}<>\"'`“”\u2018\u2019«»…=|&*!?"
 # Whether a character is shown as text or as a picture; code in a heading.
 _FORMS = re.compile("[\ufe0e\ufe0f`]")
@@ -80,7 +82,8 @@ class Analysis:
         for word in dict.fromkeys(normal.split()):
             if _is_plain(word) or _is_plain(_trim(word)):
                 continue
-            for token in _parts(word):
+            parts = _parts(word)
+            for token in (*parts, *members(parts)):
                 if not (token.isalpha() or token.isdigit()) or _is_camel_case(token):
                     _admit(token, found)
         if not normal.isascii():
@@ -135,6 +138,16 @@ def written_tokens(text: str) -> list[str]:
         for token in _parts(word):
             _admit(token, found)
     return list(found)
+
+
+def members(tokens: Iterable[str]) -> list[str]:
+    """The names inside of tokens: both of `self.add_node`, that of `@add_node`; none of a version, such as `v2.4.1`."""
+    found: list[str] = []
+    for token in tokens:
+        names = _NAMES.findall(token)
+        if names != [token] and not any(name[0].isdigit() for name in names):
+            found += names
+    return found
 
 
 def distinct_terms(text: str) -> set[str]:

@@ -7,7 +7,15 @@ from typing import Self, get_args
 
 from tantivy import FieldType, Occur, Query, Schema
 
-from stores.lexical.analysis import Analysis, is_single_unspaced, name_key, quoted, several, written_tokens
+from stores.lexical.analysis import (
+    Analysis,
+    is_single_unspaced,
+    members,
+    name_key,
+    quoted,
+    several,
+    written_tokens,
+)
 from stores.lexical.lengths import K1
 from stores.lexical.names import is_year, numbered
 from stores.lexical.schema import HAPPENED, Field, microseconds
@@ -99,7 +107,8 @@ def plan(sight: Sight, text: str, analysis: Analysis, *, heed_names: bool = True
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
     tokens = written_tokens(text)
     written_so = set(analysis.identifiers(text)) - several(text)
-    exact, spoken_for = _exact(written_so, tokens, plain, analysis, weigh("exact"))
+    looked_up = dict.fromkeys([*tokens, *members(tokens)])
+    exact, spoken_for = _exact(written_so, looked_up, plain, analysis, weigh("exact"))
     names = {name: analysis.positions(name) for name in numbered(text, tokens)[:MOST_TERMS]} if heed_names else {}
     found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
     weighed = _emphasised(found, names)
@@ -116,7 +125,7 @@ def plan(sight: Sight, text: str, analysis: Analysis, *, heed_names: bool = True
 
 def _exact(
     written_so: Collection[str],
-    tokens: Sequence[str],
+    tokens: Iterable[str],
     plain: Mapping[str, Term],
     analysis: Analysis,
     weigh: Callable[[str], Term],
@@ -128,7 +137,7 @@ def _exact(
     """
     exact: list[Term] = []
     spoken_for: set[str] = set()
-    for token in tokens[:MOST_CONSIDERED]:
+    for token in islice(tokens, MOST_CONSIDERED):
         absent = {word for word in analysis.analyse(token) if word in plain and not plain[word].documents}
         if token not in written_so and not absent:
             continue

@@ -16,7 +16,7 @@ from stores.records import Entity, Facet, Position, facets
 from stores.searched import searched_parts
 from stores.threads import ThreadPlace
 
-FORMAT = 14
+FORMAT = 15
 """Raised whenever an index written before can no longer be read or no longer says the same: it is then rebuilt."""
 
 FACETS: tuple[Facet, ...] = get_args(Facet)

@@ -167,6 +167,37 @@ def test_an_identifier_ranks_the_record_that_spells_it_first(index: LexicalIndex
     assert find(index, "max_pool_size")[0] == "exact"
 
 
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("graph.add_node(root)", "add_node"),
+        ("return self.parentNode.first", "parentNode"),
+        ("@checked_twice\ndef run(): ...", "checked_twice"),
+        ("nltk.WordPunctTokenizer().split()", "WordPunctTokenizer"),
+        ("run --dry_run=yes", "dry_run"),
+    ],
+)
+def test_a_name_is_found_to_the_letter_within_a_path_and_behind_a_sign(
+    index: LexicalIndex, code: str, name: str
+) -> None:
+    words = " ".join(WHOLE.analyse(name))
+    filled(index, apart=f"{words}: {words}, {words}", exact=f"{code} and many other things that make it longer")
+    plain, within = (
+        {hit.record_id: hit.coverage for hit in index.search(asked, filter=EVERYONE, limit=10).hits}
+        for asked in (name, f"other.{name}")
+    )
+    assert plain["exact"] == pytest.approx(1)
+    assert plain.get("apart", 0.0) < 0.9
+    assert within["exact"] > within.get("apart", 0.0)
+
+
+def test_the_parts_of_a_version_and_plain_words_are_no_names() -> None:
+    text = "v2.4.1 of node.js at python3.11, e.g. on x86-64 or state-of-the-art machines of GitHub.com, iso-27001"
+    found = WHOLE.identifiers(text)
+    assert "github" in found
+    assert not {"v2", "4", "node", "js", "python3", "11", "x86", "64", "state", "art", "iso", "27001"} & set(found)
+
+
 def test_a_quoted_phrase_is_required(index: LexicalIndex) -> None:
     filled(index, near="connection pool exhausted", far="the pool of the connection")
     assert set(find(index, "connection pool")) == {"near", "far"}
