@@ -47,11 +47,6 @@ KEPT_LENGTH = 32
 ANALYTICS_FILE = "analytics.duckdb"
 REFLECTIONS = 2
 """Notes that are read by rules at once."""
-RETRIEVALS = min(max(processors(), 2), 4)
-"""Questions that are answered at once: more of them only take the interpreter from each other, and from what writes.
-
-With fifty agents on two cores, four at once made a recall wait twice as long, and a write forty times as long, as two.
-"""
 BESIDE = 6
 """Threads that do what a search does beside its own."""
 
@@ -98,6 +93,15 @@ class App:
     def new_id(prefix: str) -> str:
         """Make an id of the form `<prefix>_<12 hex digits>`."""
         return new_id(prefix)
+
+
+def questions_at_once() -> int:
+    """Return how many are answered at once: more only take the interpreter from each other, and from what writes.
+
+    With fifty agents on two cores, four at once made a recall wait twice as long, and a write forty times as long, as
+    two.
+    """
+    return min(max(processors(), 2), 4)
 
 
 @asynccontextmanager
@@ -250,7 +254,7 @@ def _opened(
             accounts=accounts,
             password_turns=anyio.CapacityLimiter(WORKERS),
             reflection_turns=anyio.CapacityLimiter(REFLECTIONS),
-            retrieval_turns=anyio.CapacityLimiter(RETRIEVALS),
+            retrieval_turns=anyio.CapacityLimiter(questions_at_once()),
             language_model=language_model,
             providers=providers,
             mailer=mailer,

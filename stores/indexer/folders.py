@@ -60,6 +60,8 @@ class Closing:
     """The run of the machine; in another one, files that were not forced to disk may be missing."""
     tokens: str = ""
     """By what the vectors of its tokens are made; empty when it has none."""
+    words: str = ""
+    """How its index of words is laid out."""
 
 
 class OrganizationFolder:
@@ -104,7 +106,7 @@ class OrganizationFolder:
             record = json.loads(self._record.read_text("utf-8"))
             marks = {name: Watermark(**mark) for name, mark in record["watermarks"].items()}
             tokens = record.get("tokens", "") if self._has_tokens() else ""
-            return Closing(record["epoch"], record["model"], marks, record["boot"], tokens)
+            return Closing(record["epoch"], record["model"], marks, record["boot"], tokens, record.get("words", ""))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
 

@@ -11,7 +11,7 @@ from stores.index import Index, IndexBatch
 from stores.indexer.admission import Admission
 from stores.indexer.comparison import differences
 from stores.indexer.feed import FeedGap, LedgerUnreadable
-from stores.indexer.folders import Watermark
+from stores.indexer.folders import Watermark, marker
 from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.lane import FOREVER, Interrupted, Lane, Surroundings, describe, log
 from stores.indexer.refusals import Refusal, Refusals, summary
@@ -39,7 +39,7 @@ class FollowingLane(Lane, Generic[T]):
         self._leaving: Handle[T] | None = None
         self._first_seen: float | None = None
         self._whole_from = 0
-        """A fresh index is read from when it holds what there was before it."""
+        """A fresh index is read from when it holds what there was before it; until then a marker is beside it."""
         self._applied_at = 0.0
         self._is_unprepared = False
 
@@ -149,6 +149,7 @@ class FollowingLane(Lane, Generic[T]):
         if folder is None and around.feed.reaches_back(around.options.replay_at_most):
             self._whole_from = around.feed.head().sequence
             folder = files.fresh(self.name)
+            marker(folder).touch()
             files.point(self.name, folder)
         files.sweep(self.name, [folder] if folder else [], damaged=False)
         if folder is None:
@@ -160,7 +161,10 @@ class FollowingLane(Lane, Generic[T]):
         return 0.0
 
     def _settle(self) -> None:
-        if self._serving is None or self._serving.position.sequence >= self._whole_from:
+        track = self._serving
+        if track is None or track.position.sequence >= self._whole_from:
+            if track is not None and not self._settled.is_set():
+                marker(track.handle.folder).unlink(missing_ok=True)
             self._settled.set()
 
     def _adopt_folder(self, folder: Path) -> None:
@@ -176,8 +180,11 @@ class FollowingLane(Lane, Generic[T]):
             return
         with closing_on_error(track.handle.index):
             objection = self._around.feed.objection(track.position)
+            # Another engine, or an older schema, left a folder in which there is nothing for this one.
             if track.position.sequence == 0:
-                # Another engine, or an older schema, left a folder in which there is nothing for this one.
+                marker(folder).touch()
+            # A stop in the middle left some of it.
+            if marker(folder).exists():
                 self._whole_from = self._around.feed.head().sequence
         with self._lock:
             self._serving, self._follows = track, objection is None

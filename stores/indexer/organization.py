@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from stores.graph import GraphIndex, Room
@@ -20,7 +20,7 @@ from stores.indexer.status import IndexName, IndexStatus
 from stores.indexer.turns import EmbeddingThread
 from stores.indexer.waits import Missing, Waits
 from stores.ledger import Ledger
-from stores.lexical import LexicalIndex
+from stores.lexical import LexicalIndex, layout
 from stores.vectors import VectorIndex
 
 OPENING = "it is being opened"
@@ -234,9 +234,10 @@ class OpenOrganization:
         """What is to be known about this organization while it is closed."""
         marks: dict[str, Watermark] = {lane.name: mark for lane in self.lanes if (mark := lane.recorded) is not None}
         turns = self._shared.turns
+        closing = Closing(self._shared.ledger.epoch, "", marks, words=layout(self._shared.options.analysis))
         if turns is None or "vectors" not in marks:
-            return Closing(self._shared.ledger.epoch, "", marks)
-        return Closing(self._shared.ledger.epoch, turns.source.model, marks, tokens=turns.token_label)
+            return closing
+        return replace(closing, model=turns.source.model, tokens=turns.token_label)
 
     def _missing(self, sequence: int, record_ids: Sequence[str]) -> Missing:
         without = [lane for lane in self.lanes if not lane.contains(sequence, record_ids)]

@@ -16,6 +16,7 @@ from stores.indexer.memory import VectorMemory
 from stores.indexer.organization import OpenOrganization, Shared
 from stores.indexer.registry import Registry
 from stores.indexer.status import NAMES, IndexName, IndexStatus, State
+from stores.lexical import layout
 
 HOLD_TIMEOUT_S = 5.0
 DISCARD_TIMEOUT_S = 20.0
@@ -128,7 +129,8 @@ class Supervisor:
     def _closed_line(self, organization_id: str, name: IndexName, head: int, closing: Closing | None) -> IndexStatus:
         mark = (closing.watermarks.get(name) if closing is not None else None) or Watermark(0)
         # How much is left of what was being built is not recorded.
-        is_whole = mark.complete and not (name == "vectors" and self._other_model(closing))
+        is_other = {"vectors": self._other_model, "lexical": self._other_words}.get(name, lambda _: False)
+        is_whole = mark.complete and not is_other(closing)
         pending = mark.pending(head) if is_whole else head
         # An organization without any change lacks nothing.
         state: State = "catching_up" if pending else "ready"
@@ -141,6 +143,10 @@ class Supervisor:
             return False
         model, tokens = turns.source.model, turns.token_label
         return bool(model and closing.model != model) or bool(tokens and closing.tokens != tokens)
+
+    def _other_words(self, closing: Closing | None) -> bool:
+        """Tell whether words are indexed otherwise than they would be now."""
+        return closing is not None and closing.words != layout(self._shared.options.analysis)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -192,7 +198,9 @@ class Supervisor:
 
     def _is_behind(self, known: Known) -> bool:
         closing = known.closing
-        if closing is None or closing.epoch != self._shared.ledger.epoch or self._other_model(closing):
+        if closing is None or closing.epoch != self._shared.ledger.epoch:
+            return True
+        if self._other_model(closing) or self._other_words(closing):
             return True
         marks = closing.watermarks
         return any(

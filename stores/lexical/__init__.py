@@ -1,10 +1,10 @@
 """The lexical index: which records hold the words of a question, answered by Tantivy."""
 
-from stores.lexical.analysis import WHOLE, Analysis, Step, distinct_terms
+from stores.lexical.analysis import WHOLE, Analysis, Step
 from stores.lexical.index import LexicalIndex
 from stores.lexical.neighbours import Alongside
 from stores.lexical.results import HeldTerms, LexicalHit, LexicalHits, LexicalResult
-from stores.lexical.schema import key_of
+from stores.lexical.schema import key_of, layout
 
 __all__ = [
     "WHOLE",
@@ -16,6 +16,6 @@ __all__ = [
     "LexicalIndex",
     "LexicalResult",
     "Step",
-    "distinct_terms",
     "key_of",
+    "layout",
 ]

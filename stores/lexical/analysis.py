@@ -90,6 +90,10 @@ class Analysis:
             found |= dict.fromkeys(_SINGLE_UNSPACED.findall(normal))
         return list(found)
 
+    def distinct(self, text: str) -> set[str]:
+        """Everything that a text is found by."""
+        return {*self.analyse(text), *self.identifiers(text)}
+
     def _split(self, word: str) -> str:
         if word.isascii():
             return self._apart(word)
@@ -148,11 +152,6 @@ def members(tokens: Iterable[str]) -> list[str]:
         if names != [token] and not any(name[0].isdigit() for name in names):
             found += names
     return found
-
-
-def distinct_terms(text: str) -> set[str]:
-    """Everything that a text is found by."""
-    return {*WHOLE.analyse(text), *WHOLE.identifiers(text)}
 
 
 def is_single_unspaced(term: str) -> bool:

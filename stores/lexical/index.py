@@ -29,7 +29,6 @@ from stores.lexical.queries import (
 from stores.lexical.results import HeldTerms, LexicalHits, LexicalResult
 from stores.lexical.schema import (
     CODE,
-    FORMAT,
     HAPPENED,
     POSITION_KEY,
     RESERVED,
@@ -37,6 +36,7 @@ from stores.lexical.schema import (
     Progress,
     build_schema,
     key_of,
+    layout,
     microseconds,
     open_index,
     progress_document,
@@ -79,7 +79,7 @@ class LexicalIndex:
     @classmethod
     def open(cls, folder: Path, analysis: Analysis = WHOLE) -> Self:
         """Open the index in a folder, creating both where needed; an old one, or of another analysis, is discarded."""
-        return cls(Generations(folder.absolute(), "-".join([str(FORMAT), *sorted(analysis.without)])), analysis)
+        return cls(Generations(folder.absolute(), layout(analysis)), analysis)
 
     @property
     def erasable(self) -> int:
@@ -229,9 +229,7 @@ class LexicalIndex:
         question = plan(self._sight(searcher, filter.visibility), text, self._analysis, heed_names=heed_names)
         terms = question.present
         query = happening(self._schema, asked, terms, filters(self._schema, filter))
-        order = None if terms else HAPPENED[0]
-        addresses = [address for _, address in searcher.search(query, limit, count=False, order_by_field=order).hits]
-        return self._ids(searcher, keys_of(searcher, addresses), addresses)
+        return list(self._best(searcher, query, limit, by=None if terms else HAPPENED[0]).ids)
 
     def named_by(self, keys: Iterable[int]) -> dict[int, str]:
         """The ids of records that the index holds, by their keys."""
@@ -322,10 +320,11 @@ class LexicalIndex:
     def _sight(self, searcher: Searcher, visibility: frozenset[str]) -> Sight:
         return self._sights.of(searcher, visibility, any_of(self._schema, "visibility", visibility))
 
-    def _best(self, searcher: Searcher, query: Query, limit: int) -> Scored:
+    def _best(self, searcher: Searcher, query: Query, limit: int, *, by: str | None = None) -> Scored:
+        """The best by their scores, or those with most in a column; ties by id, wherever they lie in the index."""
         depth = limit + 1
         while True:
-            found = searcher.search(query, limit=depth, count=False).hits
+            found = searcher.search(query, limit=depth, count=False, order_by_field=by).hits
             decided = len(found) < depth or found[-1][0] < found[limit - 1][0]
             if decided or depth >= limit + _DEEPEST_TIE:
                 break

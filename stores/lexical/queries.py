@@ -179,7 +179,7 @@ def _unknown(sight: Sight, names: Names, plain: Sequence[Term], terms: Sequence[
 
 def _version(name: str, words: Words) -> Words:
     """The words of a name; of `v2.4.1` those without the letter, as a change log has them."""
-    is_version = name[0] == "v" and name[1].isdigit()
+    is_version = name[0] == "v" and name[1].isdigit() and words[:1] == [(0, "v")]
     return [(place - 1, word) for place, word in words[1:]] if is_version else words
 
 

@@ -116,6 +116,11 @@ def key_of(record_id: str) -> int:
     return number_of(record_id)
 
 
+def layout(analysis: Analysis) -> str:
+    """What tells indexes that hold other terms of the same records from each other."""
+    return "-".join([str(FORMAT), *sorted(analysis.without)])
+
+
 class Progress(NamedTuple):
     """What an index says of itself."""
 

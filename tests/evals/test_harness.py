@@ -18,7 +18,7 @@ from evals.harness import prepare
 from evals.harness.arms import ARMS, WITHOUT, Answer, Arm
 from evals.harness.loading import batches
 from evals.harness.server import served
-from evals.machine import model_digest
+from evals.machine import facts, model_digest
 from evals.metrics import MEASURES
 from evals.options import Options
 from evals.results import Case
@@ -51,6 +51,11 @@ WAYS = [name for name, arm in ARMS.items() if WITHOUT not in arm.environ or name
 def test_every_part_that_a_server_can_leave_out_has_an_arm_of_its_own() -> None:
     named = {name: arm.environ[WITHOUT] for name, arm in ARMS.items() if WITHOUT in arm.environ}
     assert named == {f"without-{part}": part for part in get_args(Part)}
+
+
+def test_the_cores_of_a_run_are_those_that_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stores.processor.processors", lambda: 7)
+    assert facts()["cores"] == 7
 
 
 @pytest.mark.slow

@@ -10,10 +10,18 @@ import pytest
 
 from tests.people import Person
 from tools import memories
-from tools.app import RETRIEVALS
+from tools.app import questions_at_once
 from tools.retrieval.turns import answered
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(("processors", "questions"), [(1, 2), (3, 3), (64, 4)])
+async def test_as_many_questions_are_answered_at_once_as_there_are_processors_to_be_had(
+    monkeypatch: pytest.MonkeyPatch, processors: int, questions: int
+) -> None:
+    monkeypatch.setattr("tools.app.processors", lambda: processors)
+    assert questions_at_once() == questions
 
 
 async def test_no_more_questions_are_answered_at_once_than_the_machine_carries(
@@ -29,7 +37,7 @@ async def test_no_more_questions_are_answered_at_once_than_the_machine_carries(
         with lock:
             now += 1
             most = max(most, now)
-            if now == RETRIEVALS:
+            if now == questions_at_once():
                 anyio.from_thread.run_sync(full.set)
         assert gate.wait(30)
         with lock:
@@ -38,14 +46,14 @@ async def test_no_more_questions_are_answered_at_once_than_the_machine_carries(
 
     monkeypatch.setattr(memories, "_recall", slow)
     async with anyio.create_task_group() as tasks:
-        for number in range(RETRIEVALS + 6):
+        for number in range(questions_at_once() + 6):
             tasks.start_soon(partial(owner.call, "recall", query=f"question {number}"))
         with anyio.fail_after(30):
             await full.wait()
         # Whoever waits for a turn keeps no thread: this answers.
         await owner.call("explore", mode="list")
         gate.set()
-    assert most == RETRIEVALS
+    assert most == questions_at_once()
 
 
 async def test_a_question_that_may_wait_takes_nobodys_turn(owner: Person) -> None:

@@ -20,7 +20,7 @@ from stores.graph import GraphIndex
 from stores.index import IndexBatch
 from stores.indexer import Indexer, IndexName
 from stores.indexer.feed import Feed
-from stores.lexical import LexicalIndex
+from stores.lexical import Analysis, LexicalIndex, layout
 from stores.records import Position
 from stores.vectors import VectorState
 from tests.stores.indexer.samples import ORG, PATIENCE_S, HashEmbedder, World, draft, until
@@ -257,6 +257,45 @@ def test_a_damaged_index_is_set_aside_and_rebuilt_while_the_others_serve(
     assert world.by_words("kestrel") == ["a"]
     assert world.by_meaning("heron")[0] == "b"
     assert not list((world.indexes / ORG / name).glob("*.damaged"))
+
+
+def test_an_index_that_was_left_half_filled_is_not_read_before_it_is_whole(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        world.write(draft(name, "kestrel"))
+    world.settle()
+    readable, read = 2, Feed.read
+
+    def halfway(feed: Feed, after: Position) -> IndexBatch | None:
+        return read(feed, after) if after.sequence < readable else None
+
+    monkeypatch.setattr(Feed, "read", halfway)
+    monkeypatch.setattr("stores.indexer.indexer.OPEN_TIMEOUT_S", 0.2)
+    for _ in range(2):
+        world.restart(analysis=Analysis(frozenset({"stems"})), batch_changes=1)
+        until(lambda: ("lexical", readable) in [(line.index, line.watermark) for line in world.indexer.status()])
+        with world.indexer.indexes(ORG) as opened:
+            assert opened.lexical is None
+            assert "lexical" in opened.degraded
+    readable = 99
+    world.settle()
+    assert sorted(world.by_words("kestrel")) == ["a", "b", "c"]
+    world.restart()
+    assert sorted(world.by_words("kestrel")) == ["a", "b", "c"]
+
+
+def test_words_of_another_analysis_are_indexed_anew_before_anybody_asks(world: World) -> None:
+    world.write(draft("a", "two kestrels"))
+    world.settle()
+    assert world.by_words("kestrel") == ["a"]
+    world.stop()
+    unstemmed = Analysis(frozenset({"stems"}))
+    world.start(analysis=unstemmed)
+    until(lambda: bool(list((world.indexes / ORG / "lexical").glob(f"*/{layout(unstemmed)}-*"))))
+    world.settle()
+    assert world.by_words("kestrel") == []
+    assert world.by_words("kestrels") == ["a"]
 
 
 def test_an_index_that_a_search_finds_damaged_is_opened_again_and_rebuilt_at_the_second_time(world: World) -> None:

@@ -351,6 +351,16 @@ def test_equal_scores_are_ordered_by_id_whatever_the_order_of_writing(index: Lex
     assert find(index, "tea", limit=5) == names[:5]
 
 
+def test_what_happened_is_found_in_one_order_whatever_the_order_of_writing(index: LexicalIndex) -> None:
+    names, day = [f"r{number:03}" for number in range(90)], {"captured_at": "2026-02-03"}
+    for sequence, start in enumerate((60, 0, 30), start=1):
+        texts = reversed(names[start : start + 30])
+        index.apply(batch(sequence, *(record(name, "tea", metadata=day) for name in texts)))
+    spans = [(datetime(2026, 2, 3, tzinfo=UTC), datetime(2026, 2, 4, tzinfo=UTC))]
+    for text in ("tea", "no word that is known"):
+        assert index.happened_in(spans, text, filter=EVERYONE, limit=40) == names[:40]
+
+
 def test_compacting_removes_deleted_text_from_disk(tmp_path: Path) -> None:
     folder = tmp_path / "lexical"
     index = LexicalIndex.open(folder)
