@@ -31,7 +31,7 @@ def test_a_small_measurement_has_every_figure_and_its_floor(tmp_path: Path) -> N
     assert all(figures[name]["floor"] > 0 for name in REQUESTS)
     # What authentication takes is a difference of two medians, and may be lost in their noise.
     assert all(figure["value"] > 0 for name, figure in figures.items() if "authentication" not in name)
-    assert {"authentication by a token, more than without"} <= set(figures)
+    assert {"authentication by access token, more than without"} <= set(figures)
     assert {"cores", "python", "lancedb", "tantivy"} <= set(found["machine"])
     assert any("| hybrid search" in line for line in said)
     graph = {
