@@ -147,9 +147,7 @@ class FollowingLane(Lane, Generic[T]):
             raise TimeoutError("Searches still hold the index that failed.")
         folder = files.current(self.name)
         if folder is None and around.feed.reaches_back(around.options.replay_at_most):
-            self._whole_from = around.feed.head().sequence
             folder = files.fresh(self.name)
-            marker(folder).touch()
             files.point(self.name, folder)
         files.sweep(self.name, [folder] if folder else [], damaged=False)
         if folder is None:
@@ -163,8 +161,9 @@ class FollowingLane(Lane, Generic[T]):
     def _settle(self) -> None:
         track = self._serving
         if track is None or track.position.sequence >= self._whole_from:
-            if track is not None and not self._settled.is_set():
+            if track is not None and self._whole_from:
                 marker(track.handle.folder).unlink(missing_ok=True)
+                self._whole_from = 0
             self._settled.set()
 
     def _adopt_folder(self, folder: Path) -> None:
@@ -180,12 +179,13 @@ class FollowingLane(Lane, Generic[T]):
             return
         with closing_on_error(track.handle.index):
             objection = self._around.feed.objection(track.position)
-            # Another engine, or an older schema, left a folder in which there is nothing for this one.
-            if track.position.sequence == 0:
+            head = self._around.feed.head().sequence
+            # It is fresh, or another engine or an older schema left nothing for this one in it.
+            if track.position.sequence == 0 < head:
                 marker(folder).touch()
             # A stop in the middle left some of it.
             if marker(folder).exists():
-                self._whole_from = self._around.feed.head().sequence
+                self._whole_from = head
         with self._lock:
             self._serving, self._follows = track, objection is None
         self._erase_soon(track.handle.index.erasable)

@@ -129,8 +129,8 @@ class Supervisor:
     def _closed_line(self, organization_id: str, name: IndexName, head: int, closing: Closing | None) -> IndexStatus:
         mark = (closing.watermarks.get(name) if closing is not None else None) or Watermark(0)
         # How much is left of what was being built is not recorded.
-        is_other = {"vectors": self._other_model, "lexical": self._other_words}.get(name, lambda _: False)
-        is_whole = mark.complete and not is_other(closing)
+        is_other = self._other_model(closing) if name == "vectors" else name == "lexical" and self._other_words(closing)
+        is_whole = mark.complete and not is_other
         pending = mark.pending(head) if is_whole else head
         # An organization without any change lacks nothing.
         state: State = "catching_up" if pending else "ready"

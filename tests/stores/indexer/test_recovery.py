@@ -281,6 +281,7 @@ def test_an_index_that_was_left_half_filled_is_not_read_before_it_is_whole(
             assert "lexical" in opened.degraded
     readable = 99
     world.settle()
+    assert not list((world.indexes / ORG).glob("lexical/*.incomplete"))
     assert sorted(world.by_words("kestrel")) == ["a", "b", "c"]
     world.restart()
     assert sorted(world.by_words("kestrel")) == ["a", "b", "c"]
