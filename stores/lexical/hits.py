@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from tantivy import DocAddress, Query, Schema, Searcher
+from tantivy import DocAddress, Document, Occur, Query, Schema, Searcher
 
 from stores.lexical.lengths import Lengths, Norms, Part, rescored
-from stores.lexical.queries import Plan, any_of, any_of_numbers, covering, filters
+from stores.lexical.queries import Plan, any_of, any_of_numbers, covering, filters, phrase
 from stores.lexical.results import Numbers
 from stores.lexical.schema import HAPPENED, LENGTHS, Field
 from stores.lexical.sight import Sight
@@ -79,6 +79,24 @@ def happened(
     for key, first, last in zip(*columns, strict=True):
         if first is not None and any(first < end and start <= last for start, end in spans):
             yield int(key)
+
+
+def saying(searcher: Searcher, schema: Schema, question: Plan, record_ids: Collection[str]) -> Iterator[int]:
+    """Those of some records, by key, that say a question as it is asked: its words one behind the other."""
+    if question.words and record_ids:
+        said = Query.boolean_query([
+            (Occur.Must, phrase(schema, question.words)),
+            (Occur.Must, any_of(schema, "id", record_ids)),
+        ])  # fmt: skip
+        yield from scores_by_key(searcher, said, len(record_ids))
+
+
+def records_of(searcher: Searcher) -> Iterator[Document]:
+    """All records that an index holds."""
+    for _, address in searcher.search(Query.all_query(), limit=max(searcher.num_docs, 1), count=False).hits:
+        document = searcher.doc(address)
+        if document.get_first("id") is not None:
+            yield document
 
 
 class Holding:

@@ -6,12 +6,22 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from tantivy import DocAddress, Document, Index, IndexWriter, Query, Searcher
+from tantivy import DocAddress, Index, IndexWriter, Query, Searcher
 
 from stores.index import IndexBatch
 from stores.lexical.analysis import WHOLE, Analysis
 from stores.lexical.generations import Generations
-from stores.lexical.hits import MOST_HELD, NO_HITS, Holding, Scored, happened, keys_of, scores_by_key
+from stores.lexical.hits import (
+    MOST_HELD,
+    NO_HITS,
+    Holding,
+    Scored,
+    happened,
+    keys_of,
+    records_of,
+    saying,
+    scores_by_key,
+)
 from stores.lexical.marked import Marked
 from stores.lexical.neighbours import Alongside, Placed, Threads
 from stores.lexical.queries import (
@@ -121,11 +131,7 @@ class LexicalIndex:
 
     def contents(self) -> Mapping[str, int]:
         """Every record's id and revision."""
-        searcher = self._searcher
-        documents = (searcher.doc(address) for address in _addresses(searcher))
-        return {
-            document["id"][0]: document["revision"][0] for document in documents if document.get_first("id") is not None
-        }
+        return {document["id"][0]: document["revision"][0] for document in records_of(self._searcher)}
 
     def search(self, text: str, *, filter: IndexFilter, limit: int, heed_names: bool = True) -> LexicalResult:
         """Find the records that hold the question's words, best first, ties by id.
@@ -189,6 +195,13 @@ class LexicalIndex:
     def code_among(self, record_ids: Iterable[str]) -> list[bool]:
         """Whether the content of each is code, told by its lines; False for a record that the index does not hold."""
         return self._code.among(map(key_of, record_ids))
+
+    def saying(self, found: LexicalResult, record_ids: Iterable[str]) -> set[str]:
+        """Those of some records that say a question as it is asked: its words one behind the other."""
+        by_key = {key_of(record_id): record_id for record_id in record_ids}
+        if found.question is None:
+            return set()
+        return {by_key[key] for key in saying(self._searcher, self._schema, found.question, by_key.values())}
 
     def held(self, found: LexicalResult, *, filter: IndexFilter) -> HeldTerms:
         """Say which of a question's terms the records of threads hold, of those that hold the rarest."""
@@ -303,7 +316,7 @@ class LexicalIndex:
     def _copy_into(self, folder: Path, position: Position) -> None:
         target = open_index(str(folder), self._analysis)
         writer = target.writer(_HEAP_BYTES, 1)
-        for document in _records(self._searcher):
+        for document in records_of(self._searcher):
             writer.add_document(document)
         writer.add_document(progress_document(position, erasable=0, scattered=0))
         writer.commit()
@@ -381,15 +394,3 @@ def _progress_of(searcher: Searcher, index: Index) -> Progress:
     query = Query.term_query(index.schema, RESERVED, POSITION_KEY, "basic")
     found = searcher.search(query, limit=1, count=False).hits
     return read_progress(searcher.doc(found[0][1]), count=searcher.num_docs) if found else Progress(None, 0, 0)
-
-
-def _addresses(searcher: Searcher) -> list[DocAddress]:
-    found = searcher.search(Query.all_query(), limit=max(searcher.num_docs, 1), count=False).hits
-    return [address for _, address in found]
-
-
-def _records(searcher: Searcher) -> Iterator[Document]:
-    for address in _addresses(searcher):
-        document = searcher.doc(address)
-        if document.get_first("id") is not None:
-            yield document

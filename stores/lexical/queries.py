@@ -70,6 +70,8 @@ class Plan:
     analysis: Analysis
     name: str
     """What the name of a record would be that is the question itself; empty where there can be none."""
+    words: Words
+    """All of its words, in order."""
     unknown: float = 0.0
     """The share of the question's idf that belongs to names with numbers that no record has which is seen."""
 
@@ -82,6 +84,11 @@ class Plan:
     def mass(self) -> float:
         """The sum of the terms' idf, of which a record's coverage is a share."""
         return sum(term.idf for term in self.terms)
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether it is told by words alone: no identifier of it is known, and it has nothing in quotation marks."""
+        return not self.phrases and all(term.field == "text" for term in self.terms)
 
     @property
     def present(self) -> list[Term]:
@@ -119,6 +126,7 @@ def plan(sight: Sight, text: str, analysis: Analysis, *, heed_names: bool = True
         tuple(phrase for phrase in phrases if phrase),
         analysis,
         name_key(text),
+        analysis.positions(text),
         _unknown(sight, names, found, weighed),
     )
 
@@ -198,7 +206,7 @@ def _weigher(sight: Sight) -> Callable[[Field], Callable[[str], Term]]:
 def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
     """The query for records that hold some term and every phrase, scored by BM25."""
     terms = [_weighed(schema, term) for term in question.present]
-    required = [_phrase(schema, phrase) for phrase in question.phrases]
+    required = [phrase(schema, words) for words in question.phrases]
     return Query.boolean_query(
         [
             (Occur.Must, union(terms)),
@@ -264,6 +272,14 @@ def happening(
     ])  # fmt: skip
 
 
+def phrase(schema: Schema, words: Words) -> Query:
+    """The query for records that have these words at these distances."""
+    if len(words) > 1:
+        return Query.phrase_query(schema, "text", list(words))
+    word = words[0][1]
+    return union([Query.term_query(schema, field, word) for field in FIELDS])
+
+
 def filters(schema: Schema, accepted: IndexFilter) -> list[Query]:
     """What a record must match before it competes."""
     found = [any_of(schema, "visibility", accepted.visibility)]
@@ -295,13 +311,6 @@ def any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
 def any_of_numbers(schema: Schema, field: str, values: Iterable[int]) -> Query:
     """Records that have one of the numbers in a field."""
     return Query.term_set_query(schema, field, sorted(values))
-
-
-def _phrase(schema: Schema, words: tuple[tuple[int, str], ...]) -> Query:
-    if len(words) > 1:
-        return Query.phrase_query(schema, "text", list(words))
-    word = words[0][1]
-    return union([Query.term_query(schema, field, word) for field in FIELDS])
 
 
 def _weighed(schema: Schema, term: Term) -> Query:

@@ -45,6 +45,36 @@ async def test_an_exact_answer_scores_near_one_and_an_off_topic_query_low(owner:
         assert (await owner.call("search", query=query))["results"][0]["score"] < 0.3
 
 
+FILLER = "\n".join(
+    f"    canvas.draw(circle_{number}, radius={number}, colour=palette[{number}])" for number in range(30)
+)
+CODE = {
+    "paint": f"def paint(canvas, palette):\n{FILLER}\n    sort_dates_by_key(open_ledger(palette))\n",
+    "write": "def write(dates, by):\n    # sort of a log\n    for key in dates:\n        log.write(by, key)\n",
+    "merge": "def merge(left, right):\n    while left and right:\n        yield left.pop(0)\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted", "is_exact"),
+    [
+        pytest.param("sort dates by key", "paint", True, id="it calls sort_dates_by_key"),
+        pytest.param("sort dates by key", "write", False, id="one word here and one there"),
+        pytest.param("key ledger dates", "paint", False, id="the parts of two names"),
+        pytest.param("open_ledger of a palette", "paint", True, id="an identifier and a word"),
+        pytest.param('"open ledger" palette', "paint", True, id="a phrase and a word"),
+        pytest.param("palette", "paint", True, id="one word"),
+    ],
+)
+async def test_code_is_an_exact_answer_where_it_says_the_question_in_one_piece(
+    owner: Person, query: str, wanted: str, is_exact: bool
+) -> None:
+    entities = [{"name": name, "content": content, "entity_type": "pattern"} for name, content in CODE.items()]
+    await owner.call("bulk_create_entities", entities=entities, sync=True)
+    scores = {hit["name"]: hit["score"] for hit in (await owner.call("search", query=query))["results"]}
+    assert (scores[wanted] >= 0.9) == is_exact, scores
+
+
 async def test_pages_never_overlap_and_scores_fall(owner: Person) -> None:
     await store(owner)
     whole = await owner.call("search", query="we decided to keep connections", limit=5)

@@ -22,7 +22,7 @@ from tools.retrieval.late import Questions
 from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
-from tools.retrieval.ranking import Ranking
+from tools.retrieval.ranking import HELD_WHOLLY, Ranking
 from tools.retrieval.rereading import Reading, Rereading
 from tools.retrieval.scoring import Lent, Scores, fuse, fused_by_rank, ranked
 from tools.retrieval.second import Question
@@ -45,6 +45,8 @@ class Closer:
     """Whether the question has a vector."""
     lent: Lent
     _is_code: NDArray[np.bool_] | None = field(default=None, init=False)
+    _asked_of: set[str] = field(default_factory=set, init=False)
+    _saying: set[str] = field(default_factory=set, init=False)
 
     def fuse(self) -> None:
         """Score every candidate by what is known."""
@@ -139,7 +141,8 @@ class Closer:
         self.fuse()
 
     def _evidence(self, lexical: Scores, coverage: Scores, told: Scores | None, *, has_vector: bool) -> Scores:
-        lent = replace(self.lent, is_code=self._code(), told=told)
+        is_code = self._code()
+        lent = replace(self.lent, is_code=is_code, is_loose=self._loose(is_code), told=told)
         if "coverage" in self.plan.without:
             coverage = np.zeros_like(coverage)
         return fuse(lexical, coverage, self.pool.cosine, ceiling=self.words.ceiling, dense=has_vector, lent=lent)
@@ -152,3 +155,15 @@ class Closer:
         if index is not None and (self._is_code is None or len(self._is_code) != len(ids)):
             self._is_code = np.array(index.code_among(ids), np.bool_)
         return self._is_code
+
+    def _loose(self, is_code: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
+        """Which candidates are code that does not say a question of prose as it is asked."""
+        index, question, pool = self.indexes.lexical, self.words.question, self.pool
+        if index is None or is_code is None or question is None or not question.is_prose or not is_code.any():
+            return None
+        whole = {pool.ids[place] for place in np.flatnonzero(is_code & (pool.coverage >= HELD_WHOLLY))}
+        if not whole <= self._asked_of:
+            self._saying |= index.saying(self.words, whole - self._asked_of)
+            self._asked_of |= whole
+        says = np.array([each in self._saying for each in pool.ids], np.bool_)
+        return is_code & ~says

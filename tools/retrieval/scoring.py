@@ -130,6 +130,9 @@ class Lent:
     0 where that is not known."""
     is_code: NDArray[np.bool_] | None = None
     """Of which records the content is code; None where that is not known."""
+    is_loose: NDArray[np.bool_] | None = None
+    """Of which records the content is code that does not say the question as it is asked; None where there are none.
+    The words of prose stand all over many a function: that it holds every one of them makes none an exact answer."""
     alike: Alike | None = None
     """None where the best candidates were not held against each other."""
     back: Scores | None = None
@@ -184,8 +187,13 @@ def fuse(
             evidence = _reordered(evidence, order, beside.is_threaded & (lent.late != 0))
     if lent.alike is not None:
         evidence = _drawn_together(evidence, lent.alike, held * density < HELD_WHOLLY)
-    exact = EXACT_EVIDENCE * density * held**EXACTNESS + EXACT_SHARE * evidence
-    return calibrated(np.maximum(evidence, exact))
+    return calibrated(np.maximum(evidence, _exact(held, density, evidence, lent)))
+
+
+def _exact(held: Scores, density: Scores, evidence: Scores, lent: Lent) -> Scores:
+    """What records count for as exact answers, by how much of the question's words they hold."""
+    exact: Scores = EXACT_EVIDENCE * density * held**EXACTNESS + EXACT_SHARE * evidence
+    return exact if lent.is_loose is None else np.where(lent.is_loose, 0.0, exact)
 
 
 def _nearness(cosine: Scores, lent: Lent, is_code: NDArray[np.bool_] | None) -> Scores:

@@ -198,6 +198,52 @@ def test_the_parts_of_a_version_and_plain_words_are_no_names() -> None:
     assert not {"v2", "4", "node", "js", "python3", "11", "x86", "64", "state", "art", "iso", "27001"} & set(found)
 
 
+@pytest.mark.parametrize(
+    ("question", "saying"),
+    [
+        ("clip to seconds", {"name", "prose"}),
+        ("how to clip to seconds", {"name", "prose"}),
+        ("clipped to the seconds", {"prose"}),
+        ("seconds clip", set()),
+        ("clip", {"name", "prose", "apart"}),
+        ("to the", set()),
+        ("", set()),
+    ],
+)
+def test_a_record_says_what_it_has_one_word_behind_the_other(
+    index: LexicalIndex, question: str, saying: set[str]
+) -> None:
+    filled(
+        index,
+        name="def clip_to_seconds(text): ...",
+        prose="Clip to seconds, or clip to the second.",
+        apart="def clip(seconds): ...",
+    )
+    found = index.search(question, filter=EVERYONE, limit=10)
+    assert index.saying(found, ["name", "prose", "apart", "nobody"]) == saying
+    assert index.saying(found, []) == set()
+    assert index.saying(found, ["apart"]) == saying & {"apart"}
+
+
+@pytest.mark.parametrize(
+    ("question", "is_prose"),
+    [
+        ("add a node", True),
+        ("how does add_node work", False),
+        ("self.addNode", False),
+        ("where is unknown_thing, of which nothing is held", True),
+        ('it says "a node"', False),
+    ],
+)
+def test_a_question_with_an_identifier_or_a_phrase_is_no_prose(
+    index: LexicalIndex, question: str, is_prose: bool
+) -> None:
+    filled(index, one="self.add_node(self.addNode)")
+    asked = index.search(question, filter=EVERYONE, limit=10).question
+    assert asked is not None
+    assert asked.is_prose == is_prose
+
+
 def test_a_quoted_phrase_is_required(index: LexicalIndex) -> None:
     filled(index, near="connection pool exhausted", far="the pool of the connection")
     assert set(find(index, "connection pool")) == {"near", "far"}

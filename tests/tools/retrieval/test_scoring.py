@@ -15,6 +15,7 @@ from tools.retrieval.scoring import (
     HELD_ONCE,
     NAMED,
     NEIGHBOUR_SHARE,
+    Lent,
     Scores,
     calibrated,
     doubted,
@@ -51,6 +52,15 @@ def fused(pool: list[Candidate], *, dense: bool = True, ceiling: float = CEILING
 
 def column(*values: float) -> Scores:
     return np.array(values, np.float64)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_code_that_holds_every_word_in_pieces_is_no_exact_answer(dense: bool) -> None:
+    held, near = column(1.0, 1.0, 1.0), column(0.3, 0.3, 0.3)
+    lent = Lent(is_code=np.array([True, True, False]), is_loose=np.array([True, False, False]))
+    loose, saying, prose = fuse(4 * held, held, near, ceiling=CEILING, dense=dense, lent=lent).tolist()
+    assert loose < 0.6
+    assert min(saying, prose) > 0.9
 
 
 @given(pools, st.booleans(), st.floats(0, CEILING))
