@@ -71,7 +71,7 @@ class Plan:
     name: str
     """What the name of a record would be that is the question itself; empty where there can be none."""
     words: Words
-    """All of its words, in order."""
+    """All of its words, in order; none where some are of a script without spaces, whose pairs tell no order."""
     unknown: float = 0.0
     """The share of the question's idf that belongs to names with numbers that no record has which is seen."""
 
@@ -126,7 +126,7 @@ def plan(sight: Sight, text: str, analysis: Analysis, *, heed_names: bool = True
         tuple(phrase for phrase in phrases if phrase),
         analysis,
         name_key(text),
-        analysis.positions(text),
+        () if any(map(is_single_unspaced, written_so)) else analysis.positions(text),
         _unknown(sight, names, found, weighed),
     )
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from stores.errors import Forbidden, InvalidRequest, ValidationFailed
-from tests.people import Person
+from tests.people import Person, caught_up
 from tools.retrieval.plan import LANE_DEPTH
 
 pytestmark = pytest.mark.anyio
@@ -73,6 +73,40 @@ async def test_code_is_an_exact_answer_where_it_says_the_question_in_one_piece(
     await owner.call("bulk_create_entities", entities=entities, sync=True)
     scores = {hit["name"]: hit["score"] for hit in (await owner.call("search", query=query))["results"]}
     assert (scores[wanted] >= 0.9) == is_exact, scores
+
+
+async def test_code_of_another_time_is_exact_where_it_holds_every_word(owner: Person) -> None:
+    made = {}
+    for name in ("paint", "write"):
+        made[name] = await owner.call("create_entity", name=name, content=CODE[name], entity_type="pattern", sync=True)
+    moment = owner.app.clock().isoformat()
+    await owner.call("update_entity", entity_id=made["paint"]["id"], content=CODE["merge"])
+    await caught_up(owner)
+    found = await owner.call("search", query="sort dates by key", as_of=moment)
+    scores = {hit["name"]: hit["score"] for hit in found["results"]}
+    assert scores["paint"] >= 0.9
+
+
+async def test_code_of_the_days_that_a_question_names_is_exact_by_the_rest_of_it(owner: Person) -> None:
+    day = {"occurred_at": "2023-05-03"}
+    await owner.call(
+        "create_entity", name="paint", content=CODE["paint"], metadata=day, entity_type="pattern", sync=True
+    )
+    for query in ("sort dates by key in May 2023", "in May 2023 palette"):
+        assert (await owner.call("search", query=query))["results"][0]["score"] >= 0.9
+
+
+async def test_code_whose_name_has_no_words_is_as_exact_as_other_records(owner: Person) -> None:
+    for name, content in (("To the", CODE["merge"]), ("Of it", "It is merged.")):
+        await owner.call("create_entity", name=name, content=content, entity_type="pattern", sync=True)
+    code, prose = [(await owner.call("search", query=name))["results"][0] for name in ("to the", "of it")]
+    assert code["score"] > 0.998 < prose["score"]
+
+
+async def test_code_in_a_script_without_spaces_is_exact_where_it_holds_every_word(owner: Person) -> None:
+    content = "# 排序日期\n" + CODE["paint"]
+    await owner.call("create_entity", name="paint", content=content, entity_type="pattern", sync=True)
+    assert (await owner.call("search", query="排序 日期"))["results"][0]["score"] >= 0.9
 
 
 async def test_pages_never_overlap_and_scores_fall(owner: Person) -> None:

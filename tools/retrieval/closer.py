@@ -45,6 +45,7 @@ class Closer:
     """Whether the question has a vector."""
     lent: Lent
     _is_code: NDArray[np.bool_] | None = field(default=None, init=False)
+    _names_days: bool = field(default=False, init=False)
     _asked_of: set[str] = field(default_factory=set, init=False)
     _saying: set[str] = field(default_factory=set, init=False)
 
@@ -61,6 +62,7 @@ class Closer:
         """Let candidates of the days that the question names count as if they said so, and bring such in."""
         index = self.indexes.lexical
         if index is not None and days.spans:
+            self._names_days = True
             note_told(index, self.plan, self.pool, self.words, days, measure)
             self.fuse()
 
@@ -157,9 +159,14 @@ class Closer:
         return self._is_code
 
     def _loose(self, is_code: NDArray[np.bool_] | None) -> NDArray[np.bool_] | None:
-        """Which candidates are code that does not say a question of prose as it is asked."""
+        """Which candidates are code that does not say a question of prose as it is asked.
+
+        None are where days are said by when something happened, nor of a time of which the index has no words.
+        """
         index, question, pool = self.indexes.lexical, self.words.question, self.pool
-        if index is None or is_code is None or question is None or not question.is_prose or not is_code.any():
+        if index is None or question is None or self._names_days or self.plan.as_of is not None:
+            return None
+        if is_code is None or not is_code.any() or not question.is_prose or not question.words:
             return None
         whole = {pool.ids[place] for place in np.flatnonzero(is_code & (pool.coverage >= HELD_WHOLLY))}
         if not whole <= self._asked_of:

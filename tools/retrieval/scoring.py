@@ -193,7 +193,10 @@ def fuse(
 def _exact(held: Scores, density: Scores, evidence: Scores, lent: Lent) -> Scores:
     """What records count for as exact answers, by how much of the question's words they hold."""
     exact: Scores = EXACT_EVIDENCE * density * held**EXACTNESS + EXACT_SHARE * evidence
-    return exact if lent.is_loose is None else np.where(lent.is_loose, 0.0, exact)
+    if lent.is_loose is None:
+        return exact
+    is_loose = lent.is_loose if lent.beside is None else lent.is_loose & ~lent.beside.is_threaded
+    return np.where(is_loose, 0.0, exact)
 
 
 def _nearness(cosine: Scores, lent: Lent, is_code: NDArray[np.bool_] | None) -> Scores:

@@ -15,6 +15,7 @@ from tools.retrieval.scoring import (
     HELD_ONCE,
     NAMED,
     NEIGHBOUR_SHARE,
+    Beside,
     Lent,
     Scores,
     calibrated,
@@ -61,6 +62,8 @@ def test_code_that_holds_every_word_in_pieces_is_no_exact_answer(dense: bool) ->
     loose, saying, prose = fuse(4 * held, held, near, ceiling=CEILING, dense=dense, lent=lent).tolist()
     assert loose < 0.6
     assert min(saying, prose) > 0.9
+    threaded = replace(lent, beside=Beside(np.array([True, False, False]), column(0.0, 0.0, 0.0)))
+    assert fuse(4 * held, held, near, ceiling=CEILING, dense=dense, lent=threaded)[0] > 0.9, "a turn of a thread"
 
 
 @given(pools, st.booleans(), st.floats(0, CEILING))
