@@ -96,6 +96,15 @@ async def test_code_of_the_days_that_a_question_names_is_exact_by_the_rest_of_it
         assert (await owner.call("search", query=query))["results"][0]["score"] >= 0.9
 
 
+async def test_what_is_linked_to_code_is_found_by_the_question_beside_its_days(owner: Person) -> None:
+    code = await owner.call("create_entity", name="paint", content=CODE["paint"], entity_type="pattern", sync=True)
+    link = [f"touches:{code['id']}"]
+    await owner.call("create_entity", name="Beavers", content="They gnaw.", related_to=link, sync=True)
+    for days in ("", " in May 2023", " in March 2019"):
+        found = await owner.call("search", query=f"sort dates by key{days}")
+        assert {hit["name"]: hit["score"] for hit in found["results"]}["Beavers"] >= 0.45
+
+
 async def test_code_whose_name_has_no_words_is_as_exact_as_other_records(owner: Person) -> None:
     for name, content in (("To the", CODE["merge"]), ("Of it", "It is merged.")):
         await owner.call("create_entity", name=name, content=content, entity_type="pattern", sync=True)
