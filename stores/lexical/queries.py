@@ -110,7 +110,8 @@ def plan(sight: Sight, text: str, analysis: Analysis, *, heed_names: bool = True
     """
     text = text[:LONGEST_QUERY]
     weigh = _weigher(sight)
-    words = [word for word in dict.fromkeys(analysis.analyse(text)) if not is_single_unspaced(word)]
+    said = analysis.positions(text)
+    words = [word for word in dict.fromkeys(word for _, word in said) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
     tokens = written_tokens(text)
     written_so = set(analysis.identifiers(text)) - several(text)
@@ -126,7 +127,7 @@ def plan(sight: Sight, text: str, analysis: Analysis, *, heed_names: bool = True
         tuple(phrase for phrase in phrases if phrase),
         analysis,
         name_key(text),
-        () if any(map(is_single_unspaced, written_so)) else analysis.positions(text),
+        () if any(map(is_single_unspaced, written_so)) else said,
         _unknown(sight, names, found, weighed),
     )
 

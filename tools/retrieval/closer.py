@@ -46,8 +46,8 @@ class Closer:
     lent: Lent
     _is_code: NDArray[np.bool_] | None = field(default=None, init=False)
     _names_days: bool = field(default=False, init=False)
-    _asked_of: set[str] = field(default_factory=set, init=False)
-    _saying: set[str] = field(default_factory=set, init=False)
+    _says: dict[str, bool] = field(default_factory=dict, init=False)
+    """Of code that holds every word of the question, whether it says it as it is asked."""
 
     def fuse(self) -> None:
         """Score every candidate by what is known."""
@@ -169,8 +169,8 @@ class Closer:
         if is_code is None or not is_code.any() or not question.is_prose or not question.words:
             return None
         whole = {pool.ids[place] for place in np.flatnonzero(is_code & (pool.coverage >= HELD_WHOLLY))}
-        if not whole <= self._asked_of:
-            self._saying |= index.saying(self.words, whole - self._asked_of)
-            self._asked_of |= whole
-        says = np.array([each in self._saying for each in pool.ids], np.bool_)
+        if unknown := whole - self._says.keys():
+            self._says |= dict.fromkeys(unknown, False)
+            self._says |= dict.fromkeys(index.saying(self.words, unknown), True)
+        says = np.array([self._says.get(each, False) for each in pool.ids], np.bool_)
         return is_code & ~says
