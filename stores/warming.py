@@ -9,7 +9,6 @@ import structlog
 from stores.embedding import Embedder
 from stores.embedding.close import CloseReader
 
-ENGINES = ("tantivy", "lancedb")
 CLOSE_TIMEOUT_S = 10.0
 """How long closing waits for imports that are under way: a library that is cut short can crash."""
 
@@ -66,7 +65,8 @@ def load_reader(reader: CloseReader | None) -> None:
         log.warning("close_reader_not_ready", model=reader.model, exc_info=True)
 
 
-def import_engines(graph_engine: str) -> None:
-    """Import the engines of the three indexes."""
-    for engine in (*ENGINES, graph_engine):
+def import_engines(graph_engine: str, embedder: Embedder | None) -> None:
+    """Import the engines of the indexes that are kept: without an embedder there is none of vectors."""
+    vectors = () if embedder is None else ("stores.vectors.engine",)
+    for engine in ("tantivy", *vectors, graph_engine):
         importlib.import_module(engine)

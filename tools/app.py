@@ -219,7 +219,7 @@ def _opened(
             Tokens.load,
             partial(load_model, stores.embedder),
             partial(load_reader, stores.reader),
-            partial(import_engines, settings.graph_engine),
+            partial(import_engines, settings.graph_engine, stores.embedder),
             providers.load,
             *([language_model.load] if language_model is not None else []),
         ]

@@ -8,11 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
-import lancedb
-from lancedb.index import HnswSq
-
 from stores.vectors import conditions, layout
 from stores.vectors.catalog import DELETION, EMPTY, PASSAGE, STATE, Catalog, Held, Validity
+from stores.vectors.engine import HnswSq, connect
 from stores.vectors.layout import STATE_ID, RowWriter
 from stores.vectors.matrix import SLACK, Columns, best_per_record
 from stores.vectors.passages import DenseHits, EmbeddedRecord, Integers, ModelChanged, Vector
@@ -50,7 +48,7 @@ class PassageTable:
         """
         folder.mkdir(parents=True, exist_ok=True)
         # Without the interval a handle may answer from an older version; a relative path may be taken for the cloud.
-        database = lancedb.connect(str(folder.absolute()), read_consistency_interval=timedelta(0))
+        database = connect(str(folder.absolute()), read_consistency_interval=timedelta(0))
         if not any(folder.glob(f"{_NAME}.lance/_versions/*.manifest")):
             # Nothing was ever committed; a process that was killed may have left an empty folder.
             shutil.rmtree(folder / f"{_NAME}.lance", ignore_errors=True)

@@ -1,6 +1,10 @@
 """Warming: in order, beside everything else, and waited for only when it has begun."""
 
+import subprocess
+import sys
 import threading
+
+import pytest
 
 from stores.warming import Warming, load_model
 
@@ -38,3 +42,11 @@ def test_a_model_that_fails_stops_nothing() -> None:
             raise OSError("no route to host")
 
     load_model(Down())  # type: ignore[arg-type]  # fails before anything else is asked of it
+
+
+@pytest.mark.parametrize(("embedder", "loaded"), [("None", "False"), ("object()", "True")])
+def test_the_engine_of_vectors_is_loaded_where_there_are_any(embedder: str, loaded: str) -> None:
+    script = f"from stores.warming import import_engines; import_engines('kuzu', {embedder})"
+    told = "print('lancedb' in sys.modules, {'tantivy', 'kuzu'} <= sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", f"import sys; {script}; {told}"], check=True, capture_output=True)
+    assert done.stdout.decode().split() == [loaded, "True"]
