@@ -6,7 +6,9 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from threading import Barrier
 from typing import get_args
 
 import duckdb
@@ -243,6 +245,26 @@ def test_a_run_says_which_model_embedded_whatever_is_in_the_package(tmp_path: Pa
         subject = prepare(options(tmp_path, server={}, arms=arms)).subject
         assert subject is not None
         assert subject.model == model
+
+
+def test_questions_are_asked_at_once_and_answered_as_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fast, together, numbers = ARMS["fast"], Barrier(2), count()
+    plain, said = fast.doors["recall"], list[str]()
+    assert run_suite("retrieval", options(tmp_path), said.append) == 0, said
+
+    def ask(client: Client, place: object, collection: object, query: str) -> Answer:
+        if query != "hello" and next(numbers) < 2:
+            together.wait(30)
+        return plain(client, place, collection, query)  # type: ignore[arg-type]
+
+    monkeypatch.setitem(ARMS, "fast", Arm("fast", fast.summary, {"recall": ask}))  # type: ignore[misc]
+    assert run_suite("retrieval", options(tmp_path, concurrency=2, name="two"), said.append) == 0, said
+    archive = Archive(tmp_path / "runs")
+    alone, beside = ({case.id: case.found for case in archive.read(name).cases} for name in ("latest~1", "latest"))
+    assert alone == beside
+    assert len(alone) == 5
 
 
 def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunRecord:
