@@ -12,8 +12,10 @@ def defer(name: str) -> None:
 
     Leaves a package alone that is loaded, or is not there.
     """
+    if name in sys.modules:
+        return
     spec = importlib.util.find_spec(name)
-    if name in sys.modules or spec is None or spec.loader is None:
+    if spec is None or spec.loader is None:
         return
     package, loader = importlib.util.module_from_spec(spec), spec.loader
 

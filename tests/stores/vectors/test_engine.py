@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+CATALOGUE = "lance_namespace_urllib3_client"
 ENGINE = "import sys; from stores.vectors.engine import CATALOGUE, connect, defer"
 
 
@@ -21,13 +23,19 @@ def test_the_engine_is_loaded_without_a_client_of_remote_catalogues() -> None:
 
 
 def test_whoever_asks_for_the_client_gets_it() -> None:
-    told = run(f"{ENGINE}; import lance_namespace_urllib3_client as all; print(all.TableApi.__name__, all.__version__)")
-    assert told.startswith("TableApi 0.")
+    told = run(f"{ENGINE}; import {CATALOGUE} as whole; print(whole.TableApi, whole.__version__)")
+    assert told == f"<class '{CATALOGUE}.api.table_api.TableApi'> {version(CATALOGUE)}"
 
 
 def test_a_client_that_is_loaded_stays_as_it_is() -> None:
-    script = f"import lance_namespace_urllib3_client as before; {ENGINE}; print(sys.modules[CATALOGUE] is before)"
+    script = f"import {CATALOGUE} as before; {ENGINE}; print(sys.modules[CATALOGUE] is before)"
     assert run(script) == "True"
+
+
+def test_what_stands_in_for_the_client_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "late.py").write_text("")
+    script = f"{ENGINE}; import late; late.__spec__ = None; defer('late'); print(sys.modules['late'] is late)"
+    assert run(script, tmp_path) == "True"
 
 
 @pytest.mark.parametrize(
