@@ -148,7 +148,6 @@ def _facts(options: Options, steps: Steps) -> ReleaseFacts:
 
 
 def _tell_focus(focus: Focus, facts: ReleaseFacts, steps: Steps) -> None:
-    """Say what instructions did: without a model, they choose and order, and nothing else."""
     if not focus.asked:
         return
     found = focus.found(facts.changes)
@@ -163,7 +162,6 @@ def _tell_focus(focus: Focus, facts: ReleaseFacts, steps: Steps) -> None:
 
 
 def _tell_findings(findings: list[Finding], steps: Steps) -> None:
-    """Say what the critic took out or put right."""
     for finding in findings[:FOUND]:
         steps.note(f"Critic: {finding.outcome}, as {finding.problem}: {one_line(finding.text, 120)}")
     if len(findings) > FOUND:
@@ -182,7 +180,6 @@ def _print(markdown: str, *, raw: bool, steps: Steps) -> None:
 
 
 def _silence_output() -> None:
-    """Let what is still buffered go nowhere: the interpreter would complain about it when it ends."""
     with suppress(OSError, ValueError, AttributeError):  # there may be no standard output at all
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -86,7 +86,6 @@ def project_configuration(folder: Path) -> Configuration:
 
 
 def _is_inside(folder: Path, root: Path, file: str) -> bool:
-    """Say whether a file, named from a folder, lies in the repository, whatever links lead there."""
     if PurePath(file).is_absolute() or ".." in PurePath(file).parts or "\0" in file:
         return False
     try:

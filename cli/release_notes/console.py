@@ -25,7 +25,6 @@ class Steps:
         self._status = _spinner(stream) if spinner and not debug and stream.isatty() else None
 
     def __call__(self, step: str, detail: object = "") -> None:
-        """Begin a step; `detail` says with what."""
         if self._status is not None:
             self._status.update(step)
         if self._debug:

@@ -149,7 +149,6 @@ def _borne_out(blocks: Iterable[Block], evidence: Evidence, findings: list[Findi
 
 
 def _table(table: Table, evidence: Evidence) -> Table:
-    """A table whose every row rests on commits of the range, where it cites any."""
     if not table.commits:
         return table
     cited = [(row, evidence.known(commits)) for row, commits in zip(table.rows, table.commits, strict=True)]
@@ -171,7 +170,6 @@ def _message(commit: Commit) -> str:
 
 
 def _is_beside(claim: Claim, evidence: str) -> bool:
-    """Say whether a claim has not one word of what its commits speak of; of a step, which is obeyed, in any tongue."""
     words = claim.text.casefold()
     is_step = ".step" in claim.id
     stems = {word[:_STEM] for word in _WORD.findall(words)} - _NO_SUBJECT

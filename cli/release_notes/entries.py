@@ -123,7 +123,6 @@ class _Mark(NamedTuple):
 
 
 def _marks(data: bytes) -> Iterator[_Mark]:
-    """Yield what ends an entry, in order: titles, headings of other sections, rules, and definitions of links."""
     last = _head(data)
     paragraph: tuple[int, int, bytes | None] | None = None
     for at, end, text in _lines(data):
@@ -150,7 +149,6 @@ def _marks(data: bytes) -> Iterator[_Mark]:
 
 
 def _underlined(at: int, before: int, text: bytes | None, *, is_title: bool) -> _Mark | None:
-    """The heading that a paragraph is; `text` is None for one of several lines."""
     return _headed(at, before, (text or b"").strip(), is_title=is_title)
 
 
@@ -161,7 +159,6 @@ def _headed(at: int, before: int, text: bytes, *, is_title: bool) -> _Mark | Non
 
 
 def _fitted(entry: bytes, rest: bytes, ending: bytes) -> bytes:
-    """The entry as it fits before the rest: apart from a title that follows at once."""
     return entry if not rest or rest.startswith((b"\n", b"\r")) or not rest.strip() else entry + ending
 
 
@@ -172,7 +169,6 @@ def _head(data: bytes) -> int:
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yield where each line begins and ends, and its text, which is hidden within code and comments."""
     fence = b""
     in_comment = False
     for found in _LINE.finditer(data, _head(data)):
@@ -198,12 +194,10 @@ def _lines(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 
 def _may_be(text: bytes, spoken: Collection[bytes]) -> bool:
-    """Whether a line has the letters of a title."""
     return text.translate(None, _UNSPOKEN) in spoken
 
 
 def _unclosed(heading: bytes) -> bytes:
-    """The text of a heading without the marks that may close it."""
     text = heading.rstrip(b" \t")
     bare = text.rstrip(b"#")
     return bare.rstrip(b" \t") if not bare or bare.endswith((b" ", b"\t")) else text
@@ -215,5 +209,4 @@ def _title(text: bytes) -> str:
 
 
 def _spoken(title: str) -> str:
-    """A title without what does not tell versions apart: backticks, blanks, and the `v` before the number."""
     return re.sub(r"(?:^|(?<=\s))[vV](?=\d\S*$)", "", " ".join(title.replace("`", "").split()))

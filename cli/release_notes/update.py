@@ -57,12 +57,6 @@ def _read(path: Path) -> tuple[os.stat_result | None, bytes | None]:
 
 
 def _replace(path: Path, data: bytes, before: os.stat_result | None, old: bytes | None) -> None:
-    """Write beside the file and rename, so that whoever reads it sees the one or the other.
-
-    Raises:
-        ReleaseNotesFailed: Somebody else wrote it meanwhile.
-        OSError: It cannot be written.
-    """
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -82,7 +76,6 @@ def _replace(path: Path, data: bytes, before: os.stat_result | None, old: bytes 
 
 
 def _take_over(path: Path, before: os.stat_result | None) -> None:
-    """Give a new file the owner of the old one, where that is permitted, and its rights."""
     if before is None:
         path.chmod(_default_mode())
         return

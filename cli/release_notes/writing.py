@@ -175,7 +175,6 @@ def change_of(identity: str) -> str:
 
 
 def _token(name: str | None) -> str:
-    """A name that may stand in instructions, because it can hold none: the repository's authors chose it."""
     return name if name and _TOKEN.fullmatch(name) else ""
 
 
@@ -223,12 +222,10 @@ def _claims(answers: Iterable[WordedChanges], changes: Mapping[str, Change]) -> 
 
 
 def _unmarked(text: str, limit: int) -> str:
-    """A model's line without the marks and citations that it adds unasked: those of the document are its own."""
     return one_line(_CITED.sub("", _MARKS.sub("", one_line(text))).replace("**", ""), limit)
 
 
 def _for_summary(changes: Mapping[str, Change], texts: Mapping[str, str], characters: int) -> list[JsonObject]:
-    """The changes in so many characters: those with less weight are left out where they do not fit."""
     given: list[JsonObject] = []
     for identity, change in changes.items():
         text = texts.get(identity) or one_line(change.text, TEXT_LIMIT)
@@ -274,7 +271,6 @@ def _reworded(section: Section, statement: Statement, wording: Wording, preset: 
 
 
 def _with_steps(identity: str, change: Change, wording: Wording) -> Change:
-    """A change with the model's steps, where its author named none."""
     steps = [claim.text for each, claim in wording.claims.items() if each.startswith(f"{identity}.step")]
     return (
         replace(change, migration="\n".join(f"- {step}" for step in steps))

@@ -234,7 +234,6 @@ class Analytics:
             return self._books.setdefault(organization_id, _Following())
 
     def _lose(self, file: "AnalyticsFile | None", error: Exception) -> None:
-        """Let go of a file that failed; when it fails again, or cannot be opened, begin with a fresh one."""
         with self._opening:
             if file is not self._file:
                 return  # Another thread has seen to it.
@@ -272,7 +271,6 @@ class Analytics:
             self._stopping.wait(self._gather_s)
 
     def _pause(self) -> float | None:
-        """How long to wait for a signal: forever, or until what failed is tried again."""
         if self._failures or not self._surveyed:
             return float(min(RETRY_AT_MOST_S, 2.0 ** min(self._failures, 10)))
         return None if not self._wanted and not self._gone else RETRY_AT_MOST_S
@@ -301,7 +299,6 @@ class Analytics:
             self._gone.pop(organization_id, None)
 
     def _survey(self, file: "AnalyticsFile") -> None:
-        """Find what is behind, and what is of no organization any more."""
         known = file.organizations()
         for each in self._ledger.organizations():
             known.discard(each.id)
@@ -316,18 +313,11 @@ class Analytics:
             self.forget(deleted)
 
     def _follow(self, file: "AnalyticsFile", organization_id: str) -> None:
-        """Take in everything that is committed by now, however long that takes."""
         with self._level(file, organization_id, None):
             pass
 
     @contextmanager
     def _level(self, file: "AnalyticsFile", organization_id: str, until: float | None) -> Iterator[None]:
-        """Take in everything that is committed by now, and let nobody change it before the block has ended.
-
-        Raises:
-            NotFound: There is no such organization.
-            _TooLate: It takes longer than until then.
-        """
         book = self._book(organization_id)
         if not book.lock.acquire(timeout=-1 if until is None else max(0.0, until - time.monotonic())):
             raise _TooLate
@@ -366,20 +356,14 @@ class Analytics:
             book.place = (file, at)
 
     def _ahead(self, file: "AnalyticsFile") -> dict[str, Position]:
-        """The positions that the file does not know yet."""
         with self._lock:
             books = {each: (book.position(file), book.marked) for each, book in self._books.items()}
         return {each: at for each, (at, marked) in books.items() if at is not None and at.sequence > marked}
 
     def _is_place(self, organization_id: str, at: Position) -> bool:
-        """Whether the feed can be followed from there."""
         return at.epoch == self._ledger.epoch and self._ledger.batch_at(organization_id, at.sequence) == at.batch
 
     def _rebuild(self, file: "AnalyticsFile", organization_id: str, book: _Following, until: float | None) -> None:
-        """Take in every task as it is now, and drop exposures of what is not there.
-
-        What is committed meanwhile comes again by the feed, which is no harm.
-        """
         book.place = None
         start = self._ledger.head(organization_id)
         file.clear(organization_id)

@@ -204,7 +204,6 @@ class Exposures:
         self._step()
 
     def _step(self) -> bool:
-        """Write and tidy; tell whether that went well."""
         try:
             self.flush()
             if not self._stopping.is_set() and time.monotonic() - self._pruned_at > PRUNE_EVERY_S:

@@ -89,7 +89,6 @@ def _facts(request: FactsRequest, repository: Repository, read: _Read, progress:
 
 
 def _ranked(collected: Collected) -> tuple[Change, ...]:
-    """Return the changes by impact; of equals the newer one first."""
     weighed = [(weigh(made), number, made) for number, made in enumerate(collected.drafts)]
     return tuple(made.change(impact) for impact, _, made in sorted(weighed, key=lambda one: (-one[0], one[1])))
 

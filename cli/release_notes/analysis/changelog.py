@@ -67,7 +67,6 @@ class _Item:
 
     @property
     def says_nothing(self) -> bool:
-        """Whether it only says that there is nothing of that kind."""
         return is_nothing(self.text)
 
     @property
@@ -165,7 +164,6 @@ def _writers(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
 
 
 def _new_items(path: str, old: str, new: str) -> Iterator[_Item]:
-    """Yield the list items of the new text whose first line the old one lacks, each with the headings above it."""
     known = {" ".join(line.split()) for line in old.splitlines()}
     fragment = _FRAGMENT.search(path)
     if fragment and new.strip():
@@ -205,23 +203,19 @@ class _Headings:
 
     @property
     def section(self) -> str:
-        """The innermost heading, after the one around it."""
         return " ".join(title for _, title in self._open[-2:])
 
     def begin(self, level: int, title: str) -> None:
-        """Go on below a heading, which ends all that are not above it."""
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
         self._open.append((level, title))
 
     def end_lists(self, indent: int) -> None:
-        """Go on with an item, which ends the headings that are items no less indented."""
         while self._open and self._open[-1][0] >= _IN_LIST + indent:
             self._open.pop()
 
 
 def _heading(lines: Sequence[str], number: int) -> tuple[int, str] | None:
-    """Return the level and the title of a heading."""
     line = lines[number]
     match = _HEADING.match(line)
     if match:
@@ -233,7 +227,6 @@ def _heading(lines: Sequence[str], number: int) -> tuple[int, str] | None:
 
 
 def _plain(text: str) -> str:
-    """Return a changelog line without the marks of Markdown and reStructuredText."""
     text = re.sub(r":\w+:`([^`<]*?)(?:\s*<[^>]*>)?`|``?([^`]+)``?", lambda match: match[1] or match[2] or "", text)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)|`([^`<]+?)\s*<[^>]*>`_+", lambda match: match[1] or match[2] or "", text)
     return re.sub(

@@ -65,11 +65,6 @@ def _single(entry: Entry, pull: str | None, *, outside: bool) -> Draft:
 def _pulls(
     alive: Sequence[Entry], merged: Mapping[str, Sequence[str]], by_sha: Mapping[str, Entry], reverts: Reverts
 ) -> tuple[dict[str, Draft], set[str]]:
-    """Draft the merges that stand for what they brought in; and the commits that need no draft of their own.
-
-    The commits speak for themselves where they say more than the title does: where one of them names its kind in
-    letters, or where there is nothing but the names of branches.
-    """
     pulls: dict[str, Draft] = {}
     spoken_for: set[str] = set()
     for entry in reversed(alive):
@@ -100,7 +95,6 @@ def _message(merge: Merge, entry: Entry) -> Message:
 
 
 def _numbers(alive: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the pull request that each commit came with, told from the merge that brought it."""
     found: dict[str, str] = {}
     for entry in alive:
         inside = merged.get(entry.sha)
@@ -111,7 +105,6 @@ def _numbers(alive: Sequence[Entry], merged: Mapping[str, Sequence[str]]) -> dic
 
 
 def _joined(drafts: Iterable[Draft]) -> list[Draft]:
-    """Join changes of one title: cherry-picks, steps of one thing, branches that were merged after being squashed."""
     places: dict[str, list[int]] = {}
     result: list[Draft] = []
     for made in drafts:
@@ -135,7 +128,6 @@ def _same(one: Draft, other: Draft) -> bool:
 
 
 def _both(newer: Draft, older: Draft) -> Draft:
-    """Return two drafts as one, named by the message whose author chose its kind, with all that either says."""
     best, rest = newer.message, older.message
     if (rest.conventional, rest.kind != "other") > (best.conventional, best.kind != "other"):
         best, rest = rest, best
@@ -159,7 +151,6 @@ def _both(newer: Draft, older: Draft) -> Draft:
 
 
 def _updates(bumps: Sequence[Entry]) -> list[Draft]:
-    """Make one change of all updates for users, and one of those that only developers meet."""
     made = []
     for development in (False, True):
         group = [entry for entry in bumps if is_for_development(entry) is development]

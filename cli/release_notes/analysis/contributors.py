@@ -62,7 +62,6 @@ def _counted(entries: Iterable[Entry]) -> list[_Someone]:
 
 
 def _email(email: str) -> str:
-    """Return an address as a key: hosts' stand-ins for one account are one address, with and without its number."""
     lowered = email.lower()
     name, _, host = lowered.partition("@")
     return f"{name.rpartition('+')[2]}@{host}" if host == "users.noreply.github.com" else lowered
@@ -71,7 +70,6 @@ def _email(email: str) -> str:
 def _unknown_before(
     people: Sequence[_Someone], repository: Repository, names: Names, older: Oid
 ) -> tuple[set[int], str | None]:
-    """Return those of whom no earlier commit is found; nobody where the earlier history is not all there."""
     if repository.is_shallow:
         return set(), "Who contributed for the first time is not known: the clone is shallow."
     wanted: dict[str, _Someone] = {}

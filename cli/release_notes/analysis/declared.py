@@ -89,7 +89,6 @@ def note_in(body: str) -> str | None:
 
 
 def _sentence_at(body: str, claim: re.Match[str]) -> str:
-    """The sentence of a claim; where it says no more than that, the one after it, else the one before."""
     first = body.rfind("\n\n", 0, claim.start()) + 1
     end = body.find("\n\n", claim.end())
     paragraph = " ".join(body[first : end if end > 0 else None].split())
@@ -109,7 +108,6 @@ def _claim_in(body: str) -> re.Match[str] | None:
 
 
 def _is_claimed_by(subject: str) -> bool:
-    """Say whether a subject claims it; most that have the words speak of such changes."""
     found = _STATES.search(subject)
     if found is not None and not _ABOUT.search(subject[: found.start()]):
         return True
@@ -118,7 +116,6 @@ def _is_claimed_by(subject: str) -> bool:
 
 
 def _claims(text: str, match: re.Match[str]) -> bool:
-    """Say whether a mention claims that this change breaks something, and no answer to it takes that back."""
     before, after = text[max(0, match.start() - 60) : match.start()], text[match.end() : match.end() + 200]
     line = re.sub(r"\[[xX]\]", "", before.rpartition("\n")[2])
     answer = _ANSWERED.match(after)

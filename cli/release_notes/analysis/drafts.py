@@ -50,7 +50,6 @@ class Draft:
         return not self.files or any(is_published(path) for path in self.paths)
 
     def _migration(self) -> str | None:
-        """What the author says one has to do, else what the subject implies, and the guide that tells more."""
         message = self.message
         new = guides(path for entry in self.entries for path in entry.touched.added)
         read = pointer(guides(self.paths) if self.breaking else new)
@@ -96,7 +95,6 @@ def draft(message: Message, entries: Sequence[Entry], bodies: Iterable[str] = ()
 
 
 def _kind(made: Draft) -> ChangeKind:
-    """Let the files decide where they all have one purpose, and where the words are about tidiness or say nothing."""
     message, files = made.message, made.files
     roles = set(files) - {"changelog"} if len(files) > 1 else set(files)
     aside = _aside(message, roles)
@@ -121,7 +119,6 @@ def _kind(made: Draft) -> ChangeKind:
 
 
 def _aside(message: Message, roles: set[str]) -> ChangeKind | None:
-    """Return the kind of what is beside the project itself: its tests, tools, documents, releases."""
     if message.is_chore or (roles and roles <= {"test", "tooling", "changelog"}):
         return "internal"
     if roles and roles <= {"documentation", "example", "test", "tooling", "changelog"}:
@@ -134,7 +131,6 @@ def _is_tidying(message: Message) -> bool:
 
 
 def _silent(made: Draft) -> ChangeKind:
-    """Return the kind of what no verb tells: a name that is documented is new, and much that is changed is better."""
     published = {path for path in made.paths if is_published(path)}
     if not published:
         return "other"
@@ -146,7 +142,6 @@ def _silent(made: Draft) -> ChangeKind:
 
 
 def _judge(made: Draft, bodies: Sequence[str]) -> None:
-    """Settle whether it is breaking: what the author declares counts unless only documents changed."""
     message = made.message
     roles = set(made.files) - {"changelog"}
     aside = bool(made.files) and roles <= {"documentation", "test", "tooling", "example"}
@@ -164,7 +159,6 @@ def _judge(made: Draft, bodies: Sequence[str]) -> None:
 
 
 def _areas(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the areas of published files, the one with most files first; of all files where none is published."""
     counts: dict[str, int] = {}
     everything = list(paths)
     for path in [path for path in everything if is_published(path)] or everything:

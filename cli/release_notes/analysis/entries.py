@@ -79,6 +79,5 @@ class Reader:
 
 
 def _parted(message: str) -> tuple[str, str]:
-    """Return a message's first paragraph as one line, as Git does, and the rest."""
     head, _, body = message.strip("\n").partition("\n\n")
     return " ".join(head.split())[:LONGEST_SUBJECT], body.strip("\n")[:LONGEST_BODY]

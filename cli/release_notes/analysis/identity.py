@@ -66,7 +66,6 @@ def _manifest_version(files: tuple[ProjectFile, ...]) -> str | None:
 
 
 def _manifest(file: ProjectFile) -> dict[str, str]:
-    """Return name and version as a manifest states them; nothing of one that cannot be read."""
     name = PurePosixPath(file.path).name.lower()
     try:
         if name == "pyproject.toml":
@@ -105,7 +104,6 @@ def addresses(repository: Repository, request: FactsRequest, older: End, newer: 
 
 
 def _remote_of(request: FactsRequest, repository: Repository) -> str | None:
-    """Return the address that was cloned, or the remote of a repository on disk."""
     return request.url if request.url and name_in(request.url) else _remote(repository)
 
 

@@ -97,7 +97,6 @@ def read_message(subject: str, body: str, trailers: tuple[Trailer, ...] = ()) ->
 
 
 def _without_pull(subject: str) -> tuple[str, str | None]:
-    """Take the numbers off the end; of several the last is the pull request, as squashing appends it."""
     found = None
     while (match := _PULL.search(subject)) and match.start() > 0:
         found = found or f"#{match['number']}"
@@ -124,7 +123,6 @@ def _sentence(text: str) -> str:
 
 
 def _details(body: str, subject: str) -> tuple[str, str | None]:
-    """Return the paragraphs that say something, and what one of them says about migrating."""
     kept: list[str] = []
     migration: str | None = None
     fenced = False

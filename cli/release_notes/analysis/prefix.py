@@ -116,7 +116,6 @@ def _area(subject: str) -> Prefixed | None:
 
 
 def _branch(subject: str) -> Prefixed | None:
-    """Read the name of a branch, as code hosts make titles of them."""
     match = _BRANCH.match(subject)
     if match is None:
         return None

@@ -48,7 +48,6 @@ def weigh(made: Draft) -> float:
 
 
 def _bounded(total: float) -> float:
-    """Keep the order of what is beyond measure, too: above 0.9 it grows ever more slowly."""
     if total <= _FULL:
         return max(0.0, total)
     return _FULL + (1 - _FULL) * (1 - math.exp((_FULL - total) / 0.2))

@@ -114,7 +114,6 @@ class _Index:
             self._by_pull[entry.message.pull_request] = entry.sha
 
     def targets(self, entry: Entry) -> list[str]:
-        """Return the earlier commits that a revert names, by sha, else by subject, else by number."""
         body = entry.commit.body
         named = [sha for text in _REVERTS.finditer(body) for sha in _SHAS.findall(text["rest"].split("reversing")[0])]
         by_sha = [full for sha in named if (full := self._full(sha)) in self._seen and full is not None]
@@ -123,7 +122,6 @@ class _Index:
         return self._by_text(entry)
 
     def loosely(self, entry: Entry) -> list[str]:
-        """Return the earlier commit that a subject without any mark of a revert says to take back, if there is one."""
         match = _LOOSE.match(entry.commit.subject)
         if match is None or _PARTLY.search(entry.commit.subject):
             return []

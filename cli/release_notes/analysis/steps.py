@@ -74,7 +74,6 @@ def step_of(text: str, note: str | None) -> str | None:
 
 
 def _named(old: str) -> str:
-    """Return what is gone with an article, where it is said what it is."""
     return f"the {old}" if _WHAT.search(old) and not _BEGINS.match(old) and not old.startswith("`") else old
 
 

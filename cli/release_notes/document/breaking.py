@@ -84,7 +84,6 @@ def _steps(changes: Sequence[tuple[str, Change]]) -> Iterator[Statement]:
 
 
 def _steps_in(note: str) -> str:
-    """The sentences of a note that say what to do."""
     sentences = re.split(r"(?<=[.!])\s+(?=[A-Z`])", one_line(note))
     return " ".join(each for each in sentences if _STEP.search(each))[:NOTE_LIMIT]
 
@@ -114,7 +113,6 @@ def _some(names: Sequence[str], named: int) -> str:
 
 
 def _platforms(dependencies: Iterable[DependencyChange]) -> Iterator[Statement]:
-    """Versions of languages that the manifests ask for otherwise than before."""
     for each in dependencies:
         if each.ecosystem == "runtime" and each.before and each.after:
             name = _PLATFORMS.get(each.name, each.name)
@@ -139,6 +137,5 @@ def _commits(them: Iterable[SurfaceChange]) -> tuple[str, ...]:
 
 
 def _name(name: str) -> str:
-    """A name without its parameters."""
     bare, parenthesis, _ = one_line(name, TEXT_LIMIT).replace("`", "'").partition("(")
     return f"{bare}()" if parenthesis else bare

@@ -87,7 +87,6 @@ def read_nuget(file: ProjectFile) -> Manifest | None:
 
 
 def _xml(text: str) -> Element | None:
-    """Parse a document without declarations of its own, and take the name of its namespace off its elements."""
     if re.search(r"<!(?:DOCTYPE|ENTITY)", text, re.I):
         return None
     try:

@@ -41,7 +41,6 @@ def installation(facts: ReleaseFacts, preset: Preset) -> Section:
 
 
 def _language(manifest: Manifest, command: str) -> str:
-    """What a block is written in: some ways to install are lines of another file."""
     if command.startswith("<"):
         return "xml"
     if command.startswith("implementation("):
@@ -50,7 +49,6 @@ def _language(manifest: Manifest, command: str) -> str:
 
 
 def _outermost(manifests: Iterable[Manifest]) -> Iterator[Manifest]:
-    """Yield the manifests nearest to the root, one for each tool and name; those of examples and tests are none."""
     ordered = sorted(manifests, key=lambda each: (each.path.count("/"), each.tool in ("docker", "compose"), each.path))
     seen: set[tuple[str, str]] = set()
     depth = None
@@ -140,13 +138,11 @@ def _image(facts: ReleaseFacts) -> str:
 
 
 def _number(version: str) -> str | None:
-    """The number in a version's name: `1.2.0` of `v1.2.0` and of `package@1.2.0`."""
     found = _NUMBER.search(version.strip())
     return found[1] if found else None
 
 
 def _stable_ref(facts: ReleaseFacts) -> str:
-    """The tag or branch that was asked for, or the commit where it is relative to something."""
     given = facts.to_ref
     is_name = _REF.fullmatch(given) and given.upper() not in ("HEAD", "FETCH_HEAD") and ".." not in given
     return given if is_name else facts.to_sha[:12]

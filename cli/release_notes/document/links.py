@@ -66,7 +66,6 @@ def link(label: str, address: str) -> str:
 
 
 def _safe(address: str | None) -> str | None:
-    """Return an https address whose characters cannot end a Markdown link; None when it is no such address."""
     if not address or not address.isprintable():
         return None
     try:

@@ -151,7 +151,6 @@ def and_more(identity: str, rest: Sequence[tuple[str, ...]], what: str = "more")
 
 
 def _others(changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Block, ...]:
-    """List what users hardly notice, as far as the preset wants it, and count the rest by kind."""
     brief = replace(preset, details="none")
     shown = [statement(identity, change, brief) for identity, change in changes[: preset.other]]
     rest = [change for _, change in changes[preset.other :]]
@@ -168,13 +167,11 @@ def _others(changes: Sequence[tuple[str, Change]], preset: Preset) -> tuple[Bloc
 
 
 def _updates(change: Change) -> int:
-    """How many dependencies a change of them moved: it says so where there are several."""
     found = _FOLDED.match(change.text)
     return int(found[1].replace(",", "")) if found else 1
 
 
 def _told(change: Change) -> str:
-    """The details of a change without what a squashed pull request leaves in them: its title, steps of its making."""
     said_already = {said(change).casefold()}
     kept: list[str] = []
     drops = False
@@ -192,10 +189,6 @@ def _told(change: Change) -> str:
 
 
 def _of_one_commit(lines: list[str]) -> list[str]:
-    """Of the commits that code hosts list for a squashed pull request, the body of the first that has one.
-
-    The others tell how it came about, not what it does.
-    """
     if not lines[0].startswith("* "):
         return lines
     bodies: list[list[str]] = []

@@ -61,7 +61,6 @@ def _setup_cfg(file: ProjectFile) -> Manifest | None:
 
 
 def _setup_py(file: ProjectFile) -> Manifest | None:
-    """Read the words that `setup()` is given as they stand; what is computed is not known."""
     for node in ast.walk(ast.parse(file.text)):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("setup"):
             words = {each.arg: each.value.value for each in node.keywords if isinstance(each.value, ast.Constant)}
@@ -151,7 +150,6 @@ def _dart(file: ProjectFile) -> Manifest | None:
 
 
 def _built(tool: str, sign: str) -> Callable[[ProjectFile], Manifest | None]:
-    """Read a file of a build system: where it says that there is a project, that is built from its source."""
     pattern = re.compile(sign, re.I | re.M)
     return lambda file: Manifest(file.path, tool, "", is_published=False) if pattern.search(file.text) else None
 

@@ -96,7 +96,6 @@ def _paragraph(statement: Statement, web: Web, preset: Preset) -> str:
 
 
 def _apart(details: list[str]) -> Iterator[str]:
-    """Set paragraphs apart from what comes before; items of one list stay together."""
     before = ""
     for line in details:
         both_items = before.startswith("- ") and line.startswith("- ")
@@ -117,7 +116,6 @@ def _as_much_as_fits(blocks: Iterator[str]) -> Iterator[str]:
 
 
 def _details(text: str) -> Iterator[str]:
-    """Yield the paragraphs, list items and code blocks of plain text, each as inert Markdown."""
     lines = plain(text).strip("\n").split("\n")
     paragraph: list[str] = []
     at = 0
@@ -149,7 +147,6 @@ def _flushed(paragraph: list[str]) -> Iterator[str]:
 
 
 def _code_at(lines: list[str], at: int, *, starts_fresh: bool) -> tuple[int, list[str]] | None:
-    """Return the lines of a fenced or indented block that begins here, and where the text goes on."""
     if _FENCE.match(lines[at]):
         end = next((n for n in range(at + 1, len(lines)) if _FENCE.fullmatch(lines[n].rstrip())), len(lines))
         return end + 1, [line.rstrip() for line in lines[at + 1 : end]] or [""]

@@ -137,7 +137,6 @@ def _make_writable(remove: Callable[[str], object], path: str, _: object) -> Non
 
 @contextmanager
 def _ended_by_signal() -> Iterator[None]:
-    """Let what ends a process, or closes its terminal, unwind the stack, so that what is temporary goes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -158,7 +157,6 @@ def _ended_by_signal() -> Iterator[None]:
 
 
 def _in_thread(fetch: Callable[[threading.Event], None], url: str) -> None:
-    """Run a fetch so that Ctrl-C is heard while the library waits for the network."""
     work = _Work()
 
     def run() -> None:
@@ -194,7 +192,6 @@ def _reason(said: str) -> str:
 
 
 def _fetch(folder: Path, request: FactsRequest, answers: Callable[[], _Callbacks]) -> None:
-    """Fetch in steps, each deeper than the one before; `answers` gives callbacks for one connection."""
     pygit2.settings.server_connect_timeout = CONNECT_MS
     pygit2.settings.server_timeout = ANSWER_MS
     repository = pygit2.init_repository(str(folder), bare=True)
@@ -226,10 +223,6 @@ def _is_shallow(remote: pygit2.Remote) -> bool:
 
 
 def _complete(repository: pygit2.Repository, request: FactsRequest) -> bool:
-    """Say whether a shallow clone holds the whole range: nothing that one end has and the other lacks is where it ends.
-
-    Nor may a root be among that: then a way to it may be cut that would have shown it to be common.
-    """
     try:
         ends = [repository.revparse_single(ref).peel(pygit2.Commit).id for ref in (request.from_ref, request.to_ref)]
         boundary = shallow_boundary(repository)

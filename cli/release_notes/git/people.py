@@ -50,7 +50,6 @@ class Names:
 
 
 def _mailmaps(repository: pygit2.Repository, newer: pygit2.Commit) -> Iterator[str]:
-    """Yield the mailmap of the newer end, then those that Git would read here; later ones win."""
     yield text_of(repository, blob_at(repository, newer, MAILMAP)) or ""
     if repository.workdir:
         yield _file(Path(repository.workdir) / MAILMAP)

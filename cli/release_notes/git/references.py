@@ -107,7 +107,6 @@ def _peels_to(repository: pygit2.Repository, tag: str, commit: pygit2.Commit) ->
 
 
 def _likely(tag: str) -> tuple[tuple[int, ...], bool, str]:
-    """Order the versions that one commit is tagged with: high over low, final over preliminary."""
     match = _VERSION.match(tag)
     numbers = tuple(int(part[:18]) for part in match[1].split(".")) if match else ()
     return numbers, not (match and match[2]), tag

@@ -121,7 +121,6 @@ def unreadable(error: Exception) -> ReleaseNotesFailed:
 
 
 def _local_path(url: str) -> Path | None:
-    """Return the path of a local address: there is nothing to gain from a copy of it."""
     if not url.strip():
         raise ReleaseNotesFailed("--repo needs the address of a repository.")
     if url[:6].lower() == "file:/":

@@ -78,7 +78,6 @@ def touched(repository: pygit2.Repository, commit: pygit2.Commit) -> Touched:
 
 
 def _merged(repository: pygit2.Repository, commit: pygit2.Commit) -> Touched:
-    """Return what a merge itself changed, as `git show` does: most change nothing."""
     left: set[str] | None = None
     for parent in commit.parents:
         diff = repository.diff(parent.tree_id, commit.tree_id, flags=_NAMES_ONLY, context_lines=0)

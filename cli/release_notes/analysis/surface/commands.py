@@ -120,7 +120,6 @@ def _read_function(
 
 
 def _read_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef, path: str, flags: dict[str, Found]) -> None:
-    """Add the flags that typer makes of parameters whose option names none itself."""
     given = [*node.args.args, *node.args.kwonlyargs]
     for argument in given:
         for inner in ast.walk(argument.annotation) if argument.annotation else ():

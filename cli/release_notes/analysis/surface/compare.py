@@ -190,7 +190,6 @@ def _settings(work: _Comparison) -> Iterator[SurfaceChange]:
 
 
 def _published(work: _Comparison, also: Callable[[str], bool] = lambda path: False) -> Iterator[tuple[Tree, list[str]]]:
-    """Yield both ends with the paths that count there."""
     yield (
         work.old,
         [file.old_path for file in work.files if file.old_id and (is_published(file.old_path) or also(file.old_path))],

@@ -83,7 +83,6 @@ class Authors:
         return tuple(entry.sha for entry, _ in touching[:MOST_NAMED])
 
     def _changed(self, entry: Entry, path: str) -> bool:
-        """Say whether a commit with more paths than are remembered is one that touched this one."""
         shas = (entry.sha, *entry.commit.parents[:1])
         commits = [self.repository.get(sha) for sha in shas]
         blobs = [

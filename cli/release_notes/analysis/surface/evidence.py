@@ -38,7 +38,6 @@ def surface_evidence(drafts: Sequence[Draft], compared: Compared, older: Tree) -
 
 
 def _asks_more(one: SurfaceChange) -> bool:
-    """Say whether calls that were right are no longer: one has to give more, or may no longer give something."""
     if one.kind != "api" or one.change != "changed" or one.before is None:
         return False
     old, new = (_parameters(signature) for signature in (one.before, one.name))
@@ -48,7 +47,6 @@ def _asks_more(one: SurfaceChange) -> bool:
 
 
 def _parameters(signature: str) -> dict[str, bool] | None:
-    """Return the parameters of a signature and whether each has to be given; None where it takes any."""
     _, opened, inside = signature.partition("(")
     if not opened or "*" in inside.replace("*, ", "") or "..." in inside:
         return None
@@ -73,7 +71,6 @@ def _offers_less(made: Draft) -> None:
 
 
 def _came_within(made: Draft, older: Tree) -> bool:
-    """Say whether what a change takes away stood in the files just before it, but not yet at the older end."""
     names = names_in(made.message.text)
     entry = made.entries[-1]
     parent = older.repository.get(entry.commit.parents[0]) if names and entry.commit.parents else None

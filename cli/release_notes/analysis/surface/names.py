@@ -61,7 +61,6 @@ def _outermost(names: Mapping[str, Found]) -> dict[str, Found]:
 
 
 def _renames(gone: Mapping[str, Found], fresh: Mapping[str, Found]) -> list[tuple[str, str]]:
-    """Return new and old names of what has the same body; only where that is so of one pair."""
     by_body: dict[str, list[str]] = {}
     for name, found in gone.items():
         if found.body:

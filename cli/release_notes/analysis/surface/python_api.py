@@ -64,7 +64,6 @@ def _read(tree: ast.Module, text: str, *, is_package: bool) -> Module:
 
 
 def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a module, those under `if` and `try` as well: both sides may define."""
     for node in body:
         if isinstance(node, ast.If):
             yield from _statements([*node.body, *node.orelse])
@@ -76,7 +75,6 @@ def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _listed(body: Sequence[ast.stmt]) -> frozenset[str] | None:
-    """Return what `__all__` lists; None without one, or with one that is computed."""
     names: set[str] = set()
     found = False
     for node in body:
@@ -156,7 +154,6 @@ def _digest(node: _Function | ast.ClassDef, lines: Sequence[str]) -> str:
 
 
 def _parameters(node: _Function, *, bound: bool) -> str:
-    """Return `(a, b=1, *, c)`: names and defaults, as that is what calls depend on."""
     given = node.args
     plain = [*given.posonlyargs, *given.args]
     defaults: list[ast.expr | None] = [None] * (len(plain) - len(given.defaults)) + list(given.defaults)

@@ -52,7 +52,6 @@ class Packages:
         return self._modules[path]
 
     def _dotted(self, path: str) -> str | None:
-        """Return the name that a file is imported by; None for scripts, migrations and the like."""
         parts = path.removesuffix(".py").split("/")
         if parts[-1] in _HIDDEN or any(part in _NO_PACKAGES for part in parts):
             return None
@@ -67,7 +66,6 @@ class Packages:
         return ".".join(kept) if kept and all(part.isidentifier() for part in kept) else None
 
     def _exported(self, path: str, dotted: str) -> dict[str, str]:
-        """Return the names of a module that packages above it hand on, with the name that gives them."""
         parts = path.removesuffix(".py").split("/")
         found: dict[str, str] = {}
         components = dotted.split(".")

@@ -59,7 +59,6 @@ def settings_of(path: str, text: str) -> dict[str, Found]:
 
 
 def _declared(path: str, text: str) -> dict[str, Found]:
-    """Return the fields of settings classes as the variables that set them, defaults with them."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

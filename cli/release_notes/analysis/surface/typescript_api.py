@@ -101,7 +101,6 @@ def _hand_on_local(found: Exports, local: dict[str, str], alias: str, name: str)
 
 
 def _declared(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield names and signatures of a declaration, and of the members of a class or an interface."""
     if node.type == "ambient_declaration":
         for child in node.named_children:
             yield from _declared(child)
@@ -154,7 +153,6 @@ def _constructor(node: Node) -> str:
 
 
 def _signature(node: Node) -> str:
-    """Return `(a, b?, c = 1)`: names, what may be left out, and defaults, without types."""
     parameters = node.child_by_field_name("parameters")
     if parameters is None:
         return ""

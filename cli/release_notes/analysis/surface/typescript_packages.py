@@ -99,7 +99,6 @@ class Packages:
         return found
 
     def _at(self, path: str, source: str) -> str | None:
-        """Return the file that a relative import means; None for packages."""
         if not source.startswith("."):
             return None
         base = posixpath.normpath(posixpath.join(posixpath.dirname(path), source))
