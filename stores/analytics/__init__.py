@@ -1,7 +1,6 @@
-"""Analytics: what is counted over time, apart from the ledger. What this module names is the contract.
+"""Analytics over time in DuckDB: task metrics, derived from the ledger, and exposures, stored only here.
 
-Tasks are made from it; exposures, what was returned to whom, are kept here alone. DuckDB itself is imported when the
-file is opened.
+DuckDB is imported when the file is opened.
 """
 
 from stores.analytics.analytics import Analytics, AnalyticsStatus

@@ -1,4 +1,4 @@
-"""The analytics: follows the feed of every organization into one file, and answers what is asked over time."""
+"""Follow the change feeds of all organizations into one analytics file."""
 
 import threading
 import time
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import structlog
 
-from stores.analytics.comparison import compare
-from stores.analytics.exposures import strays
+from stores.analytics.comparison import compare, orphans
 from stores.analytics.query import Activity, ActivityQuery
 from stores.errors import EngrainError, NotFound, Unavailable
 from stores.ledger import Ledger
@@ -24,18 +23,18 @@ if TYPE_CHECKING:
     from stores.analytics.file import AnalyticsFile
 
 DELAY_S = 3.0
-"""How long after the start the file is opened at the latest: the first requests have other needs."""
+"""Delay before the file is opened, so that the first requests have the processor."""
 GATHER_S = 1.0
-"""How long writes gather before they are taken in. Whoever asks does not wait for that."""
+"""Changes gather for so long; queries do not wait for it."""
 PAGE = 2_000
 MOST_CHANGES = 20_000
-"""Changes that are followed page by page; after more, every task is read again: most changes concern none."""
+"""Backlog above which all tasks are read again instead of following the feed."""
 MARK_EVERY = 5_000
-"""Changes of no interest after which the file notes the position all the same; a kill repeats at most so many."""
+"""Irrelevant changes after which the watermark is written anyway."""
 RETRY_AT_MOST_S = 60.0
 DAMAGED = ".damaged"
 PASSING = ("Could not set lock", "No space left on device")
-"""What DuckDB says of a file that another process has open, as when an operator looks into it, and of a full disk."""
+"""DuckDB errors that are not damage: another process holds the file, or the disk is full."""
 
 T = TypeVar("T")
 State = Literal["ready", "catching_up", "failed"]
@@ -45,7 +44,7 @@ log = structlog.get_logger("analytics")
 
 @dataclass(frozen=True, slots=True)
 class AnalyticsStatus:
-    """One line of readiness, over all organizations together."""
+    """Readiness over all organizations together."""
 
     state: State
     watermark: int
@@ -53,28 +52,28 @@ class AnalyticsStatus:
 
 
 @dataclass(slots=True)
-class _Following:
-    """How far one organization has been followed."""
+class _Progress:
+    """Progress of one organization."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    """Whoever moves the position holds it."""
+    """Held while the position moves."""
     place: "tuple[AnalyticsFile, Position] | None" = None
-    """The position, and the file that is so far: another one knows nothing of it."""
+    """The applied position and the file it belongs to."""
     head: int = 0
-    """The newest sequence number that is known."""
+    """Newest known sequence number."""
     marked: int = 0
-    """Up to where the file itself says that it is; behind the position while nothing of interest has come."""
+    """Watermark written to the file; may lag behind the position."""
 
     def position(self, file: "AnalyticsFile | None") -> Position | None:
         return self.place[1] if self.place is not None and self.place[0] is file else None
 
 
-class _TooLate(Exception):
-    """The time of whoever asked is over."""
+class _TimedOut(Exception):
+    """The caller's time is over, or the server stops."""
 
 
 class Analytics:
-    """Every method may be called from any thread. Losing the file loses exposures; the rest is made from the ledger."""
+    """Thread-safe. Losing the file loses exposures; the rest is derived from the ledger."""
 
     def __init__(self, ledger: Ledger, path: Path, *, delay_s: float = DELAY_S, gather_s: float = GATHER_S) -> None:
         self._ledger = ledger
@@ -82,11 +81,11 @@ class Analytics:
         self._delay_s = delay_s
         self._gather_s = gather_s
         self._opening = threading.Lock()
-        """For opening and closing the file."""
+        """Guards opening and closing the file."""
         self._lock = threading.Lock()
-        """For the books; held for moments only, because commits wait for it."""
+        """Guards the progress table. Held briefly: commits wait for it."""
         self._file: AnalyticsFile | None = None
-        self._books: dict[str, _Following] = {}
+        self._progress: dict[str, _Progress] = {}
         self._wanted: dict[str, None] = {}
         self._gone: dict[str, None] = {}
         self._failures = 0
@@ -96,11 +95,10 @@ class Analytics:
         self._thread = threading.Thread(target=self._run, name="analytics", daemon=True)
 
     def start(self) -> None:
-        """Begin to follow the ledger."""
         self._thread.start()
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Finish what is being written and let go of the file; the feed brings the rest after the next start."""
+        """Finish the current write and close the file; the feed is followed on after the next start."""
         self._stopping.set()
         self._signal.set()
         self._thread.join(timeout_s)
@@ -110,35 +108,34 @@ class Analytics:
                 file.close(self._ahead(file))
 
     def notify(self, organization_id: str, sequence: int) -> None:
-        """Take note of a commit. Quick: give it to the ledger as a listener."""
+        """Record a commit. A fast listener for the ledger."""
         with self._lock:
-            book = self._books.setdefault(organization_id, _Following())
+            book = self._progress.setdefault(organization_id, _Progress())
             book.head = max(book.head, sequence)
             self._wanted[organization_id] = None
         self._signal.set()
 
     def forget(self, organization_id: str) -> None:
-        """Remove what there is of a deleted organization soon. Never raises: give it to the ledger as a listener."""
+        """Schedule the removal of a deleted organization. A listener that never raises."""
         with self._lock:
             self._wanted.pop(organization_id, None)
             self._gone[organization_id] = None
         self._signal.set()
 
     def status(self) -> AnalyticsStatus:
-        """Say how far the ledger has been followed. Cheap."""
         with self._lock:
-            found = [(book.head, book.position(self._file)) for book in self._books.values()]
+            found = [(book.head, book.position(self._file)) for book in self._progress.values()]
         pending = sum(max(0, head - (at.sequence if at else 0)) for head, at in found)
         state: State = "ready" if self._surveyed and not pending else "catching_up"
         watermark = sum(at.sequence for _, at in found if at)
         return AnalyticsStatus("failed" if self._failures else state, watermark, pending)
 
     def activity(self, organization_id: str, query: ActivityQuery, *, timeout_s: float = 20.0) -> Activity:
-        """Count what happened to the tasks of a project, everything that was committed before included. Blocks.
+        """Count activity of a project, including everything committed before the call. Blocks.
 
         Raises:
             NotFound: There is no such organization.
-            Unavailable: The file cannot be used, or it takes longer than that to catch up.
+            Unavailable: The file cannot be used, or catching up takes longer than `timeout_s`.
         """
         until = time.monotonic() + timeout_s
 
@@ -148,12 +145,12 @@ class Analytics:
 
         try:
             return self.using(read)
-        except _TooLate:
+        except _TimedOut:
             self.notify(organization_id, 0)
-            raise Unavailable("The metrics are being made from the ledger; that takes a moment.") from None
+            raise Unavailable("The metrics are catching up with the ledger. Try again in a moment.") from None
 
     def differences(self, organization_id: str, timeout_s: float) -> list[str] | None:
-        """Compare with the ledger, one sentence for each record that is held otherwise; None: it is behind. Blocks.
+        """Return one sentence for each difference from the ledger, or None while catching up. Blocks.
 
         Raises:
             NotFound: There is no such organization.
@@ -165,17 +162,17 @@ class Analytics:
             with self._level(file, organization_id, until):
                 ids = self._ledger.task_ids(organization_id)
                 told = self._ledger.task_histories(organization_id, ids)
-                erased = sorted(strays(file, self._ledger, organization_id))
+                erased = sorted(orphans(file, self._ledger, organization_id))
                 left = [f"exposures of {each}, which is not in the ledger" for each in erased]
                 return [*compare(file.histories(organization_id), told), *left]
 
         try:
             return self.using(read)
-        except _TooLate:
+        except _TimedOut:
             return None
 
     def rebuild(self, organization_id: str) -> None:
-        """Make anew what is made from the ledger of an organization; exposures stay. Blocks.
+        """Derive an organization from the ledger again; exposures stay. Blocks.
 
         Raises:
             NotFound: There is no such organization.
@@ -191,17 +188,17 @@ class Analytics:
 
     @contextmanager
     def still(self, organization_ids: Iterable[str]) -> Iterator[None]:
-        """Let nobody follow some organizations before the block has ended."""
+        """Pause following these organizations inside the block."""
         with ExitStack() as held:
             for each in sorted(set(organization_ids)):
                 held.enter_context(self._book(each).lock)
             yield
 
     def using(self, action: Callable[["AnalyticsFile"], T]) -> T:
-        """Do something with the file, which is opened when it is not.
+        """Call the action with the file, opened if needed.
 
         Raises:
-            Unavailable: It cannot be used now.
+            Unavailable: The file cannot be used now.
         """
         import duckdb  # noqa: PLC0415 - takes a quarter of a second, and a start has other things to do
 
@@ -211,7 +208,9 @@ class Analytics:
             found = action(file)
         except (duckdb.Error, OSError) as error:
             self._lose(file, error)
-            raise Unavailable("The analytics cannot be used at this moment.") from error
+            raise Unavailable(
+                "The analytics file cannot be used now. The server retries; try again in a minute."
+            ) from error
         self._failures = 0
         return found
 
@@ -229,14 +228,14 @@ class Analytics:
                 self._file = file
             return self._file
 
-    def _book(self, organization_id: str) -> _Following:
+    def _book(self, organization_id: str) -> _Progress:
         with self._lock:
-            return self._books.setdefault(organization_id, _Following())
+            return self._progress.setdefault(organization_id, _Progress())
 
     def _lose(self, file: "AnalyticsFile | None", error: Exception) -> None:
         with self._opening:
             if file is not self._file:
-                return  # Another thread has seen to it.
+                return  # another thread has handled it
             self._failures += 1
             log.warning("analytics_failed", failures=self._failures, detail=f"{type(error).__name__}: {error}"[:300])
             self._file = None
@@ -260,7 +259,7 @@ class Analytics:
         while not self._stopping.is_set():
             try:
                 self._step()
-            except _TooLate:  # The server stops.
+            except _TimedOut:  # The server stops.
                 return
             except EngrainError as error:
                 log.warning("analytics_behind", detail=error.message)
@@ -295,7 +294,7 @@ class Analytics:
         with self._book(organization_id).lock:
             file.forget(organization_id)
         with self._lock:
-            self._books.pop(organization_id, None)
+            self._progress.pop(organization_id, None)
             self._gone.pop(organization_id, None)
 
     def _survey(self, file: "AnalyticsFile") -> None:
@@ -320,7 +319,7 @@ class Analytics:
     def _level(self, file: "AnalyticsFile", organization_id: str, until: float | None) -> Iterator[None]:
         book = self._book(organization_id)
         if not book.lock.acquire(timeout=-1 if until is None else max(0.0, until - time.monotonic())):
-            raise _TooLate
+            raise _TimedOut
         try:
             self._catch_up(file, organization_id, book, until)
             yield
@@ -330,7 +329,7 @@ class Analytics:
         finally:
             book.lock.release()
 
-    def _catch_up(self, file: "AnalyticsFile", organization_id: str, book: _Following, until: float | None) -> None:
+    def _catch_up(self, file: "AnalyticsFile", organization_id: str, book: _Progress, until: float | None) -> None:
         head, at = self._ledger.head(organization_id), book.position(file)
         book.head = max(book.head, head.sequence)
         if at == head:
@@ -357,24 +356,24 @@ class Analytics:
 
     def _ahead(self, file: "AnalyticsFile") -> dict[str, Position]:
         with self._lock:
-            books = {each: (book.position(file), book.marked) for each, book in self._books.items()}
+            books = {each: (book.position(file), book.marked) for each, book in self._progress.items()}
         return {each: at for each, (at, marked) in books.items() if at is not None and at.sequence > marked}
 
     def _is_place(self, organization_id: str, at: Position) -> bool:
         return at.epoch == self._ledger.epoch and self._ledger.batch_at(organization_id, at.sequence) == at.batch
 
-    def _rebuild(self, file: "AnalyticsFile", organization_id: str, book: _Following, until: float | None) -> None:
+    def _rebuild(self, file: "AnalyticsFile", organization_id: str, book: _Progress, until: float | None) -> None:
         book.place = None
         start = self._ledger.head(organization_id)
         file.clear(organization_id)
         for ids in in_chunks(self._ledger.task_ids(organization_id)):
             self._check(until)
             file.replace(organization_id, (), self._ledger.task_histories(organization_id, ids), None)
-        if erased := strays(file, self._ledger, organization_id):
+        if erased := orphans(file, self._ledger, organization_id):
             file.erase_exposures(organization_id, erased)
         file.mark({organization_id: start})
         book.place, book.marked = (file, start), start.sequence
 
     def _check(self, until: float | None) -> None:
         if self._stopping.is_set() or (until is not None and time.monotonic() > until):
-            raise _TooLate
+            raise _TimedOut

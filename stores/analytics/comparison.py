@@ -1,13 +1,21 @@
-"""Whether the analytics hold what the ledger says of tasks, named task by task."""
+"""Compare the analytics with the ledger."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
+from typing import TYPE_CHECKING
 
+from stores.ledger import Ledger
+from stores.ledger.engine import in_chunks
 from stores.ledger.task_histories import TaskHistory
+
+if TYPE_CHECKING:
+    from stores.analytics.file import AnalyticsFile
+
+_NO_VISIBILITY: frozenset[str] = frozenset()
 
 
 def compare(held: Iterable[TaskHistory], expected: Iterable[TaskHistory]) -> list[str]:
-    """One sentence for each task that is missing, superfluous, held more than once or otherwise than it should be."""
+    """Return one sentence for each task that differs."""
     found = list(held)
     times = Counter(each.id for each in found)
     known = {each.id: each for each in found}
@@ -25,3 +33,18 @@ def compare(held: Iterable[TaskHistory], expected: Iterable[TaskHistory]) -> lis
         elif known[each] != wanted[each]:
             sentences.append(f"task {each} is held with another project, visibility or date")
     return sentences
+
+
+def present(ledger: Ledger, organization_id: str, record_ids: Iterable[str]) -> Set[str]:
+    """Return the ids that are in the ledger."""
+    return {
+        each
+        for ids in in_chunks(record_ids)
+        for each in ledger.standings(organization_id, ids, visibility=_NO_VISIBILITY)
+    }
+
+
+def orphans(file: "AnalyticsFile", ledger: Ledger, organization_id: str) -> Set[str]:
+    """Return the ids of records that have exposures but are not in the ledger."""
+    exposed = file.exposed_records(organization_id)
+    return exposed - present(ledger, organization_id, exposed)

@@ -1,58 +1,55 @@
-"""Exposures: what was returned to whom, and cited later, on its way into the analytics without anybody waiting.
+"""Write-behind queue for exposures: which records were returned to whom, and cited later.
 
-Whoever reads puts a few ids into a queue, and one thread writes what has queued up in batches. A kill loses the last
-seconds, and a queue that is full refuses. Nothing else has these rows: they are not made again from the ledger.
+A kill loses the last seconds, and a full queue drops rows. These rows cannot be derived from the ledger.
 """
 
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import structlog
 
+from stores.analytics.comparison import present
 from stores.analytics.query import Uses
 from stores.clock import Clock
 from stores.errors import EngrainError
 from stores.ledger import Ledger
-from stores.ledger.engine import in_chunks
 
 if TYPE_CHECKING:
     from stores.analytics.analytics import Analytics
     from stores.analytics.file import AnalyticsFile, ExposureRow
 
 DELAY_S = 3.0
-"""How long after the start the first rows are written at the latest: the first requests have other needs."""
+"""Delay before the first write, so that the first requests have the processor."""
 GATHER_S = 1.0
-"""How long rows gather before they are written."""
 MOST_QUEUED = 50_000
-"""Rows that wait at most, a few megabytes; above that they are dropped and counted."""
+"""Queue capacity in rows, a few megabytes; further rows are dropped and counted."""
 PRUNE_EVERY_S = 3600.0
 RETRY_S = 30.0
 FLUSH_S = 3.0
-"""How long a shutdown waits for what has queued up."""
-NOBODY: frozenset[str] = frozenset()
+"""Longest wait of a shutdown for the queue."""
 
 log = structlog.get_logger("exposures")
 
 
 class Shown(NamedTuple):
-    """One record of an answer."""
+    """One returned record."""
 
     record_id: str
     visibility: str
-    """Its key at that moment."""
+    """Visibility key at that moment."""
     rank: int | None = None
-    """From 1; None where nothing was ranked."""
+    """From 1; None in unranked answers."""
     score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """The records of one answer, or of one citing. Ids and words of ours, never text."""
+    """The records of one answer or citation: ids, never text."""
 
     organization_id: str
     user_id: str
@@ -64,7 +61,7 @@ class Exposure:
     records: tuple[Shown, ...]
 
     def rows(self, there: Set[str]) -> "list[ExposureRow]":
-        """One row for each record that is there."""
+        """Return one row for each record that is in `there`."""
         return [
             (
                 self.organization_id, each.record_id, each.visibility, self.signal, self.surface, self.user_id,
@@ -76,7 +73,7 @@ class Exposure:
 
 
 class Exposures:
-    """The queue and its writer. Every method may be called from any thread."""
+    """The queue and its writer thread. Thread-safe."""
 
     def __init__(
         self,
@@ -95,13 +92,11 @@ class Exposures:
         self._most = most
         self._delay_s = delay_s
         self._lock = threading.Lock()
-        """For the queue and the counts; held for moments only, because reads wait for it."""
+        """Guards queue and counters. Held briefly: reads wait for it."""
         self._queue: deque[Exposure] = deque()
         self._queued = 0
         self.written = 0
-        """Rows since the start."""
         self.dropped = 0
-        """Rows that found no room since the start."""
         self._pruned_at = -PRUNE_EVERY_S
         self._writing = threading.Lock()
         self._signal = threading.Event()
@@ -110,21 +105,20 @@ class Exposures:
 
     @property
     def on(self) -> bool:
-        """Whether anything is recorded at all."""
+        """True unless recording is switched off."""
         return self._keep > timedelta(0)
 
     def start(self) -> None:
-        """Begin to write."""
         self._thread.start()
 
     def close(self) -> None:
-        """Write what has queued up, if that goes within a few seconds; to be called before the analytics close."""
+        """Flush the queue for at most `FLUSH_S`. Call before the analytics close."""
         self._stopping.set()
         self._signal.set()
         self._thread.join(FLUSH_S)
 
     def put(self, exposure: Exposure) -> bool:
-        """Queue the rows of an exposure; False: there is no room, and they are dropped. Never waits for the disk."""
+        """Queue an exposure without waiting for the disk. Return False if it was dropped."""
         count = len(exposure.records)
         with self._lock:
             if self._queued + count > self._most:
@@ -138,10 +132,10 @@ class Exposures:
         return True
 
     def flush(self) -> None:
-        """Write what has queued up by now. Blocks.
+        """Write the queue. Blocks.
 
         Raises:
-            Unavailable: The file cannot be used; the rows wait.
+            Unavailable: The file cannot be used; the rows stay queued.
         """
         with self._writing:
             with self._lock:
@@ -159,7 +153,7 @@ class Exposures:
                 self.written += count
 
     def _write(self, file: "AnalyticsFile", exposures: Sequence[Exposure]) -> int:
-        # What is erased after we looked comes by the feed, which nobody follows before we have written.
+        # Erasures arrive by the feed, which is paused until the rows are written.
         with self._analytics.still(each.organization_id for each in exposures):
             exposed: dict[str, set[str]] = {}
             for each in exposures:
@@ -170,7 +164,7 @@ class Exposures:
             return len(rows)
 
     def uses(self, organization_id: str, visibility: frozenset[str]) -> list[Uses]:
-        """Count what was returned and what came of it, everything that was put before included. Blocks.
+        """Count returned and cited records by surface, queued ones included. Blocks.
 
         Raises:
             Unavailable: The file cannot be used.
@@ -179,7 +173,7 @@ class Exposures:
         return self._analytics.using(lambda file: file.uses(organization_id, visibility))
 
     def prune(self) -> None:
-        """Remove what is too old, and what users did whose accounts are gone. Blocks.
+        """Remove expired rows and those of deleted users. Blocks.
 
         Raises:
             Unavailable: The file or the ledger cannot be used.
@@ -215,14 +209,3 @@ class Exposures:
             log.exception("exposures_not_written")
             return False
         return True
-
-
-def present(ledger: Ledger, organization_id: str, record_ids: Iterable[str]) -> set[str]:
-    """Those of the records that the ledger has; none where the organization is gone."""
-    return {each for ids in in_chunks(record_ids) for each in ledger.standings(organization_id, ids, visibility=NOBODY)}
-
-
-def strays(file: "AnalyticsFile", ledger: Ledger, organization_id: str) -> set[str]:
-    """The records that have rows in the file and are not in the ledger."""
-    exposed = file.exposed_records(organization_id)
-    return exposed - present(ledger, organization_id, exposed)

@@ -1,8 +1,7 @@
-"""The analytics file: what DuckDB keeps of every organization, written in batches by one writer, read by any thread.
+"""The analytics file: DuckDB tables of all organizations, one writer, any number of readers.
 
-It holds ids, visibility keys, statuses and times, never text. Tasks are made from the ledger and can be made again;
-exposures are here alone. Times are UTC without a zone. There are no keys and no indexes: rows are found by scanning
-columns.
+It holds ids, visibility keys, statuses and times, never text. Times are UTC without a zone. There are no keys or
+indexes: DuckDB scans columns.
 """
 
 import threading
@@ -21,7 +20,7 @@ from stores.ledger.task_histories import Move, TaskHistory
 from stores.records import Position
 
 SCHEMA = "1"
-"""In a file with another one, everything that is made from the ledger is made anew."""
+"""A file with another version is derived from the ledger again."""
 _OPTIONS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "memory_limit": "256MB",
@@ -65,7 +64,7 @@ WITH seen AS (
     SELECT id, created_at FROM tasks
     WHERE organization_id = $organization AND project_id = $project AND list_contains($visibility, visibility)
 ), completed AS (
-    -- The last move counts, but for one into the archive: an archived task is as complete as it was before.
+    -- The last move counts, except into the archive: an archived task stays as complete as it was.
     SELECT id, arg_max(moved_at, revision) AS completed_at FROM task_moves SEMI JOIN seen USING (id)
     WHERE organization_id = $organization AND status <> 'archived'
     GROUP BY id HAVING arg_max(status, revision) = 'done'
@@ -94,20 +93,20 @@ GROUP BY surface ORDER BY surface
 """
 _EXPOSED = "SELECT DISTINCT record_id FROM exposures WHERE organization_id = $organization"
 ExposureRow = tuple[str, str, str, str, str, str, str, str, int | None, float | None, datetime]
-"""The columns in their order; the time is aware."""
+"""Columns in table order; the time is aware."""
 
 
 class AnalyticsFile:
-    """One open file. Writes wait for each other; any thread may read."""
+    """One open file. Thread-safe; writes are serialized."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._lock = threading.Lock()
-        """For making cursors and for writing: a connection is of one thread at a time."""
+        """Guards cursor creation and writes: a DuckDB connection serves one thread at a time."""
 
     @classmethod
     def open(cls, path: Path) -> "AnalyticsFile":
-        """Open the file, made anew where its schema is another.
+        """Open the file and migrate it to the current schema.
 
         Raises:
             duckdb.Error: It cannot be opened.
@@ -127,24 +126,23 @@ class AnalyticsFile:
         return cls(connection)
 
     def close(self, positions: Mapping[str, Position] | None = None) -> None:
-        """Note these positions, if that goes, and let go of the file with everything in it."""
+        """Write the watermarks if possible, and close."""
         with suppress(duckdb.Error):
             self.mark(positions or {})
         with self._lock, suppress(duckdb.Error):
             self._connection.close()
 
     def watermarks(self) -> dict[str, Position]:
-        """How far each organization's feed has been followed; one that was left half made is absent."""
+        """Return each organization's watermark; one whose rebuild was interrupted has none."""
         rows = self._read("SELECT organization_id, epoch, sequence, batch FROM watermarks", {})
         return {row[0]: Position(row[1], row[2], row[3]) for row in rows}
 
     def organizations(self) -> set[str]:
-        """The ids of all organizations that have a row anywhere."""
         parts = (f"SELECT organization_id FROM {table}" for table in ("watermarks", *_RECORDS, "exposures"))  # noqa: S608
         return {row[0] for row in self._read(" UNION ".join(parts), {})}
 
     def mark(self, positions: Mapping[str, Position]) -> None:
-        """Note how far each of these organizations has been followed."""
+        """Write watermarks."""
         with self._writing() as cursor:
             for organization_id, position in positions.items():
                 _mark(cursor, organization_id, position)
@@ -152,9 +150,9 @@ class AnalyticsFile:
     def replace(
         self, organization_id: str, task_ids: Iterable[str], histories: Sequence[TaskHistory], position: Position | None
     ) -> None:
-        """Put the histories in place of what is known of these tasks, and with a position note how far that is.
+        """Replace the histories of these tasks, and set the watermark if given, in one transaction.
 
-        Tasks without a history are gone. All in one transaction.
+        Tasks without a history are removed.
         """
         ids = list(task_ids)
         tasks, moves = _tables(organization_id, histories)
@@ -171,11 +169,11 @@ class AnalyticsFile:
                 _mark(cursor, organization_id, position)
 
     def clear(self, organization_id: str) -> None:
-        """Forget what is made from the ledger of an organization."""
+        """Remove everything that is derived from the ledger."""
         self._clear(organization_id, ("watermarks", *_RECORDS))
 
     def forget(self, organization_id: str) -> None:
-        """Forget an organization."""
+        """Remove an organization, exposures included."""
         self._clear(organization_id, ("watermarks", *_RECORDS, "exposures"))
 
     def _clear(self, organization_id: str, tables: Iterable[str]) -> None:
@@ -184,7 +182,7 @@ class AnalyticsFile:
                 cursor.execute(f"DELETE FROM {table} WHERE organization_id = ?", [organization_id])  # noqa: S608
 
     def append_exposures(self, rows: Sequence[ExposureRow]) -> None:
-        """Add rows, of any organizations, in one transaction."""
+        """Add rows of any organizations in one transaction."""
         if not rows:
             return
         arriving = _table([(*row[:-1], _naive(row[-1])) for row in rows], _EXPOSURE_SCHEMA)
@@ -194,32 +192,29 @@ class AnalyticsFile:
             cursor.unregister("arriving")
 
     def erase_exposures(self, organization_id: str, record_ids: Iterable[str]) -> None:
-        """Remove the rows of some records."""
         statement = "DELETE FROM exposures WHERE organization_id = ? AND record_id IN (SELECT unnest(?))"
         with self._writing() as cursor:
             cursor.execute(statement, [organization_id, list(record_ids)])
 
     def prune_exposures(self, before: datetime, user_ids: Iterable[str]) -> None:
-        """Remove the rows from before a moment, and those of some users."""
+        """Remove the rows before a time and those of these users."""
         statement = "DELETE FROM exposures WHERE shown_at < ? OR user_id IN (SELECT unnest(?))"
         with self._writing() as cursor:
             cursor.execute(statement, [_naive(before), list(user_ids)])
 
     def exposed_records(self, organization_id: str) -> set[str]:
-        """The ids of all records that have a row."""
         return {row[0] for row in self._read(_EXPOSED, {"organization": organization_id})}
 
     def exposed_users(self) -> set[str]:
-        """The ids of all users that have a row."""
         return {row[0] for row in self._read("SELECT DISTINCT user_id FROM exposures", {})}
 
     def uses(self, organization_id: str, visibility: Iterable[str]) -> list[Uses]:
-        """Count by surface how often records with one of the visibility keys were returned, and how often cited."""
+        """Count returned and cited records by surface, among those with one of the visibility keys."""
         values = {"organization": organization_id, "visibility": sorted(visibility)}
         return [Uses(*row) for row in self._read(_USES, values)]
 
     def activity(self, organization_id: str, query: ActivityQuery) -> Activity:
-        """Count what happened to the tasks of a project that have one of the visibility keys."""
+        """Count activity of the tasks that have one of the visibility keys."""
         until = query.until.astimezone(UTC).replace(tzinfo=None)
         end = datetime(until.year, until.month, until.day) + timedelta(days=1)  # noqa: DTZ001 - UTC, as in the file
         seen = {
@@ -232,7 +227,7 @@ class AnalyticsFile:
         return Activity(created, completed, tuple(per_day))
 
     def histories(self, organization_id: str) -> list[TaskHistory]:
-        """What is held of every task; moves of none are shown as those of one without a project and readers."""
+        """Return every stored history; moves without a task come as a task without project and visibility."""
         of_organization = {"organization": organization_id}
         moves: defaultdict[str, list[Move]] = defaultdict(list)
         for task_id, revision, status, at in self._read(_MOVES, of_organization):
@@ -264,7 +259,7 @@ class AnalyticsFile:
                 yield cursor
                 cursor.execute("COMMIT")
             except BaseException:
-                # After an error nothing else is accepted; the error may have ended the transaction itself.
+                # After an error DuckDB accepts nothing but a rollback; the error may have ended the transaction.
                 with suppress(duckdb.Error):
                     cursor.execute("ROLLBACK")
                 raise

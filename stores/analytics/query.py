@@ -1,4 +1,4 @@
-"""What can be asked of the analytics, and what is answered."""
+"""Queries and answers of the analytics."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -6,32 +6,32 @@ from datetime import date, datetime, timedelta
 
 @dataclass(frozen=True, slots=True)
 class ActivityQuery:
-    """Whose activity in which project, up to when."""
+    """Activity of one project, as seen with these visibility keys."""
 
     project_id: str
     visibility: frozenset[str]
     until: datetime
     days: int = 30
-    """How many days to list, the one of `until` included; days are those of UTC."""
+    """Days to list, in UTC, including that of `until`."""
     recent: timedelta = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """How many tasks were made and completed. One that was completed twice counts once, the last time."""
+    """Created and completed tasks. A task that was completed twice counts once, at the last time."""
 
     created_recently: int
     completed_recently: int
     completed_per_day: tuple[tuple[date, int], ...]
-    """Every day is there, in order."""
+    """Every day in order, days without a task included."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What came of the records that one surface returned."""
+    """Returned and cited records of one surface."""
 
     surface: str
     returned: int
-    """Each record counts as often as it was in an answer."""
+    """Counts a record once per answer."""
     cited: int
-    """How many of these the same user cited afterwards."""
+    """Records that the same user cited afterwards."""
