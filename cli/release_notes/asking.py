@@ -1,4 +1,4 @@
-"""How a language model is asked about commits: in pieces that fit, with what others wrote marked as data."""
+"""Prompts for a language model: pieces that fit, with untrusted text marked as data."""
 
 import hashlib
 import json

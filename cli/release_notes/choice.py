@@ -1,4 +1,4 @@
-"""Which language model words the notes, if any: flags, the environment, the repository's file, one's own, in order.
+"""Choose the language model: flags, environment, repository file, personal file, in that order.
 
 What one place says about a model (its name, its server, its key) is of the provider that this place names: where
 another one is asked for, it does not apply. So a key goes to no server that it was not meant for.
@@ -23,10 +23,8 @@ PROVIDERS: Mapping[str, str] = {
     OFFLINE: OFFLINE,
     "none": OFFLINE,
 }
-"""What a provider may be called, in any case of letters."""
 CONTEXT_TOKENS: Mapping[str, int] = {"openai": 128_000, "anthropic": 200_000, "google": 1_000_000, "ollama": 4_096}
 OTHER_SERVER_TOKENS = 16_000
-"""What a server of one's own is trusted to take, where nobody says."""
 TIMEOUT_S = 120.0
 KEY_LENGTH = 20
 _KEY_PREFIX: Mapping[str, str] = {"openai": "sk-", "anthropic": "sk-ant-", "google": ""}

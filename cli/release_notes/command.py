@@ -48,8 +48,6 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be made, when flags, environment and files have been read."""
-
     preset: PresetName
     instructions: str
     critic: bool

@@ -1,4 +1,4 @@
-"""What the configuration files say: a personal one, and one in the repository, which goes before it.
+"""Read the configuration files: the repository's overrides the personal one.
 
 A repository's file comes from whoever wrote the repository. It may say how the notes look and which provider words
 them; it may not say to which server they go, where a file is written outside of it, or hold a key.

@@ -1,4 +1,4 @@
-"""What is seen: steps on standard error while the notes are made, then the notes on standard output."""
+"""Console output: progress on standard error, notes on standard output."""
 
 import re
 import sys
@@ -34,7 +34,6 @@ class Steps:
             self._since = now
 
     def note(self, text: str) -> None:
-        """Say one line that the user should read, whatever else is shown."""
         self._say(one_line(text))
 
     @contextmanager

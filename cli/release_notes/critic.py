@@ -37,8 +37,6 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was wrong with a statement, and what became of it: a sentence's worth of each."""
-
     id: str
     text: str
     problem: str
@@ -47,8 +45,6 @@ class Finding:
 
 
 class Evidence:
-    """What the commits of a range say, by commit: messages, what was read off them, and what the diff shows."""
-
     def __init__(self, facts: ReleaseFacts) -> None:
         self._facts = facts
         self._read_off: defaultdict[str, list[str]] = defaultdict(list)
@@ -85,7 +81,6 @@ class Evidence:
         return one_line(self._facts.commits[sha].subject) or "A change without a message"
 
     def problem(self, claim: Claim) -> str | None:
-        """Say what is wrong with a claim; None when nothing is."""
         known = self.known(claim.commits)
         if not known:
             return "it cites no commit of the range"
@@ -98,7 +93,6 @@ class Evidence:
 
 
 def checked(claims: Sequence[Claim], evidence: Evidence) -> tuple[list[Claim], list[Finding]]:
-    """Return the claims that hold, and a finding for each that does not."""
     held: list[Claim] = []
     findings: list[Finding] = []
     for claim in claims:
@@ -111,7 +105,7 @@ def checked(claims: Sequence[Claim], evidence: Evidence) -> tuple[list[Claim], l
 
 
 def outcome_of(claim: Claim) -> Literal["removed", "replaced"]:
-    """What becomes of a claim that does not hold: a text gives way to the commit's own words, the rest is left out."""
+    """Replace an unsupported text by the commit's own words, or leave it out."""
     return "removed" if claim.id.startswith("o") or re.search(r"\.(?:more|step)", claim.id) else "replaced"
 
 

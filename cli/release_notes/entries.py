@@ -1,4 +1,4 @@
-"""Where the entries of a release-notes file begin and end. Bytes throughout: what is not ours keeps each of them."""
+"""Find and replace entries of a release-notes file, as bytes."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -20,16 +20,12 @@ _HEADING = re.compile(rb" {0,3}(##?)[ \t]+")
 _UNDERLINE = re.compile(rb" {0,3}(?:=+|-+)[ \t]*")
 _DEFINITION = re.compile(rb" {0,3}\[[^\]]+\]:")
 _CONTAINER = re.compile(rb" {0,3}(?:[-*+>|]|\d{1,9}[.)])| {4}|\t")
-"""What begins a list, a quotation, a table or indented code rather than a paragraph."""
 _HIDDEN = b"\0"
 """Stands for a line of code or of a comment."""
 _HIDING = frozenset((b"`", b"~", b"<"))
-"""What lines that hide others begin with."""
 _MARKS = frozenset(b"#=-*_[")
-"""What lines that end an entry begin with."""
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 _UNSPOKEN = bytes(each for each in range(256) if each > 127 or not chr(each).isalnum()) + b"vV"
-"""What a title may be written with or without, or in other bytes."""
 
 
 SECTIONS = frozenset(
@@ -43,8 +39,6 @@ SECTIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where the entry of a version begins and ends, and whether the file has that version besides: 0 or 1."""
-
     start: int
     end: int
     others: int
@@ -72,7 +66,6 @@ def merged(old: bytes, new: str, version: str) -> tuple[bytes, Span | None]:
 
 
 def line_ending(data: bytes) -> str:
-    r"""What ends most lines: `\r\n`, `\r`, or `\n`, which it is in doubt."""
     both = data.count(b"\r\n")
     feeds, returns = data.count(b"\n") - both, data.count(b"\r") - both
     if both > feeds and both >= returns:
@@ -81,7 +74,7 @@ def line_ending(data: bytes) -> str:
 
 
 def span_of(data: bytes, new: str, version: str) -> Span | None:
-    """Where the first entry with the title of a new one, or with its version alone, begins and ends; None: nowhere.
+    """Find the first entry with the new title or version; `None` if there is none.
 
     It ends where something begins that no entry has. The blank line and the rule after it are no part of it.
     """

@@ -1,4 +1,4 @@
-"""What is known of a release: read off the repository, never guessed. Texts are plain text, as hostile as they came."""
+"""Facts of a release, read from the repository. Texts are untrusted."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -28,8 +28,6 @@ Progress = Callable[..., None]
 
 @dataclass(frozen=True, slots=True)
 class FactsRequest:
-    """What to analyse: the repository around `repository` (default: the working folder), or a clone of `url`."""
-
     repository: Path | None
     url: str | None
     from_ref: str
@@ -39,8 +37,6 @@ class FactsRequest:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who wrote a commit, after `.mailmap`."""
-
     name: str
     email: str
     is_bot: bool

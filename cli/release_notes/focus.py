@@ -1,4 +1,4 @@
-"""What `--instructions` mean without a language model: which changes come first, and which are left out.
+"""Read `--instructions` without a language model: changes to put first or to leave out.
 
 Instructions are read as sentences. The words of one that says to leave something out (`without`, `skip`, `omit` …) name
 what is left out; `only` keeps nothing else; the words of any other sentence name what comes first. A word matches a
@@ -58,7 +58,7 @@ _STEM = 4
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What was asked for.
+    """Parsed instructions.
 
     Attributes:
         first: Words whose changes come first.
@@ -73,7 +73,6 @@ class Focus:
     asked: str = ""
 
     def leads(self, change: Change) -> bool:
-        """Whether a change is one of those that come first."""
         return any(matches(word, change) for word in self.first)
 
     def chosen(self, changes: Iterable[Change]) -> tuple[Change, ...]:
@@ -82,7 +81,6 @@ class Focus:
         return tuple(sorted(kept, key=lambda change: not self.leads(change)))
 
     def found(self, changes: Sequence[Change]) -> dict[str, int]:
-        """How many of the changes each word matches."""
         return {word: sum(matches(word, change) for change in changes) for word in (*self.first, *self.left_out)}
 
     def _drops(self, change: Change) -> bool:
@@ -90,7 +88,6 @@ class Focus:
 
 
 def read_focus(instructions: str | None) -> Focus:
-    """Read instructions. Without words that name anything, everything stays as it is."""
     asked = one_line(instructions or "")
     first: list[str] = []
     left_out: list[str] = []
@@ -109,7 +106,6 @@ def read_focus(instructions: str | None) -> Focus:
 
 
 def matches(word: str, change: Change) -> bool:
-    """Whether a word names a change, by what it says, where it is, or what kind it is of."""
     if word in _BREAKING:
         return change.breaking
     kind = _KIND_OF.get(word)

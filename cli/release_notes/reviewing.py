@@ -27,8 +27,6 @@ nothing is left. Judge only what is claimed, not how. Where you are not sure tha
 
 
 class Verdict(BaseModel):
-    """What becomes of one claim."""
-
     model_config = ConfigDict(extra="ignore")
 
     id: str
@@ -49,12 +47,6 @@ class Verdicts(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What a critic did.
-
-    Attributes:
-        judged: Claims that it gave a verdict on, of `claims`.
-    """
-
     wording: Wording
     findings: tuple[Finding, ...]
     judged: int

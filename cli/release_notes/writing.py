@@ -85,8 +85,6 @@ class Sentence(_Shape):
 
 
 class Summary(_Shape):
-    """What the release is about."""
-
     overview: list[Sentence]
     highlights: list[str] = Field(default_factory=list)
     left_out: list[str] = Field(default_factory=list)
@@ -94,7 +92,7 @@ class Summary(_Shape):
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What a model says, by claim, and what it chose.
+    """Wording and choices of a model.
 
     Attributes:
         claims: By id: `c3.text`, `c3.more`, `c3.step1`, `o1`.

@@ -1,4 +1,4 @@
-"""What changed between two commits, and how much users will notice: `analyse` gives the facts of a release."""
+"""Facts of a release: the changes between two commits, and their impact on users."""
 
 from cli.release_notes.analysis.analyse import analyse
 

@@ -1,4 +1,4 @@
-"""Who is a program."""
+"""Recognise bots among contributors."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Whether the words of a subject imply that something breaks for those who upgrade."""
+"""Detect breaking changes by the words of a subject."""
 
 import re
 
@@ -124,7 +124,6 @@ def _takes_away(text: str) -> bool:
 
 
 def takes_away(text: str) -> bool:
-    """Say whether a subject begins with a removal or a renaming."""
     return bool(_REMOVES.match(text) or _RENAMES.match(text))
 
 
@@ -134,7 +133,6 @@ def is_harmless(text: str) -> bool:
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """Return what a subject names in the language of code, bare: `--flag`, `name`, `Name`."""
     found = re.findall(
         r"`([^`]{2,80})`|(--[a-z][\w-]+)|\b([A-Za-z_][\w.]*)\(|\b([a-z]+_[a-z_]+|[A-Z][a-z]+[A-Z]\w*)\b", text
     )

@@ -70,7 +70,6 @@ def _listed(body: str) -> tuple[Bump, ...]:
 
 
 def is_for_development(entry: Entry) -> bool:
-    """Say whether the update concerns only those who work on the project."""
     if re.search(r"deps-dev|dev-dep|pre-commit|github[- ]actions|\bactions/|\bci\b", entry.commit.subject, re.I):
         return True
     return bool(entry.touched.paths) and all(
@@ -88,7 +87,6 @@ def folded(bumps: Iterable[Bump]) -> list[Bump]:
 
 
 def summary(bumps: Sequence[Bump], count: int, *, development: bool) -> str:
-    """Return one line for updates that `count` commits made."""
     what = "development dependencies" if development else "dependencies"
     if not bumps:
         return f"Updated {what}" + (f" ({count} times)" if count > 1 else "")

@@ -19,7 +19,6 @@ MOST_ITEMS = 400
 _HEADING = re.compile(r"^(?:#{1,6}\s+|\*\*)(?P<title>[^#*].*?)(?:\s*#*|\*\*:?)$")
 _UNDERLINE = re.compile(r"^([=\-~^\"'`*+#.])\1{2,}\s*$")
 _UNDERLINES = "=-~^\"'`*+#."
-"""What headings are underlined with, in the usual order of their levels."""
 _BOLD, _IN_LIST = 20, 30
 """Levels of headings that are bold lines, and of such that are items of lists."""
 _ITEM = re.compile(r"^(?P<indent>\s*)(?:[-*+]|\d+[.)])\s+(?P<text>\S.*)$")
@@ -235,7 +234,6 @@ def _plain(text: str) -> str:
 
 
 def known_issues(entries: Sequence[Entry], compared: Compared) -> tuple[Change, ...]:
-    """Return what messages and new changelog lines call known and unresolved."""
     found: list[Draft] = []
     for entry in entries:
         if (issue := known_issue(entry.message.text)) and not is_nothing(issue):

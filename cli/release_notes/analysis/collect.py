@@ -19,8 +19,6 @@ _MOST_SCOPES = 20
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What is left to be ranked, and what was taken back within the range."""
-
     drafts: list[Draft]
     reverted: list[Draft]
 

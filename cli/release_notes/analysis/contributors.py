@@ -1,4 +1,4 @@
-"""Who took part, people apart from programs, and who did so for the first time."""
+"""Contributors: people, bots and newcomers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Whether the author of a change calls it breaking: a mark, or words that claim so and do not merely speak of it."""
+"""Detect breaking changes that their author declares."""
 
 import re
 
@@ -31,13 +31,10 @@ _CLAIMED = re.compile(
     rf"\W*{_DEGREE}\W*$",
     re.I,
 )
-"""What stands before the words where somebody claims it, rather than speaks of such changes."""
 _ALONE = re.compile(r"^\W*(?:[(\[:\u2013\u2014-]|$)|^ (?:in|to|of|for|as|since|that|which|because)\b", re.I)
-"""What follows the words where they begin a line and are a mark."""
 _NAMED_SO = re.compile(
     r"^[ -](?:sections?|labels?|footers?|markers?|trailers?|headings?|entr(?:y|ies)|lists?|detect\w+|checks?)\b", re.I
 )
-"""What makes the words the name of something else."""
 _SUBJECT = re.compile(
     rf"^\W*{_DEGREE}{_MENTION}(?=\W*$|\s*[:(\[\u2013\u2014]|\s+-+\s|[.,;!]|\s+(?:in|to|of|for)\b)"
     rf"|[(\[]\s*{_DEGREE}(?:{_MENTION}|breaking)\s*[)\]]"
@@ -49,10 +46,8 @@ _SUBJECT = re.compile(
     rf"|(?:^|[,;:(\u2013\u2014-]\s*|\band ){_BREAKS}",
     re.I,
 )
-"""How a subject claims it: as a mark at its beginning or end, or in a sentence about the change itself."""
 _IS_MARK = re.compile(r"[ \t*_`\])]*(?:[:(\u2013\u2014-]|$)", re.M)
 _BELOW = re.compile(r"(?:[ \t]*\n)+(?:(?!#{1,6} |\*\*[^*\n]+\*\*:?[ \t]*$)[^\n]*\n?)+", re.M)
-"""What is below a heading, up to the next one."""
 _PARAGRAPH = re.compile(r"(?:[^\n]*\S[^\n]*\n?)+")
 _SENTENCES = re.compile(r"(?<=[.!])\s+(?=[A-Z`(])")
 _YES = re.compile(r"^yes\b[\s,.:;!\u2013\u2014-]*", re.I)

@@ -46,7 +46,6 @@ class Draft:
 
     @property
     def is_published(self) -> bool:
-        """Whether it touches what users import or run; true where no path is known."""
         return not self.files or any(is_published(path) for path in self.paths)
 
     def _migration(self) -> str | None:
@@ -62,7 +61,6 @@ class Draft:
         return " ".join(filter(None, (step, read))) or None
 
     def change(self, impact: float) -> Change:
-        """Return the finished fact."""
         message = self.message
         return Change(
             kind=self.kind,

@@ -44,7 +44,6 @@ class Reader:
         self._people: dict[tuple[str, str], Person] = {}
 
     def entries(self, ids: Iterable[Oid]) -> Iterable[Entry]:
-        """Read commits in the order given, the paths of the first `MOST_DIFFED` as well."""
         for number, oid in enumerate(ids):
             commit = self._repository[oid]
             if isinstance(commit, CommitObject):
@@ -71,7 +70,6 @@ class Reader:
         return Entry(fact, read_message(subject, text, trailers), paths)
 
     def person(self, name: str, email: str) -> Person:
-        """Return the person of a name and an address."""
         key = (name[:LONGEST_NAME], email[:LONGEST_NAME])
         if key not in self._people:
             self._people[key] = Person(*key, is_bot(*key))

@@ -1,4 +1,4 @@
-"""What the project is called, where it lives, which version this is, and the files that say how to install it."""
+"""Project name, address, version and manifests."""
 
 import json
 import re

@@ -32,7 +32,6 @@ class Merge:
 
 
 def read_merge(subject: str, body: str) -> Merge | None:
-    """Return the pull request of a merge commit; None where the message only names branches."""
     if match := _GITHUB.match(subject) or _BITBUCKET.match(subject):
         title, rest = _first_line(body)
         return Merge(title, rest, match["pull"]) if title else None

@@ -66,7 +66,6 @@ class Message:
 
 
 def read_message(subject: str, body: str, trailers: tuple[Trailer, ...] = ()) -> Message:
-    """Read a subject, the text under it and its trailers."""
     subject = " ".join(subject[:2_000].split())
     bare, pull = _without_pull(subject)
     prefixed = take_prefix(bare)

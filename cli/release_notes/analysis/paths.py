@@ -1,4 +1,4 @@
-"""What a path is for, and which part of the project it belongs to; told from its name alone."""
+"""Role and area of a file, by its path."""
 
 import re
 from functools import lru_cache
@@ -68,7 +68,6 @@ _WRAPPERS = frozenset(
 
 @lru_cache(maxsize=65_536)
 def role(path: str) -> Role:
-    """Return what a file is for."""
     if len(path) > 2_000:
         return "other"
     return next((kind for pattern, kind in _ORDER if pattern.search(path)), "other")
@@ -89,7 +88,6 @@ def area(path: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def is_published(path: str) -> bool:
-    """Say whether a source file is part of what users of the project import or run."""
     if role(path) != "source":
         return False
     parts = PurePosixPath(path).parts

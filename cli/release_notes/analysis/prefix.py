@@ -79,7 +79,6 @@ class Prefixed:
 
 
 def take_prefix(subject: str) -> Prefixed:
-    """Return a subject's text, kind, scope, and whether it is marked as breaking."""
     emoji = _LEADING_EMOJI.match(subject)
     mark = emoji["mark"] if emoji else ""
     text = subject[emoji.end() :] if emoji else subject

@@ -1,4 +1,4 @@
-"""How much users of the project will notice of a change: 0 to 1, from its kind and from what speaks for it."""
+"""Impact of a change on users, from 0 to 1."""
 
 import math
 import re

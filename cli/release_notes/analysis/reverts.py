@@ -28,7 +28,7 @@ _PULL = re.compile(r"\s*\([#!]\d+\)$")
 
 @dataclass(slots=True)
 class Reverts:
-    """Which commits say nothing any more.
+    """Commits that cancel each other out.
 
     Attributes:
         cancelled: Commits taken back within the range, and the commits that did so.

@@ -1,4 +1,4 @@
-"""What somebody who upgrades has to do, as far as subjects and touched files tell it without a note."""
+"""Upgrade steps implied by subjects and touched files."""
 
 import re
 from collections.abc import Iterable
@@ -43,7 +43,6 @@ _BEGINS = re.compile(r"^(?:the|an?|all|deprecated|old|support)\b", re.I)
 
 
 def says_a_step(note: str) -> bool:
-    """Say whether the note of a breaking change says what to do."""
     return bool(_SAYS.search(note))
 
 
@@ -78,11 +77,9 @@ def _named(old: str) -> str:
 
 
 def guides(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return those paths that are guides to upgrading."""
     return tuple(dict.fromkeys(path for path in paths if _GUIDE.search(path)))[:3]
 
 
 def pointer(found: Iterable[str]) -> str | None:
-    """Return the step of reading guides."""
     named = " and ".join(f"`{path}`" for path in found if "`" not in path)
     return f"See {named}." if named else None

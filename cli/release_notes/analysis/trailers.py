@@ -90,6 +90,5 @@ def _breaking(text: str) -> list[Trailer]:
 
 
 def co_authors(message: str) -> list[tuple[str, str]]:
-    """Return names and addresses of all `Co-authored-by` lines, in squashed messages as well."""
     found = [(match["name"].strip(), match["email"].strip()) for match in _CO_AUTHOR.finditer(message)]
     return list(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""What plain prose says has happened: the first verb, and the words that weigh more than it."""
+"""Kind of a change by its wording."""
 
 import re
 
@@ -97,7 +97,6 @@ _KNOWN_ISSUE = re.compile(r"^known (?:issues?|problems?|bugs?|limitations?)\s*(?
 
 
 def kind_of(text: str) -> ChangeKind:
-    """Return what a subject without prefix says; `other` where its words say nothing."""
     if _TOOLS.search(text):
         return "internal"
     if _DOCUMENTS.match(text):
@@ -128,7 +127,6 @@ def _without_verb(text: str) -> ChangeKind:
 
 
 def is_chore(text: str) -> bool:
-    """Say whether a subject is about making the release itself, and so about nothing in it."""
     return bool(_CHORE.match(text))
 
 
@@ -138,6 +136,5 @@ def sounds_internal(text: str) -> bool:
 
 
 def known_issue(text: str) -> str | None:
-    """Return what a subject calls a known issue; None where it does not."""
     match = _KNOWN_ISSUE.match(text)
     return match["rest"] if match else None

@@ -1,4 +1,4 @@
-"""What breaks, and what one has to do about it."""
+"""The sections on breaking changes and migration."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +26,6 @@ _WHAT: dict[str, str] = {"api": "interface", "command": "command", "flag": "flag
 
 
 def breaking(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
-    """List what breaks, with what its author says about it."""
     blocks = tuple(_broken(identity, change, preset) for identity, change in changes if change.breaking)
     lost = any(each.change in ("removed", "renamed") and each.kind in _WHAT for each in facts.surface)
     empty = "No commit says that something breaks; what the diff takes away is in the migration guide."
@@ -34,7 +33,6 @@ def breaking(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset:
 
 
 def migration(facts: ReleaseFacts, changes: Sequence[tuple[str, Change]], preset: Preset) -> Section:
-    """Say what one has to do: the authors' own steps, then what the diff shows."""
     blocks: list[Block] = [*_steps(changes)]
     told = " ".join(f"{each.text} {each.breaking_note} {each.migration}" for _, each in changes if each.breaking)
     unsaid = [each for each in facts.surface if f"{each.before or each.name}".split("(", 1)[0] not in told]

@@ -1,4 +1,4 @@
-"""What Maven, Gradle and .NET projects say about installing them. Nothing is run, and no entity of XML is resolved."""
+"""Installation of Maven, Gradle and .NET projects. Runs nothing and resolves no XML entity."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,6 @@ _PUBLISHES = re.compile(r"maven-publish|maven\.publish|com\.gradle\.plugin-publi
 
 
 def read_maven(file: ProjectFile) -> Manifest | None:
-    """Read a `pom.xml`; what is a property (`${revision}`) is not known."""
     project = _xml(file.text)
     if project is None or project.tag != "project":
         return None

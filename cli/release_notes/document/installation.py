@@ -1,4 +1,4 @@
-"""How to install the release, derived from the project's own files as they were at its end."""
+"""The installation section, derived from the manifests at the newer end."""
 
 import re
 import shlex
@@ -16,7 +16,6 @@ from tools.text.inline import code
 
 SHOWN = 4
 _PARTS = ("cmake", "meson")
-"""What builds a part of a project that is installed otherwise, where there is another way."""
 _NUMBER = re.compile(r"(?:^|[@/_-])v?(\d+(?:\.\d+)*[\w.+!-]*)$", re.IGNORECASE)
 _REF = re.compile(r"[\w][\w./+-]*")
 _IMAGE = re.compile(r"[^a-z0-9._-]+")

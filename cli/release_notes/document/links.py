@@ -14,7 +14,7 @@ SHORT = 7
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """How commits and pull requests are cited.
+    """Links to commits and pull requests.
 
     Attributes:
         base: The project's address, without a slash at its end.
@@ -28,7 +28,6 @@ class Web:
 
     @classmethod
     def of(cls, remote_url: str | None, shas: Iterable[str]) -> "Web":
-        """Read the host off a project's address; without links where it is none that is known."""
         short = _short_length(shas)
         base = _safe(remote_url)
         host = host_of(base)

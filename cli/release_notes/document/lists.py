@@ -45,7 +45,6 @@ _OTHER: tuple[tuple[ChangeKind, str, str | None], ...] = (
 
 
 _FOLDED = re.compile(r"Updated (\d[\d,]{0,8}) (?:development )?dependencies\b")
-"""How updates of several dependencies are told as one change."""
 _ITEM = re.compile(r"\s{0,3}(?:[-*+•]|\d{1,3}[.)])\s+")
 _REFERENCE = r"(?:(?:[\w./-]+)?#\d+|(?:GH|[A-Z]{2,9})-\d+|https?://\S+|@[\w-]+)"
 _REFERENCES = re.compile(
@@ -75,7 +74,6 @@ class Lists:
     of: Mapping[str, tuple[tuple[str, Change], ...]]
 
     def size(self, name: str) -> int:
-        """How many changes there are in a list."""
         return len(self.of.get(name, ()))
 
 
@@ -98,7 +96,6 @@ def sections(lists: Lists, preset: Preset, *, leaves_out: bool) -> Iterable[Sect
 
 
 def statement(identity: str, change: Change, preset: Preset) -> Statement:
-    """Say one change in a list."""
     return Statement(
         identity,
         said(change),
@@ -131,7 +128,6 @@ def said(change: Change) -> str:
 
 
 def lead(change: Change, preset: Preset) -> str:
-    """What stands before the text: what a change breaks or protects, and its scope."""
     marks = ["Breaking"] if change.breaking else []
     marks += [_LEADS[change.kind]] if change.kind in _LEADS else []
     scope = one_line(change.scope or "", 40) if preset.scopes else ""
@@ -145,7 +141,6 @@ def _listed(name: str, changes: Sequence[tuple[str, Change]], preset: Preset) ->
 
 
 def and_more(identity: str, rest: Sequence[tuple[str, ...]], what: str = "more") -> Statement:
-    """Count what a list leaves out, each with its commits."""
     commits = tuple(dict.fromkeys(sha for each in rest for sha in each))
     return Statement(identity, f"… and {len(rest):,} {what}", commits, is_counted=True)
 

@@ -32,10 +32,8 @@ class Manifest:
 
 
 def version_in(value: object) -> str | None:
-    """Return what is a version, and nothing else."""
     return value if isinstance(value, str) and _VERSION.fullmatch(value) else None
 
 
 def need_of(platform: str, value: object) -> str | None:
-    """Return which version of a platform is needed, as a file words it."""
     return f"{platform} {value.strip()}" if isinstance(value, str) and _NEEDS.fullmatch(value) else None

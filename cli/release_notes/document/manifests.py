@@ -1,4 +1,4 @@
-"""What a project's own files say about installing it: a name, a version, what it needs. Nothing is run."""
+"""Read name, version and requirements from manifests. Runs nothing."""
 
 import ast
 import json

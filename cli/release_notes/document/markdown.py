@@ -19,7 +19,6 @@ _WIDE = re.compile(r"-{3,}|={3,}|_{3,}|\*{3,}")
 
 
 def render(document: Document, preset: Preset) -> str:
-    """Return the document as Markdown that ends with one line feed."""
     lines = [f"# {inert(document.title)}", "", f"**Release date:** {day(document.released_at)}", ""]
     for section in document.sections:
         lines += [f"{'#' * section.level} {section.heading}", ""]
@@ -28,7 +27,6 @@ def render(document: Document, preset: Preset) -> str:
 
 
 def cite(statement: Statement, web: Web, cited: int) -> str:
-    """Return a statement's pull request and commits in parentheses."""
     number = [web.pull_request(statement.pull_request)] if statement.pull_request and cited > 1 else []
     where = f"; {', '.join(map(code, statement.areas))}" if statement.areas else ""
     return f"({', '.join([*number, _named(statement.commits, web, cited)])}{where})"

@@ -1,4 +1,4 @@
-"""What a document consists of, before anybody says how it looks. Texts are plain; they are made inert when written."""
+"""The document as data, before rendering. Texts are plain and escaped when written."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who made the release: people first, bots apart. No address is shown."""
+"""The contributors section: people first, bots apart, no addresses."""
 
 from collections.abc import Sequence
 

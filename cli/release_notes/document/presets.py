@@ -1,4 +1,4 @@
-"""How much each preset says, as a table: what differs between them is here and nowhere else."""
+"""Presets, as a table."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -6,8 +6,6 @@ from typing import Literal
 
 
 class PresetName(StrEnum):
-    """What `--preset` takes."""
-
     DEFAULT = "default"
     CONCISE = "concise"
     DETAILED = "detailed"

@@ -1,4 +1,4 @@
-"""What an analysis remarks about itself, as readers of a preset understand it."""
+"""Remarks of the analysis, worded by preset."""
 
 import re
 

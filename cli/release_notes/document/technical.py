@@ -1,4 +1,4 @@
-"""What the diff shows to developers: interfaces, settings, dependencies, and where the work went."""
+"""Sections for developers: interfaces, settings, dependencies, areas."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -27,7 +27,6 @@ _ORDER = ("removed", "renamed", "changed", "added")
 
 
 def surface(facts: ReleaseFacts) -> Section:
-    """List what changed for those who build on the project or run it."""
     blocks: list[Block] = []
     for kind, heading in _KINDS:
         found = sorted((each for each in facts.surface if each.kind == kind), key=_place)

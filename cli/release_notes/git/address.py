@@ -15,9 +15,7 @@ _SSH_HOSTS = {
     "altssh.gitlab.com": "gitlab.com",
     "altssh.bitbucket.org": "bitbucket.org",
 }
-"""Where SSH is spoken on the port of HTTPS."""
 _ALIAS = re.compile(r"^(github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)[-_][\w-]+$", re.I)
-"""How a second account is usually named in the configuration of SSH."""
 
 
 def without_credentials(url: str) -> str:
@@ -64,7 +62,6 @@ def web_address(remote: str) -> str | None:
 
 
 def name_in(remote: str) -> str | None:
-    """Return what a remote calls the project; None for what is no address."""
     try:
         _, path, _ = _parted(remote.strip())
     except ValueError:

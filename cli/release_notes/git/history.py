@@ -84,7 +84,6 @@ def older_commits(repository: pygit2.Repository, start: pygit2.Oid) -> Iterator[
 
 
 def shallow_boundary(repository: pygit2.Repository) -> frozenset[str]:
-    """Return the commits at which a shallow clone ends; empty for a complete one."""
     for folder in (Path(repository.path), Path(repository.path).parent.parent):
         file = folder / "shallow"
         if file.is_file():

@@ -6,7 +6,6 @@ _DAY = 24 * 60
 
 
 def moment(seconds: int, offset_min: int) -> datetime:
-    """Return an aware time; the epoch where a commit claims a time that no calendar has."""
     zone = timezone(timedelta(minutes=offset_min)) if abs(offset_min) < _DAY else UTC
     try:
         return datetime.fromtimestamp(seconds, zone)

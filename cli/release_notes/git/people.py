@@ -1,4 +1,4 @@
-"""Who wrote a commit: names as `.mailmap` wants them, with Git's rules (gitmailmap(5)), whose letters' case is free."""
+"""Authors of commits, resolved by `.mailmap` (gitmailmap(5))."""
 
 import re
 from collections.abc import Iterator
@@ -23,11 +23,9 @@ class Names:
             self._read(text)
 
     def of(self, signature: pygit2.Signature) -> tuple[str, str]:
-        """Return the name and the address of a signature."""
         return self.resolve(decoded(signature.raw_name), decoded(signature.raw_email))
 
     def resolve(self, name: str, email: str) -> tuple[str, str]:
-        """Return the proper name and address for those that a commit states."""
         key = (name, email)
         if key not in self._known:
             low = email.strip().lower()

@@ -121,5 +121,4 @@ def _made_at(repository: pygit2.Repository, tag: str | None, commit: pygit2.Comm
 
 
 def references_of(repository: pygit2.Repository) -> frozenset[str]:
-    """Return the full names of all references."""
     return frozenset(repository.references)

@@ -113,7 +113,6 @@ def readable() -> Iterator[None]:
 
 
 def unreadable(error: Exception) -> ReleaseNotesFailed:
-    """Return the failure for an object or a reference that cannot be read."""
     said = unquoted(str(error))
     return ReleaseNotesFailed(
         f"The repository cannot be read, something in it is missing or damaged ({said}); `git fsck` tells more."

@@ -1,4 +1,4 @@
-"""What commits touch and what the two ends hold, read from trees; no working files are looked at."""
+"""Touched paths and file contents, read from Git trees."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -57,7 +57,6 @@ NOTHING = Touched((), frozenset(), 0)
 
 
 def touched(repository: pygit2.Repository, commit: pygit2.Commit) -> Touched:
-    """List the paths that differ from the commit's parent."""
     try:
         if len(commit.parent_ids) > 1:
             return _merged(repository, commit)
@@ -114,7 +113,6 @@ def between(repository: pygit2.Repository, older: pygit2.Commit, newer: pygit2.C
 
 
 def files_of(diff: pygit2.Diff) -> list[FileChange]:
-    """Return the changed files of a diff in its order."""
     found = []
     for delta in diff.deltas:
         status = _STATUS.get(delta.status)
@@ -163,7 +161,6 @@ def _countable(repository: pygit2.Repository, delta: pygit2.DiffDelta) -> bool:
 
 
 def size(repository: pygit2.Repository, blob: pygit2.Oid) -> int:
-    """Return the bytes of an object without reading it; 0 where it is missing."""
     try:
         return int(repository.odb.read_header(blob)[1])
     except (pygit2.GitError, KeyError):
@@ -171,7 +168,6 @@ def size(repository: pygit2.Repository, blob: pygit2.Oid) -> int:
 
 
 def text_of(repository: pygit2.Repository, blob: pygit2.Oid | None) -> str | None:
-    """Return a file's text; None where there is none, it is binary or bigger than `BIGGEST_BLOB`."""
     if blob is None or size(repository, blob) > BIGGEST_BLOB:
         return None
     try:
@@ -191,7 +187,6 @@ def blob_at(repository: pygit2.Repository, commit: pygit2.Commit, path: str) -> 
 
 
 def names_at(commit: pygit2.Commit, folder: str = "") -> Sequence[str]:
-    """Return the names of the plain files in a folder of a commit."""
     try:
         tree = commit.tree[folder] if folder else commit.tree
     except (KeyError, pygit2.GitError):

@@ -1,4 +1,4 @@
-"""Which references of a remote a range needs, told from the list that the remote sends first."""
+"""Choose the references to fetch from a remote."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _KINDS = ("", "refs/", "refs/tags/", "refs/heads/", "refs/remotes/")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to fetch.
+    """References to fetch.
 
     Attributes:
         enough: Whether both ends are among the references; otherwise everything has to be fetched.

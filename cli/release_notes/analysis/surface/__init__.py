@@ -1,1 +1,1 @@
-"""What users of a project touch, compared between two commits: interfaces, settings, dependencies, files."""
+"""Compare interfaces, settings, dependencies and files between two commits."""

@@ -28,12 +28,6 @@ _SCRIPTS = (".ts", ".tsx", ".mts", ".cts")
 
 @dataclass(slots=True)
 class Compared:
-    """What the comparison of two ends found.
-
-    Attributes:
-        changelogs: Path, old and new text of each changelog that differs.
-    """
-
     surface: tuple[SurfaceChange, ...] = ()
     dependencies: tuple[DependencyChange, ...] = ()
     areas: tuple[Area, ...] = ()

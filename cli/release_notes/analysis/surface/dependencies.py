@@ -30,12 +30,10 @@ class Stated:
 
     @property
     def is_runtime(self) -> bool:
-        """Whether it is the language itself: `python`, `node`."""
         return self.name in _RUNTIMES and self.ecosystem == "runtime"
 
 
 def is_manifest(path: str) -> bool:
-    """Say whether dependencies can be read from a file of this name."""
     return _reader(path) is not None
 
 

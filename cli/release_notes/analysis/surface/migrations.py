@@ -1,4 +1,4 @@
-"""Which files change the structure of a database."""
+"""Recognise database migrations."""
 
 import re
 

@@ -75,6 +75,5 @@ def _renames(gone: Mapping[str, Found], fresh: Mapping[str, Found]) -> list[tupl
 
 
 def limited(found: Iterable[Difference], most: int) -> tuple[list[Difference], int]:
-    """Return the first differences and how many there are."""
     everything = list(found)
     return everything[:most], len(everything)

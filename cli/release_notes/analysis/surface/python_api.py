@@ -25,7 +25,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """What a module defines, and what it hands on from others.
+    """Definitions and re-exports of a module.
 
     Attributes:
         symbols: Public by their own name, `Class.method` included.
@@ -39,7 +39,6 @@ class Module:
 
 
 def read_module(text: str, *, is_package: bool) -> Module | None:
-    """Read a module; None where its syntax is not that of this Python."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

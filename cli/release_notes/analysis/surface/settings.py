@@ -37,7 +37,6 @@ _LONGEST_DEFAULT = 60
 
 
 def is_example(path: str) -> bool:
-    """Say whether a file lists environment variables for users to fill in."""
     return bool(_EXAMPLE.search(PurePosixPath(path).name))
 
 

@@ -1,4 +1,4 @@
-"""What a TypeScript or JavaScript module exports, with signatures, read from its syntax tree; nothing is run."""
+"""Exports of a TypeScript or JavaScript module, from its syntax tree."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ SUFFIXES = (".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs")
 
 @dataclass(frozen=True, slots=True)
 class Exports:
-    """What a module exports.
+    """Exports of a module.
 
     Attributes:
         symbols: Name to signature, of what is declared here; `Class.member` as well. `None`: handed on from elsewhere.
@@ -42,7 +42,6 @@ def _parser(dialect: str) -> Parser:
 
 
 def read_exports(path: str, text: str) -> Exports:
-    """Read a module. What cannot be parsed is passed over, the rest of the file counts."""
     dialect = "ts" if PurePosixPath(path).suffix in (".ts", ".mts", ".cts") else "tsx"
     root = _parser(dialect).parse(text.encode("utf-8", "replace")).root_node
     local = dict(_declared_in(root))

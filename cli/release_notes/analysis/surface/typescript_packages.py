@@ -1,4 +1,4 @@
-"""What TypeScript packages export from their entry points at one end, followed through their modules."""
+"""Exports of TypeScript packages, followed from their entry points."""
 
 import json
 import posixpath
