@@ -184,7 +184,7 @@ _ALL: tuple[Arm, ...] = (
             ("threads", "what stands next to a record in its thread"), ("speakers", "who is asked about"),
             ("days", "the days that a question names"), ("alike", "what is like the best"),
             ("code", "weights for code"),
-            ("names", "what names with numbers count for"), ("second", "the second model for meaning"),
+            ("names", "what names with numbers count for"),
             ("tokens", "what is compared token by token"), ("coverage", "how much of a question a record holds"),
             ("brought", "what threads bring in"), ("exact", "identifiers as they are written"),
             ("splits", "the words inside of identifiers"), ("stems", "the stems of words"),

@@ -10,7 +10,6 @@ Part = Literal[
     "days",
     "exact",
     "names",
-    "second",
     "speakers",
     "splits",
     "stems",
@@ -19,5 +18,3 @@ Part = Literal[
 ]
 """What a ranking heeds beside words, meaning, relations and ages, and how it reads words; `docs/retrieval.md` has what
 each adds. `exact`, `splits` and `stems` are steps of the analysis, for which indexes of words are built anew."""
-NO_SECOND_OPINION = "no second opinion"
-"""What a server says of itself where it leaves the second model out."""

@@ -8,7 +8,6 @@ from typing import Any, get_args
 import pytest
 
 from stores.embedding.late import LateEncoder
-from stores.embedding.second import SecondModel
 from stores.lexical import LexicalIndex, Step, queries
 from tests.people import Person, caught_up, person
 from tools.app import open_app
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, second_opinion="on")
+    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False)
 
 
 DOES: dict[Part, tuple[Any, str]] = {
@@ -31,7 +30,6 @@ DOES: dict[Part, tuple[Any, str]] = {
     "code": (LexicalIndex, "code_among"),
     "days": (pipeline, "named_days"),
     "names": (queries, "numbered"),
-    "second": (SecondModel, "embed_question"),
     "speakers": (neighbours, "asked_about"),
     "threads": (closer, "beside"),
     "tokens": (LateEncoder, "encode_question"),
