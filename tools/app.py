@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -28,7 +28,6 @@ from stores.errors import InvalidSetting
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
-from stores.lexical import Analysis, Step
 from stores.processor import processors
 from stores.warming import Warming, import_engines, load_model, load_token_encoder
 from tools.events import EventHub
@@ -183,7 +182,6 @@ def open_stores(
             open_limit=settings.open_organizations,
             vector_budget_mb=settings.vector_memory_mb,
             graph_budget_mb=settings.graph_memory_mb,
-            analysis=Analysis(frozenset(get_args(Step)) & frozenset(settings.search_without)),
         )
         organizations = folder.path / "organizations"
         indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=encoder)

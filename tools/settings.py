@@ -15,7 +15,6 @@ from stores.errors import InvalidSetting
 from stores.processor import processors
 from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
 from tools.client_settings import PREFIX
-from tools.retrieval.parts import Part
 from tools.settings_checks import HeaderSecret, HostHeader, ModelAddress, Origin, PublicAddress, Sender, SigningSecret
 from tools.settings_oidc import NAME as OIDC_NAME
 from tools.settings_oidc import OidcSetting, read_oidc
@@ -79,12 +78,6 @@ class Settings(BaseModel):
         3, gt=0, le=600, description="Seconds that a search waits for a remote endpoint before it goes by words alone."
     )
 
-    search_without: tuple[Part, ...] = Field(
-        (),
-        description="Parts of the ranking that are left out, to measure what they add; comma-separated: `alike`, "
-        "`brought`, `code`, `coverage`, `days`, `exact`, `names`, `speakers`, `splits`, `stems`, `threads`, `tokens`. "
-        " After a start with or without `exact`, `splits` or `stems` indexes of words are built anew.",
-    )
     usage_signal: bool = Field(True, description="Whether records that were cited rank slightly higher.")
     exposure_days: int = Field(
         90, ge=0, le=3650, description="Days for which is kept what searches returned to whom; 0 records nothing."

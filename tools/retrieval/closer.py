@@ -89,7 +89,7 @@ class Closer:
     def beside_each_other(self) -> None:
         """Let the best candidates count with those that they are like."""
         vectors = self.indexes.vectors
-        if vectors is None or not self.has_vector or not self.plan.compares or "alike" in self.plan.without:
+        if vectors is None or not self.has_vector or not self.plan.compares:
             return
         found = alike(vectors, self.pool, self.checks, self.lent.beside)
         if found is not None:
@@ -125,15 +125,11 @@ class Closer:
     def _evidence(self, lexical: Scores, coverage: Scores, told: Scores | None, *, has_vector: bool) -> Scores:
         is_code = self._code()
         lent = replace(self.lent, is_code=is_code, is_loose=self._loose(is_code), told=told)
-        if "coverage" in self.plan.without:
-            coverage = np.zeros_like(coverage)
         return fuse(lexical, coverage, self.pool.cosine, ceiling=self.words.ceiling, dense=has_vector, lent=lent)
 
     def _code(self) -> NDArray[np.bool_] | None:
         """Which candidates are code; looked up again where there are more of them by now."""
         index, ids = self.indexes.lexical, self.pool.ids
-        if "code" in self.plan.without:
-            return None
         if index is not None and (self._is_code is None or len(self._is_code) != len(ids)):
             self._is_code = np.array(index.code_among(ids), np.bool_)
         return self._is_code

@@ -75,7 +75,6 @@ def retrieve(app: App, plan: Plan) -> Ranking:
     of what they found. Where that leaves hardly anything, they are asked for more.
     """
     app.hands.make_way()
-    plan = replace(plan, without=app.settings.search_without)
     ranking, depth = _retrieve(app, plan), plan.depth
     while ranking.is_starved and depth < DEEPEST:
         depth = min(DEEPER * depth, DEEPEST)
@@ -153,7 +152,7 @@ def _question_tokens(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Quest
     """Start encoding the query's tokens; None where no candidate is compared by them."""
     encoder = app.token_encoder
     has_tokens = indexes.vectors is not None and indexes.vectors.tokens is not None
-    if encoder is None or not has_tokens or not plan.compares or "tokens" in plan.without:
+    if encoder is None or not has_tokens or not plan.compares:
         return None
     return app.beside.submit(encoder.encode_question, plan.query)
 
@@ -204,7 +203,7 @@ def _known_of(app: App, plan: Plan) -> Lent:
 
 def _named_days(plan: Plan) -> Named:
     """The days that the question names; mostly none."""
-    if plan.is_naive or plan.as_of is not None or plan.words_alone or "days" in plan.without:
+    if plan.is_naive or plan.as_of is not None or plan.words_alone:
         return Named(plan.query)
     return named_days(plan.query, plan.now)
 
