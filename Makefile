@@ -65,7 +65,6 @@ model: $(VENV)/.dev ## Rebuild the models that ship in the package.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[model]'
 	$(BIN)/python scripts/build_model.py
 	$(BIN)/python -m scripts.build_late_model
-	$(BIN)/python -m scripts.build_second_model
 
 clean: ## Remove what was installed and built.
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .schemathesis .import_linter_cache

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from stores.embedding import Embedder
-from stores.embedding.close import CloseReader
+from stores.embedding.late import LateEncoder
 
 CLOSE_TIMEOUT_S = 10.0
 """How long closing waits for imports that are under way: a library that is cut short can crash."""
@@ -55,14 +55,14 @@ def load_model(embedder: Embedder | None) -> None:
         log.warning("embedder_not_ready", model=embedder.model, exc_info=True)
 
 
-def load_reader(reader: CloseReader | None) -> None:
-    """Load the models that read the best candidates more closely, for the first question."""
-    if reader is None:
+def load_token_encoder(encoder: LateEncoder | None) -> None:
+    """Encode a word, so that the model is loaded for the first search."""
+    if encoder is None:
         return
     try:
-        reader.read_question("ready")
+        encoder.encode_question("ready")
     except Exception:  # searches go on without it
-        log.warning("close_reader_not_ready", model=reader.model, exc_info=True)
+        log.warning("token_encoder_not_ready", model=encoder.model, exc_info=True)
 
 
 def import_engines(graph_engine: str, embedder: Embedder | None) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -22,15 +22,14 @@ from auth.tokens import Tokens
 from stores.analytics import Analytics, Exposures
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
-from stores.embedding.close import CloseReader
 from stores.embedding.hands import Hands
+from stores.embedding.late import LateEncoder
 from stores.errors import InvalidSetting
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
-from stores.lexical import Analysis, Step
 from stores.processor import processors
-from stores.warming import Warming, import_engines, load_model, load_reader
+from stores.warming import Warming, import_engines, load_model, load_token_encoder
 from tools.events import EventHub
 from tools.housekeeping import keep_house
 from tools.llm import LanguageModel, ModelSpec, build_language_model
@@ -60,8 +59,8 @@ class App:
     ledger: Ledger
     indexer: Indexer
     embedder: Embedder | None
-    reader: CloseReader | None
-    """Reads questions more closely than the embedder; None where that is switched off, or nobody embeds."""
+    token_encoder: LateEncoder | None
+    """For late interaction; None where it is switched off, or there is no embedder."""
     hands: Hands
     """Who helps to read texts for the indexes, and makes way for whoever asks something."""
     analytics: Analytics
@@ -147,7 +146,7 @@ class Stores:
     ledger: Ledger
     indexer: Indexer
     embedder: Embedder | None
-    reader: CloseReader | None
+    token_encoder: LateEncoder | None
     hands: Hands
     process_id: str
 
@@ -175,25 +174,22 @@ def open_stores(
         if embedder is None and (embedder := build_embedder(_embedding(settings), hands)) is not None:
             stack.callback(embedder.close)
         watched = WatchedEmbedder(embedder) if embedder is not None else None
-        reader = None
-        if embedder is not None and settings.late_interaction:
-            is_builtin = settings.embedding_provider == "builtin"
-            reader = CloseReader(twice=is_builtin, asks_second=settings.asks_second_opinion, hands=hands)
-            stack.callback(reader.close)
+        encoder = LateEncoder(hands) if embedder is not None and settings.late_interaction else None
+        if encoder is not None:
+            stack.callback(encoder.close)
         options = IndexerOptions(
             graph_engine=settings.graph_engine,
             open_limit=settings.open_organizations,
             vector_budget_mb=settings.vector_memory_mb,
             graph_budget_mb=settings.graph_memory_mb,
-            analysis=Analysis(frozenset(get_args(Step)) & frozenset(settings.search_without)),
         )
         organizations = folder.path / "organizations"
-        indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=reader)
+        indexer = Indexer(ledger, organizations, embedder=watched, options=options, clock=clock, late=encoder)
         ledger.on_commit.append(indexer.notify)
         ledger.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
-        yield Stores(folder, ledger, indexer, watched, reader, hands, process_id)
+        yield Stores(folder, ledger, indexer, watched, encoder, hands, process_id)
 
 
 @contextmanager
@@ -218,7 +214,7 @@ def _opened(
         loads: list[Callable[[], object]] = [
             Tokens.load,
             partial(load_model, stores.embedder),
-            partial(load_reader, stores.reader),
+            partial(load_token_encoder, stores.token_encoder),
             partial(import_engines, settings.graph_engine, stores.embedder),
             providers.load,
             *([language_model.load] if language_model is not None else []),
@@ -245,7 +241,7 @@ def _opened(
             ledger=stores.ledger,
             indexer=stores.indexer,
             embedder=stores.embedder,
-            reader=stores.reader,
+            token_encoder=stores.token_encoder,
             hands=stores.hands,
             analytics=analytics,
             exposures=exposures,

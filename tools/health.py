@@ -9,7 +9,6 @@ from stores.embedding import WatchedEmbedder
 from stores.errors import EngrainError
 from stores.indexer import IndexStatus
 from tools.app import App
-from tools.retrieval.parts import NO_SECOND_OPINION
 from tools.revision import commit
 from tools.version import VERSION
 
@@ -56,11 +55,7 @@ def _embedder(app: App) -> dict[str, Any]:
     if app.embedder is None:
         return {"name": "embedder", "ready": True, "detail": "off: search is lexical"}
     state = app.embedder.state if isinstance(app.embedder, WatchedEmbedder) else "ready"
-    settings, detail = app.settings, f"{app.settings.embedding_provider}: {state}"
-    has_second = app.reader is not None and app.reader.dimension > 0
-    if has_second and "second" in settings.parts_left_out:
-        detail += f", {NO_SECOND_OPINION}"
-    return {"name": "embedder", "ready": state == "ready", "detail": detail}
+    return {"name": "embedder", "ready": state == "ready", "detail": f"{app.settings.embedding_provider}: {state}"}
 
 
 def _engines(app: App) -> dict[str, Any]:

@@ -12,10 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSche
 
 from auth.external.addresses import is_safe_to_call, is_web_address
 from stores.errors import InvalidSetting
-from stores.processor import multiplies_bytes_at_once, processors
+from stores.processor import processors
 from tools.client_settings import DESCRIPTIONS as CLIENT_SETTINGS
 from tools.client_settings import PREFIX
-from tools.retrieval.parts import Part
 from tools.settings_checks import HeaderSecret, HostHeader, ModelAddress, Origin, PublicAddress, Sender, SigningSecret
 from tools.settings_oidc import NAME as OIDC_NAME
 from tools.settings_oidc import OidcSetting, read_oidc
@@ -67,11 +66,6 @@ class Settings(BaseModel):
     late_interaction: bool = Field(
         True, description="Whether the best candidates are compared with the question token by token."
     )
-    second_opinion: Literal["auto", "on", "off"] = Field(
-        "auto",
-        description="Whether a second model is asked about the best candidates; `auto`: where the processor multiplies "
-        "bytes in one step, else it is what takes longest in a search.",
-    )
     embedding_threads: int = Field(
         0,
         ge=0,
@@ -84,12 +78,6 @@ class Settings(BaseModel):
         3, gt=0, le=600, description="Seconds that a search waits for a remote endpoint before it goes by words alone."
     )
 
-    search_without: tuple[Part, ...] = Field(
-        (),
-        description="Parts of the ranking that are left out, to measure what they add; comma-separated: `alike`, "
-        "`brought`, `code`, `coverage`, `days`, `exact`, `names`, `second`, `speakers`, `splits`, `stems`, `threads`, "
-        "`tokens`. After a start with or without `exact`, `splits` or `stems` indexes of words are built anew.",
-    )
     usage_signal: bool = Field(True, description="Whether records that were cited rank slightly higher.")
     exposure_days: int = Field(
         90, ge=0, le=3650, description="Days for which is kept what searches returned to whom; 0 records nothing."
@@ -212,19 +200,9 @@ class Settings(BaseModel):
                 raise ValueError(f"{name} must be an https URL, or one of this machine")
 
     @property
-    def parts_left_out(self) -> tuple[Part, ...]:
-        """The parts of the ranking that are left out: those named, and the second model where it is not asked."""
-        return self.search_without if self.asks_second_opinion else (*self.search_without, "second")
-
-    @property
     def reading_threads(self) -> int:
         """How many texts are read at once for the indexes while nobody searches."""
         return min(self.embedding_threads or READ_AT_ONCE, processors())
-
-    @property
-    def asks_second_opinion(self) -> bool:
-        """Whether the second model reads texts and questions, if there is one."""
-        return multiplies_bytes_at_once() if self.second_opinion == "auto" else self.second_opinion == "on"
 
     @property
     def is_https(self) -> bool:

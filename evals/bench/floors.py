@@ -103,7 +103,7 @@ def measure_floors(
             embed_record=spread(timed_ms(lambda text: embedder.embed_documents([text.searchable]), fresh)),
             embed_question=spread(timed_ms(embedder.embed_query, questions)),
             encode_record=spread(timed_ms(lambda text: reader.encode_passage(text.searchable), fresh)),
-            encode_question=spread(timed_ms(reader.read_question, questions)),
+            encode_question=spread(timed_ms(reader.encode_question, questions)),
             lexical_search=spread(timed_ms(bare.search_words, questions)),
             vectors_search=spread(timed_ms(bare.search_vectors, vectors)),
             graph_hop=spread(timed_ms(lambda _: bare.hop(ids[:ORIGINS]), questions)),

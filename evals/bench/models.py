@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from evals.bench.texts import Record
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
-from stores.embedding.close import CloseReader
 from stores.embedding.hands import Hands
+from stores.embedding.late import LateEncoder
 from stores.errors import EngrainError
 from tools.settings import Settings
 
@@ -17,7 +17,7 @@ class Models:
     """All are loaded."""
 
     embedder: Embedder
-    reader: CloseReader
+    reader: LateEncoder
 
     def read(self, texts: Sequence[Record]) -> None:
         """Do with some texts what a server has the models do with them."""
@@ -39,10 +39,10 @@ def bare_models() -> Iterator[Models]:
     embedder = build_embedder(EmbeddingSpec(), hands)
     if embedder is None:
         raise EngrainError("There is no embedder to compare with.")
-    reader = CloseReader(asks_second=settings.asks_second_opinion, hands=hands)
+    reader = LateEncoder(hands)
     try:
         embedder.embed_query("load the model")
-        reader.read_question("ready")
+        reader.encode_question("ready")
         yield Models(embedder, reader)
     finally:
         reader.close()

@@ -12,7 +12,6 @@ from evals.datasets.collection import Collection, Door
 from evals.harness.places import Place
 from stores.errors import EngrainError
 
-WITHOUT = "ENGRAIN_SEARCH_WITHOUT"
 LIMIT = 10
 """Results asked for: what agents get unless they say otherwise."""
 FAULTY_S = 120.0
@@ -176,19 +175,6 @@ _ALL: tuple[Arm, ...] = (
     Arm(
         "lexical", "words alone: a server without a model for meaning", {"recall": _recall, "search": _PLAIN},
         {"ENGRAIN_EMBEDDING_PROVIDER": "none"},
-    ),
-    *(
-        Arm(f"without-{part}", f"without {what}", {"recall": _recall, "search": _PLAIN},
-            {WITHOUT: part})
-        for part, what in (
-            ("threads", "what stands next to a record in its thread"), ("speakers", "who is asked about"),
-            ("days", "the days that a question names"), ("alike", "what is like the best"),
-            ("code", "weights for code"),
-            ("names", "what names with numbers count for"), ("second", "the second model for meaning"),
-            ("tokens", "what is compared token by token"), ("coverage", "how much of a question a record holds"),
-            ("brought", "what threads bring in"), ("exact", "identifiers as they are written"),
-            ("splits", "the words inside of identifiers"), ("stems", "the stems of words"),
-        )
     ),
 )  # fmt: skip
 ARMS: Mapping[str, Arm] = {arm.name: arm for arm in _ALL}

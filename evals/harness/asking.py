@@ -14,7 +14,7 @@ from evals.harness.places import Place
 from evals.harness.server import Target
 from evals.metrics import measured, told_apart
 from evals.progress import progress
-from evals.results import CHARACTERS_PER_TOKEN, NOTE_BREAK, Case, Part
+from evals.results import CHARACTERS_PER_TOKEN, Case, Part
 from evals.runs import Journal
 
 WARM_AT_ONCE = 16
@@ -126,5 +126,4 @@ def close_part(journal: Journal, target: Target, part: Part) -> None:
     """Keep a part whose questions are all answered, with what asking took and what is to be known of its server."""
     resident_mb, peak_mb = target.memory_mb()
     seconds = journal.asking_s(part.set, part.arm)
-    note = NOTE_BREAK.join([*filter(None, [part.note]), *target.remarks()])
-    journal.close_part(replace(part, asking_s=seconds, resident_mb=resident_mb, peak_mb=peak_mb, note=note))
+    journal.close_part(replace(part, asking_s=seconds, resident_mb=resident_mb, peak_mb=peak_mb))

@@ -8,7 +8,7 @@ from typing import Any
 
 from evals.datasets import READERS, Collection, read_own
 from evals.datasets.collection import UNREADABLE
-from evals.harness.arms import WITHOUT, Arm, chosen
+from evals.harness.arms import Arm, chosen
 from evals.harness.asking import Asking, close_part
 from evals.harness.loading import load
 from evals.harness.server import Target, served, wanted_server
@@ -67,9 +67,7 @@ def _own_aims(collections: Sequence[Collection]) -> dict[str, Any]:
 
 
 def _of_arm(options: Options, environ: Mapping[str, str]) -> dict[str, str]:
-    """The settings of a server that an arm asks; what either leaves out of the ranking is left out."""
-    both = [each for each in (options.server.get(WITHOUT), environ.get(WITHOUT)) if each]
-    return {**options.server, **environ, **({WITHOUT: ",".join(both)} if both else {})}
+    return {**options.server, **environ}
 
 
 def read_collections(options: Options) -> list[Collection]:

@@ -15,7 +15,6 @@ from evals.runs.record import MEASURED_WITH, asker
 from stores.errors import EngrainError
 from tools.client_settings import PREFIX
 from tools.launch import server_process
-from tools.retrieval.parts import NO_SECOND_OPINION
 
 _OWN = {"LOG_LEVEL": "warning", "RATE_LIMIT_ENABLED": "false", "ACCESS_TOKEN_EXPIRE_MINUTES": "1440"}
 
@@ -32,12 +31,6 @@ class Target:
     def is_ours(self) -> bool:
         """Whether the harness has started it, for itself alone."""
         return self.pid is not None
-
-    def remarks(self) -> list[str]:
-        """Say what it leaves out of a search by itself, which figures hang on."""
-        with Client(self.address) as client:
-            embedder = _by_name(client.get("/api/health/ready").get("dependencies")).get("embedder", {})
-        return [NO_SECOND_OPINION] if str(embedder.get("detail")).endswith(NO_SECOND_OPINION) else []
 
     def memory_mb(self) -> tuple[float | None, float | None]:
         """Return the resident memory and its peak; unknown of a server elsewhere."""

@@ -1,6 +1,6 @@
 """Embedders: texts to vectors, built in or on a server. Importing this loads no engine."""
 
-from stores.embedding.embedder import Embedder, EmbeddingFailed, EmbeddingSpec, Passage, PassageVectors
+from stores.embedding.embedder import Embedder, EmbeddingFailed, EmbeddingSpec, Passage
 from stores.embedding.passages import split_passages
 from stores.embedding.provider import build_embedder
 from stores.embedding.watched import WatchedEmbedder
@@ -10,7 +10,6 @@ __all__ = [
     "EmbeddingFailed",
     "EmbeddingSpec",
     "Passage",
-    "PassageVectors",
     "WatchedEmbedder",
     "build_embedder",
     "split_passages",

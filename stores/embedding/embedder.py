@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from stores.errors import Unavailable
 
@@ -45,20 +45,6 @@ class Passage:
 
     start: int
     end: int
-
-
-class PassageVectors(NamedTuple):
-    """What is kept of a passage, to compare it more closely than by the vector that finds it."""
-
-    tokens: "NDArray[np.int8]"
-    """(tokens, width): the vector of each token."""
-    sentence: "NDArray[np.int8]"
-    """(dimension,): the vector of the whole passage by a second model."""
-
-    @property
-    def nbytes(self) -> int:
-        """What it takes."""
-        return self.tokens.nbytes + self.sentence.nbytes
 
 
 class Embedder(Protocol):

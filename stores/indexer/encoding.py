@@ -4,19 +4,19 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Protocol
 
-from stores.embedding import Passage, PassageVectors
+from stores.embedding import Passage
 from stores.indexer.admission import is_of_the_machine
 from stores.indexer.lane import describe
 from stores.indexer.remembered import RememberedTokens
 from stores.records import Entity
-from stores.tokens import PassageTokens, TokenRecord
+from stores.tokens import PassageTokens, TokenRecord, Tokens
 
 PROBE = "A text of a few plain words."
 """What a model that works encodes."""
 
 
 class TokenEncoder(Protocol):
-    """What reads the best candidates of a search more closely, `CloseReader` for one."""
+    """Encodes passages to token vectors; `LateEncoder` for one."""
 
     @property
     def model(self) -> str:
@@ -28,22 +28,12 @@ class TokenEncoder(Protocol):
         """Bytes of each token's vector."""
         ...
 
-    @property
-    def dimension(self) -> int:
-        """Bytes of the vector of a whole passage."""
-        ...
-
-    @property
-    def is_asked_twice(self) -> bool:
-        """Whether it makes the vector of a whole passage, too; if not, those that are there are kept."""
-        ...
-
     def split(self, text: str) -> list[Passage]:
         """Divide a text into passages that fit the models."""
         ...
 
-    def encode_passage(self, text: str) -> PassageVectors:
-        """Return the vectors of its tokens, and that of the whole."""
+    def encode_passage(self, text: str) -> Tokens:
+        """Return the vectors of its tokens."""
         ...
 
     @property
@@ -51,7 +41,7 @@ class TokenEncoder(Protocol):
         """How many passages it encodes at once at present."""
         ...
 
-    def encode_passages(self, texts: Sequence[str]) -> list[PassageVectors | None]:
+    def encode_passages(self, texts: Sequence[str]) -> list[Tokens | None]:
         """Return the same of several, in order; None where it failed, or was not begun."""
         ...
 
@@ -80,7 +70,7 @@ class Unfinished:
         chosen = self._next(encoder, 1)
         for each in chosen:
             found = remembered.encoded(self._text[each.start : each.end], encoder.encode_passage)
-            self._tokens.append(PassageTokens(each.start, each.end, found.tokens, found.sentence))
+            self._tokens.append(PassageTokens(each.start, each.end, found))
         return len(chosen)
 
     def texts(self, encoder: TokenEncoder, most: int) -> list[str]:

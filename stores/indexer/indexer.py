@@ -58,7 +58,6 @@ class Indexer:
             turns=turns,
             progressed=self._progressed,
         )
-        self.analysis = options.analysis
         """How text becomes terms."""
         self._registry = Registry(self._make, options)
         self._supervisor = Supervisor(self._registry, self._folder, self._files, self._shared)

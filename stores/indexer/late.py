@@ -277,7 +277,7 @@ class LateVectors:
             self._is_lost, self._is_new = False, True
         self._drop_superfluous()
 
-    def _drop_superfluous(self) -> Mapping[str, int | None]:
+    def _drop_superfluous(self) -> Mapping[str, int]:
         held, known = self._held(), self._store.contents()
         self._store.drop([each for each in known if each not in held])
         return known

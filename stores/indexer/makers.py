@@ -10,7 +10,7 @@ from stores.index import IndexBatch
 from stores.indexer.lane import Interrupted, Surroundings, describe, log
 from stores.indexer.options import GraphEngine
 from stores.ledger import Snapshot
-from stores.lexical import Analysis, LexicalIndex
+from stores.lexical import LexicalIndex
 
 Row = TypeVar("Row")
 Admit = Callable[[IndexBatch], None]
@@ -23,12 +23,9 @@ class DamagedGraph(Exception):  # says what is wrong, not who is
 class LexicalMaker:
     """Opens and fills the index of words."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        self._analysis = analysis
-
     def open(self, folder: Path, *, clean: bool) -> LexicalIndex:
         """Open the index in a folder; Tantivy's commits are whole or absent, so an unclean stop is no concern."""
-        return LexicalIndex.open(folder, self._analysis)
+        return LexicalIndex.open(folder)
 
     def fill(self, index: LexicalIndex, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
         """Load every entity, a page per commit."""

@@ -81,13 +81,7 @@ class VectorOpener:
             TokenStore.remove(folder)
         else:
             with closing_on_error(index):
-                index.tokens = TokenStore.open(
-                    folder,
-                    model=self._late.model,
-                    width=self._late.width,
-                    dimension=self._late.dimension,
-                    wants_sentences=self._late.is_asked_twice,
-                )
+                index.tokens = TokenStore.open(folder, model=self._late.model, width=self._late.width)
         return index
 
     def _open_folder(self, folder: Path, embedder: Embedder) -> VectorIndex | None:

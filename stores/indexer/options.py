@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from stores.lexical import WHOLE, Analysis
-
 GraphEngine = Literal["ladybug", "kuzu"]
 
 
@@ -13,8 +11,6 @@ class IndexerOptions:
     """Sizes and delays of the indexer; the defaults suit two cores and thousands of organizations."""
 
     graph_engine: GraphEngine = "ladybug"
-    analysis: Analysis = WHOLE
-    """How text becomes terms; where that changes, indexes of words are built anew."""
     open_limit: int = 32
     """Organizations held open; the least recently used idle ones are closed above it."""
     vector_budget_mb: int = 512

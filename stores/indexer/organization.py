@@ -80,7 +80,7 @@ class OpenOrganization:
             hurried=lambda: len(self.waits) > 0,
         )
         self.waits = Waits(self._missing)
-        self.lexical = FollowingLane("lexical", LexicalMaker(options.analysis), around)
+        self.lexical = FollowingLane("lexical", LexicalMaker(), around)
         self.graph = FollowingLane("graph", GraphMaker(options.graph_engine, shared.clock, shared.room), around)
         self.vectors = VectorLane(around, shared.turns) if shared.turns is not None else None
         self.lanes: tuple[Lane, ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
@@ -234,7 +234,7 @@ class OpenOrganization:
         """What is to be known about this organization while it is closed."""
         marks: dict[str, Watermark] = {lane.name: mark for lane in self.lanes if (mark := lane.recorded) is not None}
         turns = self._shared.turns
-        closing = Closing(self._shared.ledger.epoch, "", marks, words=layout(self._shared.options.analysis))
+        closing = Closing(self._shared.ledger.epoch, "", marks, words=layout())
         if turns is None or "vectors" not in marks:
             return closing
         return replace(closing, model=turns.source.model, tokens=turns.token_label)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from stores.embedding import PassageVectors
+from stores.tokens import Tokens
 
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
@@ -58,12 +58,12 @@ class RememberedTokens:
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
         self._size = 0
-        self._kept: OrderedDict[bytes, PassageVectors] = OrderedDict()
-        self._ahead: OrderedDict[bytes, PassageVectors] = OrderedDict()
+        self._kept: OrderedDict[bytes, Tokens] = OrderedDict()
+        self._ahead: OrderedDict[bytes, Tokens] = OrderedDict()
         self.encodings = 0
         """How many passages `encoded` had to have encoded so far, or tried to."""
 
-    def encode_ahead(self, texts: Sequence[str], encode: Callable[[list[str]], list[PassageVectors | None]]) -> None:
+    def encode_ahead(self, texts: Sequence[str], encode: Callable[[list[str]], list[Tokens | None]]) -> None:
         """Have passages encoded that are asked for soon, as far as they are not known."""
         keys = {_key(text): text for text in texts}
         unknown = {key: text for key, text in keys.items() if key not in self._kept and key not in self._ahead}
@@ -73,7 +73,7 @@ class RememberedTokens:
         while len(self._ahead) > AHEAD:
             self._ahead.popitem(last=False)
 
-    def encoded(self, text: str, encode: Callable[[str], PassageVectors]) -> PassageVectors:
+    def encoded(self, text: str, encode: Callable[[str], Tokens]) -> Tokens:
         """The vectors of a passage, encoded where they are not known."""
         key = _key(text)
         found = self._kept.get(key)

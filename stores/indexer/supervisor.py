@@ -146,7 +146,7 @@ class Supervisor:
 
     def _other_words(self, closing: Closing | None) -> bool:
         """Tell whether words are indexed otherwise than they would be now."""
-        return closing is not None and closing.words != layout(self._shared.options.analysis)
+        return closing is not None and closing.words != layout()
 
     def _run(self) -> None:
         while not self._stopping.is_set():

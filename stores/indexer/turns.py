@@ -177,10 +177,8 @@ class EmbeddingThread:
 
     @property
     def token_label(self) -> str:
-        """By what the vectors of tokens, and those of whole passages, are made; empty where there is nothing for it."""
-        if self.late is None:
-            return ""
-        return self.late.model if self.late.is_asked_twice else f"{self.late.model}, tokens alone"
+        """Model of the token vectors; empty where there are none."""
+        return "" if self.late is None else self.late.model
 
     def _late_turn(self, *, hurried: bool) -> bool:
         """Encode tokens of a record that somebody waits for, or else where nothing waits; tell whether it came to it.

@@ -1,21 +1,19 @@
 """The lexical index: which records hold the words of a question, answered by Tantivy."""
 
-from stores.lexical.analysis import WHOLE, Analysis, Step
+from stores.lexical.analysis import distinct
 from stores.lexical.index import LexicalIndex
 from stores.lexical.neighbours import Alongside
 from stores.lexical.results import HeldTerms, LexicalHit, LexicalHits, LexicalResult
 from stores.lexical.schema import key_of, layout
 
 __all__ = [
-    "WHOLE",
     "Alongside",
-    "Analysis",
     "HeldTerms",
     "LexicalHit",
     "LexicalHits",
     "LexicalIndex",
     "LexicalResult",
-    "Step",
+    "distinct",
     "key_of",
     "layout",
 ]

@@ -3,9 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 from tantivy import Filter, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
@@ -37,95 +35,69 @@ _TRIMMED = ",;:()[]{}<>\"'`“”\u2018\u2019«»…=|&*!?"
 _FORMS = re.compile("[\ufe0e\ufe0f`]")
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|«([^»]+)»')
 
-Step = Literal["exact", "splits", "stems"]
-"""What an analysis can go without, to measure what it adds: tokens as they are written, the words inside of
-identifiers, the stems of words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Analysis:
-    """How the text of an index becomes terms, and the questions that it is asked."""
-
-    without: frozenset[Step] = frozenset()
-
-    @property
-    def analyser(self) -> TextAnalyzer:
-        """What turns prepared text into terms; an index has to be told of it each time it is opened."""
-        return _word_analyser(stems="stems" not in self.without, splits="splits" not in self.without)
-
-    def prepare(self, text: str) -> str:
-        """Normalise, put spaces where words end without one, and spell in one way; doing it twice changes nothing."""
-        words = normalise(text).split()
-        whole = " ".join(words)
-        if whole.isascii():
-            return in_one_spelling(self._apart(whole))
-        return in_one_spelling(" ".join([word if _is_plain(word) else self._split(word) for word in words]))
-
-    def analysed(self, prepared: str) -> list[str]:
-        """The terms of a text that is prepared: in order, repeated as they are repeated, without stop words."""
-        return self.analyser.analyze(prepared)
-
-    def analyse(self, text: str) -> list[str]:
-        """The terms of a text."""
-        return self.analysed(self.prepare(text))
-
-    def positions(self, text: str) -> list[tuple[int, str]]:
-        """The terms of a text with their places, counting the stop words between them."""
-        return [(token.position, token.text) for token in self.analyser.pre_tokenize(self.prepare(text)).tokens]
-
-    def identifiers(self, text: str) -> list[str]:
-        """The exact tokens worth an entry of their own, and every character of a script without spaces."""
-        if "exact" in self.without:
-            return []
-        found: dict[str, None] = {}
-        normal = normalise(text)
-        for word in dict.fromkeys(normal.split()):
-            if _is_plain(word) or _is_plain(_trim(word)):
-                continue
-            parts = _parts(word)
-            for token in (*parts, *members(parts)):
-                if not (token.isalpha() or token.isdigit()) or _is_camel_case(token):
-                    _admit(token, found)
-        if not normal.isascii():
-            found |= dict.fromkeys(_SINGLE_UNSPACED.findall(normal))
-        return list(found)
-
-    def distinct(self, text: str) -> set[str]:
-        """Everything that a text is found by."""
-        return {*self.analyse(text), *self.identifiers(text)}
-
-    def _split(self, word: str) -> str:
-        if word.isascii():
-            return self._apart(word)
-        pieces = _UNSPACED_RUN.sub(_bigrams, word).split()
-        folded = [piece if piece.isascii() else comparable(piece) for piece in pieces]
-        return " ".join([self._apart(piece) if piece.isascii() else piece for piece in folded])
-
-    def _apart(self, text: str) -> str:
-        return text if "splits" in self.without else _SUBTOKEN_END.sub(r"\1 ", _PLURAL.sub("", text))
-
-
-WHOLE = Analysis()
-"""The analysis that leaves nothing out."""
-
 
 @cache
-def _word_analyser(*, stems: bool, splits: bool) -> TextAnalyzer:
-    """Build what turns prepared text into terms; what splits words ends them at an underscore as well."""
-    builder = (
-        TextAnalyzerBuilder(Tokenizer.simple() if splits else Tokenizer.regex(r"\w+"))
+def word_analyser() -> TextAnalyzer:
+    """Build the tokenizer of prepared text: words, lower case, no accents, no stop words, English stems."""
+    return (
+        TextAnalyzerBuilder(Tokenizer.simple())
         .filter(Filter.remove_long(LONGEST_TERM_BYTES))
         .filter(Filter.lowercase())
         .filter(Filter.ascii_fold())
         .filter(Filter.custom_stopword(list(STOP_WORDS)))
+        .filter(Filter.stemmer("english"))
+        .build()
     )
-    return (builder.filter(Filter.stemmer("english")) if stems else builder).build()
 
 
 @cache
 def token_analyser() -> TextAnalyzer:
-    """Build what splits the exact field, which is written with spaces between its tokens."""
+    """Build the tokenizer of the exact field, whose tokens are separated by spaces."""
     return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
+
+
+def prepare(text: str) -> str:
+    """Normalise, split identifiers into words, and spell in one way. Idempotent."""
+    words = normalise(text).split()
+    whole = " ".join(words)
+    if whole.isascii():
+        return in_one_spelling(_apart(whole))
+    return in_one_spelling(" ".join([word if _is_plain(word) else _split(word) for word in words]))
+
+
+def analysed(prepared: str) -> list[str]:
+    """Return the terms of a prepared text, in order, with repetitions, without stop words."""
+    return word_analyser().analyze(prepared)
+
+
+def analyse(text: str) -> list[str]:
+    return analysed(prepare(text))
+
+
+def positions(text: str) -> list[tuple[int, str]]:
+    """Return terms with their positions; stop words count as positions."""
+    return [(token.position, token.text) for token in word_analyser().pre_tokenize(prepare(text)).tokens]
+
+
+def identifiers(text: str) -> list[str]:
+    """Return the tokens for the exact field: identifiers, and every character of a script without spaces."""
+    found: dict[str, None] = {}
+    normal = normalise(text)
+    for word in dict.fromkeys(normal.split()):
+        if _is_plain(word) or _is_plain(_trim(word)):
+            continue
+        parts = _parts(word)
+        for token in (*parts, *members(parts)):
+            if not (token.isalpha() or token.isdigit()) or _is_camel_case(token):
+                _admit(token, found)
+    if not normal.isascii():
+        found |= dict.fromkeys(_SINGLE_UNSPACED.findall(normal))
+    return list(found)
+
+
+def distinct(text: str) -> set[str]:
+    """Return every term and identifier of a text."""
+    return {*analyse(text), *identifiers(text)}
 
 
 def normalise(text: str) -> str:
@@ -178,6 +150,18 @@ def quoted(text: str) -> list[str]:
 def several(text: str) -> set[str]:
     """The acronyms that stand in a text in the plural, in small letters: each is a word, and no spelling of its own."""
     return {found.lower() for found in _ACRONYMS.findall(text)}
+
+
+def _split(word: str) -> str:
+    if word.isascii():
+        return _apart(word)
+    pieces = _UNSPACED_RUN.sub(_bigrams, word).split()
+    folded = [piece if piece.isascii() else comparable(piece) for piece in pieces]
+    return " ".join([_apart(piece) if piece.isascii() else piece for piece in folded])
+
+
+def _apart(text: str) -> str:
+    return _SUBTOKEN_END.sub(r"\1 ", _PLURAL.sub("", text))
 
 
 def _bigrams(run: re.Match[str]) -> str:

@@ -9,7 +9,6 @@ import numpy as np
 from tantivy import DocAddress, Index, IndexWriter, Query, Searcher
 
 from stores.index import IndexBatch
-from stores.lexical.analysis import WHOLE, Analysis
 from stores.lexical.generations import Generations
 from stores.lexical.hits import (
     MOST_HELD,
@@ -74,8 +73,8 @@ class LexicalIndex:
 
     name = "lexical"
 
-    def __init__(self, generations: Generations, analysis: Analysis) -> None:
-        self._generations, self._analysis = generations, analysis
+    def __init__(self, generations: Generations) -> None:
+        self._generations = generations
         self._schema = build_schema()
         self._progress = Progress(None, 0, 0)
         self._is_closed = False
@@ -87,9 +86,9 @@ class LexicalIndex:
         self._adopt(generations.current())
 
     @classmethod
-    def open(cls, folder: Path, analysis: Analysis = WHOLE) -> Self:
-        """Open the index in a folder, creating both where needed; an old one, or of another analysis, is discarded."""
-        return cls(Generations(folder.absolute(), layout(analysis)), analysis)
+    def open(cls, folder: Path) -> Self:
+        """Open or create the index in a folder; discard one of another format."""
+        return cls(Generations(folder.absolute(), layout()))
 
     @property
     def erasable(self) -> int:
@@ -106,7 +105,7 @@ class LexicalIndex:
         gone = {*batch.deleted_entities, *entities}
         searcher = self._searcher
         placed = {record_id: thread_place(entity) for record_id, entity in entities.items()}
-        documents = [to_document(entity, placed[record_id], self._analysis) for record_id, entity in entities.items()]
+        documents = [to_document(entity, placed[record_id]) for record_id, entity in entities.items()]
         erasable = self._progress.erasable + sum(searcher.doc_freq("id", record_id) > 0 for record_id in gone)
         scattered = self._progress.scattered + len(documents)
         position = progress_document(batch.position, erasable=erasable, scattered=scattered)
@@ -143,7 +142,7 @@ class LexicalIndex:
         """
         searcher = self._searcher
         sight = self._sight(searcher, filter.visibility)
-        question = plan(sight, text, self._analysis, heed_names=heed_names)
+        question = plan(sight, text, heed_names=heed_names)
         if limit < 1:
             return _result(question, LexicalHits.of(()), frozenset())
         named = self._named_so(searcher, question, filter, limit)
@@ -177,7 +176,7 @@ class LexicalIndex:
         Takes as long as indexing them: about 20,000 short records a second.
         """
         searcher = self._searcher
-        question = plan(self._sight(searcher, visibility), text, self._analysis, heed_names=heed_names)
+        question = plan(self._sight(searcher, visibility), text, heed_names=heed_names)
         hits, named = weigh(question, entities)
         return _result(question, LexicalHits.of(hits[:limit]), named)
 
@@ -239,7 +238,7 @@ class LexicalIndex:
         """
         searcher = self._searcher
         asked = [(microseconds(start), microseconds(end)) for start, end in spans]
-        question = plan(self._sight(searcher, filter.visibility), text, self._analysis, heed_names=heed_names)
+        question = plan(self._sight(searcher, filter.visibility), text, heed_names=heed_names)
         terms = question.present
         query = happening(self._schema, asked, terms, filters(self._schema, filter))
         return list(self._best(searcher, query, limit, by=None if terms else HAPPENED[0]).ids)
@@ -307,14 +306,14 @@ class LexicalIndex:
         self._generations.retire()
 
     def _adopt(self, generation: Path) -> None:
-        self._index: Index = open_index(str(generation), self._analysis)
+        self._index: Index = open_index(str(generation))
         self._writer: IndexWriter = self._index.writer(_HEAP_BYTES, 1)
         # Made once per commit: it takes as long as a search.
         self._searcher = self._index.searcher()
         self._progress = _progress_of(self._searcher, self._index)
 
     def _copy_into(self, folder: Path, position: Position) -> None:
-        target = open_index(str(folder), self._analysis)
+        target = open_index(str(folder))
         writer = target.writer(_HEAP_BYTES, 1)
         for document in records_of(self._searcher):
             writer.add_document(document)

@@ -8,10 +8,12 @@ from typing import Self, get_args
 from tantivy import FieldType, Occur, Query, Schema
 
 from stores.lexical.analysis import (
-    Analysis,
+    analyse,
+    identifiers,
     is_single_unspaced,
     members,
     name_key,
+    positions,
     quoted,
     several,
     written_tokens,
@@ -67,7 +69,6 @@ class Plan:
 
     terms: tuple[Term, ...]
     phrases: tuple[tuple[tuple[int, str], ...], ...]
-    analysis: Analysis
     name: str
     """What the name of a record would be that is the question itself; empty where there can be none."""
     words: Words
@@ -100,7 +101,7 @@ class Plan:
         return replace(self, terms=tuple(term for term in self.terms if term.field == field))
 
 
-def plan(sight: Sight, text: str, analysis: Analysis, *, heed_names: bool = True) -> Plan:
+def plan(sight: Sight, text: str, *, heed_names: bool = True) -> Plan:
     """Analyse a question against the index's dictionary, as somebody sees it.
 
     The numbers of names count for more, unless names are not to be heeded.
@@ -110,22 +111,21 @@ def plan(sight: Sight, text: str, analysis: Analysis, *, heed_names: bool = True
     """
     text = text[:LONGEST_QUERY]
     weigh = _weigher(sight)
-    said = analysis.positions(text)
+    said = positions(text)
     words = [word for word in dict.fromkeys(word for _, word in said) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
     tokens = written_tokens(text)
-    written_so = set(analysis.identifiers(text)) - several(text)
+    written_so = set(identifiers(text)) - several(text)
     looked_up = dict.fromkeys([*tokens, *members(tokens)])
-    exact, spoken_for = _exact(written_so, looked_up, plain, analysis, weigh("exact"))
-    names = {name: analysis.positions(name) for name in numbered(text, tokens)[:MOST_TERMS]} if heed_names else {}
+    exact, spoken_for = _exact(written_so, looked_up, plain, weigh("exact"))
+    names = {name: positions(name) for name in numbered(text, tokens)[:MOST_TERMS]} if heed_names else {}
     found = [*(word for word in plain.values() if word.value not in spoken_for), *exact]
     weighed = _emphasised(found, names)
-    phrases = [tuple(analysis.positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
+    phrases = [tuple(positions(phrase)) for phrase in quoted(text)[:MOST_PHRASES]]
     # The sort is stable: equally rare terms keep their order in the question.
     return Plan(
         tuple(sorted(weighed, key=lambda term: -term.idf)[:MOST_TERMS]),
         tuple(phrase for phrase in phrases if phrase),
-        analysis,
         name_key(text),
         () if any(map(is_single_unspaced, written_so)) else said,
         _unknown(sight, names, found, weighed),
@@ -136,7 +136,6 @@ def _exact(
     written_so: Collection[str],
     tokens: Iterable[str],
     plain: Mapping[str, Term],
-    analysis: Analysis,
     weigh: Callable[[str], Term],
 ) -> tuple[list[Term], set[str]]:
     """The exact tokens worth looking for, and the words that they replace.
@@ -147,7 +146,7 @@ def _exact(
     exact: list[Term] = []
     spoken_for: set[str] = set()
     for token in islice(tokens, MOST_CONSIDERED):
-        absent = {word for word in analysis.analyse(token) if word in plain and not plain[word].documents}
+        absent = {word for word in analyse(token) if word in plain and not plain[word].documents}
         if token not in written_so and not absent:
             continue
         term = weigh(token)

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 from tantivy import Document, Index, Schema, SchemaBuilder
 
 from stores.language.code import is_code
-from stores.lexical.analysis import Analysis, name_key, token_analyser
+from stores.lexical.analysis import analysed, identifiers, name_key, prepare, token_analyser, word_analyser
 from stores.numbers import number_of
 from stores.occasions import happened
 from stores.records import Entity, Facet, Position, facets
@@ -39,11 +39,11 @@ HAPPENED = ("happened_from", "happened_until")
 """The columns with the first and the last microsecond of when it happened what a record tells of."""
 
 
-def open_index(path: str, analysis: Analysis) -> Index:
-    """Open or create an index in a folder that exists; it is always opened with the same analysis."""
+def open_index(path: str) -> Index:
+    """Open or create an index in a folder that exists."""
     index = Index(build_schema(), path)
     index.config_reader("manual")
-    index.register_tokenizer("words", analysis.analyser)
+    index.register_tokenizer("words", word_analyser())
     index.register_tokenizer("tokens", token_analyser())
     return index
 
@@ -63,7 +63,7 @@ def build_schema() -> Schema:
     return builder.build()
 
 
-def to_document(entity: Entity, place: ThreadPlace | None, analysis: Analysis) -> Document:
+def to_document(entity: Entity, place: ThreadPlace | None) -> Document:
     """Lay a record out; what is searched of it are values of one field, so that no phrase runs on."""
     document = Document()
     document.add_text(RESERVED, RECORD)
@@ -88,17 +88,17 @@ def to_document(entity: Entity, place: ThreadPlace | None, analysis: Analysis) -
         document.add_integer("speaker", place.speaker)
     if is_code(entity.content):
         document.add_text(RESERVED, CODE)
-    _add_searched(document, searched_parts(entity), analysis)
+    _add_searched(document, searched_parts(entity))
     return document
 
 
-def _add_searched(document: Document, parts: Sequence[str], analysis: Analysis) -> None:
-    words = [analysis.prepare(part) for part in parts]
+def _add_searched(document: Document, parts: Sequence[str]) -> None:
+    words = [prepare(part) for part in parts]
     for each in words:
         document.add_text("text", each)
-    tokens = analysis.identifiers("\n".join(parts))
+    tokens = identifiers("\n".join(parts))
     document.add_text("exact", " ".join(tokens))
-    document.add_integer(LENGTHS["text"], sum(len(analysis.analysed(each)) for each in words))
+    document.add_integer(LENGTHS["text"], sum(len(analysed(each)) for each in words))
     document.add_integer(LENGTHS["exact"], len(tokens))
 
 
@@ -116,9 +116,9 @@ def key_of(record_id: str) -> int:
     return number_of(record_id)
 
 
-def layout(analysis: Analysis) -> str:
-    """What tells indexes that hold other terms of the same records from each other."""
-    return "-".join([str(FORMAT), *sorted(analysis.without)])
+def layout() -> str:
+    """Return the label of the index format; an index with another one is rebuilt."""
+    return str(FORMAT)
 
 
 class Progress(NamedTuple):

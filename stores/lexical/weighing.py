@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from stores.lexical.analysis import Analysis
+from stores.lexical.analysis import identifiers, positions
 from stores.lexical.lengths import K1, norm, usual
 from stores.lexical.queries import Plan
 from stores.lexical.results import LexicalHit
@@ -34,18 +34,18 @@ def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit],
 
     BM25 takes the rarity of terms from the index and the usual length of a text from the records that are given.
     """
-    texts = [_read(entity, question.name, question.analysis) for entity in entities]
+    texts = [_read(entity, question.name) for entity in entities]
     average = sum(text.length for text in texts) / len(texts) if texts else 0.0
     hits = [hit for text in texts if (hit := _hit(question, text, usual(average))) is not None]
     named = frozenset(text.record_id for text in texts if text.is_named)
     return sorted(hits, key=lambda hit: (hit.record_id not in named, -hit.score, hit.record_id)), named
 
 
-def _read(entity: Entity, name: str, analysis: Analysis) -> _Text:
+def _read(entity: Entity, name: str) -> _Text:
     written = searched_parts(entity)
-    parts = [dict(analysis.positions(part)) for part in written]
+    parts = [dict(positions(part)) for part in written]
     counts = Counter(("text", term) for part in parts for term in part.values())
-    counts.update(("exact", token) for token in analysis.identifiers("\n".join(written)))
+    counts.update(("exact", token) for token in identifiers("\n".join(written)))
     return _Text(entity.id, name in names(entity), parts, counts)
 
 

@@ -1,5 +1,5 @@
-"""Vectors of single tokens, for late interaction: kept on disk, read for the best candidates of a search alone."""
+"""Token vectors of passages, stored on disk and read for the few records that a search compares closely."""
 
-from stores.tokens.store import FILE, PassageTokens, Sentences, TokenRecord, Tokens, TokenStore, TokensUnusable
+from stores.tokens.store import FILE, PassageTokens, TokenRecord, Tokens, TokenStore, TokensUnusable
 
-__all__ = ["FILE", "PassageTokens", "Sentences", "TokenRecord", "TokenStore", "Tokens", "TokensUnusable"]
+__all__ = ["FILE", "PassageTokens", "TokenRecord", "TokenStore", "Tokens", "TokensUnusable"]

@@ -18,11 +18,8 @@ BASELINE = str(SETS / "workshop-baseline.jsonl")
 SIMPLER = {
     "lexical": "workshop, fast: nDCG@10 fell",
     "naive": "workshop, fast: nDCG@10 fell",
-    "without-tokens": "workshop, fast: nDCG@10 fell",
-    "without-names": "workshop unanswered, fast: AUROC fell",
 }
-"""Ways of asking that stand for a product in which a part is broken: meaning, the joining of lanes, token vectors, what
-names with numbers count for; and what closes the gate."""
+"""Arms that stand for a broken lane or fusion, with the failure that the gate reports for each."""
 
 
 @pytest.mark.slow

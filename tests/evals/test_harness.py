@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import Barrier
-from typing import get_args
 
 import duckdb
 import pytest
@@ -17,7 +16,7 @@ import pytest
 from evals.client import Client
 from evals.datasets.collection import Text
 from evals.harness import prepare
-from evals.harness.arms import ARMS, WITHOUT, Answer, Arm
+from evals.harness.arms import ARMS, Answer, Arm
 from evals.harness.loading import batches
 from evals.harness.server import served
 from evals.machine import facts, model_digest
@@ -28,7 +27,6 @@ from evals.runs import Archive, Journal, RunRecord, new_record
 from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
 from tests.evals.sets import QUESTIONS, own_lines, write_lines, write_own, write_scifact
 from tools.entity_models import BULK_LIMIT
-from tools.retrieval.parts import Part
 
 WORDS = {"ENGRAIN_EMBEDDING_PROVIDER": "none"}
 """Without a model a server starts and indexes faster; what is tested here needs none."""
@@ -45,14 +43,7 @@ def options(tmp_path: Path, **changes: object) -> Options:
     return Options(**{**given, **changes})  # type: ignore[arg-type]
 
 
-# Those that leave a part out differ in its name alone; one that is told at the start stands for them, and one that has
-# indexes built anew.
-WAYS = [name for name, arm in ARMS.items() if WITHOUT not in arm.environ or name in ("without-tokens", "without-stems")]
-
-
-def test_every_part_that_a_server_can_leave_out_has_an_arm_of_its_own() -> None:
-    named = {name: arm.environ[WITHOUT] for name, arm in ARMS.items() if WITHOUT in arm.environ}
-    assert named == {f"without-{part}": part for part in get_args(Part)}
+WAYS = list(ARMS)
 
 
 def test_the_cores_of_a_run_are_those_that_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:

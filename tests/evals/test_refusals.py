@@ -1,17 +1,13 @@
 """What the retrieval suite refuses: to go on with what is no longer the same, and folders that can hold no runs."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from evals.harness.server import Target
 from evals.runs import Archive
-from evals.suites import INTERRUPTED, NOTHING_TO_MEASURE, run_suite
+from evals.suites import NOTHING_TO_MEASURE, run_suite
 from tests.evals.sets import own_lines, write_lines
-from tests.evals.test_harness import WORDS, interrupted, options
+from tests.evals.test_harness import interrupted, options
 
 
 @pytest.fixture(autouse=True)
@@ -52,27 +48,6 @@ def test_a_damaged_note_of_an_interrupted_run_is_a_sentence(tmp_path: Path, monk
     assert run_suite("retrieval", options(tmp_path), said.append) == NOTHING_TO_MEASURE
     assert "places-talks.json holds no object" in said[-1]
     assert "--afresh" in said[-1]
-
-
-def test_an_arm_leaves_out_what_the_settings_leave_out_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str | None] = []
-
-    def noted(_folder: Path, environ: dict[str, str], _url: str | None) -> None:
-        seen.append(environ.get("ENGRAIN_SEARCH_WITHOUT"))
-        if len(seen) == 2:
-            raise KeyboardInterrupt
-
-    @contextmanager
-    def not_served(*given: Any) -> Iterator[Target]:
-        noted(*given)
-        yield Target("http://127.0.0.1:9")
-
-    monkeypatch.setattr("evals.harness.run.served", not_served)
-    monkeypatch.setattr("evals.harness.run._ask", lambda *_, **__: None)
-    server = {**WORDS, "ENGRAIN_SEARCH_WITHOUT": "tokens"}
-    wanted = options(tmp_path, server=server, arms=["fast", "without-days"])
-    assert run_suite("retrieval", wanted, lambda _: None) == INTERRUPTED
-    assert seen == ["tokens", "tokens,days"]
 
 
 @pytest.mark.parametrize("name", ["r{a,b}*", "r[1]", "it's"])

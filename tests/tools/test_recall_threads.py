@@ -18,9 +18,7 @@ ASKED = "walrus holiday"
 
 @pytest.fixture(params=[False, True], ids=["lanes alone", "tokens compared"])
 def settings(tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
-    return Settings(
-        data_dir=tmp_path / "data", rate_limit_enabled=False, late_interaction=request.param, second_opinion="on"
-    )
+    return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, late_interaction=request.param)
 
 
 async def say(who: Person, text: str, ordinal: int | None = None, *, thread: str = "t", **fields: Any) -> str:

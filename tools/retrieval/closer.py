@@ -4,8 +4,7 @@ Each step looks at the best of the step before, notes what it finds, and scores 
 """
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from stores.embedding import EmbeddingFailed
 from stores.indexer import OpenIndexes
 from stores.lexical import LexicalResult
-from tools.retrieval import late, second
+from tools.retrieval import late
 from tools.retrieval.alike import alike
 from tools.retrieval.checks import Checks
 from tools.retrieval.late import Questions
@@ -23,9 +22,7 @@ from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import HELD_WHOLLY, Ranking
-from tools.retrieval.rereading import Reading, Rereading
 from tools.retrieval.scoring import Lent, Scores, fuse, fused_by_rank, ranked
-from tools.retrieval.second import Question
 from tools.retrieval.timespans import Named
 from tools.retrieval.told import note_told
 
@@ -76,30 +73,23 @@ class Closer:
         if found is not None:
             self._learn(replace(self.lent, beside=found))
 
-    def by_reading_again(self, question: Rereading, ranking: Ranking) -> None:
-        """Compare the best candidates with the question by a second model, and then token by token."""
-        if not self.has_vector:
+    def by_tokens(self, question: Future[Questions] | None, ranking: Ranking) -> None:
+        """Compare the best candidates with the question token by token; note in the ranking where that fails."""
+        if question is None or not self.has_vector:
             return
-        if question.vector is not None:
-            with self._noted(ranking):
-                self._by_second_model(question.vector)
-        if question.tokens is not None:
-            with self._noted(ranking):
-                self._by_tokens(question.tokens)
-
-    @contextmanager
-    def _noted(self, ranking: Ranking) -> Iterator[None]:
-        """Note in the ranking that a model could not answer, and go on without it."""
         try:
-            yield
+            found = late.compare(self.indexes, self.plan, self.pool, self.checks, question)
         except (EmbeddingFailed, sqlite3.Error) as error:
             ranking.degraded["tokens"] = "index_unavailable"
-            log.warning("question_not_read_again", organization_id=self.plan.organization_id, detail=str(error))
+            log.warning("tokens_not_compared", organization_id=self.plan.organization_id, detail=str(error))
+            return
+        if found is not None:
+            self._learn(replace(self.lent, late=found[0], back=found[1]))
 
     def beside_each_other(self) -> None:
         """Let the best candidates count with those that they are like."""
         vectors = self.indexes.vectors
-        if vectors is None or not self.has_vector or not self.plan.compares or "alike" in self.plan.without:
+        if vectors is None or not self.has_vector or not self.plan.compares:
             return
         found = alike(vectors, self.pool, self.checks, self.lent.beside)
         if found is not None:
@@ -128,16 +118,6 @@ class Closer:
         certain: Scores = np.maximum(pool.fused, alone_so)
         return certain
 
-    def _by_second_model(self, question: Reading[Question]) -> None:
-        found = second.nearness(self.indexes, self.pool, self.checks, self.lent.beside, question.begin)
-        if found is not None:
-            self._learn(replace(self.lent, second=found))
-
-    def _by_tokens(self, tokens: Reading[Questions]) -> None:
-        found = late.compare(self.indexes, self.plan, self.pool, self.checks, tokens.begin())
-        if found is not None:
-            self._learn(replace(self.lent, late=found[0], back=found[1]))
-
     def _learn(self, lent: Lent) -> None:
         self.lent = lent
         self.fuse()
@@ -145,15 +125,11 @@ class Closer:
     def _evidence(self, lexical: Scores, coverage: Scores, told: Scores | None, *, has_vector: bool) -> Scores:
         is_code = self._code()
         lent = replace(self.lent, is_code=is_code, is_loose=self._loose(is_code), told=told)
-        if "coverage" in self.plan.without:
-            coverage = np.zeros_like(coverage)
         return fuse(lexical, coverage, self.pool.cosine, ceiling=self.words.ceiling, dense=has_vector, lent=lent)
 
     def _code(self) -> NDArray[np.bool_] | None:
         """Which candidates are code; looked up again where there are more of them by now."""
         index, ids = self.indexes.lexical, self.pool.ids
-        if "code" in self.plan.without:
-            return None
         if index is not None and (self._is_code is None or len(self._is_code) != len(ids)):
             self._is_code = np.array(index.code_among(ids), np.bool_)
         return self._is_code

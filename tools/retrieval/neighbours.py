@@ -58,7 +58,7 @@ def beside(
     if not len(pairs.owners):
         return None
     # In the order in which they were found, so that nothing depends on the order of a set.
-    leading = [] if "brought" in plan.without else _in_order(found[:LEADING], checks)
+    leading = _in_order(found[:LEADING], checks)
     brought = checks.wanted(_next_to(index, leading)) - known
     is_kept = np.array([each in known or each in brought for each in ids], np.bool_)
     new = [each for each in ids if each in brought]
@@ -78,8 +78,6 @@ def _spoken(
     index: LexicalIndex, plan: Plan, pool: Pool, is_threaded: NDArray[np.bool_], checks: Checks
 ) -> NDArray[np.bool_] | None:
     """Which candidates in threads are said by whom the question asks about, of those that say what one may read."""
-    if "speakers" in plan.without:
-        return None
     places = np.flatnonzero(is_threaded)
     ids = [pool.ids[place] for place in places]
     allowed, numbers = checks.found(ids), index.speakers_of(ids)

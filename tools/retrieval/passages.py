@@ -6,7 +6,7 @@ from heapq import nlargest
 
 from stores.language.spelling import roughly
 from stores.language.wording import comparable, without_accents
-from stores.lexical import WHOLE, Analysis
+from stores.lexical import distinct
 from stores.records import Entity, searchable_text
 from tools.app import App
 from tools.retrieval.ranking import Candidate
@@ -45,12 +45,12 @@ def with_passages(
         span = (0, len(text))
         if len(text) > ONE_PASSAGE:
             spans = _indexed(app, organization_id, entity.id, len(text)) or divided(text)
-            span = best_passage(text, spans, terms, app.indexer.analysis) if unread >= 0 else spans[0]
+            span = best_passage(text, spans, terms) if unread >= 0 else spans[0]
         found.append((replace(hit, passage=span), entity))
     return found
 
 
-def best_passage(text: str, spans: Sequence[Span], terms: Mapping[str, float], analysis: Analysis = WHOLE) -> Span:
+def best_passage(text: str, spans: Sequence[Span], terms: Mapping[str, float]) -> Span:
     """The span whose words weigh the most, the first of equals.
 
     Of many spans those are analysed that hold the beginnings of the most of these words.
@@ -59,7 +59,7 @@ def best_passage(text: str, spans: Sequence[Span], terms: Mapping[str, float], a
         return spans[0]
 
     def weight(span: Span) -> float:
-        return sum(terms.get(term, 0.0) for term in analysis.distinct(text[slice(*span)]))
+        return sum(terms.get(term, 0.0) for term in distinct(text[slice(*span)]))
 
     return max(spans if len(spans) <= READ_CLOSELY else _promising(text, spans, terms), key=weight)
 

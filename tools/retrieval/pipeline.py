@@ -22,6 +22,7 @@ from stores.vectors import DenseHits, Vector
 from tools.app import App
 from tools.retrieval.checks import Checks, unwanted
 from tools.retrieval.closer import Closer
+from tools.retrieval.late import Questions
 from tools.retrieval.links import Link, dated, reach
 from tools.retrieval.neighbours import Measure
 from tools.retrieval.past import Past, linked_then, meaning_then, read_past, words_then
@@ -38,7 +39,6 @@ from tools.retrieval.plan import (
 )
 from tools.retrieval.pool import Pool
 from tools.retrieval.ranking import LANES, Ranking
-from tools.retrieval.rereading import Rereading, begin_second, read_again
 from tools.retrieval.scoring import (
     BACKGROUND,
     DATED_AMONG,
@@ -75,7 +75,6 @@ def retrieve(app: App, plan: Plan) -> Ranking:
     of what they found. Where that leaves hardly anything, they are asked for more.
     """
     app.hands.make_way()
-    plan = replace(plan, without=app.settings.parts_left_out)
     ranking, depth = _retrieve(app, plan), plan.depth
     while ranking.is_starved and depth < DEEPEST:
         depth = min(DEEPER * depth, DEEPEST)
@@ -92,10 +91,9 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
         if past is not None and not past.is_whole:
             ranking.degraded["history"] = "too_many_changes"
         question, checks = _embedding(app, indexes, plan), Checks(app, plan)
-        reread = read_again(app, indexes, plan) if question is not None else Rereading(None, None)
+        tokens = _question_tokens(app, indexes, plan) if question is not None else None
         with ranking.timed("lexical"):
             words = _lexical_lane(indexes, plan, past)
-        begin_second(reread, indexes.lexical, plan, words)
         near = _dense_lane(indexes, plan, question, past, ranking, partial(checks.ask, words.hits.ids))
         with ranking.timed("fusion"):
             ranking.terms = words.terms
@@ -110,7 +108,7 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
         with ranking.timed("thread"):
             closer.in_threads(measure)
         with ranking.timed("late"):
-            closer.by_reading_again(reread, ranking)
+            closer.by_tokens(tokens, ranking)
         with ranking.timed("alike"):
             closer.beside_each_other()
         with ranking.timed("graph"):
@@ -148,6 +146,15 @@ def _embedding(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Vector] | N
     if plan.words_alone and indexes.lexical is not None:
         return None
     return app.beside.submit(app.embedder.embed_query, plan.query)
+
+
+def _question_tokens(app: App, indexes: OpenIndexes, plan: Plan) -> Future[Questions] | None:
+    """Start encoding the query's tokens; None where no candidate is compared by them."""
+    encoder = app.token_encoder
+    has_tokens = indexes.vectors is not None and indexes.vectors.tokens is not None
+    if encoder is None or not has_tokens or not plan.compares:
+        return None
+    return app.beside.submit(encoder.encode_question, plan.query)
 
 
 def _dense_lane(
@@ -196,7 +203,7 @@ def _known_of(app: App, plan: Plan) -> Lent:
 
 def _named_days(plan: Plan) -> Named:
     """The days that the question names; mostly none."""
-    if plan.is_naive or plan.as_of is not None or plan.words_alone or "days" in plan.without:
+    if plan.is_naive or plan.as_of is not None or plan.words_alone:
         return Named(plan.query)
     return named_days(plan.query, plan.now)
 

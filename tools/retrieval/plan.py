@@ -6,7 +6,6 @@ from typing import Literal
 
 from stores.records import IndexFilter
 from tools.retrieval.imported import EVERYTHING, Imported
-from tools.retrieval.parts import Part
 
 Mode = Literal["fast", "naive"]
 """`fast` weighs the evidence of all lanes; `naive` is a control: words and meaning, joined by their ranks alone."""
@@ -69,8 +68,6 @@ class Plan:
     is then measured of each."""
     mode: Mode = "fast"
     """`naive` leaves `expand`, `boost_recent`, `newest_first` and `boost_cited` aside."""
-    without: tuple[Part, ...] = ()
-    """What a server leaves out, to measure what it adds."""
 
     @property
     def is_naive(self) -> bool:
@@ -85,12 +82,12 @@ class Plan:
     @property
     def heeds_threads(self) -> bool:
         """Whether what was captured next to a candidate counts."""
-        return self.compares and self.filter.ids is None and "threads" not in self.without
+        return self.compares and self.filter.ids is None
 
     @property
     def heeds_names(self) -> bool:
         """Whether names with numbers count for more than other words."""
-        return self.asks and not self.is_naive and "names" not in self.without
+        return self.asks and not self.is_naive
 
     @property
     def prefilter(self) -> IndexFilter:

@@ -34,10 +34,6 @@ What the token by token model says, which has read prose, counts for half."""
 CODE_BACK = 0.5
 """What counts beside that, as a share: how well the tokens of code are matched by those of the question. What does more
 than was asked for has other tokens as well."""
-SECOND, SECOND_IN_CODE = 0.5, 0.2
-"""The share of a record's nearness that the second model tells; in code, of which it has read little, it is less."""
-SECOND_SPREAD = 1.3
-"""By how much what it says of the best candidates lies closer together than what the first model says of them."""
 WORDS_ALONE = 2.0
 """What the words' evidence counts for when there are no vectors."""
 BACKGROUND = 0.2
@@ -143,8 +139,6 @@ class Lent:
     """Whether the question is in letters of which matches of tokens tell an order, and not how good an answer is."""
     told: Scores | None = None
     """The share of the question that is told by when it happened, and not by words; None where it is 0 for all."""
-    second: Scores | None = None
-    """How near records are by the second model; not a number where that is not known."""
 
 
 NOTHING_LENT = Lent()
@@ -168,7 +162,7 @@ def fuse(
         is_code = None if is_code is None else is_code & ~beside.is_threaded
         words += HOLDING * (beside.share if lent.told is None else np.minimum(beside.share, 1.0 - held))
     if dense:
-        near = _nearness(cosine, lent, is_code)
+        near = _nearness(cosine, lent.unrelated)
         evidence = near + words
         if is_code is not None:
             stretched = BACKGROUND + CODE_NEARNESS * (near - BACKGROUND)
@@ -199,10 +193,9 @@ def _exact(held: Scores, density: Scores, evidence: Scores, lent: Lent) -> Score
     return np.where(is_loose, 0.0, exact)
 
 
-def _nearness(cosine: Scores, lent: Lent, is_code: NDArray[np.bool_] | None) -> Scores:
-    near = np.maximum(_beyond(cosine, lent.unrelated), 0.0)
-    near = np.where(np.isnan(near), _absent_cosine(near), near)
-    return near if lent.second is None else _told_twice(near, lent.second, is_code)
+def _nearness(cosine: Scores, unrelated: float) -> Scores:
+    near = np.maximum(_beyond(cosine, unrelated), 0.0)
+    return np.where(np.isnan(near), _absent_cosine(near), near)
 
 
 def _beyond(cosine: Scores, unrelated: float) -> Scores:
@@ -211,19 +204,6 @@ def _beyond(cosine: Scores, unrelated: float) -> Scores:
         return cosine
     stretched: Scores = BACKGROUND + (cosine - unrelated) * (1 - BACKGROUND) / (1 - unrelated)
     return stretched
-
-
-def _told_twice(near: Scores, second: Scores, is_code: NDArray[np.bool_] | None) -> Scores:
-    """Let the second model tell a part of how near records are; on average they stay as near as they were.
-
-    So it tells the order, and not how good an answer is: unrelated texts are nearer to each other by it.
-    """
-    known = ~np.isnan(second)
-    share = SECOND if is_code is None else np.where(is_code, SECOND_IN_CODE, SECOND)[known]
-    told = near[known].mean() + SECOND_SPREAD * (second[known] - second[known].mean())
-    twice = near.copy()
-    twice[known] += share * (told - near[known])
-    return twice
 
 
 def _matched(late: Scores, back: Scores | None, is_code: NDArray[np.bool_] | None) -> Scores:

@@ -37,7 +37,7 @@ def similarity(question: NDArray[np.float32], passage: NDArray[np.int8]) -> floa
 def test_a_question_has_a_row_of_unit_length_for_each_token_and_three_more(late: LateEncoder) -> None:
     rows = late.encode_question(QUESTION)
     assert rows.dtype == np.float32
-    assert rows.shape == (len(load_tokenizer().pieces(QUESTION).spans) + 3, late.numbers)
+    assert rows.shape == (len(load_tokenizer().pieces(QUESTION).spans) + 3, late.dimension)
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 1, atol=1e-5)
 
 
@@ -49,7 +49,7 @@ def test_a_passage_has_rows_of_bytes_that_are_read_as_vectors_of_about_unit_leng
 
 
 def test_half_a_byte_tells_a_number_to_half_a_step() -> None:
-    numbers = np.linspace(-0.24, 0.24, 24_960, dtype=np.float32).reshape(-1, LateEncoder.numbers)
+    numbers = np.linspace(-0.24, 0.24, 24_960, dtype=np.float32).reshape(-1, LateEncoder.dimension)
     assert packed(numbers).shape == (len(numbers), LateEncoder.width)
     step = np.unique(unpacked(packed(numbers)))
     assert len(step) == 16
@@ -57,7 +57,7 @@ def test_half_a_byte_tells_a_number_to_half_a_step() -> None:
 
 
 def test_numbers_beyond_the_steps_are_cut_off() -> None:
-    far = np.array([[1, -1] * (LateEncoder.numbers // 2)], np.float32)
+    far = np.array([[1, -1] * (LateEncoder.dimension // 2)], np.float32)
     read = unpacked(packed(far))
     assert (read[:, ::2] == read.max()).all()
     assert (read[:, 1::2] == read.min()).all()

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from stores.embedding import Passage, PassageVectors
+from stores.embedding import Passage
 from stores.embedding.hands import Hands
 from stores.indexer import Indexer, IndexerOptions, IndexStatus
 from stores.ledger import Ledger, RelationDraft
 from stores.records import ORGANIZATION, EntityDraft, IndexFilter, Organization, User
+from stores.tokens import Tokens
 from tests.ledgers import new_ledger
 
 ORG = "org-1"
@@ -74,17 +75,12 @@ class HashEmbedder:
 
 
 class LetterTokens:
-    """A token for each word, and the vector of a word is its first letter. Counts what it is asked.
-
-    The vector of a passage is how many words it has.
-    """
+    """A token for each word, and the vector of a word is its first letter. Counts what it is asked."""
 
     model = "letters-1"
     width = 32
-    dimension = 1
 
     def __init__(self) -> None:
-        self.is_asked_twice = True
         self.hands = Hands(2)
         self.passages: list[str] = []
         self.gate = threading.Event()
@@ -99,10 +95,10 @@ class LetterTokens:
     def at_once(self) -> int:
         return self.hands.free
 
-    def encode_passages(self, texts: Sequence[str]) -> list[PassageVectors | None]:
+    def encode_passages(self, texts: Sequence[str]) -> list[Tokens | None]:
         return self.hands.some(self.encode_passage, texts)
 
-    def encode_passage(self, text: str) -> PassageVectors:
+    def encode_passage(self, text: str) -> Tokens:
         assert self.gate.wait(PATIENCE_S)
         if self.failure is not None:
             raise self.failure
@@ -112,8 +108,7 @@ class LetterTokens:
         words = text.lower().split()
         vectors = np.zeros((len(words), self.width), np.int8)
         vectors[range(len(words)), [ord(word[0]) % self.width for word in words]] = 127
-        sentence = np.array([len(words)] if self.is_asked_twice else [], np.int8)
-        return PassageVectors(vectors, sentence)
+        return vectors
 
 
 class Clock:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from stores.embedding import PassageVectors
 from stores.embedding.hands import Hands
 from stores.indexer.encoding import TokenEncoder
 from stores.indexer.late import FURTHER_PASSAGES, PASSAGES_PER_TURN
 from stores.indexer.remembered import RememberedTokens
+from stores.tokens import Tokens
 from stores.tokens.store import FILE
 from tests.stores.indexer.samples import (
     ORG,
@@ -48,7 +48,7 @@ def test_several_are_encoded_at_once_and_each_one_once(
     together, encode = threading.Barrier(3), late.encode_passage
     late.gate.clear()
 
-    def meet(text: str) -> PassageVectors:
+    def meet(text: str) -> Tokens:
         found = encode(text)
         if text.startswith(("a\n", "b\n", "c\n")):
             together.wait(PATIENCE_S)
@@ -128,7 +128,7 @@ def test_what_is_read_ahead_is_read_once_and_a_turn_reads_little_beside_it(
     assert vectors is not None
     ahead, turn, turns = late.encode_passages, vectors.turn, []
 
-    def meanwhile(texts: Sequence[str]) -> list[PassageVectors | None]:
+    def meanwhile(texts: Sequence[str]) -> list[Tokens | None]:
         found = ahead(texts)
         if newer:
             vectors.follow([f"b{newer.pop()}" for _ in range(3)], [])

@@ -358,39 +358,6 @@ def test_token_vectors_that_are_missing_at_the_start_are_pending_and_made_withou
     assert sorted(late.passages) == [f"{each}\nthe kestrel hovers" for each in (ORG, "other")]
 
 
-def test_vectors_of_whole_passages_that_were_not_wanted_are_made_once_they_are(
-    world: World, late: LetterTokens
-) -> None:
-    def sentences() -> dict[str, int]:
-        with world.indexer.indexes(ORG) as indexes:
-            assert indexes.vectors is not None
-            assert indexes.vectors.tokens is not None
-            found = indexes.vectors.tokens.sentences({"a": 0, "b": 0})
-        return {record_id: int(rows[0, 0]) for record_id, rows in found.items()}
-
-    world.write(draft("a", "the kestrel hovers", name="a"))
-    level(world)
-    world.stop()
-    late.is_asked_twice = False
-    world.start()
-    world.write(draft("b", "a heron", name="b"))
-    level(world)
-    assert late.passages == ["a\nthe kestrel hovers", "b\na heron"], "what is there is kept"
-    assert sentences() == {"a": 4}
-    world.stop()
-    late.is_asked_twice = True
-    late.passages.clear()
-    late.gate.clear()
-    world.start()
-    until(lambda: world.indexer.surveyed)
-    until(lambda: waiting(world) == 1)
-    assert world.tokens("a", "b") == {"a": 4, "b": 3}, "tokens are read while it is made"
-    late.gate.set()
-    level(world)
-    assert late.passages == ["b\na heron"]
-    assert sentences() == {"a": 4, "b": 3}
-
-
 def test_an_organization_whose_token_vectors_are_all_there_is_not_opened_at_the_start(
     world: World, late: LetterTokens
 ) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stores.language.spelling import in_one_spelling
-from stores.lexical.analysis import WHOLE
+from stores.lexical.analysis import analyse
 
 PAIRS = [
     ("behaviour of coloured neighbourhoods", "behavior of colored neighborhoods"),
@@ -32,7 +32,7 @@ PAIRS = [
 
 @pytest.mark.parametrize(("british", "american"), PAIRS)
 def test_either_spelling_has_the_terms_of_the_other(british: str, american: str) -> None:
-    assert WHOLE.analyse(british) == WHOLE.analyse(american)
+    assert analyse(british) == analyse(american)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_either_spelling_has_the_terms_of_the_other(british: str, american: str)
     ],
 )
 def test_words_that_are_not_the_same_stay_apart(word: str, other: str) -> None:
-    assert WHOLE.analyse(word) != WHOLE.analyse(other)
+    assert analyse(word) != analyse(other)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_words_that_are_not_the_same_stay_apart(word: str, other: str) -> None:
     ],
 )
 def test_forms_of_a_word_that_had_one_stem_keep_one(family: str) -> None:
-    stems = [WHOLE.analyse(word) for word in family.split()]
+    stems = [analyse(word) for word in family.split()]
     assert stems.count(stems[0]) == len(stems)
 
 

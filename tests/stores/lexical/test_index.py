@@ -19,7 +19,7 @@ from tantivy import Query
 from stores.index import IndexBatch
 from stores.language.wording import comparable
 from stores.lexical import LexicalIndex, LexicalResult, hits, sight
-from stores.lexical.analysis import WHOLE
+from stores.lexical.analysis import analyse, identifiers, prepare
 from stores.lexical.lengths import as_kept
 from stores.lexical.schema import FORMAT
 from stores.records import ORGANIZATION, Entity, IndexFilter, JsonObject, Position
@@ -180,7 +180,7 @@ def test_an_identifier_ranks_the_record_that_spells_it_first(index: LexicalIndex
 def test_a_name_is_found_to_the_letter_within_a_path_and_behind_a_sign(
     index: LexicalIndex, code: str, name: str
 ) -> None:
-    words = " ".join(WHOLE.analyse(name))
+    words = " ".join(analyse(name))
     filled(index, apart=f"{words}: {words}, {words}", exact=f"{code} and many other things that make it longer")
     plain, within = (
         {hit.record_id: hit.coverage for hit in index.search(asked, filter=EVERYONE, limit=10).hits}
@@ -193,7 +193,7 @@ def test_a_name_is_found_to_the_letter_within_a_path_and_behind_a_sign(
 
 def test_the_parts_of_a_version_and_plain_words_are_no_names() -> None:
     text = "v2.4.1 of node.js at python3.11, e.g. on x86-64 or state-of-the-art machines of GitHub.com, iso-27001"
-    found = WHOLE.identifiers(text)
+    found = identifiers(text)
     assert "github" in found
     assert not {"v2", "4", "node", "js", "python3", "11", "x86", "64", "state", "art", "iso", "27001"} & set(found)
 
@@ -374,7 +374,7 @@ def test_a_whole_name_covers_the_question_and_comes_first(index: LexicalIndex) -
 @given(st.text(max_size=40))
 def test_preparing_and_comparing_twice_changes_nothing(text: str) -> None:
     assert comparable(comparable(text)) == comparable(text)
-    assert WHOLE.prepare(WHOLE.prepare(text)) == WHOLE.prepare(text)
+    assert prepare(prepare(text)) == prepare(text)
 
 
 def test_a_text_that_is_not_held_is_weighed_as_if_it_were(index: LexicalIndex) -> None:
@@ -546,7 +546,7 @@ def test_a_refused_record_leaves_the_index_as_it_was(index: LexicalIndex) -> Non
 
 
 def test_the_same_words_are_analysed_alike_however_they_are_written() -> None:
-    assert WHOLE.analyse("parseHTTPHeaders") == WHOLE.analyse("parse_http_header") == ["pars", "http", "header"]
+    assert analyse("parseHTTPHeaders") == analyse("parse_http_header") == ["pars", "http", "header"]
 
 
 WORDS = st.sampled_from(["tea", "coffee", "milk", "sugar", "kettle"])

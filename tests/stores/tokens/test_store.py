@@ -8,30 +8,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stores.tokens import PassageTokens, Sentences, TokenRecord, Tokens, TokenStore, TokensUnusable
+from stores.tokens import PassageTokens, TokenRecord, Tokens, TokenStore, TokensUnusable
 from stores.tokens.store import FILE, READ_EACH
 
 WIDTH = 8
-DIMENSION = 4
 
 
 def opened(folder: Path, model: str = "m") -> TokenStore:
-    return TokenStore.open(folder, model=model, width=WIDTH, dimension=DIMENSION)
+    return TokenStore.open(folder, model=model, width=WIDTH)
 
 
 def tokens(count: int, value: int = 1) -> Tokens:
     return np.full((count, WIDTH), value, np.int8)
 
 
-def sentence(value: int) -> Sentences:
-    return np.full(DIMENSION, value, np.int8)
-
-
 def record(record_id: str, *counts: int, revision: int = 1, value: int = 1) -> TokenRecord:
-    passages = [
-        PassageTokens(100 * at, 100 * at + 100, tokens(count, value), sentence((10 * at + value) % 100))
-        for at, count in enumerate(counts)
-    ]
+    passages = [PassageTokens(100 * at, 100 * at + 100, tokens(count, value)) for at, count in enumerate(counts)]
     return TokenRecord(record_id, revision, b"text", passages)
 
 
@@ -94,70 +86,20 @@ def test_of_a_long_record_the_beginning_is_read_and_the_passage_that_is_asked_fo
     store.close()
 
 
-def test_the_vectors_of_whole_passages_are_read_of_the_same_passages(tmp_path: Path) -> None:
-    store = opened(tmp_path)
-    store.put([record("a", *range(1, 21)), record("b", 3, value=5), record("empty")])
-    found = store.sentences({"b": 0, "a": 1_250, "empty": 0, "unknown": 0})
-    assert {record_id: rows[:, 0].tolist() for record_id, rows in found.items()} == {
-        "b": [5],
-        "a": [*range(1, 10 * READ_EACH, 10), (10 * 12 + 1) % 100],
-    }
-    assert found["a"].shape == (READ_EACH + 1, DIMENSION)
-    assert store.sentences({}) == {}
-    store.close()
-    assert store.sentences({"a": 0}) == {}
-
-
-def test_passages_may_go_without_a_vector_of_the_whole(tmp_path: Path) -> None:
-    store = TokenStore.open(tmp_path, model="m", width=WIDTH, dimension=0)
-    store.put([TokenRecord("a", 1, b"", [PassageTokens(0, 1, tokens(3), np.empty(0, np.int8))])])
-    assert lengths(store, a=0) == {"a": [3]}
-    assert store.sentences({"a": 0}) == {}
-    assert store.contents() == {"a": 1}
-    assert store.check() == ""
-    store.close()
-    again = opened(tmp_path)
-    assert again.contents() == {}, "what has them is made anew"
-    again.close()
-
-
-def test_a_vector_of_the_whole_is_missing_where_it_is_wanted(tmp_path: Path) -> None:
-    bare = TokenRecord("bare", 1, b"text", [PassageTokens(0, 1, tokens(3), np.empty(0, np.int8))])
-    store = TokenStore.open(tmp_path, model="m", width=WIDTH, dimension=DIMENSION, wants_sentences=False)
-    store.put([bare, record("a", 2), record("empty")])
-    everything = {"bare": 1, "a": 1, "empty": 1}
-    assert store.contents() == everything
-    assert store.digests(everything) == dict.fromkeys(everything, b"text")
-    store.close()
-    store = opened(tmp_path)
-    assert store.check() == ""
-    assert store.contents() == {**everything, "bare": None}
-    assert store.digests(everything) == {"a": b"text", "empty": b"text"}
-    assert lengths(store, bare=0, a=0) == {"bare": [3], "a": [2]}
-    assert store.sentences({"bare": 0, "a": 0}).keys() == {"a"}
-    store.put([record("bare", 3)])
-    assert store.contents() == everything
-    assert store.sentences({"bare": 0, "a": 0}).keys() == {"bare", "a"}
-    store.close()
-    store = TokenStore.open(tmp_path, model="m", width=WIDTH, dimension=DIMENSION, wants_sentences=False)
-    assert store.sentences({"bare": 0, "a": 0}).keys() == {"bare", "a"}, "what is there is kept"
-    store.close()
-
-
 @pytest.mark.parametrize("damaged", ["x'0102'", "'text'", "zeroblob(5)"])
 def test_a_vector_of_an_impossible_size_is_damage(tmp_path: Path, damaged: str) -> None:
     store = opened(tmp_path)
     store.put([record("a", 3)])
     store.close()
     with sqlite3.connect(tmp_path / FILE) as connection:
-        connection.execute(f"UPDATE passages SET sentence = {damaged}")
+        connection.execute(f"UPDATE passages SET vectors = {damaged}")
     connection.close()
     store = opened(tmp_path)
     assert "impossible size" in store.check()
     store.close()
     store = opened(tmp_path)
     with pytest.raises(TokensUnusable, match="impossible size"):
-        store.sentences({"a": 0})
+        store.read({"a": 0})
     store.close()
 
 
@@ -174,12 +116,10 @@ def test_what_was_dropped_is_nowhere_on_disk_once_the_file_is_compact(tmp_path: 
 
 def test_one_bad_record_and_none_of_them_is_kept(tmp_path: Path) -> None:
     store = opened(tmp_path)
-    wide = PassageTokens(0, 1, np.ones((2, WIDTH + 1), np.int8), sentence(1))
-    long = PassageTokens(0, 1, tokens(2), np.ones(DIMENSION + 1, np.int8))
-    for passage, said in ((wide, "8 wide"), (long, "is 4 of int8")):
-        with pytest.raises(ValueError, match=said):
-            store.put([record("a", 1), TokenRecord("b", 1, b"", [passage])])
-        assert store.contents() == {}
+    wide = PassageTokens(0, 1, np.ones((2, WIDTH + 1), np.int8))
+    with pytest.raises(ValueError, match=r"shape \(tokens, 8\)"):
+        store.put([record("a", 1), TokenRecord("b", 1, b"", [wide])])
+    assert store.contents() == {}
     store.close()
 
 

@@ -35,7 +35,7 @@ def settings(tmp_path: Path) -> Settings:
 
 
 def units(count: int, seed: int) -> NDArray[np.float32]:
-    drawn = np.random.default_rng(seed).standard_normal((count, LateEncoder.numbers)).astype(np.float32)
+    drawn = np.random.default_rng(seed).standard_normal((count, LateEncoder.dimension)).astype(np.float32)
     return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
 
 

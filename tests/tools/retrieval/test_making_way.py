@@ -45,10 +45,10 @@ async def test_every_question_makes_way(app: App, owner: Person, tool: str, argu
 
 
 async def test_both_models_are_helped(app: App) -> None:
-    assert app.reader is not None
-    assert app.reader.at_once == 3
+    assert app.token_encoder is not None
+    assert app.token_encoder.at_once == 3
     app.hands.make_way()
-    assert app.reader.at_once == 1
+    assert app.token_encoder.at_once == 1
 
 
 @pytest.mark.parametrize(("asked", "given"), [(0, 3), (1, 1), (2, 2), (64, 3)])

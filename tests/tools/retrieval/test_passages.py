@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stores.embedding.wordpiece import WordPieceTokenizer
-from stores.lexical import WHOLE, Analysis
+from stores.lexical import distinct
 from tests.people import Person, person
 from tools.app import open_app
 from tools.logs import LogRing
+from tools.retrieval import passages
 from tools.retrieval.passages import PASSAGE_CHARACTERS, READ_CLOSELY, best_passage, divided
 from tools.settings import Settings
 
@@ -51,20 +52,19 @@ def test_a_part_ends_with_its_sentence() -> None:
 )
 def test_the_best_of_many_is_the_one_that_holds_the_words(question: str, said: str) -> None:
     text = f"{PLAIN * 400}{said} {PLAIN * 400}"
-    start, end = best_passage(text, divided(text), dict.fromkeys(WHOLE.distinct(question), 1.0))
+    start, end = best_passage(text, divided(text), dict.fromkeys(distinct(question), 1.0))
     assert said in text[max(0, start - 80) : end + 80]
-    assert WHOLE.distinct(text[start:end]) & WHOLE.distinct(question)
+    assert distinct(text[start:end]) & distinct(question)
 
 
 def test_of_many_passages_a_few_are_analysed(monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
 
-    def counted(analysis: Analysis, text: str) -> set[str]:
+    def counted(text: str) -> set[str]:
         read.append(text)
-        return distinct(analysis, text)
+        return distinct(text)
 
-    distinct = Analysis.distinct
-    monkeypatch.setattr(Analysis, "distinct", counted)
+    monkeypatch.setattr(passages, "distinct", counted)
     text = PLAIN * 7_000
     best_passage(text, divided(text), {"quay": 2.0, "tide": 1.0})
     assert len(read) == READ_CLOSELY
