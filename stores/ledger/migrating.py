@@ -1,4 +1,4 @@
-"""Bringing a database to the present schema, with Alembic but without its configuration file or log."""
+"""Creation and migration of the ledger's tables."""
 
 from pathlib import Path
 from threading import Lock
@@ -6,30 +6,34 @@ from threading import Lock
 from sqlalchemy import Connection, inspect, text
 
 from stores.errors import InvalidSetting
+from stores.ledger.schema import metadata
 
-HEAD = "0008"
+HEAD = "0001_baseline"
 """The latest migration."""
 
 SCRIPTS = Path(__file__).parent / "migrations"
 
 _ADVISORY_LOCK = 7_150_423_911
-"""Any number that nobody else locks: two processes must not migrate one PostgreSQL at the same time."""
+"""Arbitrary, but no other user of the database may lock it."""
 
-_ONE_AT_A_TIME = Lock()
-"""Alembic keeps the migration that runs in module globals."""
+_ONE_AT_A_TIME = Lock()  # Alembic keeps the running migration in module globals.
 
 
 def migrate(connection: Connection) -> None:
-    """Apply the migrations that are missing, in the caller's transaction.
+    """Create the tables, or apply the missing migrations, in the caller's transaction.
 
     Raises:
         InvalidSetting: The database has migrations that this version does not know.
     """
     if connection.dialect.name == "postgresql":
+        # Two processes must not migrate one PostgreSQL database at the same time.
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
-    if _version(connection) != HEAD:
+    version = _version(connection)
+    if version is None:
+        _create(connection)
+    elif version != HEAD:
         with _ONE_AT_A_TIME:
-            _upgrade(connection)
+            _upgrade(connection, version)
 
 
 def _version(connection: Connection) -> str | None:
@@ -38,8 +42,14 @@ def _version(connection: Connection) -> str | None:
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
-def _upgrade(connection: Connection) -> None:
-    # Importing Alembic takes as long as importing SQLAlchemy, and a start rarely needs it.
+def _create(connection: Connection) -> None:
+    # Stamped by hand: importing Alembic takes as long as importing SQLAlchemy.
+    metadata.create_all(connection)
+    connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)"))
+    connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
+
+
+def _upgrade(connection: Connection, version: str) -> None:
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
     from alembic.util import CommandError  # noqa: PLC0415
@@ -51,6 +61,6 @@ def _upgrade(connection: Connection) -> None:
         command.upgrade(config, "head")
     except CommandError as error:
         raise InvalidSetting(
-            "The ledger was written by a newer version of Engrain.",
+            f"The ledger was written by a newer version of Engrain: it has schema {version}, this one knows {HEAD}.",
             remediation="Install that version, or restore a backup that this one made.",
         ) from error

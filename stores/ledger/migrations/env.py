@@ -1,4 +1,4 @@
-"""How Alembic reaches the ledger: on the connection, and in the transaction, of whoever opens it."""
+"""Alembic environment: runs on the connection and in the transaction of `migrating.migrate`."""
 
 from alembic import context
 

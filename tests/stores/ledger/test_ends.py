@@ -4,17 +4,15 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select
 
 from stores.errors import Conflict, NotFound
 from stores.ledger import HistoryQuery, Ledger, RelationDraft, schema
 from stores.ledger.ends import EarlierEnd
-from stores.ledger.engine import connect
 from stores.records import ORGANIZATION
 from tests.stores.ledger.samples import ANN, ORG, create, draft
 from tests.stores.ledger.test_history import HourClock
 from tests.stores.ledger.test_listing import explained
-from tests.stores.ledger.test_migrating import build_version
 
 EVERYBODY = frozenset({ORGANIZATION})
 DAY = timedelta(days=1)
@@ -229,24 +227,3 @@ def test_the_past_is_read_by_the_indexes_of_the_present(ledger: Ledger, clock: H
         wanted = ("source", "target") if entity_id else ("ended",) if mode == "conflicts" else ("known",)
         assert all(f"ix_relations_{name}" in plan for name in wanted), plan
         assert ("ix_relations_known" in plan) is ((mode, entity_id) == ("history", None))
-
-
-def test_a_ledger_with_relations_from_before_keeps_what_it_knew(url: str) -> None:
-    content = """
-INSERT INTO organizations VALUES ('org-1', 'Org', 'slug-1', TRUE, 1000000, 0, '', NULL);
-INSERT INTO entities VALUES ('org-1', 'e1', 'note', 'note', 'Name', 'name', NULL, '', '', '', '', '', NULL,
-  'organization', 'organization', NULL, NULL, 'user-ann', NULL, 1, 1000000, 1000000, NULL, '[]', '[]', '{}', '',
-  'What was written.', 'name');
-INSERT INTO relations VALUES ('org-1', 'r1', 'ABOUT', 'e1', 'e1', '', 1000000, 3000000, 1000000, 2000000,
-  'organization', 'user-ann', '{}')
-"""
-    database = connect(url)
-    with database.write() as connection:
-        build_version(connection, "0004", content)
-        assert connection.execute(text("SELECT count(*) FROM relations")).scalar() == 1
-    database.close()
-    ledger = Ledger.open(url)
-    first = ledger.relations(ORG, ["r1"])["r1"]
-    assert known(ledger, first.created_at) == [(None, None)]
-    assert known(ledger, first.created_at + timedelta(seconds=2)) == [(first.invalid_at, first.expired_at)]
-    ledger.close()
