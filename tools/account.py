@@ -203,10 +203,7 @@ async def me(app: App, call: Call, _request: MeRequest) -> MeView:
 
 OPERATIONS = (
     Operation(
-        name="sign_up",
-        request=SignUpRequest,
-        result=SignedInView,
-        run=sign_up,
+        sign_up,
         roles=None,
         scope="write",
         route=Route(
@@ -220,10 +217,7 @@ OPERATIONS = (
         ),
     ),
     Operation(
-        name="log_in",
-        request=LogInRequest,
-        result=SignedInView,
-        run=log_in,
+        log_in,
         roles=None,
         scope="write",
         route=Route(
@@ -236,21 +230,12 @@ OPERATIONS = (
         ),
     ),
     Operation(
-        name="refresh",
-        request=RefreshRequest,
-        result=TokensView,
-        run=refresh,
+        refresh,
         roles=None,
         scope="write",
         route=Route(
             "POST", "/api/auth/refresh", tag="account", cookies="set", rate="30/minute", errors=frozenset({401, 429})
         ),
     ),
-    Operation(
-        name="me",
-        request=MeRequest,
-        result=MeView,
-        run=me,
-        route=Route("GET", "/api/auth/me", tag="account"),
-    ),
+    Operation(me, route=Route("GET", "/api/auth/me", tag="account")),
 )

@@ -87,18 +87,6 @@ def _health(app: App, call: Call) -> OrganizationHealth:
 
 
 OPERATIONS = (
-    Operation(
-        name="admin_stats",
-        request=StatsRequest,
-        result=Stats,
-        run=admin_stats,
-        route=Route("GET", "/api/admin/stats", tag="organizations"),
-    ),
-    Operation(
-        name="admin_health",
-        request=OrganizationHealthRequest,
-        result=OrganizationHealth,
-        run=admin_health,
-        route=Route("GET", "/api/admin/health", tag="organizations"),
-    ),
+    Operation(admin_stats, route=Route("GET", "/api/admin/stats", tag="organizations")),
+    Operation(admin_health, route=Route("GET", "/api/admin/health", tag="organizations")),
 )

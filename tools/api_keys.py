@@ -196,28 +196,16 @@ async def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> Revoke
 
 OPERATIONS = (
     Operation(
-        name="create_api_key",
-        request=CreateApiKeyRequest,
-        result=CreatedKeyView,
-        run=create_api_key,
+        create_api_key,
         roles=ADMINS,
         scope="write",
         mutates=True,
         secret=True,
         route=Route("POST", "/api/auth/api-keys", tag="account", errors=frozenset({400})),
     ),
+    Operation(list_api_keys, route=Route("GET", "/api/auth/api-keys", tag="account")),
     Operation(
-        name="list_api_keys",
-        request=MeRequest,
-        result=KeysView,
-        run=list_api_keys,
-        route=Route("GET", "/api/auth/api-keys", tag="account"),
-    ),
-    Operation(
-        name="revoke_api_key",
-        request=ApiKeyRequest,
-        result=RevokedKeyView,
-        run=revoke_api_key,
+        revoke_api_key,
         scope="write",
         mutates=True,
         route=Route("POST", "/api/auth/api-keys/{key_id}/revoke", tag="account", errors=frozenset({404})),

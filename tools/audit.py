@@ -154,13 +154,4 @@ def _text(parts: JsonObject, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-OPERATIONS = (
-    Operation(
-        name="read_audit",
-        request=AuditRequest,
-        result=AuditView,
-        run=read_audit,
-        roles=ADMINS,
-        route=Route("GET", "/api/admin/audit", tag="organizations"),
-    ),
-)
+OPERATIONS = (Operation(read_audit, roles=ADMINS, route=Route("GET", "/api/admin/audit", tag="organizations")),)

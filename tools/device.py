@@ -208,10 +208,7 @@ def _chosen(app: App, call: Call, slug: str | None) -> Organization:
 
 OPERATIONS = (
     Operation(
-        name="start_device",
-        request=StartDeviceRequest,
-        result=StartedDeviceView,
-        run=start_device,
+        start_device,
         roles=None,
         scope="write",
         route=Route(
@@ -225,10 +222,7 @@ OPERATIONS = (
         ),
     ),
     Operation(
-        name="device_token",
-        request=DeviceTokenRequest,
-        result=SignedInView,
-        run=device_token,
+        device_token,
         roles=None,
         scope="write",
         route=Route(
@@ -242,17 +236,11 @@ OPERATIONS = (
         ),
     ),
     Operation(
-        name="describe_device",
-        request=DescribeDeviceRequest,
-        result=WaitingDeviceView,
-        run=describe_device,
+        describe_device,
         route=Route("GET", "/api/auth/device/verify", tag="account", rate="30/minute", errors=frozenset({404, 429})),
     ),
     Operation(
-        name="decide_device",
-        request=DecideDeviceRequest,
-        result=DecidedDeviceView,
-        run=decide_device,
+        decide_device,
         scope="write",
         route=Route(
             "POST",

@@ -140,25 +140,14 @@ def _state_cookie(value: str) -> Cookie:
 
 OPERATIONS = (
     Operation(
-        name="codehost_login",
-        request=CodehostRequest,
-        result=Redirect,
-        run=codehost_login,
+        codehost_login,
         roles=None,
         route=Route(
-            "GET",
-            "/api/auth/codehost",
-            status=302,
-            tag="account",
-            rate=RATE,
-            errors=frozenset({400, 404, 502}),
+            "GET", "/api/auth/codehost", status=302, tag="account", rate=RATE, errors=frozenset({400, 404, 502})
         ),
     ),
     Operation(
-        name="codehost_callback",
-        request=CallbackRequest,
-        result=Redirect,
-        run=codehost_callback,
+        codehost_callback,
         roles=None,
         route=Route(
             "GET",

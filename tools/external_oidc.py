@@ -202,16 +202,14 @@ def _destination(app: App, request: OidcRequest) -> str:
     return wanted if request.redirect else other
 
 
-def _operation(name: str, run: Run, request: type[Request], *, errors: frozenset[int], rate: str | None) -> Operation:
-    verb = name.removeprefix("oidc_")
-    route = Route(
-        "GET", f"/api/auth/oidc/{{provider}}/{verb}", status=302, tag="account", rate=rate, errors=errors | {400, 502}
-    )
-    return Operation(name=name, request=request, result=Redirect, run=run, roles=None, route=route)
+def _entry(run: Run, errors: frozenset[int] = frozenset(), rate: str | None = RATE) -> Operation:
+    path = f"/api/auth/oidc/{{provider}}/{run.__name__.removeprefix('oidc_')}"
+    route = Route("GET", path, status=302, tag="account", rate=rate, errors=errors | {400, 502})
+    return Operation(run, roles=None, route=route)
 
 
 OPERATIONS = (
-    _operation("oidc_login", oidc_login, OidcRequest, errors=frozenset(), rate=RATE),
-    _operation("oidc_refresh", oidc_refresh, OidcRequest, errors=frozenset({401, 403}), rate=RATE),
-    _operation("oidc_callback", oidc_callback, OidcCallbackRequest, errors=frozenset({401, 403, 409}), rate=None),
+    _entry(oidc_login),
+    _entry(oidc_refresh, frozenset({401, 403})),
+    _entry(oidc_callback, frozenset({401, 403, 409}), None),
 )

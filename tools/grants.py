@@ -86,18 +86,9 @@ async def revoke_grant(app: App, call: Call, request: GrantRequest) -> DoneView:
 
 
 OPERATIONS = (
+    Operation(list_grants, route=Route("GET", "/api/users/me/grants", tag="account")),
     Operation(
-        name="list_grants",
-        request=MeRequest,
-        result=GrantsView,
-        run=list_grants,
-        route=Route("GET", "/api/users/me/grants", tag="account"),
-    ),
-    Operation(
-        name="revoke_grant",
-        request=GrantRequest,
-        result=DoneView,
-        run=revoke_grant,
+        revoke_grant,
         scope="write",
         mutates=True,
         route=Route("DELETE", "/api/users/me/grants/{grant_id}", tag="account", errors=frozenset({404})),

@@ -211,36 +211,21 @@ _PATH = "/api/orgs/{org_slug}/invitations"
 
 OPERATIONS = (
     Operation(
-        name="invite",
-        request=InviteRequest,
-        result=InvitedView,
-        run=invite,
+        invite,
         scope="write",
         mutates=True,
         secret=True,
         route=Route("POST", _PATH, tag="organizations", errors=frozenset({404, 409})),
     ),
+    Operation(list_invitations, route=Route("GET", _PATH, tag="organizations", errors=frozenset({404}))),
     Operation(
-        name="list_invitations",
-        request=OrganizationRequest,
-        result=InvitationsView,
-        run=list_invitations,
-        route=Route("GET", _PATH, tag="organizations", errors=frozenset({404})),
-    ),
-    Operation(
-        name="revoke_invitation",
-        request=InvitationRequest,
-        result=DoneView,
-        run=revoke_invitation,
+        revoke_invitation,
         scope="write",
         mutates=True,
         route=Route("DELETE", _PATH + "/{invitation_id}", tag="organizations", errors=frozenset({404})),
     ),
     Operation(
-        name="accept_invitation",
-        request=AcceptRequest,
-        result=AcceptedView,
-        run=accept_invitation,
+        accept_invitation,
         scope="write",
         events=("permission_changed",),
         route=Route(

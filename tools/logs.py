@@ -159,10 +159,7 @@ def _text(found: Logs) -> str:
 
 
 OPERATION = Operation(
-    name="logs",
-    request=LogsRequest,
-    result=Logs,
-    run=logs,
+    logs,
     roles=OWNERS,
     route=Route("GET", "/api/logs", tag="organizations"),
     tool=Tool("Read logs", read_only=True, render=_text),

@@ -149,38 +149,23 @@ _EVENTS = ("permission_changed",)
 _ERRORS = frozenset({404, 409})
 
 OPERATIONS = (
+    Operation(list_members, route=Route("GET", _PATH, tag="organizations", errors=frozenset({404}))),
     Operation(
-        name="list_members",
-        request=OrganizationRequest,
-        result=MembersView,
-        run=list_members,
-        route=Route("GET", _PATH, tag="organizations", errors=frozenset({404})),
-    ),
-    Operation(
-        name="add_member",
-        request=AddMemberRequest,
-        result=MemberView,
-        run=add_member,
+        add_member,
         scope="write",
         mutates=True,
         events=_EVENTS,
         route=Route("POST", _PATH, tag="organizations", errors=_ERRORS),
     ),
     Operation(
-        name="change_member",
-        request=ChangeMemberRequest,
-        result=MemberView,
-        run=change_member,
+        change_member,
         scope="write",
         mutates=True,
         events=_EVENTS,
         route=Route("PATCH", _ONE, tag="organizations", errors=_ERRORS),
     ),
     Operation(
-        name="remove_member",
-        request=MemberRequest,
-        result=DoneView,
-        run=remove_member,
+        remove_member,
         scope="write",
         mutates=True,
         events=_EVENTS,

@@ -1,10 +1,10 @@
-"""What an operation is: one entry from which the MCP tool, the REST route, OpenAPI and the reference come."""
+"""Operations: one entry each, from which MCP tool, REST route, OpenAPI and reference are made."""
 
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self, get_type_hints
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,19 +25,31 @@ OWNERS: frozenset[Role] = frozenset({"owner"})
 
 
 class Request(BaseModel):
-    """Every request model's root: unknown fields are ignored over REST and named as errors over MCP."""
+    """Base of all requests. Unknown fields are ignored over REST and refused over MCP."""
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=False, regex_engine="python-re")
 
 
 class Result(BaseModel):
-    """Every result model's root."""
+    """Base of all results."""
 
     model_config = ConfigDict(frozen=True, protected_namespaces=())
+
+    @classmethod
+    def of(cls, record: object, **more: Any) -> Self:
+        """Copy the fields that the record has under the same names, and add `more`."""
+        names = [name for name in cls.model_fields if name not in more and hasattr(record, name)]
+        return cls(**{name: getattr(record, name) for name in names}, **more)
 
 
 class Nothing(Result):
     """An answer without a body (204)."""
+
+
+class DoneView(Result):
+    """It is done."""
+
+    success: Literal[True] = True
 
 
 ACCESS_COOKIE = "engrain_access_token"
@@ -45,12 +57,12 @@ REFRESH_COOKIE = "engrain_refresh_token"
 
 
 class Cookie(Result):
-    """A cookie for a browser: HttpOnly, SameSite=Lax, for every path; Secure where the way is."""
+    """A browser cookie: HttpOnly, SameSite=Lax, path `/`, and Secure over HTTPS."""
 
     name: str
     value: str
     lifetime_s: int
-    """Seconds; 0 takes the cookie away."""
+    """Seconds; 0 deletes the cookie."""
 
 
 class Redirect(Result):
@@ -63,20 +75,19 @@ class Redirect(Result):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of an operation: who asks, and what must survive a retry."""
+    """One call of an operation."""
 
     principal: Principal | None
     """None for a public operation."""
     claim: "Claim | None" = None
-    """The idempotency key's claim; the ledger marks it applied in the same transaction as the write."""
+    """The idempotency key's claim; the ledger marks it applied in the transaction of the write."""
     idempotency_key: str | None = None
     request_id: str = ""
     client: str = ""
-    """The peer's address, for limits and audit."""
+    """The peer's address, for rate limits and the audit log."""
     user_agent: str = ""
-    """The User-Agent header, for the list of sign-ins and audit."""
     server: Callable[[], str] = str
-    """Tells the address under which the caller reaches this server, without a slash at its end; few ask."""
+    """Return the address under which the caller reaches this server, without a trailing slash."""
     cookies: Mapping[str, str] = field(default_factory=dict)
     """The browser's cookies by name; only for operations that answer with a `Redirect`."""
 
@@ -89,13 +100,12 @@ class Call:
 
     @property
     def origin(self) -> Origin:
-        """Where the call came from."""
         return Origin(self.request_id, self.client, self.user_agent)
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where an operation stands in REST. Fields in the path come from it, then `query`, the rest from the body."""
+    """An operation's REST route. Path fields come from the path, then `query`, the rest from the body."""
 
     method: Method
     path: str
@@ -104,37 +114,37 @@ class Route:
     query: frozenset[str] = frozenset()
     """Fields of a request with a body that come from the query string; all of them for GET and DELETE."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Revisions that may also come from a precondition: `{"if-match": "expected_revision"}`; `*` there sets nothing."""
+    """Revisions that may also come from a precondition: `{"if-match": "expected_revision"}`; `*` sets nothing."""
     tag: str = "entities"
     cookies: Literal["set", "clear"] | None = None
-    """Whether the answer sets the session cookies (from `access_token`, `refresh_token`) or clears them."""
+    """Set the session cookies from `access_token` and `refresh_token`, or clear them."""
     body_limit: int = 8 * 1024 * 1024
     errors: frozenset[int] = frozenset()
     """Statuses beyond 401, 403, 422 and 500 that this route can answer, for OpenAPI."""
     rate: str | None = None
-    """`5/minute` and so on, per caller or address; None for no limit."""
+    """Rate limit per caller or address, such as `5/minute`."""
     takes_form: bool = False
-    """Whether the body may be a form as well, as OAuth clients send it."""
+    """Accept a form as well as JSON, as OAuth clients send it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """How an operation shows to agents."""
+    """An operation's MCP tool."""
 
     title: str
     read_only: bool
     destructive: bool = False
     idempotent: bool = False
     listed: bool = True
-    """Listing is for the agent's attention, never for security: rights are checked on every call."""
+    """Not for security: rights are checked on every call."""
     omit: frozenset[str] = frozenset()
     """Request fields that exist over REST only."""
     omit_values: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By field: words that it takes over REST only."""
+    """Values by field that exist over REST only."""
     omit_result: frozenset[str] = frozenset()
-    """Fields of the answer whose shape no agent needs to know: they are not described."""
+    """Result fields that the output schema leaves out."""
     render: Callable[[Any], str] | None = None
-    """A terse text that stands alone; without one, compact JSON."""
+    """Make a terse text that stands alone; without it, the text is compact JSON."""
 
 
 Run = Callable[["App", Call, Any], Awaitable[Any]]
@@ -142,36 +152,43 @@ Run = Callable[["App", Call, Any], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One thing that Engrain can do. Nothing outside this entry knows its name."""
+    """One entry of the catalogue. Name, request and result are those of the function unless given."""
 
-    name: str
-    request: type[Request]
-    result: type[Result]
     run: Run
+    name: str = ""
+    request: type[Request] = Request
+    result: type[Result] = Result
     roles: frozenset[Role] | None = READERS
     """Organization roles that may call it; None for a public operation."""
     scope: Literal["read", "write"] = "read"
-    """The right that an API key or narrowed token needs."""
+    """The scope that an API key or narrowed token needs."""
     route: Route | None = None
     tool: Tool | None = None
     mutates: bool = False
-    """Takes an Idempotency-Key: whatever writes does, except where a repetition does no second deed."""
+    """Accept an Idempotency-Key. True for all writes, except where a repetition changes nothing."""
     secret: bool = False
-    """The answer holds a credential, shown once: a repetition with the same key is refused, not answered again."""
-    events: tuple[str, ...] = field(default=())
+    """The answer holds a credential: a repetition with the same key is refused, not replayed."""
+    events: tuple[str, ...] = ()
     role_refusal: str = ""
-    """The code, and the message, of a refusal for the role; empty for `forbidden` with a sentence."""
+    """Code and message of the refusal of a role, instead of `forbidden` with a sentence."""
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(self.run)
+        found = {"name": self.run.__name__, "request": list(hints.values())[2], "result": hints["return"]}
+        for name, value in found.items():
+            if getattr(self, name) in ("", Request, Result):
+                object.__setattr__(self, name, value)
 
     @property
     def description(self) -> str:
-        """The first paragraph of the function's docstring: what agents and the reference read."""
+        """The first paragraph of the function's docstring, for agents and the reference."""
         text = inspect.getdoc(self.run) or ""
         return " ".join(text.split("\n\n")[0].split())
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an execution produced: the answer as a model, or as the JSON stored by the call that it replays."""
+    """The answer of an operation: a model, or the stored JSON of the call that it replays."""
 
     status: int
     result: Result | None = None
@@ -179,13 +196,13 @@ class Outcome:
     replayed: bool = False
 
     def content(self) -> bytes:
-        """The answer as JSON bytes; empty for 204."""
+        """Return the answer as JSON; empty for 204."""
         if self.stored is not None:
             return self.stored
         return b"" if self.result is None else self.result.model_dump_json().encode()
 
     def body(self) -> JsonObject:
-        """The answer as a plain object."""
+        """Return the answer as a plain object."""
         if self.stored is not None:
             return dict(json.loads(self.stored)) if self.stored else {}
         return {} if self.result is None else self.result.model_dump(mode="json")

@@ -99,10 +99,7 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
 
 OPERATIONS = (
     Operation(
-        name="ask_for_reset",
-        request=ResetRequest,
-        result=ResetView,
-        run=ask_for_reset,
+        ask_for_reset,
         roles=None,
         scope="write",
         route=Route(
@@ -115,10 +112,7 @@ OPERATIONS = (
         ),
     ),
     Operation(
-        name="confirm_reset",
-        request=ConfirmResetRequest,
-        result=Nothing,
-        run=confirm_reset,
+        confirm_reset,
         roles=None,
         scope="write",
         route=Route(

@@ -172,38 +172,23 @@ _EVENTS = ("permission_changed",)
 _ERRORS = frozenset({400, 404})
 
 OPERATIONS = (
+    Operation(list_project_members, route=Route("GET", _PATH, tag="projects", errors=frozenset({404}))),
     Operation(
-        name="list_project_members",
-        request=ProjectRequest,
-        result=ProjectMembersView,
-        run=list_project_members,
-        route=Route("GET", _PATH, tag="projects", errors=frozenset({404})),
-    ),
-    Operation(
-        name="add_project_member",
-        request=AddProjectMemberRequest,
-        result=ProjectMemberView,
-        run=add_project_member,
+        add_project_member,
         scope="write",
         mutates=True,
         events=_EVENTS,
         route=Route("POST", _PATH, tag="projects", errors=_ERRORS | {409}),
     ),
     Operation(
-        name="change_project_member",
-        request=ChangeProjectMemberRequest,
-        result=ProjectMemberView,
-        run=change_project_member,
+        change_project_member,
         scope="write",
         mutates=True,
         events=_EVENTS,
         route=Route("PATCH", _ONE, tag="projects", errors=_ERRORS),
     ),
     Operation(
-        name="remove_project_member",
-        request=ProjectMemberRequest,
-        result=DoneView,
-        run=remove_project_member,
+        remove_project_member,
         scope="write",
         mutates=True,
         events=_EVENTS,

@@ -159,19 +159,13 @@ async def providers(app: App, _call: Call, _request: ProvidersRequest) -> Provid
 
 OPERATIONS = (
     Operation(
-        name="log_out",
-        request=LogOutRequest,
-        result=Nothing,
-        run=log_out,
+        log_out,
         roles=None,
         scope="write",
         route=Route("POST", "/api/auth/logout", status=204, tag="account", cookies="clear"),
     ),
     Operation(
-        name="change_password",
-        request=PasswordRequest,
-        result=Nothing,
-        run=change_password,
+        change_password,
         scope="write",
         route=Route(
             "POST",
@@ -183,28 +177,12 @@ OPERATIONS = (
             errors=frozenset({400, 429}),
         ),
     ),
+    Operation(list_sessions, route=Route("GET", "/api/users/me/sessions", tag="account")),
     Operation(
-        name="list_sessions",
-        request=MeRequest,
-        result=SessionsView,
-        run=list_sessions,
-        route=Route("GET", "/api/users/me/sessions", tag="account"),
-    ),
-    Operation(
-        name="end_session",
-        request=SessionRequest,
-        result=DoneView,
-        run=end_session,
+        end_session,
         scope="write",
         mutates=True,
         route=Route("DELETE", "/api/users/me/sessions/{session_id}", tag="account", errors=frozenset({404})),
     ),
-    Operation(
-        name="providers",
-        request=ProvidersRequest,
-        result=ProvidersView,
-        run=providers,
-        roles=None,
-        route=Route("GET", "/api/auth/providers", tag="account"),
-    ),
+    Operation(providers, roles=None, route=Route("GET", "/api/auth/providers", tag="account")),
 )

@@ -225,10 +225,7 @@ _MEMBERS = "/api/memory/spaces/{space_id}/members"
 
 OPERATIONS = (
     Operation(
-        name="put_memory_space_member",
-        request=PutMemorySpaceMemberRequest,
-        result=SpaceMemberView,
-        run=put_memory_space_member,
+        put_memory_space_member,
         roles=ADMINS,
         role_refusal=INSUFFICIENT,
         scope="write",
@@ -236,10 +233,7 @@ OPERATIONS = (
         route=Route("POST", _MEMBERS, tag="memory", errors=frozenset({400, 404, 409})),
     ),
     Operation(
-        name="preview_memory_space_access",
-        request=PreviewMemorySpaceAccessRequest,
-        result=AccessPreview,
-        run=preview_memory_space_access,
+        preview_memory_space_access,
         roles=ADMINS,
         role_refusal=INSUFFICIENT,
         route=Route("POST", _MEMBERS + "/preview", tag="memory", errors=frozenset({400, 404})),

@@ -258,20 +258,9 @@ _PATH = "/api/memory/spaces"
 _ONE = _PATH + "/{space_id}"
 
 OPERATIONS = (
+    Operation(list_memory_spaces, roles=ADMINS, role_refusal=INSUFFICIENT, route=Route("GET", _PATH, tag="memory")),
     Operation(
-        name="list_memory_spaces",
-        request=MeRequest,
-        result=MemorySpacesView,
-        run=list_memory_spaces,
-        roles=ADMINS,
-        role_refusal=INSUFFICIENT,
-        route=Route("GET", _PATH, tag="memory"),
-    ),
-    Operation(
-        name="create_memory_space",
-        request=CreateMemorySpaceRequest,
-        result=MemorySpaceView,
-        run=create_memory_space,
+        create_memory_space,
         roles=ADMINS,
         role_refusal=INSUFFICIENT,
         scope="write",
@@ -279,19 +268,13 @@ OPERATIONS = (
         route=Route("POST", _PATH, tag="memory", errors=frozenset({400, 404})),
     ),
     Operation(
-        name="get_memory_space",
-        request=MemorySpaceRequest,
-        result=MemorySpaceView,
-        run=get_memory_space,
+        get_memory_space,
         roles=ADMINS,
         role_refusal=INSUFFICIENT,
         route=Route("GET", _ONE, tag="memory", errors=frozenset({404})),
     ),
     Operation(
-        name="update_memory_space",
-        request=UpdateMemorySpaceRequest,
-        result=MemorySpaceView,
-        run=update_memory_space,
+        update_memory_space,
         roles=ADMINS,
         role_refusal=INSUFFICIENT,
         scope="write",

@@ -82,7 +82,7 @@ async def markup(_app: App, _call: Call, _request: NoteIdRequest) -> Said:
 
 
 def test_descriptions_are_text_and_not_markup() -> None:
-    operation = Operation("markup", NoteIdRequest, Said, markup, route=Route("GET", "/api/markup/{note_id}"))
+    operation = Operation(markup, route=Route("GET", "/api/markup/{note_id}"))
     text = render_page(build_document([operation], version="1", server=None, extra={}))
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &quot;more&quot;" in text

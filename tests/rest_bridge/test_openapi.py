@@ -9,8 +9,8 @@ from pydantic import Field
 
 from rest_bridge.health import PATHS
 from rest_bridge.openapi import build_document
-from tests.rest_bridge.notes import NoteIdRequest, Notes
-from tools.operation import Operation, Request, Result, Route
+from tests.rest_bridge.notes import Notes
+from tools.operation import Operation, Result, Route
 
 pytestmark = pytest.mark.anyio
 
@@ -95,7 +95,7 @@ def test_statuses_follow_from_what_a_route_takes(document: dict[str, Any]) -> No
 
 
 def test_a_route_whose_answer_is_not_kept_says_so() -> None:
-    made = Operation("made", Request, Result, Notes().own, mutates=True, secret=True, route=Route("POST", "/api/made"))
+    made = Operation(Notes().own, "made", mutates=True, secret=True, route=Route("POST", "/api/made"))
     post = build_document([made], version="1", server=None, extra={})["paths"]["/api/made"]["post"]
     (key,) = post["parameters"]
     assert (key["name"], "stored nowhere" in key["description"]) == ("Idempotency-Key", True)
@@ -118,7 +118,7 @@ def test_models_of_one_name_are_a_mistake() -> None:
 
         return Note
 
-    other = Operation("other", NoteIdRequest, look_alike(), Notes().read, route=Route("GET", "/api/other/{note_id}"))
+    other = Operation(Notes().read, "other", result=look_alike(), route=Route("GET", "/api/other/{note_id}"))
     with pytest.raises(ValueError, match="Note"):
         build_document([*Notes().operations(), other], version="1", server=None, extra=PATHS)
 
@@ -129,5 +129,5 @@ def test_the_public_address_is_named_when_it_is_known() -> None:
 
 
 def test_an_operation_without_a_route_is_left_out() -> None:
-    hidden = Operation("hidden", Request, Result, Notes().own)
+    hidden = Operation(Notes().own)
     assert build_document([hidden], version="1", server=None, extra={})["paths"] == {}

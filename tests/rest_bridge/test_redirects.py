@@ -28,9 +28,7 @@ async def go(_app: App, call: Call, request: GoRequest) -> Redirect:
     return Redirect(location=request.to, cookies=(Cookie(name="last", value=last + request.to[1:], lifetime_s=600),))
 
 
-GO = Operation(
-    name="go", request=GoRequest, result=Redirect, run=go, roles=None, route=Route("GET", "/api/go", status=302)
-)
+GO = Operation(go, roles=None, route=Route("GET", "/api/go", status=302))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from rest_bridge.routes import Placement, build_routes
 from tests.rest_bridge.harness import Person, assert_envelope, sign_up
-from tests.rest_bridge.notes import Note, Notes, PatchRequest
+from tests.rest_bridge.notes import Notes, PatchRequest
 from tools.app import App
 from tools.operation import Operation, Route
 
@@ -226,6 +226,6 @@ def test_two_operations_at_one_method_and_path_are_a_mistake(app: App) -> None:
 
 def test_a_path_field_that_the_request_does_not_have_is_a_mistake() -> None:
     route = Route("GET", "/api/notes/{nte_id}")
-    operation = Operation("typo", PatchRequest, Note, Notes().read, route=route)
+    operation = Operation(Notes().read, request=PatchRequest, route=route)
     with pytest.raises(ValueError, match="nte_id"):
         Placement.of(operation, route)

@@ -232,7 +232,7 @@ def test_an_operation_that_says_nothing_has_an_empty_description() -> None:
     async def silent(_app: App, _call: object, _request: Request) -> Result:
         return Result()
 
-    assert Operation("silent", Request, Result, silent).description == ""
+    assert Operation(silent).description == ""
 
 
 @pytest.mark.parametrize(
