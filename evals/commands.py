@@ -1,91 +1,53 @@
-"""What `engrain eval` does with runs that are stored already, and with files of labelled sets."""
+"""Commands of `engrain eval` about stored runs and labelled files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from evals.comparison import as_table, compare
+from evals.comparison import compare
+from evals.comparison import markdown as compared
 from evals.datasets import check_file
 from evals.datasets.own import SHOWN
 from evals.gate import judge
-from evals.options import Options
-from evals.outputs import refuse_outputs, refuse_unwritable, write
-from evals.reports.tables import Table
-from evals.reports.text import as_markdown, draw
-from evals.runs import Archive, default_runs
-from evals.runs.baseline import Header, as_lines
-from evals.runs.journal import standing
-from evals.runs.record import RECORD
-from evals.suites import NOTHING_TO_MEASURE, report
-from stores.errors import EngrainError
+from evals.markdown import table
+from evals.runs import CASES, baseline_lines, default_runs, list_runs, read_run
+from evals.suites import NOTHING_TO_MEASURE, Say, markdown
 
-Say = Callable[[str], None]
 WORSE = 1
 """Exit code of a closed gate, and of a file with problems."""
 
 
-UNFINISHED = (
-    "A run that is not finished goes on with the command that began it; with --afresh as well it begins anew. One that"
-    " never started has nothing to go on with. Removing the folder of a run, which has its name, forgets it."
-)
-
-
 def show_runs(folder: Path | None, say: Say) -> int:
-    """List the runs, the latest first. Returns 2 where there is a file in place of the folder."""
+    """List the runs, the latest first."""
     runs = folder or default_runs()
-    if runs.exists() and not runs.is_dir():
-        say(f"{runs} is no folder.")
-        return NOTHING_TO_MEASURE
-    found, remarks = Archive(runs).listed()
-    rows = [
-        [
-            record.id, record.suite, standing(path, record), record.version, record.commit,
-            str(record.command.get("url") or ""), ", ".join(record.data), ", ".join(record.command.get("arms", ())),
-            str(record.command.get("limit") or "all"), str(record.command.get("name", "")),
-        ]
-        for path, record in found
-    ]  # fmt: skip
-    columns = ("run", "suite", "finished", "version", "commit", "server", "data", "arms", "questions per set", "name")
-    note = UNFINISHED if any(record.finished_at is None for _, record in found) else ""
-    say(draw([Table(str(runs), columns, rows, note)]) if rows else f"There are no runs in {runs} yet.")
-    _warn(remarks, say)
+    rows = []
+    for path, record in list_runs(runs):
+        cases = (path / CASES).read_bytes().count(b"\n")
+        finished = record.finished_at[:16] if record.finished_at else "unfinished: repeat its command to resume it"
+        data, name = ", ".join(record.data), str(record.command.get("name", ""))
+        rows.append([path.name, finished, record.version, record.commit, data, str(cases), name])
+    columns = ("run", "finished", "version", "commit", "data", "cases", "name")
+    say(table(columns, rows) if rows else f"There are no runs in {runs} yet.")
     return 0
 
 
-def show_report(run: str, options: Options, say: Say) -> int:
-    """Show a stored run, and write it where it is wanted."""
-
-    def show() -> None:
-        refuse_outputs(options)
-        report(_archive(options.runs, say, run).read(run), options, say)
-
-    return _said(say, show)
+def show_report(run: str, folder: Path | None, say: Say) -> int:
+    """Print the report of a stored run."""
+    say(markdown(read_run(run, folder or default_runs())))
+    return 0
 
 
-def show_comparison(
-    names: tuple[str, str], arms: tuple[str, str] | None, folder: Path | None, markdown: Path | None, say: Say
-) -> int:
+def show_comparison(names: tuple[str, str], arms: tuple[str, str] | None, folder: Path | None, say: Say) -> int:
     """Compare two stored runs."""
-
-    def show() -> None:
-        refuse_unwritable([markdown] if markdown else [])
-        archive = _archive(folder, say, *names)
-        table = as_table(compare(archive.read(names[0]), archive.read(names[1]), arms))
-        say(draw([table]))
-        if markdown:
-            write(markdown, as_markdown(table) + "\n")
-
-    return _said(say, show)
+    before, after = (read_run(name, folder or default_runs()) for name in names)
+    say(compared(compare(before, after, arms)))
+    return 0
 
 
-def judge_run(baseline: str, run: str, most_p50_ms: float | None, folder: Path | None, say: Say) -> int:
-    """Hold a run against a baseline. Returns 1 where it is worse beyond noise, 2 where they cannot be compared."""
-    archive = _archive(folder, say, baseline, run)
-    try:
-        verdict = judge(archive.read(baseline), archive.read(run), most_p50_ms=most_p50_ms)
-    except EngrainError as error:
-        say(error.message)
-        return NOTHING_TO_MEASURE
-    say(draw([as_table(verdict.comparison)]))
+def judge_run(baseline: str, run: str, folder: Path | None, say: Say) -> int:
+    """Hold a run against a baseline. Return 1 if it is worse beyond noise, 2 if they cannot be compared."""
+    runs = folder or default_runs()
+    verdict = judge(read_run(baseline, runs), read_run(run, runs))
+    say(compared(verdict.comparison))
     for failure in verdict.failures:
         say(f"Worse: {failure}")
     for reason in verdict.unjudged:
@@ -98,55 +60,23 @@ def judge_run(baseline: str, run: str, most_p50_ms: float | None, folder: Path |
 
 
 def write_baseline(run: str, file: Path, folder: Path | None, say: Say) -> int:
-    """Write a stored run's cases."""
-
-    def keep() -> None:
-        refuse_unwritable([file])
-        stored = _archive(folder, say, run).read(run)
-        measures = {part.set: part.measure for part in stored.parts}
-        header = Header(data=stored.data, measures=measures, instructions=stored.instructions)
-        write(file, as_lines(stored.cases, header))
-        say(f"{file} holds the {len(stored.cases)} cases of {stored.name}.")
-
-    return _said(say, keep)
+    """Write the cases of a stored run, without texts."""
+    stored = read_run(run, folder or default_runs())
+    file.write_text(baseline_lines(stored), encoding="utf-8")
+    say(f"{file} holds the {len(stored.cases)} cases of {stored.name}.")
+    return 0
 
 
 def check_files(files: Sequence[Path], say: Say) -> int:
-    """Check files of our own form. Returns 1 where one has problems."""
+    """Check files of our own form. Return 1 if one has problems."""
     clean = True
     for file in files:
         found = check_file(file)
         for problem in found.problems[:SHOWN]:
-            say(str(problem))
+            say(problem)
         if len(found.problems) > SHOWN:
             say(f"{file}: {len(found.problems) - SHOWN} more problems.")
-        if found.problems:
-            clean = False
-        elif found.head is not None:
+        clean = clean and not found.problems
+        if not found.problems and found.head is not None:
             say(f"{file}: {found.head.name}, {len(found.texts)} texts, {len(found.questions)} questions.")
     return 0 if clean else WORSE
-
-
-def _archive(folder: Path | None, say: Say, *wanted: str) -> Archive:
-    """Open the runs, and say which of them cannot be read: `latest` passes over them.
-
-    Of those that are wanted by their ids, reading them says so.
-    """
-    archive = Archive(folder or default_runs())
-    told = tuple(f"{archive.folder / name / RECORD} " for name in wanted)
-    _warn([remark for remark in archive.listed()[1] if not remark.startswith(told)], say)
-    return archive
-
-
-def _warn(remarks: Sequence[str], say: Say) -> None:
-    for remark in remarks:
-        say(f"Warning: {remark}")
-
-
-def _said(say: Say, act: Callable[[], None]) -> int:
-    try:
-        act()
-    except EngrainError as error:
-        say(error.message)
-        return NOTHING_TO_MEASURE
-    return 0

@@ -1,27 +1,25 @@
-"""Whether a run is worse than a baseline beyond noise, or misses what is asked of its sets."""
+"""The gate: a run against a baseline, and against the floors and limits of its sets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evals.comparison import Comparison, compare
-from evals.reports.figures import MISSED, Summary, summaries
-from evals.reports.tables import signed
-from evals.runs import Stored
+from evals.report import MISSED, shown, summaries
+from evals.runs import Run
 from stores.errors import EngrainError
 
 FEWEST = 2
-"""Questions that it takes to tell a difference from chance."""
-_ALONE = ", over questions, as there is one cluster"
+"""Questions needed to tell a difference from chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the gate is open, and why not."""
+    """The decision of the gate, with its reasons."""
 
     comparison: Comparison
     failures: Sequence[str]
     unjudged: Sequence[str]
-    """What there is too little of to say anything."""
+    """Sets and arms with too few questions."""
 
     @property
     def is_open(self) -> bool:
@@ -29,81 +27,58 @@ class Verdict:
         return not self.failures and not self.unjudged
 
 
-def judge(baseline: Stored, run: Stored, *, most_p50_ms: float | None = None) -> Verdict:
-    """Hold the judged measure of every set and arm of a baseline against a run.
+def judge(baseline: Run, run: Run) -> Verdict:
+    """Compare the judged measure of every set and arm of a baseline with a run.
 
-    It fails where the 95 % interval of the paired difference lies below zero, where a case of the baseline was not
-    measured, and with `most_p50_ms` where an arm is slower at the median. Other measures do not decide: with more
-    tests, chance alone would fail more runs. A single question says nothing, so that there it is not open either.
+    It fails if the 95 % interval of the paired difference lies below zero, or if cases of the baseline are missing.
+    Other measures do not decide: with more tests, chance alone would fail more runs.
 
     Raises:
-        EngrainError: They have no case in common, or are one run, of which nothing could be worse.
+        EngrainError: They have no case in common, or are the same run.
     """
-    if baseline.record is not None and baseline.record == run.record:
-        raise EngrainError(
-            f"The baseline is the run {run.name} itself, so that nothing could be worse: name what it is to be held"
-            " against, such as `latest~1` or a file that `engrain eval baseline` wrote."
-        )
+    if baseline.record is not None and baseline.name == run.name:
+        raise EngrainError(f"The baseline is the run {run.name} itself: name an earlier one, such as `latest~1`.")
     comparison = compare(baseline, run)
+    headlines = [line for line in comparison.lines if line.is_headline]
     failures = [
         f"{line.set}, {line.arms[1]}: {line.measure} fell from {line.before:.3f} to {line.after:.3f}"
-        f" ({signed(line.difference.interval)}, n = {line.n}{_ALONE if line.difference.interval.over_values else ''})."
-        for line in comparison.lines
-        if line.is_headline and line.difference.is_lower
+        f" ({shown(line.difference.interval, signed=True)}, n = {line.n})."
+        for line in headlines
+        if line.difference.is_lower
     ]
     measured = {case.key for case in run.cases}
-    if missing := [case.key for case in baseline.cases if case.key not in measured]:
-        shown = ", ".join(" ".join(key) for key in missing[:3])
-        failures.append(f"{len(missing)} cases of the baseline were not measured: {shown} …")
-    if most_p50_ms is not None:
-        failures += [sentence for each in summaries(run) if (sentence := _slower(each, most_p50_ms))]
-    return Verdict(comparison, failures, _unjudged(baseline, run, comparison))
+    if missing := [" ".join(case.key) for case in baseline.cases if case.key not in measured]:
+        failures.append(f"{len(missing)} cases of the baseline were not measured: {', '.join(missing[:3])} …")
+    counted = {(line.set, line.arms[1]): line.n for line in headlines}
+    wanted = dict.fromkeys((case.set, case.arm) for case in baseline.cases if not case.apart)
+    unjudged = [
+        f"{name}, {arm}: both have {counted.get((name, arm), 0)} questions of the headline; it takes {FEWEST}."
+        for name, arm in wanted
+        if counted.get((name, arm), 0) < FEWEST
+    ]
+    return Verdict(comparison, failures, unjudged if wanted else ["No question of the baseline is in a headline."])
 
 
-def missed(run: Stored) -> list[str]:
-    """Name each floor that a set and arm does not reach or was not held against, and each median above its limit.
+def missed(run: Run) -> list[str]:
+    """Name each floor that is not reached or not measured, and each median above its limit.
 
     Raises:
-        EngrainError: Nothing of the run is held against either, as of a sample.
+        EngrainError: The run has neither floors nor limits, as a sample has none.
     """
     found = summaries(run)
-    if not any(each.verdict or each.speed_verdict for each in found):
-        raise EngrainError(
-            "Nothing of this run is held against a floor or a limit of time: ask whole sets, one question at a time."
-        )
-    below = [
-        f"{each.part.set}, {each.part.arm}: {each.part.measure} is {each.headline.interval.mean:.4f}, below the floor"
-        f" of {each.part.floor:g} (n = {each.headline.interval.n})."
-        for each in found
-        if each.verdict == MISSED and each.headline is not None
-    ]
-    unheld = [
-        f"{each.part.set}, {each.part.arm}: no question tells whether the floor of {each.part.floor:g} is reached, as"
-        " all are apart."
-        for each in found
-        if each.part.floor is not None and each.headline is None
-    ]
-    slow = [sentence for each in found if (sentence := _slower(each, each.part.p50_limit_ms))]
-    return [*below, *unheld, *slow]
-
-
-def _slower(summary: Summary, most_p50_ms: float | None) -> str:
-    """Say that the median takes longer than this; nothing where it does not."""
-    taken, part = summary.latency, summary.part
-    if taken is None or most_p50_ms is None or taken.p50 <= most_p50_ms:
-        return ""
-    return f"{part.set}, {part.arm}: p50 is {taken.p50:.2f} ms, above {most_p50_ms:g} ms (n = {taken.n})."
-
-
-def _unjudged(baseline: Stored, run: Stored, comparison: Comparison) -> list[str]:
-    """Name each set and arm of which both have questions and no difference can be told from chance."""
-    counted = {(line.set, line.arms[1]): line.n for line in comparison.lines if line.is_headline}
-    asked = {(case.set, case.arm) for case in run.cases}
-    wanted = dict.fromkeys((case.set, case.arm) for case in baseline.cases if not case.apart)
-    if not counted and not wanted:
-        return [f"All questions of {baseline.name} are apart, so that no headline decides."]
-    return [
-        f"{name}, {arm}: {counted.get((name, arm), 0)} questions of the headline are in both, and it takes two or more."
-        for name, arm in wanted
-        if (name, arm) in asked and counted.get((name, arm), 0) < FEWEST
-    ]
+    if all(each.part.floor is None and each.part.p50_limit_ms is None for each in found):
+        raise EngrainError("This run has no floor and no time limit: ask whole sets, one question at a time.")
+    failures = []
+    for each in found:
+        part, name = each.part, f"{each.part.set}, {each.part.arm}"
+        if part.floor is not None and each.headline is None:
+            failures.append(f"{name}: all questions are apart, so that none is held against the floor.")
+        elif each.headline is not None and each.verdict == MISSED:
+            interval = each.headline.interval
+            failures.append(
+                f"{name}: {part.measure} is {interval.mean:.4f}, below the floor of {part.floor:g} (n = {interval.n})."
+            )
+        if each.latency is not None and each.speed_verdict == MISSED:
+            taken = each.latency
+            failures.append(f"{name}: p50 is {taken.p50:.2f} ms, above {part.p50_limit_ms:g} ms (n = {taken.n}).")
+    return failures

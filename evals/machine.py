@@ -1,75 +1,48 @@
-"""Facts without which a figure says nothing: the machine, the versions, the code and the model."""
+"""The machine and the versions that figures were measured on."""
 
 import hashlib
 import os
 import platform
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
-from stores import processor
-
-ENGINES = ("lancedb", "tantivy", "ladybug", "kuzu", "onnxruntime", "sqlalchemy", "uvicorn", "starlette", "pydantic")
-INSTRUCTIONS = ("avx2", "avx_vnni", "avx512f", "avx512_vnni", "amx_int8", "asimddp", "i8mm")
-"""By which onnxruntime multiplies integers of a byte, where there are any."""
-UNKNOWN = "unknown"
-"""What a server elsewhere does not say of itself."""
-_ROOT = Path(__file__).parents[1]
+LIBRARIES = (
+    "lancedb", "tantivy", "ladybug", "kuzu", "onnxruntime", "sqlalchemy", "uvicorn", "starlette", "pydantic", "numpy",
+    "ir-measures",
+)  # fmt: skip
+_MODELS = Path(__file__).parents[1] / "stores" / "models"
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What is measured, and what it runs on."""
-
-    commit: str
-    """Empty for an installed package."""
-    version: str
-    model: str
-    """A hash of the model files in the package; the name of another model, or `none`."""
-    machine: Mapping[str, Any] = field(default_factory=dict)
-    """Empty where it is not known."""
-    versions: Mapping[str, str] = field(default_factory=dict)
-    """Of libraries: the product's, and those that the figures are computed with."""
-
-
-def facts() -> dict[str, object]:
-    """Say what the figures were measured on."""
+def machine() -> dict[str, object]:
+    """Describe the machine and its load."""
     return {
-        "cores": processor.processors(),
-        "processor": processor.model_name(),
-        "instructions": instructions(),
-        "memory_gb": memory_gb(),
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_gb": _memory_gb(),
         "load_1min": round(os.getloadavg()[0], 2),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "python": platform.python_version(),
-        "engrain": version("engrain"),
-        **{name: version(name) for name in ENGINES},
     }
 
 
-def instructions() -> str | None:
-    """Return which of those the processor has that figures hang on, as products of integers round otherwise by them.
-
-    None where the system does not say it in /proc/cpuinfo.
-    """
-    found = processor.instructions() or frozenset()
-    return " ".join(each for each in INSTRUCTIONS if each in found) or None
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else None
+    return found[1] if found else platform.processor()
 
 
-def memory_gb() -> float | None:
-    """Return the memory of the machine; None where the system does not say it."""
+def _memory_gb() -> float | None:
     try:
         return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1)
-    except (AttributeError, OSError, ValueError):
+    except (OSError, ValueError):
         return None
 
 
-def library_versions(names: Iterable[str]) -> dict[str, str]:
-    """Return the versions of those that are installed."""
+def library_versions() -> dict[str, str]:
+    """Return the versions of the engines and of what figures are computed with."""
     found = {}
-    for name in names:
+    for name in LIBRARIES:
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -78,10 +51,9 @@ def library_versions(names: Iterable[str]) -> dict[str, str]:
 
 
 def model_digest() -> str:
-    """Return a hash of the model files that are in this package."""
+    """Return a hash of the model files in the package."""
     sha = hashlib.sha256()
-    folder = _ROOT / "stores" / "models"
-    for path in sorted([*folder.glob("*.onnx"), *folder.glob("*.txt")]):
+    for path in sorted([*_MODELS.glob("*.onnx"), *_MODELS.glob("*.txt")]):
         sha.update(path.name.encode())
         sha.update(path.read_bytes())
     return sha.hexdigest()[:16]

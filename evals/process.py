@@ -1,4 +1,4 @@
-"""What a server process takes: memory, and processor time, which other load on the machine hardly changes."""
+"""Memory and processor time of a process."""
 
 import os
 import re
@@ -19,10 +19,10 @@ def resident_mb(pid: int) -> tuple[float, float | None]:
 
 
 def processor_ms(pid: int) -> float | None:
-    """Return the processor time of a process so far, in steps of some ten milliseconds; None where it is not told."""
+    """Return the processor time of a process so far, in steps of some ten milliseconds, on Linux."""
     line = Path(f"/proc/{pid}/stat")
     if not line.exists():
         return None
-    # The command's name, in parentheses, may hold anything; user and system time are the 12th and 13th after it.
+    # User and system time are the 12th and 13th field after the command's name, which is in parentheses.
     fields = line.read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")

@@ -1,4 +1,4 @@
-"""SIGTERM as Ctrl-C: what is stopped ends through every `finally`, so that no server or folder of its own is left."""
+"""SIGTERM as Ctrl-C, so that `finally` blocks run and no server is left behind."""
 
 import signal
 import threading
@@ -8,20 +8,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Let SIGTERM raise `KeyboardInterrupt` in the block, also in the background of a shell, where Ctrl-C is ignored.
-
-    Signals reach the main thread alone; in another nothing changes.
-    """
+    """Let SIGTERM raise `KeyboardInterrupt` in the block, if this is the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def stop(*_: object) -> None:
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so in the background of a shell without job control
-            raise KeyboardInterrupt
-        signal.raise_signal(signal.SIGINT)
-
-    before = signal.signal(signal.SIGTERM, stop)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:

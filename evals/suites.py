@@ -1,60 +1,63 @@
-"""The suites of evaluations, and the one way in which each is run, kept and reported."""
+"""The suites, and the one way in which each is run, kept and reported."""
 
-import json
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from evals import report
 from evals.gate import missed
 from evals.harness import prepare as prepare_retrieval
 from evals.history import prepare as prepare_history
 from evals.options import Options
-from evals.outputs import refuse_outputs, write
 from evals.packs import prepare as prepare_packs
-from evals.prepared import Prepared
+from evals.reflection import details as reflection_details
 from evals.reflection import prepare as prepare_reflection
 from evals.release_notes import prepare as prepare_release_notes
-from evals.reports.figures import ALL, HEADLINE, Figure, Summary, summaries
-from evals.reports.page import page
-from evals.reports.text import in_terminal, markdown
-from evals.runs import Archive, Journal, RunRecord, Stored, default_runs, new_record
+from evals.results import Case
+from evals.runs import Journal, Run, default_runs, new_record
 from evals.stopping import stoppable
+from evals.suite import Prepared
 from evals.synthesis import prepare as prepare_synthesis
-from evals.usage import prepare as prepare_usage
 from stores.errors import EngrainError
 
 FELL_SHORT, NOTHING_TO_MEASURE, INTERRUPTED = 1, 2, 130
-"""Exit codes: a strict run misses what is asked of it; the data is not there or the command cannot be carried out;
-stopped by Ctrl-C or SIGTERM."""
+"""Exit codes."""
+Say = Callable[[str], None]
 
 
-SUITES: Mapping[str, Callable[[Options], Prepared]] = {
-    "retrieval": prepare_retrieval,
-    "history": prepare_history,
-    "packs": prepare_packs,
-    "reflection": prepare_reflection,
-    "release-notes": prepare_release_notes,
-    "synthesis": prepare_synthesis,
-    "usage": prepare_usage,
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A suite: what it reads and checks before it begins, the options it takes, and what it adds to the report."""
+
+    prepare: Callable[[Options], Prepared]
+    takes: frozenset[str]
+    details: Callable[[Sequence[Case]], str] = lambda _: ""
+
+
+COMMON = frozenset({"runs", "name", "afresh"})
+SUITES: Mapping[str, Suite] = {
+    "retrieval": Suite(
+        prepare_retrieval, COMMON | {"data", "sets", "arms", "limit", "concurrency", "server", "strict"}
+    ),
+    "history": Suite(prepare_history, COMMON | {"data", "server"}),
+    "packs": Suite(prepare_packs, COMMON | {"server"}),
+    "reflection": Suite(prepare_reflection, COMMON | {"server"}, reflection_details),
+    "release-notes": Suite(prepare_release_notes, COMMON | {"data"}),
+    "synthesis": Suite(prepare_synthesis, COMMON | {"limit", "server"}),
 }
-"""By name, what reads and checks everything before it begins. Each has its command in `cli/evaluation.py`."""
+"""By name. Each has its command in `cli/evaluation.py`."""
 
 
-def run_suite(name: str, options: Options, say: Callable[[str], None]) -> int:
-    """Measure, keep and report.
-
-    Returns the exit code: 0; with sentences 1 where a strict run falls short, and 2 where it cannot be done; 130 if
-    stopped.
-    """
+def run_suite(name: str, options: Options, say: Say) -> int:
+    """Measure, keep and report; return the exit code."""
     try:
-        refuse_outputs(options)
-        stored = measure(name, options, say)
-        if stored is None:
+        if wrong := options.changed() - SUITES[name].takes:
+            raise EngrainError(f"The suite {name} takes no {', '.join(sorted(wrong))}.")
+        run = measure(name, options, say)
+        if run is None:
             return INTERRUPTED
-        report(stored, options, say)
-        failures = missed(stored) if options.strict else []
+        say(markdown(run))
+        failures = missed(run) if options.strict else []
     except EngrainError as error:
         say(error.message)
         return NOTHING_TO_MEASURE
@@ -63,117 +66,34 @@ def run_suite(name: str, options: Options, say: Callable[[str], None]) -> int:
     return FELL_SHORT if failures else 0
 
 
-def measure(name: str, options: Options, say: Callable[[str], None]) -> Stored | None:
-    """Run a suite to its end and keep the run; None where it was interrupted.
+def measure(name: str, options: Options, say: Say) -> Run | None:
+    """Run a suite to its end; return `None` if it was interrupted.
 
     Raises:
-        EngrainError: It cannot be measured; what was answered until then is kept for the same command.
+        EngrainError: It cannot be measured. Answers are kept for the same command.
     """
-    if not options.name.isprintable():
-        raise EngrainError(f"--name is {options.name!r}: take letters, digits and signs that can be seen.")
-    runs = options.runs or default_runs()
-    prepared = SUITES[name](options)
-    record = new_record(name, prepared.command, prepared.settings, prepared.data, prepared.subject)
-    archive = Archive(runs)
-    for remark in archive.listed()[1]:
-        say(f"Warning: {remark}")
-    archive.require_usable()
-    journal = _begun(runs, record, afresh=options.afresh)
-    if journal.is_resumed:
-        say(f"Going on with {journal.record.id}, which has {len(journal.cases)} answers.")
+    prepared = SUITES[name].prepare(options)
+    settings: dict[str, Any] = {"server": dict(options.server), **prepared.settings}
+    record = new_record(name, {**prepared.command, "name": options.name}, prepared.data, settings)
+    journal = Journal.begin(options.runs or default_runs(), record, afresh=options.afresh)
+    if journal.cases:
+        say(f"Resuming {journal.folder.name}, which has {len(journal.cases)} answers.")
+    kept = "{} answers are kept: the same command resumes " + journal.folder.name + "."
     try:
         with stoppable():
-            return archive.finish(journal, prepared.measure(journal))
+            prepared.measure(journal)
+        return journal.finish()
     except KeyboardInterrupt:
-        say(f"Interrupted. {_left(journal)}")
+        say(f"Interrupted. {kept.format(len(journal.cases))}")
         return None
     except (EngrainError, OSError) as error:
         reason = error.message if isinstance(error, EngrainError) else f"{error}."
-        raise EngrainError(f"{reason} {_left(journal)}") from error
+        raise EngrainError(f"{reason} {kept.format(len(journal.cases))}") from error
     finally:
         journal.close()
 
 
-def _begun(runs: Path, record: RunRecord, *, afresh: bool) -> Journal:
-    try:
-        return Journal.begin(runs, record, afresh=afresh)
-    except OSError as error:
-        raise EngrainError(f"No run can be kept in {runs}: {error}. Name another folder with --runs.") from error
-
-
-def _left(journal: Journal) -> str:
-    """Say what a run leaves behind that was not finished; what would be empty is removed."""
-    if journal.is_empty:
-        journal.discard()
-        return "Nothing was stored or answered as a whole yet, so that nothing is kept."
-    return f"{len(journal.cases)} answers are kept: the same command goes on with {journal.record.id}."
-
-
-def report(stored: Stored, options: Options, say: Callable[[str], None]) -> None:
-    """Show the figures, and write them where the user wants them.
-
-    Raises:
-        EngrainError: A file cannot be written; the message names the command that writes it from the stored run.
-    """
-    say(in_terminal(stored))
-    if stored.details:
-        say(stored.details)
-    try:
-        if options.markdown_file:
-            write(options.markdown_file, markdown(stored))
-        if options.html_file:
-            write(options.html_file, page(stored, _points(stored, options, say)))
-        if options.json_file:
-            write(options.json_file, json.dumps(_numbers(document(stored)), indent=2))
-    except EngrainError as error:
-        way = f" The run is kept: `engrain eval report {stored.name}` writes it." if stored.record else ""
-        raise EngrainError(error.message + way) from error
-    if stored.record is not None:
-        say(f"Kept as {stored.name}.")
-
-
-def _points(stored: Stored, options: Options, say: Callable[[str], None]) -> list[dict[str, Any]]:
-    """Return what stands beside a run in its page; nothing where the database cannot be read."""
-    if stored.record is None:
-        return []
-    try:
-        return Archive(options.runs or default_runs()).points(stored.record)
-    except EngrainError as error:
-        say(f"The page has no other runs beside this one: {error.message}")
-        return []
-
-
-def document(stored: Stored) -> dict[str, Any]:
-    """The figures of a run for programs; `suite` holds what the suite itself has to say."""
-    return {
-        "suite": stored.document,
-        "run": stored.record.plain() if stored.record else None,
-        "parts": [_plain(summary) for summary in summaries(stored)],
-    }
-
-
-def _plain(summary: Summary) -> dict[str, Any]:
-    return {
-        **asdict(summary.part),
-        "figures": [_figure(figure) for figure in summary.figures],
-        "latency_ms": asdict(summary.latency) if summary.latency else None,
-        "queries_per_s": summary.queries_per_s,
-        "tokens": summary.tokens,
-        "verdict": summary.verdict,
-        "speed_verdict": summary.speed_verdict,
-    }
-
-
-def _figure(figure: Figure) -> dict[str, Any]:
-    """`all` may be a category as well: `is_headline` tells them apart."""
-    is_headline = figure.category == HEADLINE
-    return {**asdict(figure), "category": ALL if is_headline else figure.category, "is_headline": is_headline}
-
-
-def _numbers(value: Any) -> Any:  # noqa: ANN401, RUF100 - whatever a document holds
-    """JSON has no word for what is not a number: null."""
-    if isinstance(value, dict):
-        return {name: _numbers(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_numbers(each) for each in value]
-    return None if isinstance(value, float) and math.isnan(value) else value
+def markdown(run: Run) -> str:
+    """Lay a run out with what its suite adds."""
+    details = SUITES[run.record.suite].details(run.cases) if run.record and run.record.suite in SUITES else ""
+    return report.markdown(run, details)

@@ -1,4 +1,4 @@
-"""Times and what they amount to."""
+"""Times of calls, and their percentiles."""
 
 import math
 import statistics
@@ -12,7 +12,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Median, 95th percentile and largest of some measurements, and how many they are."""
+    """Percentiles of some measurements, by nearest rank."""
 
     p50: float
     p95: float
@@ -21,7 +21,7 @@ class Spread:
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Sum up measurements; a percentile is the smallest value that so many are not above (nearest rank)."""
+    """Sum up measurements; without any, all is NaN."""
     if not values:
         return Spread(math.nan, math.nan, math.nan, 0)
     ordered = sorted(values)
@@ -33,7 +33,7 @@ def _rank(ordered: Sequence[float], share: float) -> float:
 
 
 def timed_ms(action: Callable[[Item], object], items: Iterable[Item]) -> list[float]:
-    """Call an action with each item, one after the other, and return how long each call took in milliseconds."""
+    """Call an action with each item in turn; return the milliseconds of each call."""
     times = []
     for item in items:
         start = time.perf_counter()
@@ -43,10 +43,7 @@ def timed_ms(action: Callable[[Item], object], items: Iterable[Item]) -> list[fl
 
 
 def pace_ms() -> float:
-    """Return how long the interpreter takes for a fixed loop just now, in milliseconds; the median of five.
-
-    On a machine that is shared this differs by a factor of two from one minute to the next, whoever is measured.
-    """
+    """Return the milliseconds of a fixed loop: the pace of a shared machine varies twofold."""
     return statistics.median(timed_ms(_loop, range(5)))
 
 

@@ -1,4 +1,4 @@
-"""`engrain bench`: how fast a real server is over HTTP, beside what its engines cost on their own in the same run."""
+"""`engrain bench`: the speed of a real server over HTTP, and the cost of its engines alone in the same run."""
 
 from evals.bench.run import Options, run_bench
 

@@ -1,4 +1,4 @@
-"""What the engines cost on their own: our index classes called directly, one by one, without server or HTTP."""
+"""The cost of the engines alone: our index classes called directly, one by one, without server or HTTP."""
 
 import sqlite3
 import tempfile
@@ -20,8 +20,9 @@ from stores.records import ORGANIZATION, Entity, IndexFilter, Position
 from stores.vectors import EmbeddedPassage, EmbeddedRecord, VectorIndex, VectorState
 
 CANDIDATES = 50
-"""Hits of each lane, neighbours' origins and rows read: what a search of ten results needs at least."""
+"""Hits of each lane."""
 ORIGINS = READ = 10
+"""One-hop reads and rows that a search of ten results needs at least."""
 _EVERYTHING = IndexFilter(frozenset({ORGANIZATION}))
 _NOW = datetime(2024, 5, 1, tzinfo=UTC)
 _PAGE = 1000
@@ -29,7 +30,7 @@ _PAGE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """Milliseconds of each bare part."""
+    """Milliseconds of each part."""
 
     ledger_commit: Spread
     ledger_read: Spread
@@ -46,15 +47,15 @@ class Floors:
     graph_hop: Spread
 
     def get(self) -> float:
-        """One row by its key."""
+        """Return one row by its key."""
         return self.ledger_read.p50
 
     def acknowledged(self) -> float:
-        """One durable commit."""
+        """Return one durable commit."""
         return self.ledger_commit.p50
 
     def visible(self) -> float:
-        """One durable commit, the text through both models, and each index's commit, one after the other."""
+        """Add up a durable commit, the text through the models, and a commit of each index."""
         parts = (
             self.ledger_commit, self.embed_record, self.encode_record, self.lexical_write, self.graph_write,
             self.vectors_write,
@@ -62,30 +63,27 @@ class Floors:
         return sum(part.p50 for part in parts)
 
     def recall(self) -> float:
-        """The question through both models, 50 hits of each of the two lanes, ten rows."""
+        """Add up the question through the models, 50 hits of two lanes, and ten rows."""
         parts = (
             self.embed_question, self.encode_question, self.lexical_search, self.vectors_search, self.ledger_read_page,
         )  # fmt: skip
         return sum(part.p50 for part in parts)
 
-    def search(self, *, worst: bool = False) -> float:
-        """The question through both models, 50 hits of each lane, ten one-hop reads, ten rows.
-
-        p95s are added up when `worst`.
-        """
+    def search(self) -> float:
+        """Add up the question through the models, 50 hits of each lane, ten one-hop reads, and ten rows."""
         parts = (
             self.embed_question, self.encode_question, self.lexical_search, self.vectors_search, self.graph_hop,
             self.ledger_read_page,
         )  # fmt: skip
-        return sum(part.p95 if worst else part.p50 for part in parts)
+        return sum(part.p50 for part in parts)
 
 
 def measure_floors(
     texts: Sequence[Record], fresh: Sequence[Record], questions: Sequence[str], models: Models
 ) -> Floors:
-    """Fill bare indexes with the records (vectors drawn at random: an engine does not care) and time single calls.
+    """Fill bare indexes with the records and random vectors, and time single calls.
 
-    Each fresh record is one write; each question one search. Takes about ten seconds per 10,000 records.
+    Each fresh record is one write, each question one search. Takes about ten seconds per 10,000 records.
     """
     with tempfile.TemporaryDirectory(prefix="engrain-bench-") as folder, ExitStack() as stack:
         bare = stack.enter_context(_bare(Path(folder), texts))

@@ -1,4 +1,4 @@
-"""What one run of the bench knows and has found."""
+"""The state of a bench run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 
 @dataclass(slots=True)
 class Measurement:
-    """What has been measured so far, and what it is measured with."""
+    """The figures measured so far, and what they are measured with."""
 
     texts: list[Record]
     quick: bool
@@ -22,18 +22,15 @@ class Measurement:
     pid: int = 0
     """The server that is being measured."""
     round_trip_ms: float = 0.0
-    """The cheapest request to this server, from this client."""
+    """The cheapest request."""
     figures: list[Figure] = field(default_factory=list)
 
     def times(self, count: int) -> int:
-        """How often to call; a quick run calls a tenth as often."""
+        """Return the number of calls; a quick run makes a tenth of them."""
         return count // 10 if self.quick else count
 
     def calls(self, action: Callable[[Item], object], items: Sequence[Item]) -> tuple[Spread, str]:
-        """Time each call; add what the server's processors did for one on average, background work included.
-
-        The machine's pace is that of a fixed loop, before and after.
-        """
+        """Time each call; note the server's processor time per call, and the pace of the machine."""
         before, pace = processor_ms(self.pid), pace_ms()
         times = spread(timed_ms(action, items))
         pace, after = (pace + pace_ms()) / 2, processor_ms(self.pid)
@@ -41,3 +38,11 @@ class Measurement:
         if before is None or after is None:
             return times, note
         return times, f"server's processor time {(after - before) / len(items):.1f} ms each; {note}"
+
+    def warmed_calls(self, action: Callable[[Item], object], items: Sequence[Item]) -> tuple[Spread, str]:
+        """Make the first 20 calls untimed, and time the others."""
+        timed_ms(action, items[:WARM_UP])
+        return self.calls(action, items[WARM_UP:])
+
+
+WARM_UP = 20

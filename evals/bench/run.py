@@ -1,4 +1,4 @@
-"""Runs the whole measurement: one server process, one client, everything over HTTP on loopback."""
+"""The whole measurement: one server process, one client, everything over HTTP on loopback."""
 
 import dataclasses
 import json
@@ -25,7 +25,7 @@ from evals.bench.stages import (
     measure_starts,
 )
 from evals.bench.texts import questions, records
-from evals.machine import facts
+from evals.machine import library_versions, machine
 from stores.errors import EngrainError
 
 QUICK_ENTITIES = 1_000
@@ -34,20 +34,20 @@ ENTITIES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How much to measure, and where to write it."""
+    """Size and output of a run."""
 
     entities: int | None = None
-    """10,000 unless said otherwise, 1,000 for a quick run."""
+    """10,000 by default, 1,000 for a quick run."""
     quick: bool = False
     starts: int | None = None
-    """Server starts on an empty and on the full folder each; 5 unless said otherwise, 3 for a quick run."""
+    """Server starts on an empty and on the full folder; 5 by default, 3 for a quick run."""
     json_file: Path | None = None
 
 
 def run_bench(options: Options, say: Callable[[str], None]) -> int:
-    """Measure, print the table, write the JSON. Returns the exit code; a missed figure is no failure of the run.
+    """Measure, print the table, write the JSON. Return the exit code; a missed target is not a failure.
 
-    About twenty minutes on two cores, half of it embedding 20,000 texts. Nothing is left behind.
+    Takes about twenty minutes on two cores, half of it embedding 20,000 texts.
     """
     start = time.perf_counter()
     count = options.entities or (QUICK_ENTITIES if options.quick else ENTITIES)
@@ -60,7 +60,7 @@ def run_bench(options: Options, say: Callable[[str], None]) -> int:
         return 1
     figures = _complete(measurement.figures, floors)
     report = {
-        "machine": facts(),
+        "machine": {**machine(), **library_versions()},
         "entities": count,
         "took_s": round(time.perf_counter() - start, 1),
         "http_round_trip_ms": measurement.round_trip_ms,
@@ -95,7 +95,7 @@ def _floors(measurement: Measurement) -> Floors:
 
 
 def _complete(figures: list[Figure], floors: Floors) -> list[Figure]:
-    """Put the figures for single requests first, each with its floor."""
+    """Put single requests first, each with its floor."""
     known = {
         GET: floors.get(),
         ACKNOWLEDGED: floors.acknowledged(),
@@ -115,12 +115,11 @@ def _explanation(report: dict[str, object]) -> str:
         f"\n{report['entities']} entities in one organization, one client, {report['took_s']} s in all;"
         f" {report['machine']}.\n"
         "`engines alone`: our index classes called directly in this run, one after the other, on as many records: a"
-        " bare SQLite commit (WAL, synchronous=FULL); for sync=true also the text through both models and one commit"
-        " each in the lexical index, the graph and the vectors; for a search the question through both models, 50 hits"
-        " of each lane, ten"
-        " one-hop reads and ten rows; the same for a context pack.\n"
-        f"The cheapest request (GET /api/health) takes {report['http_round_trip_ms']:.2f} ms from this client: it is in"
-        " every figure of a request and in no floor.\n"
-        "`fixed loop`: what the interpreter took for 200,000 additions before and after that row: the machine's pace,"
-        " which differs where others share it. Compare rows, and runs, of the same pace."
+        " SQLite commit (WAL, synchronous=FULL); for sync=true also the text through the models and a commit in each"
+        " index; for a search or a pack the question through the models, 50 hits of each lane, ten one-hop reads and"
+        " ten rows.\n"
+        f"The cheapest request (GET /api/health) takes {report['http_round_trip_ms']:.2f} ms; it is in every figure of"
+        " a request and in no floor.\n"
+        "`fixed loop`: time of 200,000 additions in the interpreter before and after that row. Compare only rows and"
+        " runs of the same pace."
     )

@@ -1,31 +1,28 @@
-"""The stages of the measurement, each over HTTP against a real server process."""
+"""Stages of the measurement, each over HTTP against a real server process."""
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import cycle, pairwise
 from pathlib import Path
 
 from evals.bench.figures import Figure, Target
 from evals.bench.identity import measure_identity
-from evals.bench.measurement import Measurement
+from evals.bench.measurement import WARM_UP, Measurement
 from evals.bench.models import bare_models
 from evals.bench.reflection import measure_reflection
 from evals.bench.texts import Record, questions, records
 from evals.client import Client, encoded
 from evals.process import resident_mb
 from evals.timing import spread, timed_ms
-from stores.errors import EngrainError
 from tools.entity_models import BULK_LIMIT
 from tools.launch import ServerProcess, server_process
 from tools.settings import PREFIX
 
-STUCK_S = 120.0
-"""How long indexes may stand still before they are given up."""
 BUSY_SHARE = 0.2
-"""The part of the entities that is written while a second tenant searches; the ingest rate is that of the rest."""
+"""Share of the entities that is written while a second tenant searches; the ingest rate is that of the rest."""
 
 GET = "GET entity"
 ACKNOWLEDGED = "create, acknowledged (sync=false)"
@@ -36,21 +33,21 @@ KINDS: tuple[tuple[str, dict[str, str]], ...] = (
     ("note", {}), ("decision", {}), ("rule", {}), ("procedure", {}), ("pattern", {}), ("artifact", {}), ("task", {}),
     ("task", {"status": "done"}),
 )  # fmt: skip
-"""The types of the records with their metadata, in turn: those that a context pack has facets for."""
+"""Types of the records with their metadata, in turn: those that context packs have facets for."""
 
 
 @contextmanager
 def bench_server(data: Path, settings: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
-    """Serve a folder with the default settings, or with a few others: an empty variable counts as unset."""
+    """Serve a folder with these settings; an empty variable counts as unset."""
     unset = {name: "" for name in os.environ if name.startswith(PREFIX)}
-    # As installed: where this is set, every start compiles a thousand modules anew.
+    # If this is set, every start compiles a thousand modules.
     unset["PYTHONDONTWRITEBYTECODE"] = ""
     with server_process(data, environ={**unset, f"{PREFIX}RATE_LIMIT_ENABLED": "false", **(settings or {})}) as server:
         yield server
 
 
 def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path]) -> None:
-    """Time from starting the process until it says that it is ready, once for each folder."""
+    """Time from starting the process until it is ready, once for each folder."""
     measurement.say(f"{name} …")
     times = []
     for folder in folders:
@@ -62,7 +59,7 @@ def measure_starts(measurement: Measurement, name: str, folders: Sequence[Path])
 
 
 def measure_server(measurement: Measurement, data: Path) -> None:
-    """Fill a server and measure everything that one process shows, its memory last."""
+    """Fill a server and measure it, its memory last."""
     with bench_server(data) as server, Client(server.address) as client:
         with client.signed_up("first") as first, client.signed_up("second") as second:
             measurement.pid = server.process.pid
@@ -86,7 +83,7 @@ def _memory(measurement: Measurement) -> None:
 
 
 def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -> None:
-    """Write in bulk and wait for the last vector; before and after, some of the same texts go to the bare models."""
+    """Write in bulk until the last vector; before and after, give some of the texts to the bare models."""
     measurement.say(f"ingest of {len(texts)} entities …")
     sample = texts[: measurement.times(400)]
     before = _bare_rate(sample)
@@ -95,7 +92,7 @@ def _ingest(measurement: Measurement, client: Client, texts: Sequence[Record]) -
     for body in bodies:
         client.post("/api/entities/bulk", body)
     accepted_s = time.perf_counter() - start
-    until_level(client)
+    client.until_indexed()
     rate = len(texts) / (time.perf_counter() - start)
     after = _bare_rate(sample)
     bare = (before + after) / 2
@@ -124,79 +121,48 @@ def _bodies(texts: Sequence[Record]) -> list[bytes]:
     return [encoded({"entities": batch, "defer_embeddings": True}) for batch in batches]
 
 
-def until_level(client: Client) -> None:
-    """Wait until no index is behind, however long that takes; give up when it comes no further."""
-    left, since = -1, time.monotonic()
-    while pending := client.pending():
-        if pending != left:
-            left, since = pending, time.monotonic()
-        if time.monotonic() - since > STUCK_S:
-            raise EngrainError(f"{pending} changes are not indexed, and have not been for {STUCK_S:.0f} s.")
-        time.sleep(0.1)
-
-
 def _asking(client: Client) -> Callable[[bytes], object]:
     return lambda body: client.post("/api/search", body)
 
 
 def _two_tenants(measurement: Measurement, first: Client, second: Client, texts: Sequence[Record]) -> None:
-    """Compare the second tenant's searches in a quiet server with those while the first writes as fast as it can."""
+    """Compare a tenant's searches in a quiet server with those while another writes as fast as it can."""
     measurement.say("a second tenant's searches, quiet and while the first ingests …")
     own = records(measurement.times(500), seed=21)
     for body in _bodies(own):
         second.post("/api/entities/bulk", body)
-    until_level(second)
-    asked = [encoded({"query": text}) for text in questions(own, measurement.times(600) + 20, seed=22)]
-    timed_ms(_asking(second), asked[:20])
+    second.until_indexed()
+    asked = [encoded({"query": text}) for text in questions(own, measurement.times(600) + WARM_UP, seed=22)]
     half = len(asked) // 2
-    quiet, cost = measurement.calls(_asking(second), asked[20:half])
-    posting, all_along = _search_while_ingesting(first, second, asked[half:], _bodies(texts))
-    busy = spread(all_along)
+    quiet, cost = measurement.warmed_calls(_asking(second), asked[:half])
+    busy = spread(_search_while_ingesting(first, second, asked[half:], _bodies(texts)))
     note = f"{busy.p95:.1f} / {quiet.p95:.1f} ms"
     measurement.figures += [
         Figure.of("second tenant's search, quiet", quiet, note=cost),
         Figure.of("second tenant's search, first ingests", busy, note="until its last record is embedded"),
-        *([Figure.of("of these, while records are sent", spread(posting))] if posting else []),
         Figure("its p95 while ingesting / quiet", "x", busy.p95 / quiet.p95, busy.n, target=Target(2, 1), note=note),
     ]
 
 
 def _search_while_ingesting(
     first: Client, second: Client, asked: Sequence[bytes], bodies: Sequence[bytes]
-) -> tuple[list[float], list[float]]:
-    """Ask until the first tenant's records are all embedded; raises what went wrong in either.
-
-    Returns the milliseconds of the searches while records were still being sent, and of all.
-    """
-    sent, done = threading.Event(), threading.Event()
-    faults: list[BaseException] = []
+) -> list[float]:
+    """Search until the first tenant's records are all embedded; return the milliseconds."""
 
     def ingest() -> None:
-        try:
-            for body in bodies:
-                first.post("/api/entities/bulk", body)
-            sent.set()
-            until_level(first)
-        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
-            faults.append(error)
-        finally:
-            done.set()
+        for body in bodies:
+            first.post("/api/entities/bulk", body)
+        first.until_indexed()
 
-    writer = threading.Thread(target=ingest, name="first tenant", daemon=True)
-    writer.start()
-    posting: list[float] = []
-    times: list[float] = []
-    for body in cycle(asked):
-        if done.is_set():
-            break
-        took = timed_ms(_asking(second), [body])
-        times += took
-        if not sent.is_set():
-            posting += took
-    writer.join()
-    if faults:
-        raise faults[0]
-    return posting, times
+    with ThreadPoolExecutor(1) as pool:
+        ingested = pool.submit(ingest)
+        times: list[float] = []
+        for body in cycle(asked):
+            if ingested.done():
+                break
+            times += timed_ms(_asking(second), [body])
+        ingested.result()
+    return times
 
 
 def _single_requests(measurement: Measurement, client: Client) -> None:
@@ -210,9 +176,9 @@ def _single_requests(measurement: Measurement, client: Client) -> None:
         created.append(client.post("/api/entities", body)["id"])
 
     acknowledged, acknowledged_cost = measurement.calls(create, bodies[:split])
-    until_level(client)
+    client.until_indexed()
     visible, visible_cost = measurement.calls(lambda body: client.post("/api/entities?sync=true", body), bodies[split:])
-    until_level(client)
+    client.until_indexed()
     reads, cost = measurement.calls(client.get, [f"/api/entities/{entity_id}" for entity_id in created] * 2)
     measurement.figures += [
         Figure.of(GET, reads, target=Target(3, 2), note=cost),
@@ -223,35 +189,31 @@ def _single_requests(measurement: Measurement, client: Client) -> None:
 
 def _searches(measurement: Measurement, client: Client) -> None:
     measurement.say("searches …")
-    asked = [encoded({"query": text}) for text in questions(measurement.texts, measurement.times(500) + 20)]
-    timed_ms(_asking(client), asked[:20])
-    found, cost = measurement.calls(_asking(client), asked[20:])
+    asked = [encoded({"query": text}) for text in questions(measurement.texts, measurement.times(500) + WARM_UP)]
+    found, cost = measurement.warmed_calls(_asking(client), asked)
     figure = Figure.of(SEARCH, found, target=Target(25, 15), p95_target=Target(60, 35), note=cost)
     measurement.figures.append(figure)
 
 
 def _packs(measurement: Measurement, client: Client) -> None:
-    """Ask for packs of 24 items, each with up to three related ones; what searches find together is related first."""
+    """Relate records that searches find together; then ask for packs of 24 items with related ones."""
     measurement.say("context packs …")
-    goals = questions(measurement.texts, measurement.times(300) + 20, seed=3)
+    goals = questions(measurement.texts, measurement.times(300) + WARM_UP, seed=3)
     for goal in goals[: measurement.times(100)]:
         _relate(client, goal)
-    until_level(client)
+    client.until_indexed()
     asked = [encoded({"goal": goal}) for goal in goals]
     sizes: list[int] = []
 
     def ask(body: bytes) -> None:
         sizes.append(client.post("/api/context/pack", body)["total_items"])
 
-    timed_ms(ask, asked[:20])
-    sizes.clear()
-    found, cost = measurement.calls(ask, asked[20:])
-    note = ", ".join(part for part in (f"{sum(sizes) / len(sizes):.1f} items on average", cost) if part)
+    found, cost = measurement.warmed_calls(ask, asked)
+    note = f"{sum(sizes) / len(sizes):.1f} items on average, {cost}"
     measurement.figures.append(Figure.of(PACK, found, target=Target(80, 80), note=note))
 
 
 def _relate(client: Client, question: str) -> None:
-    """Relate each record that a search finds to the next one."""
     ids = [hit["id"] for hit in client.post("/api/search", {"query": question})["results"]]
     relations = [{"source_id": one, "name": "REQUIRES", "target_id": other} for one, other in pairwise(ids)]
     client.post("/api/relations/bulk", {"relations": relations})

@@ -1,4 +1,4 @@
-"""Real English text of the length of memories: sentences of the Python manual, drawn by a seed."""
+"""English text of the length of memories: sentences of the Python manual, drawn by a seed."""
 
 import random
 import re
@@ -17,7 +17,7 @@ _OPENINGS = ("", "how does it work that ", "why is it that ", "what happens when
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What one entity of the measurement says."""
+    """Name and content of an entity."""
 
     name: str
     content: str

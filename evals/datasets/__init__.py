@@ -1,4 +1,4 @@
-"""Labelled collections for measuring retrieval, read from where the user says."""
+"""Labelled collections for measuring retrieval. None of the public ones is in this repository."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,17 +7,15 @@ from evals.datasets.beir import read_cosqa, read_scifact
 from evals.datasets.collection import Aim, Collection, Question, Text
 from evals.datasets.locomo import read_locomo
 from evals.datasets.longmemeval import read_longmemeval, read_longmemeval_pooled
-from evals.datasets.own import Problem, check_file, read_own
+from evals.datasets.own import check_file, read_own
 
-Reader = Callable[[Path], Collection]
-
-READERS: Mapping[str, tuple[str, Reader]] = {
+READERS: Mapping[str, tuple[str, Callable[[Path], Collection]]] = {
     "locomo": ("locomo", read_locomo),
     "longmemeval": ("longmemeval", read_longmemeval),
     "longmemeval-pooled": ("longmemeval", read_longmemeval_pooled),
     "scifact": ("scifact", read_scifact),
     "cosqa": ("cosqa", read_cosqa),
 }
-"""The public collections by name: the subfolder that holds them, and what reads it. None is in this repository."""
+"""Subfolder and reader of each public collection."""
 
-__all__ = ["READERS", "Aim", "Collection", "Problem", "Question", "Reader", "Text", "check_file", "read_own"]
+__all__ = ["READERS", "Aim", "Collection", "Question", "Text", "check_file", "read_own"]

@@ -1,4 +1,4 @@
-"""What a labelled collection is, whatever form its files have."""
+"""Labelled collections, whatever form their files have."""
 
 import csv
 import gzip
@@ -16,7 +16,7 @@ from evals.results import SEPARATION, beside
 UNREADABLE = (
     OSError, EOFError, zlib.error, csv.Error, LookupError, ValueError, TypeError, AttributeError, RecursionError,
 )  # fmt: skip
-"""What reading a file of a form raises that is torn, damaged or of another form."""
+"""Raised by reading a file that is torn, damaged or of another form."""
 Door = Literal["recall", "search"]
 """`recall` captures raw memories and recalls them; `search` creates entities in bulk and searches."""
 DISTRACTORS_EACH = 20
@@ -25,42 +25,39 @@ DISTRACTORS_EACH = 20
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One thing that can be found: it becomes one raw memory or one entity."""
+    """One thing that can be found; stored as a raw memory or an entity."""
 
     id: str
-    """Known to the judgements alone; no server ever sees it."""
+    """Never sent to a server."""
     haystack: str
     """Texts of different haystacks are never searched together."""
     content: str
     name: str = ""
     thread_id: str | None = None
-    """A capture hint: what was said in one conversation."""
     ordinal: float | None = None
-    """A capture hint: the place in the thread."""
     captured_at: str | None = None
     """ISO 8601."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question and what answers it."""
+    """One question with its answers."""
 
     id: str
     haystack: str
     text: str
     grades: Mapping[str, int]
-    """Ids of texts to how relevant they are; what is absent is irrelevant."""
+    """Relevance by id of text; others are irrelevant."""
     cluster: str = ""
-    """Questions of one cluster are not independent of each other; empty when it stands alone."""
+    """Questions of one cluster are not independent; empty if it stands alone."""
     category: str = ""
-    """A part of the collection that is reported separately, too."""
     apart: bool = False
-    """Whether it is left out of the headline figures."""
+    """Left out of the headline figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """The measure that a collection is judged by, what has to be reached, and what we want."""
+    """The measure that a collection is judged by, with floor and goal."""
 
     measure: str
     floor: float | None = None
@@ -69,31 +66,30 @@ class Aim:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Texts in the order in which they came about, questions and judgements."""
+    """Texts in chronological order, questions and judgements."""
 
     name: str
     unit: str
-    """What a text is: a turn, a session, a document."""
     door: Door
     texts: tuple[Text, ...]
     questions: tuple[Question, ...]
     aim: Aim
     entity_type: str = "note"
-    """What a text becomes behind the door `search`."""
+    """Type of the entities behind the door `search`."""
     is_sample: bool = False
-    """Whether it is too small to be held against what the whole has to reach."""
+    """Has no floor and no goal."""
     files: tuple[str, ...] = ()
-    """Which of the files that are accepted were read."""
+    """The files that were read."""
     remarks: tuple[str, ...] = ()
-    """What of these files could not be taken as it stands, such as judgements of what is not there: clauses."""
+    """Clauses about parts of the files that were left out."""
     unanswered: tuple[Question, ...] = ()
-    """What nothing in it answers: no grades, and figures of its own."""
+    """Questions without an answer, measured by themselves."""
 
     def sample(self, limit: int, seed: int = 0) -> "Collection":
-        """Keep some questions, drawn by the seed, and of the haystacks only those that they need.
+        """Draw questions by the seed, and keep the texts that they need.
 
-        Of memories whole haystacks are kept, few of them: one after the other gives its questions. Of documents, what
-        is judged for the questions, and distractors; figures on fewer distractors are higher than on all.
+        Of memories, few haystacks are kept whole; of documents, judged ones and distractors. Figures on fewer
+        distractors are higher.
         """
         if limit >= max(len(self.questions), len(self.unanswered)):
             return self
@@ -112,7 +108,7 @@ class Collection:
 
     @property
     def halves(self) -> "list[Collection]":
-        """The questions that something answers, then those that nothing does, if there are any: the same texts."""
+        """The questions with an answer, then those without one, over the same texts."""
         aim = Aim(SEPARATION)
         other = replace(self, name=beside(self.name), questions=self.unanswered, unanswered=(), aim=aim)
         return [self, *([other] if self.unanswered else [])]
@@ -128,7 +124,7 @@ class Collection:
         return found
 
     def digest(self) -> str:
-        """Return a hash of everything that is loaded, asked and judged."""
+        """Hash everything that is loaded, asked and judged."""
         sha = hashlib.sha256()
         for each in (self.name, self.unit, self.door, self.entity_type, *self.texts):
             sha.update(repr(each).encode("utf-8", "surrogatepass"))
@@ -142,7 +138,7 @@ def first_of(folder: Path, names: Sequence[str]) -> Path:
     """Return the first of these files that a folder has.
 
     Raises:
-        FileNotFoundError: It has none; the message names them.
+        FileNotFoundError: It has none.
     """
     for name in names:
         if (folder / name).is_file():
@@ -151,16 +147,7 @@ def first_of(folder: Path, names: Sequence[str]) -> Path:
 
 
 def json_lines(path: Path) -> Iterator[Any]:
-    """Read JSON Lines, compressed or not. Lines end at a newline only: texts may hold U+2028.
-
-    Raises:
-        ValueError: A line is empty, or no JSON.
-    """
+    """Read JSON Lines, compressed or not. Lines end at a newline only: texts may hold U+2028."""
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                raise ValueError(f"{path}, line {number} is empty.")
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"{path}, line {number} is no JSON: {error.msg}, column {error.colno}.") from None
+        for line in file:
+            yield json.loads(line)

@@ -10,7 +10,7 @@ from typing import Any
 from evals.datasets.collection import Aim, Collection, Question, Text, first_of, json_lines
 
 CONVERSATIONS = ("locomo10-dev.json", "locomo10.json")
-"""A part cut for development has its questions beside it; as published, each conversation holds its own."""
+"""A part cut for development has its questions in a file of their own; as published, conversations hold them."""
 QUESTIONS = "qa-dev.jsonl.gz"
 _CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 _TURN = re.compile(r"D:?(\d+):(\d+)")
@@ -51,12 +51,12 @@ def read_locomo(folder: Path) -> Collection:
         questions=tuple(questions),
         aim=Aim("recall@10", floor=0.76, goal=0.85),
         files=(file.name, QUESTIONS) if is_cut else (file.name,),
-        remarks=(f"questions whose evidence names what is no turn, which is left out: {misnamed}",) if misnamed else (),
+        remarks=(f"{misnamed} questions whose evidence names no turn",) if misnamed else (),
     )
 
 
 def _asked(conversations: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The questions of conversations as published: evidence is written in several ways."""
+    """Yield the questions of conversations as published; evidence is written in several ways."""
     for sample in conversations:
         for number, asked in enumerate(sample["qa"]):
             # One entry may name several turns ("D8:6; D9:17").

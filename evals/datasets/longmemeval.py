@@ -16,14 +16,14 @@ PUBLISHED = ("longmemeval_s_cleaned.json", "longmemeval_s.json", "longmemeval_or
 _DATE = "%Y/%m/%d (%a) %H:%M"
 _ABSTENTION = "_abs"
 _APART = "single-session-assistant"
-"""Its answers stand in the assistant's turns, which are missing."""
+"""Answered by the assistant's turns, which are left out."""
 
 
 def read_longmemeval(folder: Path) -> Collection:
     """Read questions, each with a haystack of its own, one raw memory per session (Wu et al., ICLR 2025).
 
-    The assistant's turns are missing, so that no figure on this is a LongMemEval-S score. Questions that ask for an
-    abstention have no answer to find: left out here, and asked of the pooled sessions.
+    Assistant turns are left out, so that no figure on this is a LongMemEval-S score. Abstention questions are asked of
+    the pooled sessions only.
     """
     found = _read(folder)
     texts = tuple(
@@ -39,10 +39,7 @@ def read_longmemeval(folder: Path) -> Collection:
 
 
 def read_longmemeval_pooled(folder: Path) -> Collection:
-    """Read the same questions over all sessions together, one haystack, and those that ask for an abstention.
-
-    These ask of what was talked about for what was not said of it, so that the sessions named with them are no answer.
-    """
+    """Read the same questions over all sessions in one haystack, and the abstention questions, without an answer."""
     found = _read(folder)
     texts = tuple(_text("", session, place) for place, session in enumerate(found.pool))
     questions = tuple(_question(line, "") for line in found.questions)
@@ -65,7 +62,6 @@ def read_longmemeval_pooled(folder: Path) -> Collection:
 class _Session:
     id: str
     said: str
-    """By the user."""
     on: str | None = None
 
 
@@ -73,11 +69,9 @@ class _Session:
 class _Read:
     questions: Sequence[dict[str, Any]]
     abstentions: Sequence[dict[str, Any]]
-    """Those that ask for an abstention, which are not among the questions."""
     haystacks: Mapping[str, Sequence[_Session]]
     """By question."""
     pool: Sequence[_Session]
-    """All sessions, each once."""
     files: tuple[str, ...]
 
 
@@ -109,7 +103,7 @@ def _sessions(line: dict[str, Any]) -> Iterable[_Session]:
     columns = (line["haystack_session_ids"], line["haystack_dates"], line["haystack_sessions"])
     for name, date, turns in zip(*columns, strict=True):
         said = "\n".join(turn["content"] for turn in turns if turn["role"] == "user")
-        # A few sessions have no word of the user: no server keeps an empty text.
+        # No server keeps an empty text.
         if said.strip():
             yield _Session(name, said, datetime.strptime(date, _DATE).replace(tzinfo=UTC).isoformat())
 
@@ -117,12 +111,10 @@ def _sessions(line: dict[str, Any]) -> Iterable[_Session]:
 def _remarks(texts: Sequence[Text], questions: Sequence[Question]) -> tuple[str, ...]:
     there = {(text.haystack, text.id) for text in texts}
     short = sum(any((question.haystack, name) not in there for name in question.grades) for question in questions)
-    said = f"questions that need a session without a word of the user, which counts as not found: {short}"
-    return (said,) if short else ()
+    return (f"{short} questions need a session without a user turn, which counts as not found",) if short else ()
 
 
 def _once(sessions: Iterable[_Session]) -> list[_Session]:
-    """Leave out what comes again: ids are unique within a haystack."""
     found: dict[str, _Session] = {}
     for session in sessions:
         found.setdefault(session.id, session)
@@ -130,7 +122,6 @@ def _once(sessions: Iterable[_Session]) -> list[_Session]:
 
 
 def _text(haystack: str, session: _Session, place: int) -> Text:
-    """A session is a thread of its own: the next one may be about anything."""
     thread = f"conversation-{place}"
     return Text(session.id, haystack, session.said, thread_id=thread, ordinal=0, captured_at=session.on)
 

@@ -1,4 +1,4 @@
-"""Asks a real server, through its public surface, the questions of labelled collections."""
+"""The retrieval suite: asks a server, over REST and MCP, the questions of labelled collections."""
 
 from evals.harness.run import prepare
 

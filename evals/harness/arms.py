@@ -1,4 +1,4 @@
-"""The arms: the ways of asking that are compared, each by options that any client or operator has."""
+"""The arms: ways of asking, each by options that any client or operator has."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,13 +9,12 @@ from typing import Any
 
 from evals.client import Client
 from evals.datasets.collection import Collection, Door
-from evals.harness.places import Place
 from stores.errors import EngrainError
 
 LIMIT = 10
-"""Results asked for: what agents get unless they say otherwise."""
+"""The default of agents."""
 FAULTY_S = 120.0
-"""How long a part that cannot answer is waited for: after a start, indexes are opened beside the first questions."""
+"""Patience with a part that cannot answer: after a start, indexes are opened beside the first questions."""
 _AGAIN_S = 0.25
 _PAGE = 50
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -23,18 +22,18 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
+    """An answer of the server."""
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     took_ms: float | None
     score: float | None = None
-    """Of the best hit, 0 where there is none."""
+    """Of the best hit, 0 without one."""
     faults: Mapping[str, str] = field(default_factory=dict)
-    """What could not answer, and a word for why: the others answered without it."""
+    """Parts of the search that could not answer, with the reason."""
 
 
-Asker = Callable[[Client, Place, Collection, str], Answer]
+Asker = Callable[[Client, Collection, str], Answer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +44,23 @@ class Arm:
     summary: str
     doors: Mapping[Door, Asker]
     environ: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the server that it needs; it cannot be asked of a server that is given by its address."""
+    """Settings of the server that it needs."""
     scores: bool = True
-    """Whether its scores compare between questions, so that they tell whether something answers one."""
+    """Scores compare between questions."""
 
 
 def _as_whole(ask: Asker) -> Asker:
-    """Let an asker ask again until every part of the search has answered: without one of them it is another arm.
-
-    It raises EngrainError where one of them does not come.
-    """
+    """Ask again until every part of the search has answered: without one of them it is another arm."""
 
     @wraps(ask)
-    def asked(client: Client, place: Place, collection: Collection, query: str) -> Answer:
+    def asked(client: Client, collection: Collection, query: str) -> Answer:
         start = time.monotonic()
-        while (answer := ask(client, place, collection, query)).faults:
+        while (answer := ask(client, collection, query)).faults:
             if time.monotonic() - start > FAULTY_S:
                 faults = ", ".join(f"{name} ({why})" for name, why in sorted(answer.faults.items()))
                 raise EngrainError(
-                    f"For {FAULTY_S:.0f} s now the server answers without a part of its search: {faults}."
-                    " What is asked would measure that. The log of the server says why."
+                    f"For {FAULTY_S:.0f} s the server has answered without a part of its search: {faults}."
+                    " See its log for the reason."
                 )
             time.sleep(_AGAIN_S)
         return answer
@@ -73,43 +69,42 @@ def _as_whole(ask: Asker) -> Asker:
 
 
 @_as_whole
-def _recall(client: Client, place: Place, _: Collection, query: str) -> Answer:
-    answer = client.post("/api/memory/raw/recall", {"query": query, "limit": LIMIT, **place.scope})
+def _recall(client: Client, _: Collection, query: str) -> Answer:
+    answer = client.post("/api/memory/raw/recall", {"query": query, "limit": LIMIT})
     return _answer(answer["memories"], "raw_content", client.took_ms, answer["degraded"])
 
 
 def searched(options: Mapping[str, Any] = _NOTHING, *, text: str = "content") -> Asker:
-    """Ask through search, with these options beside the query; `text` is the field that a report shows of a hit."""
+    """Ask through search with these options; `text` is the field of a hit that a case keeps."""
 
     @_as_whole
-    def ask(client: Client, place: Place, collection: Collection, query: str) -> Answer:
-        body = {"query": query, "limit": LIMIT, **_among(collection, place), **options}
+    def ask(client: Client, collection: Collection, query: str) -> Answer:
+        body = {"query": query, "limit": LIMIT, **_among(collection), **options}
         return _found(client.post("/api/search", body), text, client.took_ms)
 
     return ask
 
 
 @_as_whole
-def _mcp(client: Client, place: Place, collection: Collection, query: str) -> Answer:
-    """The tool `search`, as agents call it; there is none for recall."""
-    answer = client.tool("search", {"query": query, "limit": LIMIT, **_among(collection, place)})
+def _mcp(client: Client, collection: Collection, query: str) -> Answer:
+    answer = client.tool("search", {"query": query, "limit": LIMIT, **_among(collection)})
     return _found(answer, "content", client.took_ms)
 
 
 @_as_whole
-def _naive(client: Client, place: Place, collection: Collection, query: str) -> Answer:
-    """The evidence of a context pack; the pack is made as well, so that the time is not that of a search."""
+def _naive(client: Client, collection: Collection, query: str) -> Answer:
+    """Return the evidence of a context pack, without the time, which includes making the pack."""
     types = ["raw_memory"] if collection.door == "recall" else [collection.entity_type]
     evidence = {"types": types, "limit": LIMIT, "retrieval_mode": "naive"}
-    answer = client.post("/api/context/pack", {"goal": query, "limit": 1, "evidence": evidence, **place.filter})
+    answer = client.post("/api/context/pack", {"goal": query, "limit": 1, "evidence": evidence})
     return _found(answer["evidence"], "content", None)
 
 
 def _lane(name: str) -> Asker:
-    """The order of one lane, as diagnostics tell it of each candidate; pages are read until its first ten are known."""
+    """Return the order of one lane, as diagnostics report it; pages are read until its first ten are known."""
 
     @_as_whole
-    def ask(client: Client, place: Place, collection: Collection, query: str) -> Answer:
+    def ask(client: Client, collection: Collection, query: str) -> Answer:
         texts: dict[int, tuple[str, str]] = {}
         faults: dict[str, str] = {}
         offset, more = 0, True
@@ -119,7 +114,7 @@ def _lane(name: str) -> Asker:
                 {
                     "query": query, "limit": _PAGE, "offset": offset, "include_retrieval_diagnostics": True,
                     "boost_recent": False, "record_exposure": False,
-                    **_among(collection, place),
+                    **_among(collection),
                 },
             )  # fmt: skip
             faults |= _faults(page)
@@ -135,13 +130,11 @@ def _lane(name: str) -> Asker:
     return ask
 
 
-def _among(collection: Collection, place: Place) -> dict[str, Any]:
-    """What keeps a search to the raw memories of a place, or to its entities."""
-    return {"types": ["raw_memory"], **place.scope} if collection.door == "recall" else place.filter
+def _among(collection: Collection) -> dict[str, Any]:
+    return {"types": ["raw_memory"]} if collection.door == "recall" else {}
 
 
 def _found(page: Mapping[str, Any], text: str, took_ms: float | None) -> Answer:
-    """The answer of a search."""
     return _answer(page["results"], text, took_ms, _faults(page))
 
 
@@ -180,21 +173,12 @@ _ALL: tuple[Arm, ...] = (
 ARMS: Mapping[str, Arm] = {arm.name: arm for arm in _ALL}
 
 
-def chosen(names: Sequence[str], *, url: str | None) -> list[Arm]:
+def chosen(names: Sequence[str]) -> list[Arm]:
     """Return the arms of these names, those with the server's own settings first.
 
     Raises:
-        EngrainError: None is named, there is no such arm, or a server elsewhere would have to be started otherwise.
+        EngrainError: None is named, or there is no such arm.
     """
-    if not names:
-        raise EngrainError("--arm: it names no arm; leave it out to ask as any client does, or take `all`.")
-    if unknown := [name for name in names if name not in ARMS]:
-        raise EngrainError(f"There is no arm {', '.join(unknown)}; there are {', '.join(ARMS)}.")
-    arms = [ARMS[name] for name in dict.fromkeys(names)]
-    if url and (fixed := [arm for arm in arms if arm.environ]):
-        raise EngrainError(
-            f"The arm {fixed[0].name} needs a server that is started with "
-            f"{', '.join(f'{name}={value}' for name, value in fixed[0].environ.items())}; the one at {url} is as it is."
-            " Leave the arm out, or leave --url out to have a server started."
-        )
-    return sorted(arms, key=lambda arm: bool(arm.environ))
+    if not names or (unknown := [name for name in names if name not in ARMS]):
+        raise EngrainError(f"There is no arm {', '.join(unknown) if names else repr('')}; there are {', '.join(ARMS)}.")
+    return sorted((ARMS[name] for name in dict.fromkeys(names)), key=lambda arm: bool(arm.environ))

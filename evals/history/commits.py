@@ -1,4 +1,4 @@
-"""Reads a project's log, and says which commits and files become records and how they are related."""
+"""Commits and files of a project's log as records, and the relations between them."""
 
 from collections import Counter
 from collections.abc import Container
@@ -11,12 +11,12 @@ from evals.logs import oldest_first, project_of
 from tools.entity_models import NAME_LIMIT, EntityFields
 
 SHARED_BY = 2
-"""Commits that touch a file before it becomes a record."""
+"""Commits that must touch a file for it to become a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What a log says of one."""
+    """One commit of a log."""
 
     sha: str
     day: date
@@ -34,7 +34,7 @@ class Project:
 
     @property
     def files(self) -> dict[str, list[Commit]]:
-        """The files that become records, with the commits that touch them."""
+        """Commits by the files that become records."""
         touched = Counter(path for commit in self.commits for path in commit.files)
         found: dict[str, list[Commit]] = {path: [] for path, count in touched.items() if count >= SHARED_BY}
         for commit in self.commits:
@@ -45,7 +45,7 @@ class Project:
 
     @property
     def days(self) -> list[tuple[int, list[Commit]]]:
-        """Commits by how many days ago they were made, the oldest day first; the newest commit is of yesterday."""
+        """Commits by age in days, the oldest first; the newest commit is said to be of yesterday."""
         newest = max(commit.day for commit in self.commits)
         days: dict[int, list[Commit]] = {}
         for commit in self.commits:
@@ -57,32 +57,25 @@ def read_project(log: Path) -> Project:
     """Read a log.
 
     Raises:
-        ValueError: It is empty, or a commit in it could not be kept; torn files raise what `UNREADABLE` names.
+        ValueError: It is empty; torn files raise one of `UNREADABLE`.
     """
     project = Project(project_of(log), tuple(map(_commit, oldest_first(log))))
     if not project.commits:
         raise ValueError("it holds no commit")
-    for commit in project.commits:
-        as_note(commit, ())
-    for path in project.files:
-        as_artifact(path)
     return project
 
 
 def as_note(commit: Commit, files: Container[str]) -> EntityFields:
-    """A commit becomes a note of its subject alone: its body is what is asked from."""
+    """Make a note of a commit's subject alone: questions are made of its body."""
     links = [f"touches:{path}" for path in commit.files if path in files]
     return EntityFields(name=commit.subject[:NAME_LIMIT], entity_type="note", related_to=links)
 
 
 def as_artifact(path: str) -> EntityFields:
-    """A file becomes a record of its path."""
+    """Make a record of a file's path."""
     return EntityFields(name=path[-NAME_LIMIT:], entity_type="artifact")
 
 
 def _commit(row: dict[str, Any]) -> Commit:
-    texts = [row[name] for name in ("sha", "date", "subject", "body")]
-    if not all(isinstance(text, str) for text in (*texts, *row["files"])):
-        raise TypeError(f"a commit has something else than texts: {str(texts)[:200]}")
-    sha, day, subject, body = texts
+    sha, day, subject, body = (row[name] for name in ("sha", "date", "subject", "body"))
     return Commit(sha, date.fromisoformat(day), subject.strip() or sha, body, tuple(dict.fromkeys(row["files"])))

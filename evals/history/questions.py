@@ -1,7 +1,7 @@
-"""Makes questions of a project's commits. Labels are mechanical: nobody has read them. Pure.
+"""Questions made of a project's commits. Labels are mechanical: nobody has read them.
 
-*relation*: what changed in a file, which its commits do not name. *latest*: the last of the commits that say the same.
-*plain*: what a commit's body says first, which needs neither relations nor ages.
+*relation*: the commits of a file that they do not name. *latest*: the last of several commits with one subject.
+*plain*: the first sentence of a commit's body, which needs neither relations nor ages.
 """
 
 import random
@@ -13,11 +13,10 @@ from evals.datasets import Aim, Question
 from evals.history.commits import Commit, Project
 
 AIMS = {"relation": Aim("recall@10"), "latest": Aim("MRR@10"), "plain": Aim("nDCG@10")}
-"""By what each kind of question is judged."""
 PER_PROJECT = 60
-"""Questions of a kind, drawn where there are more."""
+"""Most questions of a kind."""
 MOST_COMMITS = 9
-"""That touch a file that is asked for: it takes one of ten places itself."""
+"""Of a file in a *relation* question: the file takes one of ten places itself."""
 LEAST_WORDS = 6
 _CHANGING = re.compile(r"#\d+|\bv?\d[\w.+]*|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b")
 """Numbers, versions and hashes."""
@@ -25,12 +24,12 @@ _WORD = re.compile(r"\w(?:[\w@/'.-]*\w)?")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _TRAILER = re.compile(r"(?im)^[a-z][a-z-]*-(?:by|id|to|for): .*$")
 _PARAGRAPH = re.compile(r"\n\s*\n|(?:^|\n)\s*(?:[*\-+#]+|\d+\.)\s|(?:^|\n)-{3,}")
-"""What ends a paragraph or an item of a list."""
+"""End of a paragraph or of a list item."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s")
 
 
 def questions_of(project: Project) -> dict[str, list[Question]]:
-    """Return the questions by kind, some of those that there are."""
+    """Draw the questions of each kind."""
     made = {"relation": _relation(project), "latest": _latest(project), "plain": _plain(project)}
     draw = random.Random(project.name)  # noqa: S311 - a draw that anyone can repeat
     found = {kind: sorted(questions, key=lambda each: each.id) for kind, questions in made.items()}
@@ -38,19 +37,19 @@ def questions_of(project: Project) -> dict[str, list[Question]]:
 
 
 def common(subject: str) -> str:
-    """What a subject says beside numbers, versions and hashes, in small letters."""
+    """Normalize a subject: lower case, without numbers, versions and hashes."""
     return " ".join(_WORD.findall(_CHANGING.sub(" ", subject.lower())))
 
 
 def first_sentence(body: str) -> str:
-    """What a body says first; empty where it says nothing. What is not a sentence by its letters may come out."""
+    """Return the first sentence of a body, or an empty text."""
     text = _TRAILER.sub("", body.replace("\r\n", "\n")).strip()
     first = next((part for part in _PARAGRAPH.split(text) if part.strip()), "")
     return _SENTENCE.split(" ".join(first.split()), maxsplit=1)[0]
 
 
 def _relation(project: Project) -> Iterator[Question]:
-    """Ask for the commits of a file whose name, with or without its folder, none of their subjects has."""
+    """Ask for the commits of a file whose name is in none of their subjects."""
     for path, commits in project.files.items():
         name = path.rpartition("/")[2].lower()
         if len(commits) <= MOST_COMMITS and not any(name in commit.subject.lower() for commit in commits):
@@ -58,7 +57,7 @@ def _relation(project: Project) -> Iterator[Question]:
 
 
 def _latest(project: Project) -> Iterator[Question]:
-    """Ask for the newest of a group; where two are of one day no record tells which that is."""
+    """Ask for the newest of a group, unless two are of its last day."""
     groups: dict[str, list[Commit]] = {}
     for commit in project.commits:
         groups.setdefault(common(commit.subject), []).append(commit)
@@ -70,7 +69,7 @@ def _latest(project: Project) -> Iterator[Question]:
 
 
 def _plain(project: Project) -> Iterator[Question]:
-    """Ask by the body for what can be told from all others by its subject."""
+    """Ask by the body for a commit whose subject is unique."""
     subjects = Counter(common(commit.subject) for commit in project.commits)
     sentences = {commit.sha: first_sentence(commit.body) for commit in project.commits}
     times = Counter(map(common, sentences.values()))

@@ -1,14 +1,13 @@
-"""Reads the records of three invented projects, and the goals with what belongs in their packs. Refuses a damaged set.
+"""The records of three invented projects, and goals with the records that belong in their packs.
 
-No goal repeats the title of what it asks for. The records are by two colleagues; what `bob` wrote for himself is
-private.
+No goal repeats the title of a record that it asks for. The records are by two colleagues; some of `bob`'s are private.
 """
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from evals.runs import json_rows
 from tools.packs.facets import Intent, Layer, facets_of, types_of
 
 Split = Literal["dev", "test"]
@@ -31,14 +30,14 @@ class Kept:
     status: str | None = None
     priority: str | None = None
     related: tuple[str, ...] = ()
-    """As in `related_to`, with keys for ids."""
+    """As in `related_to`, by key."""
     author: Person = "ada"
     scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A goal, and what a colleague who knows everything would hand over for it."""
+    """A goal with labelled records."""
 
     id: str
     split: Split
@@ -48,29 +47,16 @@ class Goal:
     project: str | None
     must: frozenset[str]
     must_not: frozenset[str]
-    """What is superseded, archived, of another project or somebody else's own."""
+    """Superseded, archived, of another project or private to somebody else."""
     off_topic: frozenset[str]
-    """What may be read, and has nothing to do with it."""
+    """Readable, but about something else."""
     asker: Person = "ada"
 
 
 def read_records(folder: Path = FOLDER) -> list[Kept]:
-    """Return the records, the oldest first; what a record relates to comes before it.
-
-    Raises:
-        ValueError: A key occurs twice, or a record relates to what is not there before it.
-    """
-    rows = [Kept(**{**row, "related": tuple(row.get("related", ()))}) for row in _rows(folder / "records.jsonl")]
-    records = sorted(rows, key=lambda record: -record.days_ago)
-    known: set[str] = set()
-    for record in records:
-        if record.key in known:
-            raise ValueError(f"{record.key} occurs twice.")
-        for link in record.related:
-            if link.partition(":")[2] not in known:
-                raise ValueError(f"{record.key} relates to {link}, which is not there before it.")
-        known.add(record.key)
-    return records
+    """Return the records, the oldest first; a record relates to older ones."""
+    rows = [Kept(**{**row, "related": tuple(row.get("related", ()))}) for row in json_rows(folder / "records.jsonl")]
+    return sorted(rows, key=lambda record: -record.days_ago)
 
 
 def read_goals(folder: Path = FOLDER) -> list[Goal]:
@@ -80,7 +66,7 @@ def read_goals(folder: Path = FOLDER) -> list[Goal]:
         ValueError: A goal names a record that does not exist or that its facets cannot hold.
     """
     records = {record.key: record for record in read_records(folder)}
-    return [_goal(row, records) for row in _rows(folder / "goals.jsonl")]
+    return [_goal(row, records) for row in json_rows(folder / "goals.jsonl")]
 
 
 def _goal(row: dict[str, Any], records: dict[str, Kept]) -> Goal:
@@ -94,7 +80,3 @@ def _goal(row: dict[str, Any], records: dict[str, Kept]) -> Goal:
     if both := goal.must & (goal.must_not | goal.off_topic):
         raise ValueError(f"{goal.id} wants {', '.join(sorted(both))} and does not want it.")
     return goal
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]

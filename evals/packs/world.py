@@ -1,93 +1,77 @@
-"""Stores the records of two colleagues in one organization, each as of its day, and finds them again."""
+"""The records of two colleagues in one organization, each stored as of its day."""
 
 import shutil
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
-from evals.annals import Annals
 from evals.client import Client
-from evals.harness.places import Place, joined, opened
-from evals.harness.server import Target, served
-from evals.harness.waiting import until_whole
+from evals.dated_records import DatedRecords
+from evals.harness.server import joined, opened, served
 from evals.options import Options
 from evals.packs.labels import Kept, Person, read_records
 from evals.runs import Journal
 from stores.records import JsonObject
 from tools.entity_models import EntityFields
+from tools.launch import ServerProcess
 
 _BEGINNING_DAYS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The records on a server, and who may ask for them."""
+    """The records on a server, and the people who ask for them."""
 
     records: Sequence[Kept]
     clients: Mapping[Person, Client]
     ids: Mapping[str, str]
-    """By key, those of the projects by their names."""
-    keys: Mapping[str, str]
-    """What the labels call each record, by its id."""
+    """By key; those of the projects by their names."""
 
+    @property
+    def keys(self) -> Mapping[str, str]:
+        """Keys of the labels, by id."""
+        return {record_id: key for key, record_id in self.ids.items()}
 
-@dataclass(frozen=True, slots=True)
-class Settlement:
-    """A world with its server."""
-
-    world: World
-    target: Target
-    loading_s: float | None
-    """What storing and indexing took; not known where indexing was interrupted."""
+    def named(self, keys: Iterable[str]) -> list[str]:
+        """Return the names of records."""
+        names = {record.key: record.name for record in self.records}
+        return [names.get(key, key) for key in keys]
 
 
 @contextmanager
-def settled(journal: Journal, name: str, options: Options) -> Iterator[Settlement]:
-    """Serve the records to a suite of this name; they are stored once, whatever interrupts a run after that.
-
-    Raises:
-        EngrainError: The server refuses a record, or an index does not catch up.
-    """
-    folder, note, records = journal.server_folder(name), f"world-{name}", read_records()
-    kept: Mapping[str, Any] = journal.note(note)
+def settled(journal: Journal, name: str, options: Options) -> Iterator[tuple[World, ServerProcess]]:
+    """Serve the records to a suite of this name; a resumed run does not store them again."""
+    folder, kept, records = journal.server_folder(name), journal.note("world"), read_records()
     if not kept:
-        # What an earlier try stored by halves belongs to accounts that are to be made anew.
         shutil.rmtree(folder, ignore_errors=True)
     with (
-        served(folder, options.server, options.url) as target,
-        Client(target.address) as ada,
-        Client(target.address) as bob,
+        served(folder, options.server) as server,
+        Client(server.address) as ada,
+        Client(server.address) as bob,
     ):
         clients: Mapping[Person, Client] = {"ada": ada, "bob": bob}
-        start, is_new = time.perf_counter(), not kept
-        if is_new:
-            kept = _stored(target, clients, records)
-            journal.keep(note, kept)
-        # The organization's health is told to Ada alone.
-        until_whole(target, "", {"ada": Place.of(kept["people"]["ada"])}, "records")
-        if is_new:
-            kept = {**kept, "seconds": time.perf_counter() - start}
-            journal.keep(note, kept)
+        if not kept:
+            ids = _stored(clients, records)
+            kept = {"ids": ids, "tokens": {person: client.token for person, client in clients.items()}}
+            journal.keep("world", kept)
+        ada.until_indexed()
         for person, client in clients.items():
-            Place.of(kept["people"][person]).enter(client, "")
-        keys = {record_id: key for key, record_id in kept["ids"].items()}
-        yield Settlement(World(records, clients, kept["ids"], keys), target, kept.get("seconds"))
+            client.present(kept["tokens"][person])
+        yield World(records, clients, kept["ids"]), server
 
 
-def _stored(target: Target, clients: Mapping[Person, Client], records: Sequence[Kept]) -> dict[str, Any]:
-    """Store the records in an organization of Ada's, which Bob joins; what is to be kept to find them again."""
-    annals, ada = Annals(), opened(target, clients["ada"], "")
+def _stored(clients: Mapping[Person, Client], records: Sequence[Kept]) -> dict[str, str]:
+    """Store the records in an organization of Ada's, which Bob joins; return the ids by key."""
+    stored, ada = DatedRecords(), clients["ada"]
+    opened(ada)
     names = sorted({record.project for record in records if record.project is not None})
     projects = [(name, EntityFields(name=name.capitalize(), entity_type="project")) for name in names]
-    annals.keep(clients["ada"], _BEGINNING_DAYS, projects)
-    # Who joins later may read the projects that are there.
-    bob = joined(clients["ada"])
-    bob.enter(clients["bob"], "")
+    stored.store(ada, _BEGINNING_DAYS, projects)
+    # A member can read the projects that are there when they join.
+    clients["bob"].present(joined(ada).token)
     for record in records:
-        annals.keep(clients[record.author], record.days_ago, [(record.key, _fields(record, annals.ids))])
-    return {"people": {"ada": ada.plain(), "bob": bob.plain()}, "ids": annals.ids}
+        stored.store(clients[record.author], record.days_ago, [(record.key, _fields(record, stored.ids))])
+    return stored.ids
 
 
 def _fields(record: Kept, ids: Mapping[str, str]) -> EntityFields:

@@ -1,17 +1,6 @@
-"""`engrain eval reflection`: notes labelled by hand in, precision and recall of what reflection finds in them out."""
+"""`engrain eval reflection`: findings in labelled notes, and judgements of pairs of sentences."""
 
-from evals.reflection.labels import Label, Note, Pair, read_notes, read_pairs
 from evals.reflection.run import prepare
-from evals.reflection.scoring import Score, score_notes, score_pairs
+from evals.reflection.scoring import details
 
-__all__ = [
-    "Label",
-    "Note",
-    "Pair",
-    "Score",
-    "prepare",
-    "read_notes",
-    "read_pairs",
-    "score_notes",
-    "score_pairs",
-]
+__all__ = ["details", "prepare"]

@@ -1,139 +1,131 @@
-"""Compares findings with labels: the same kind, and spans that overlap by half (intersection over union)."""
+"""Findings against labels: the same kind, and spans that overlap by half (intersection over union)."""
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from evals.reflection.labels import Label, Note, Pair
-from tools.reflection import KINDS, Finding
+from evals.markdown import table
+from evals.reflection.labels import SPLITS, Label, Note, Pair
+from evals.results import Case
+from tools.reflection import KINDS
 
 OVERLAP = 0.5
-BANDS = (0.0, 0.65, 0.7, 0.75, 0.8, 0.85)
-"""Lower ends of the bands of confidence, the last one up to 1."""
+NOTES, PAIRS, ARM = "reflection-notes", "reflection-pairs", "rules"
+_SHOWN, _BEGINNING = 3, 160
+Found = tuple[str, int, int]
+"""Kind, start and end of a finding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What was found rightly, found wrongly and missed."""
+    """Counts of findings and labels."""
 
-    right: int = 0
-    wrong: int = 0
-    missed: int = 0
+    right: int
+    wrong: int
+    missed: int
 
     @property
     def precision(self) -> float:
-        """The share of what was found that is right; 0 where nothing was found."""
+        """Share of the findings that are right; 0 without any."""
         return self.right / (self.right + self.wrong) if self.right + self.wrong else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of what should be found that was; 0 where there is nothing to find."""
+        """Share of the labels that are found; 0 without any."""
         return self.right / (self.right + self.missed) if self.right + self.missed else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
+        """Harmonic mean of precision and recall."""
         both = 2 * self.right + self.wrong + self.missed
         return 2 * self.right / both if both else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
-    """Findings of like confidence: how many, how sure they say they are on average, and how many are right."""
-
-    low: float
-    n: int
-    confidence: float
-    precision: float
-
-
-@dataclass(frozen=True, slots=True)
-class NotesResult:
-    """How `extract` did on some notes."""
-
-    notes: int
-    overall: Score
-    any_kind: Score
-    """The kind left aside."""
-    by_kind: dict[str, Score]
-    bands: tuple[Band, ...]
-    forbidden: int
-    """Spans that must not be found."""
-    forbidden_found: int
+def note_case(note: Note, found: Sequence[Found]) -> Case:
+    """Compare findings, the surest first, with the labels of a note."""
+    met = _labels_met(note, found)
+    missed = [label for label in note.expected if label not in met]
+    pairs = zip(found, met, strict=True)
+    ids = [_id(label.kind, label.start, label.end) if label else _id(*each) for each, label in pairs]
+    right = sum(label is not None for label in met)
+    score = Score(right, len(found) - right, len(missed))
+    values = {"F1": score.f1, "precision": score.precision, "recall": score.recall}
+    if not note.expected:
+        values = dict.fromkeys(values, float(not found))
+    crossed = any(overlap(each[1:], no) >= OVERLAP for each in found for no in note.forbidden)
+    return Case(
+        NOTES, ARM, "finding", note.id, {**values, "nothing forbidden": float(not crossed)}, category=note.split,
+        question=note.notes[:_BEGINNING], found=tuple(ids),
+        wanted={_id(label.kind, label.start, label.end): 1 for label in note.expected},
+        best=[_text(note, each[1:]) for each in found[:_SHOWN]],
+        missed=[f"{label.kind}: {_text(note, (label.start, label.end))}" for label in missed[:_SHOWN]],
+    )  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Tally:
-    right: Counter[str] = field(default_factory=Counter)
-    wrong: Counter[str] = field(default_factory=Counter)
-    missed: Counter[str] = field(default_factory=Counter)
-    any_right: int = 0
-    forbidden_found: int = 0
-    judged: list[tuple[float, bool]] = field(default_factory=list)
+def pair_case(key: str, pair: Pair, *, answer: bool) -> Case:
+    """Compare the judgement of a pair with its label."""
+    return Case(
+        PAIRS, ARM, "pair", key, {"right": float(answer == pair.expected)}, category=f"{pair.split} {pair.asks}",
+        question=f"{pair.old} / {pair.new}", wanted={pair.asks: 1} if pair.expected else {},
+        found=(pair.asks,) if answer else (),
+    )  # fmt: skip
 
 
-def score_notes(notes: Sequence[Note], extract: Callable[[str], Sequence[Finding]]) -> NotesResult:
-    """Extract from each note and count. A label is met by one finding at most, and a finding meets one label."""
-    tally = _Tally()
-    for note in notes:
-        _count(tally, note, extract(note.notes))
-    found, wanted = len(tally.judged), sum(len(note.expected) for note in notes)
-    return NotesResult(
-        notes=len(notes),
-        overall=Score(tally.right.total(), tally.wrong.total(), tally.missed.total()),
-        any_kind=Score(tally.any_right, found - tally.any_right, wanted - tally.any_right),
-        by_kind={kind: Score(tally.right[kind], tally.wrong[kind], tally.missed[kind]) for kind in KINDS},
-        bands=_bands(tally.judged),
-        forbidden=sum(len(note.forbidden) for note in notes),
-        forbidden_found=tally.forbidden_found,
-    )
+def tally(cases: Iterable[Case], kind: str = "") -> Score:
+    """Count the findings and labels of all cases, or those of one kind."""
+    right = wrong = missed = 0
+    for case in cases:
+        found = [each for each in case.found if not kind or each.split()[0] == kind]
+        wanted = {each for each in case.wanted if not kind or each.split()[0] == kind}
+        met = len(wanted.intersection(found))
+        right, wrong, missed = right + met, wrong + len(found) - met, missed + len(wanted) - met
+    return Score(right, wrong, missed)
 
 
-def labels_met(note: Note, findings: Sequence[Finding], *, any_kind: bool = False) -> list[Label | None]:
-    """For each finding the label that it meets, which no finding before it has met; of its own kind unless told."""
+def details(cases: Sequence[Case]) -> str:
+    """Tabulate precision and recall over all findings together, by kind and split."""
+    columns = ["kind", *(f"{split} {word}" for split in SPLITS for word in ("precision", "recall", "F1", "labels"))]
+    groups: Mapping[str, dict[str, Any]] = {
+        split: {
+            NOTES: [case for case in cases if case.set == NOTES and case.category == split],
+            PAIRS: [case for case in cases if case.set == PAIRS and case.category.startswith(split)],
+        }
+        for split in SPLITS
+    }
+    wanted = [(kind, NOTES) for kind in (*KINDS, "")] + [("duplicate", PAIRS), ("contradiction", PAIRS)]
+    rows = [
+        [kind or "all notes", *(cell for split in SPLITS for cell in _cells(tally(groups[split][name], kind)))]
+        for kind, name in wanted
+    ]
+    return f"## By kind, over all findings together\n\n{table(columns, rows)}"
+
+
+def overlap(one: tuple[int, int], other: tuple[int, int]) -> float:
+    """Return the intersection over union of two spans."""
+    shared = max(0, min(one[1], other[1]) - max(one[0], other[0]))
+    return shared / ((one[1] - one[0]) + (other[1] - other[0]) - shared) if shared else 0.0
+
+
+def _labels_met(note: Note, found: Sequence[Found]) -> list[Label | None]:
+    """Match findings and labels of the same kind, one to one, in the order of the findings."""
     left, met = list(note.expected), []
-    for finding in findings:
-        span = finding.start, finding.end
-        near = (label for label in left if overlap(span, (label.start, label.end)) >= OVERLAP)
-        one = next((label for label in near if any_kind or label.kind == finding.kind), None)
+    for kind, *span in found:
+        near = (label for label in left if overlap((span[0], span[1]), (label.start, label.end)) >= OVERLAP)
+        one = next((label for label in near if label.kind == kind), None)
         if one is not None:
             left.remove(one)
         met.append(one)
     return met
 
 
-def _count(tally: _Tally, note: Note, findings: Sequence[Finding]) -> None:
-    spans = [(finding.start, finding.end) for finding in findings]
-    met = labels_met(note, findings)
-    for finding, label in zip(findings, met, strict=True):
-        (tally.wrong if label is None else tally.right)[finding.kind] += 1
-        tally.judged.append((finding.confidence, label is not None))
-    tally.missed.update(label.kind for label in note.expected if label not in met)
-    tally.any_right += sum(label is not None for label in labels_met(note, findings, any_kind=True))
-    tally.forbidden_found += sum(any(overlap(span, no) >= OVERLAP for span in spans) for no in note.forbidden)
+def _id(kind: str, start: int, end: int) -> str:
+    return f"{kind} {start}-{end}"
 
 
-def overlap(one: tuple[int, int], other: tuple[int, int]) -> float:
-    """Return intersection over union of two spans; 0 where they do not touch."""
-    shared = max(0, min(one[1], other[1]) - max(one[0], other[0]))
-    return shared / ((one[1] - one[0]) + (other[1] - other[0]) - shared) if shared else 0.0
+def _text(note: Note, span: tuple[int, int]) -> str:
+    return " ".join(note.notes[slice(*span)].split())[:_BEGINNING]
 
 
-def _bands(judged: Sequence[tuple[float, bool]]) -> tuple[Band, ...]:
-    bands = []
-    for low, high in zip(BANDS, (*BANDS[1:], 1.01), strict=True):
-        inside = [(confidence, right) for confidence, right in judged if low <= confidence < high]
-        if inside:
-            mean = sum(confidence for confidence, _ in inside) / len(inside)
-            bands.append(Band(low, len(inside), round(mean, 3), sum(right for _, right in inside) / len(inside)))
-    return tuple(bands)
-
-
-def score_pairs(pairs: Sequence[Pair], judge: Callable[[Pair], bool]) -> dict[str, Score]:
-    """Ask each pair its question; the answers by question."""
-    scores: dict[str, Score] = {}
-    for asks in ("duplicate", "contradiction"):
-        answers = [(judge(pair), pair.expected) for pair in pairs if pair.asks == asks]
-        counted = Counter(answers)
-        scores[asks] = Score(counted[True, True], counted[True, False], counted[False, True])
-    return scores
+def _cells(score: Score) -> list[str]:
+    shares = (f"{share:.2f}" for share in (score.precision, score.recall, score.f1))
+    return [*shares, str(score.right + score.missed)]

@@ -1,4 +1,4 @@
-"""`engrain eval release-notes`: logs of real projects, replayed; what is found in them against labels made by hand."""
+"""`engrain eval release-notes`: release notes of replayed logs against labels made by hand."""
 
 from evals.release_notes.run import prepare
 

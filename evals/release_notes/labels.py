@@ -1,14 +1,13 @@
-"""Reads the labels: which commits a person would call breaking, and which are the most visible features."""
+"""Labels of commits: breaking ones, debatable ones, and the most visible features."""
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from evals.runs import json_rows
+
 Kind = Literal["breaking", "debatable", "feature"]
-"""Of what is debatable, neither finding it as breaking nor missing it counts."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
+"""Debatable commits count neither way."""
 LABELS = Path(__file__).with_name("labels.jsonl")
 LENGTH = 8
 """Characters of a sha."""
@@ -16,7 +15,7 @@ LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One thing that happened, the commits any of which stands for it, and a word that says what it is."""
+    """A change, the commits any of which stands for it, and a word for it."""
 
     kind: Kind
     commits: tuple[str, ...]
@@ -25,13 +24,13 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """The labels of one project; what is `held out` was never tuned on."""
+    """The labels of one project; nothing was tuned on those `held out`."""
 
     name: str
     split: str
     labels: tuple[Label, ...]
 
-    def of(self, kind: Kind) -> Sequence[Label]:
+    def of(self, kind: Kind) -> list[Label]:
         """Return the labels of one kind."""
         return [label for label in self.labels if label.kind == kind]
 
@@ -40,18 +39,16 @@ def read_labels(path: Path = LABELS) -> list[Project]:
     """Return the projects in the order of the file.
 
     Raises:
-        ValueError: A label is of an unknown kind, or names a commit by something else than eight characters.
+        ValueError: A label has an unknown kind or a sha of another length.
     """
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-    for row in rows:
-        if row["label"] not in KINDS or not row["commits"] or any(len(sha) != LENGTH for sha in row["commits"]):
+    projects: dict[tuple[str, str], list[Label]] = {}
+    for row in json_rows(path):
+        if (
+            row["label"] not in get_args(Kind)
+            or not row["commits"]
+            or any(len(sha) != LENGTH for sha in row["commits"])
+        ):
             raise ValueError(f"{row['project']}: {row['word']!r} is no label.")
-    names = dict.fromkeys((row["project"], row["split"]) for row in rows)
-    return [
-        Project(
-            name,
-            split,
-            tuple(Label(row["label"], tuple(row["commits"]), row["word"]) for row in rows if row["project"] == name),
-        )
-        for name, split in names
-    ]
+        label = Label(row["label"], tuple(row["commits"]), row["word"])
+        projects.setdefault((row["project"], row["split"]), []).append(label)
+    return [Project(*key, tuple(labels)) for key, labels in projects.items()]

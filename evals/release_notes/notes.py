@@ -1,4 +1,4 @@
-"""Has the command write the notes of a repository, as any user would, and reads off them what they tell."""
+"""Write the release notes of a repository with the command, and read their changes."""
 
 import os
 import re
@@ -12,29 +12,29 @@ from stores.errors import EngrainError
 
 BREAKING = "Breaking changes"
 LISTS = frozenset({"Features", "Improvements", "Fixes"})
-"""The headings under which notes say what is new, in the order of the notes."""
+"""Headings of lists of changes."""
 _COMMAND = "from cli.main import app\napp()"
 _AS_THEY_COME = ("--raw", "--preset", "detailed", "--instructions", "", "--provider", "offline")
-"""Everything is listed, whatever the user's own file of settings says."""
+"""List everything, whatever the user's own settings are."""
 _STATEMENT = re.compile(r"- (?P<text>.+) \((?P<cited>[^()]+)\)")
 _COMMIT = re.compile(r"`([0-9a-f]{7,40})`")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change that notes tell: among those that break, or else in a list of what is new."""
+    """A change that notes list, breaking or not."""
 
     breaking: bool
     commits: tuple[str, ...]
-    """The full shas of those that are cited."""
+    """Full shas."""
     text: str
 
 
 def notes_of(folder: Path, older: str, newer: str) -> str:
-    """Write the notes of what lies between two references of the repository in a folder.
+    """Write the notes between two references.
 
     Raises:
-        EngrainError: The command failed; the message is what it said.
+        EngrainError: The command failed.
     """
     command = [sys.executable, "-P", "-c", _COMMAND, "release-notes", "--from", older, "--to", newer, *_AS_THEY_COME]
     environ = {**os.environ, "PYTHONUTF8": "1"}
@@ -48,16 +48,16 @@ def notes_of(folder: Path, older: str, newer: str) -> str:
 
 
 def changes_in(notes: str, shas: Collection[str]) -> Iterator[Change]:
-    """Yield the changes that notes tell, in their order; `shas` are all that they may cite."""
+    """Yield the changes of notes in order; `shas` are those that they may cite."""
     section = ""
     for line in notes.splitlines():
         if line.startswith("#"):
             section = line.lstrip("#").strip()
-        elif (found := _STATEMENT.fullmatch(line)) and _tells(section, found["text"]):
+        elif (found := _STATEMENT.fullmatch(line)) and _is_change(section, found["text"]):
             cited = tuple(_COMMIT.findall(found["cited"]))
             yield Change(section == BREAKING, tuple(sha for sha in shas if sha.startswith(cited)), found["text"])
 
 
-def _tells(section: str, text: str) -> bool:
-    """In a list what breaks is told once more, and what has no room there is counted."""
+def _is_change(section: str, text: str) -> bool:
+    """Skip repetitions of breaking changes, and counts of what was left out."""
     return section == BREAKING or (section in LISTS and not text.startswith(("**Breaking:**", "**Breaking,", "… and ")))

@@ -1,4 +1,4 @@
-"""Commits a project's log anew, message by message, into a repository that is thrown away."""
+"""Replay a project's log into a repository that is thrown away."""
 
 import re
 from collections.abc import Sequence
@@ -14,13 +14,13 @@ from evals.logs import oldest_first
 from evals.release_notes.labels import LENGTH
 
 BEGINNING, END = "beginning", "end"
-"""The tags at both ends of the replay."""
+"""Tags."""
 _SHA = re.compile(r"\b[0-9a-f]{40}\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A repository with the log between two tags, and the beginnings of the original shas by those of the copies."""
+    """A repository with the log between two tags, and the original shas by those of the copies."""
 
     folder: Path
     originals: dict[str, str]
@@ -29,8 +29,7 @@ class Replay:
 def replay(log: Path, folder: Path) -> Replay:
     """Commit a log in its order, oldest first, each commit once.
 
-    A commit changes the files that the original did; what is in them is only its number, as logs hold no contents.
-    Shas in messages become those of the copies.
+    Files hold the number of the commit, as logs hold no contents. Shas in messages become those of the copies.
     """
     repository = pygit2.init_repository(str(folder), bare=True)
     index = pygit2.Index()

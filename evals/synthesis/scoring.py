@@ -1,4 +1,4 @@
-"""Holds documents against their labels and against the records that they cite, apart from the product's own checks."""
+"""Documents against their labels and the records that they cite, apart from the product's own checks."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -6,29 +6,28 @@ from dataclasses import dataclass
 from typing import Any
 
 SHORTEST = 12
-"""Characters of a piece of a statement below which it says nothing that could be wrong."""
+"""Characters below which a piece of a statement is not checked."""
 _PIECES = re.compile(r"(?<=[.!?…])\s+|\s*…\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A document, as far as it is judged."""
+    """The parts of a document that are judged."""
 
     cited: Sequence[str]
     """Keys of the records that it cites."""
     supported: int
     statements: int
     gaps: frozenset[str]
-    """Titles of sections that it says nothing bears out."""
+    """Titles of sections that it reports as unsupported."""
     by_section: Mapping[str, Sequence[str]]
     characters: int
-    took_ms: float
 
 
 def score(
     drafted: Drafted, must: frozenset[str], must_not: frozenset[str], off_topic: frozenset[str]
 ) -> dict[str, float]:
-    """Say how a document for a goal did."""
+    """Measure a document for a goal."""
     cited = set(drafted.cited)
     return {
         "needed cited": len(must & cited) / len(must),
@@ -39,7 +38,7 @@ def score(
 
 
 def borne_out(statements: Iterable[Mapping[str, Any]], texts: Mapping[str, str]) -> tuple[int, int]:
-    """Count the statements, and those of which every sentence stands in a record that they cite, to the letter."""
+    """Count the statements whose sentences all stand verbatim in records that they cite, and all statements."""
     flat = list(_flat(statements))
     return sum(_is_borne_out(each, texts) for each in flat), len(flat)
 

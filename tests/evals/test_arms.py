@@ -9,10 +9,8 @@ import pytest
 from evals.client import Client
 from evals.datasets.collection import Collection
 from evals.harness.arms import ARMS
-from evals.harness.places import Place
 from stores.errors import EngrainError
 
-PLACE = cast("Place", SimpleNamespace(scope={}, filter={}))
 COLLECTION = cast("Collection", SimpleNamespace(door="recall", entity_type="note"))
 
 
@@ -44,7 +42,7 @@ class Opening:
 
 def ask(arm: str, faulty: float) -> tuple[str, ...]:
     client = cast("Client", Opening(faulty))
-    return ARMS[arm].doors["recall"](client, PLACE, COLLECTION, "who?").ids
+    return ARMS[arm].doors["recall"](client, COLLECTION, "who?").ids
 
 
 @pytest.mark.parametrize("arm", ["fast", "search", "mcp", "naive", "dense"])

@@ -8,11 +8,9 @@ from typing import get_args
 import pytest
 
 from evals.options import Options
-from evals.packs import Goal, Packed, read_goals, read_records, score_packs
-from evals.packs.labels import FOLDER, SPLITS
-from evals.reports.figures import summaries
-from evals.results import Case, Part
-from evals.runs import Stored
+from evals.packs.labels import FOLDER, SPLITS, read_goals, read_records
+from evals.report import summaries
+from evals.runs import read_run
 from evals.suites import run_suite
 from tools.packs.facets import FACETS, Intent, Layer, types_of
 
@@ -49,29 +47,6 @@ def test_every_goal_wants_something_and_something_not() -> None:
     assert all(goal.must and goal.must_not and goal.off_topic for goal in read_goals())
 
 
-def goal(name: str = "g", **sets: str) -> Goal:
-    found = {name: frozenset(sets.get(name, "").split()) for name in ("must", "must_not", "off_topic")}
-    return Goal(name, "dev", "x", "build", "recall", None, **found)
-
-
-def test_packs_are_held_against_their_labels() -> None:
-    wanted = goal(must="a b", must_not="c", off_topic="d e")
-    score = score_packs([Packed(wanted, ("a", "c", "d"), 400, 1.0), Packed(wanted, ("b", "a"), 200, 1.0)])
-    assert (score.recall.mean, score.must_found, score.must) == (0.75, 3, 4)
-    assert (score.with_wrong, score.with_off_topic, score.off_topic_found, score.off_topic) == (1, 1, 1, 4)
-    assert (score.items, score.characters, score.longest) == (2.5, 300, 400)
-
-
-def test_the_suite_tells_the_interval_that_the_tables_of_a_report_tell() -> None:
-    # The order of the file is not that of the ids.
-    packs = [Packed(goal(f"g{n}", must="a b c"), tuple("abc"[: n % 4]), 1, 1.0) for n in range(23, 0, -1)]
-    cases = [Case("packs", "fast", "record", pack.goal.id, {"recall": pack.recall}) for pack in packs]
-    part = Part("packs", "fast", "record", 3, "recall")
-    (summary,) = summaries(Stored("run", None, cases, [part]))
-    assert summary.headline is not None
-    assert score_packs(packs).recall == summary.headline.interval
-
-
 @pytest.mark.parametrize(
     ("change", "word"),
     [({"must": ["nowhere"]}, "nowhere"), ({"must": ["h-src-adyra"]}, "cannot hold"),
@@ -90,11 +65,15 @@ def test_a_damaged_goal_is_refused_by_name(tmp_path: Path, change: dict[str, lis
 @pytest.mark.slow
 def test_packs_stay_as_good_as_they_were(tmp_path: Path) -> None:
     said: list[str] = []
-    report = tmp_path / "packs.json"
-    assert run_suite("packs", Options(runs=tmp_path / "runs", json_file=report), said.append) == 0
-    scores = json.loads(report.read_text())["suite"]["fast"]["scores"]
-    assert any("| all | 50 |" in one for one in said)
-    assert scores["all"]["with_wrong"] == 0
+    assert run_suite("packs", Options(runs=tmp_path / "runs"), said.append) == 0, said
+    figures = {
+        (summary.part.arm, figure.category, figure.measure): figure.interval
+        for summary in summaries(read_run("latest", tmp_path / "runs"))
+        for figure in summary.figures
+    }
     for split in SPLITS:
-        assert scores[f"split {split}"]["recall"]["mean"] >= LEAST_RECALL[split]
-        assert scores[f"split {split}"]["with_off_topic"] <= MOST_OFF_TOPIC
+        assert figures["fast", split, "nothing wrong"].mean == 1
+        assert figures["fast", split, "recall"].mean >= LEAST_RECALL[split]
+        off_topic = figures["fast", split, "nothing off topic"]
+        assert off_topic.n * (1 - off_topic.mean) <= MOST_OFF_TOPIC + 1e-9
+        assert figures["naive", split, "recall"].n == off_topic.n

@@ -52,7 +52,7 @@ def test_judgements_of_queries_that_are_not_there_are_told(tmp_path: Path) -> No
         file.write("gone\t1\t1\nlost\t1\t1\nlost\t2\t0\n")
     found = read("scifact", tmp_path)
     assert [question.id for question in found.questions] == ["test"]
-    assert found.remarks == ("queries that test.tsv judges and queries.jsonl lacks, which are left out: 2",)
+    assert found.remarks == ("2 queries that test.tsv judges and queries.jsonl lacks",)
 
 
 def locomo_sample(name: str) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def test_locomo_is_read_as_published(tmp_path: Path) -> None:
     )
     assert [question.haystack for question in found.questions] == ["conv-1", "conv-1", "conv-2", "conv-2"]
     # One question of each names turns alone that nobody said.
-    assert found.remarks == ("questions whose evidence names what is no turn, which is left out: 2",)
+    assert found.remarks == ("2 questions whose evidence names no turn",)
 
 
 def longmemeval_line(name: str, ids: list[str], **more: object) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def test_longmemeval_is_read_as_published(tmp_path: Path, file: str) -> None:
     assert (found.files, found.remarks) == ((file,), ())
     lines[0]["answer_session_ids"] = ["s1", "s9"]
     (tmp_path / file).write_text(json.dumps(lines))
-    remark = "questions that need a session without a word of the user, which counts as not found: 1"
+    remark = "1 questions need a session without a user turn, which counts as not found"
     assert read("longmemeval", tmp_path).remarks == read("longmemeval-pooled", tmp_path).remarks == (remark,)
     lines[0]["answer_session_ids"] = ["s1"]
     (tmp_path / file).write_text(json.dumps(lines))

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pygit2
@@ -16,7 +15,8 @@ from evals.options import Options, default_data
 from evals.release_notes.labels import Label, Project, read_labels
 from evals.release_notes.notes import Change, changes_in, notes_of
 from evals.release_notes.replay import replay
-from evals.release_notes.scoring import score
+from evals.release_notes.scoring import cases
+from evals.runs import read_run
 from evals.suites import run_suite
 from stores.errors import EngrainError
 
@@ -76,16 +76,12 @@ def test_what_is_found_is_counted_against_the_labels() -> None:
         Change(breaking=True, commits=("9",), text="wrong"),
         Change(breaking=False, commits=("5",), text="x"),
     ]
-    found = score(Project("a+b", "dev", labels), changes, {str(number): str(number) * 8 for number in range(10)})
-    assert (found.breaking.right, found.breaking.wrong, found.breaking.missed, found.debatable) == (1, 1, 1, 1)
-    assert (found.features.right, found.features.missed, found.told) == (1, 1, 1)
-    assert [(each.what, each.right) for each in found.judged] == [
-        ("breaking label", True), ("breaking label", False), ("called breaking", True), ("called breaking", False),
-        ("feature label", True), ("feature label", False),
+    originals = {str(number): str(number) * 8 for number in range(10)}
+    found = list(cases(Project("a+b", "dev", labels), changes, originals))
+    assert [(each.category, each.values["right"]) for each in found] == [
+        ("breaking recall, dev", 1), ("breaking recall, dev", 0), ("breaking precision, dev", 1),
+        ("breaking precision, dev", 0), ("feature recall, dev", 1), ("feature recall, dev", 0),
     ]  # fmt: skip
-    assert found.surprises == (
-        "not breaking: wrong", "breaking, and missed: 33333333 missed", "feature at place none: 66666666 aside",
-    )  # fmt: skip
 
 
 def test_what_the_command_tells_is_read_off_its_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,17 +121,13 @@ def test_a_log_that_is_damaged_is_named(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(default_data() is None, reason="the logs are not beside this checkout")
 def test_what_was_reached_is_kept(tmp_path: Path) -> None:
-    report = tmp_path / "report.json"
-    done = CliRunner().invoke(app, ["eval", "release-notes", "--json", str(report), "--runs", str(tmp_path)])
+    done = CliRunner().invoke(app, ["eval", "release-notes", "--runs", str(tmp_path)])
     assert done.exit_code == 0, done.output
-    projects: Sequence[dict[str, float]] = json.loads(report.read_text())["suite"]["projects"]
-    right = sum(one["breaking"]["right"] for one in projects)  # type: ignore[index]
-    wrong = sum(one["breaking"]["wrong"] for one in projects)  # type: ignore[index]
-    missed = sum(one["breaking"]["missed"] for one in projects)  # type: ignore[index]
-    assert right / (right + missed) >= 0.9
-    assert right / (right + wrong) >= 0.8
-    found = sum(one["features"]["right"] for one in projects)  # type: ignore[index]
-    assert found / sum(10 for _ in projects) >= 0.8
+    right: dict[str, list[float]] = {}
+    for case in read_run("latest", tmp_path).cases:
+        right.setdefault(case.category.partition(",")[0], []).append(case.values["right"])
+    for what, least in {"breaking recall": 0.9, "breaking precision": 0.8, "feature recall": 0.8}.items():
+        assert sum(right[what]) / len(right[what]) >= least
 
 
 def test_a_long_history_is_the_same_each_time_and_has_what_histories_have(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a run keeps of the settings that its server was given: of secrets only that they were set."""
+"""The settings of a server as a run may keep them: of secrets, only that they were set."""
 
 from collections.abc import Mapping
 
@@ -12,14 +12,13 @@ _SECRET = frozenset(
 )
 
 
-def told(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return settings as they may be kept and shown."""
+def settings_snapshot(settings: Mapping[str, str]) -> dict[str, str]:
+    """Mask the secrets among settings."""
     secret = _SECRET | _secrets_of_providers(settings)
     return {name: SET if value and name in secret else without_secrets(str(value)) for name, value in settings.items()}
 
 
 def _secrets_of_providers(settings: Mapping[str, str]) -> frozenset[str]:
-    """The names under which providers that sign in find their secrets; they are among the settings as well."""
     try:
         providers = read_oidc(settings[OIDC], settings) if settings.get(OIDC) else None
     except InvalidSetting:

@@ -1,0 +1,215 @@
+"""The Markdown report of a run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isnan
+
+from evals.markdown import table
+from evals.metrics import Interval, bootstrap, separation, wins
+from evals.results import NOTE_BREAK, SEPARATION, Case, Part, answered_beside
+from evals.runs import Record, Run
+from evals.timing import Spread, spread
+
+HEADLINE = ""
+"""The category of everything that is not apart."""
+ALL, NONE, MISSED = "all", "-", "MISSED"
+ONE_CLUSTER = "With a single cluster, intervals are over questions, and narrower than they should be."
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measure over the cases of a category."""
+
+    category: str
+    measure: str
+    interval: Interval
+    clusters: int
+    apart: bool
+
+    @property
+    def title(self) -> str:
+        """The category as it is shown."""
+        return titled(self.category) + (" (apart)" if self.apart else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """One set asked by one arm."""
+
+    part: Part
+    figures: Sequence[Figure]
+    """The headline first, then by category."""
+    latency: Spread | None
+    tokens: float | None
+    """Mean per answer."""
+
+    @property
+    def headline(self) -> Figure | None:
+        """The figure that the set is judged by."""
+        return next(
+            (each for each in self.figures if (each.category, each.measure) == (HEADLINE, self.part.measure)), None
+        )
+
+    @property
+    def verdict(self) -> str:
+        """The headline against floor and goal; empty without a floor."""
+        figure, part = self.headline, self.part
+        if figure is None or part.floor is None:
+            return ""
+        if part.goal is not None and figure.interval.mean >= part.goal:
+            return "goal"
+        return "passed" if figure.interval.mean >= part.floor else MISSED
+
+    @property
+    def speed_verdict(self) -> str:
+        """The median against its limit; empty without one."""
+        if self.part.p50_limit_ms is None or self.latency is None:
+            return ""
+        return "passed" if self.latency.p50 <= self.part.p50_limit_ms else MISSED
+
+
+def summaries(run: Run) -> list[Summary]:
+    """Sum up every part of a run."""
+    cases: dict[tuple[str, str], list[Case]] = {}
+    for case in run.cases:
+        cases.setdefault((case.set, case.arm), []).append(case)
+    return [
+        _summary(part, cases[part.set, part.arm], cases.get((answered_beside(part.set), part.arm), ()))
+        for part in run.parts
+        if (part.set, part.arm) in cases
+    ]
+
+
+def by_category(cases: Sequence[Case]) -> dict[str, list[Case]]:
+    """Group cases: those of the headline, then each category."""
+    groups = {HEADLINE: [case for case in cases if not case.apart]}
+    for case in cases:
+        if case.category:
+            groups.setdefault(case.category, []).append(case)
+    return {name: group for name, group in groups.items() if group}
+
+
+def clusters_of(cases: Sequence[Case]) -> list[str]:
+    """Name the independent unit of each case."""
+    return [case.cluster or f"case {case.id}" for case in cases]
+
+
+def scores_of(cases: Sequence[Case]) -> list[float]:
+    """Return the scores of the best hits, for `wins`."""
+    return [case.score or 0.0 for case in cases]
+
+
+def titled(category: str) -> str:
+    """Name a category so that none can be taken for the headline."""
+    return {HEADLINE: ALL, ALL: f"{ALL} (category)"}.get(category, category)
+
+
+def shown(interval: Interval, *, signed: bool = False) -> str:
+    """Show a mean or a difference with its interval."""
+    low, mean, high = (f"{value:+.3f}" if signed else digits(value) for value in (interval.low, interval.mean,
+                                                                                  interval.high))  # fmt: skip
+    return f"{mean} [{NONE}]" if isnan(interval.low) else f"{mean} [{low}, {high}]"
+
+
+def digits(value: float) -> str:
+    """Show a share in three digits."""
+    return f"{value:.3f}".removeprefix("0") if 0 <= value < 1 else f"{value:.2f}"
+
+
+def markdown(run: Run, details: str = "") -> str:
+    """Lay a run out; `details` is what its suite adds."""
+    found = summaries(run)
+    parts = [f"# Evaluation {run.name}", *([_facts(run.record)] if run.record else []), _targets(found)]
+    parts += [_measures(name, found) for name in dict.fromkeys(each.part.set for each in found)]
+    return "\n\n".join([*parts, *filter(None, [details.strip()])])
+
+
+def _summary(part: Part, cases: Sequence[Case], answered: Sequence[Case]) -> Summary:
+    groups = by_category(cases)
+    figures = [
+        _figure(category, measure, group, [case for case in answered if not case.apart])
+        for category, group in groups.items()
+        for measure in sorted(
+            dict.fromkeys(name for case in group for name in case.values), key=lambda name: name != part.measure
+        )
+    ]
+    times = [case.took_ms for case in cases if case.took_ms is not None]
+    tokens = [case.tokens for case in cases if case.tokens is not None]
+    return Summary(part, figures, spread(times) if times else None, sum(tokens) / len(tokens) if tokens else None)
+
+
+def _figure(category: str, measure: str, cases: Sequence[Case], answered: Sequence[Case]) -> Figure:
+    having = [case for case in cases if measure in case.values]
+    clusters = clusters_of(having)
+    if measure == SEPARATION and answered:
+        interval = separation(wins(scores_of(having), scores_of(answered)), clusters, clusters_of(answered))
+    else:
+        interval = bootstrap([case.values[measure] for case in having], clusters)
+    return Figure(category, measure, interval, len(set(clusters)), all(case.apart for case in cases))
+
+
+def _targets(found: Sequence[Summary]) -> str:
+    columns = (
+        "set", "arm", "unit", "n", "texts", "measure", "mean [95 %]", "floor / goal", "verdict", "p50 ms", "p95 ms",
+        "limit ms", "verdict", "tokens", "server MB",
+    )  # fmt: skip
+    rows = [_target_row(each, each.headline) for each in found if each.headline is not None]
+    note = (
+        "n counts the questions of the headline. Milliseconds are per query, from sending it to having the whole"
+        " answer, with none for arms that ask for more than a client would; a token is four characters."
+    )
+    return f"{table(columns, rows)}\n\n{note}"
+
+
+def _target_row(each: Summary, figure: Figure | None) -> list[str]:
+    part, taken = each.part, each.latency
+    interval = figure.interval if figure else bootstrap(())
+    aims = " / ".join(digits(aim) for aim in (part.floor, part.goal) if aim is not None)
+    times = [f"{taken.p50:.1f}", f"{taken.p95:.1f}", _number(part.p50_limit_ms)] if taken else [NONE] * 3
+    return [
+        part.set, part.arm, part.unit, str(interval.n), _number(part.texts), part.measure, shown(interval),
+        aims or NONE, each.verdict or NONE, *times, each.speed_verdict or NONE, _number(each.tokens),
+        _number(part.resident_mb),
+    ]  # fmt: skip
+
+
+def _number(value: float | None) -> str:
+    return NONE if value is None else f"{value:.0f}"
+
+
+def _measures(name: str, found: Sequence[Summary]) -> str:
+    """Tabulate all measures of a set by arm and category, and say how its arms asked."""
+    same = [each for each in found if each.part.set == name]
+    measures = list(dict.fromkeys(figure.measure for each in same for figure in each.figures))
+    rows = []
+    for each in same:
+        for category in dict.fromkeys(figure.category for figure in each.figures):
+            figures = {figure.measure: figure for figure in each.figures if figure.category == category}
+            first = next(iter(figures.values()))
+            cells = [shown(figures[measure].interval) if measure in figures else NONE for measure in measures]
+            rows.append([each.part.arm, first.title, str(first.interval.n), str(first.clusters), *cells])
+    notes = [f"Unit: {same[0].part.unit}. Means over questions with 95 % intervals, bootstrapped over clusters."]
+    if any(figure.interval.over_values for each in same for figure in each.figures):
+        notes.append(ONE_CLUSTER)
+    notes += [f"- {each.part.arm}: {each.part.note}." for each in same if each.part.note]
+    return f"## {name}\n\n{table(('arm', 'category', 'n', 'clusters', *measures), rows)}\n\n" + "\n".join(notes)
+
+
+def _facts(record: Record) -> str:
+    """List the circumstances of a run."""
+    facts = {
+        "started": record.started_at, "finished": record.finished_at, "version": record.version,
+        "commit": record.commit or "an installed package", "model": record.model, "command": record.command,
+        "settings": record.settings, "data": {name: digest[:16] for name, digest in record.data.items()},
+        "machine": record.machine, "versions": record.versions,
+    }  # fmt: skip
+    return "\n".join(f"- {name}: {_pairs(value)}" for name, value in facts.items())
+
+
+def _pairs(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_pairs(each)}" for name, each in value.items() if each not in (None, "", {}))
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+__all__ = ["NOTE_BREAK", "Figure", "Summary", "by_category", "markdown", "shown", "summaries", "table"]

@@ -1,0 +1,296 @@
+"""Runs of suites: a folder each, with `run.json` and a line in `cases.jsonl` for each answer.
+
+DuckDB reads all of them: `SELECT * FROM read_json('<folder>/*/cases.jsonl', filename = true)`.
+"""
+
+import fcntl
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self, TextIO
+
+import platformdirs
+
+from evals.machine import library_versions, machine, model_digest
+from evals.results import Case, Part
+from evals.settings_snapshot import settings_snapshot
+from stores.errors import EngrainError
+from tools.client_settings import PREFIX
+from tools.revision import commit
+from tools.version import VERSION
+
+RECORD, CASES, NOTES, SERVERS = "run.json", "cases.jsonl", "notes.json", "servers"
+LATEST = "latest"
+_TEXTS = ("question", "best", "missed")
+_DECIDE = ("settings", "commit", "version", "model", "data", "versions")
+
+
+def default_runs() -> Path:
+    """Return the folder of this user's runs."""
+    return Path(platformdirs.user_data_dir("engrain-evals", appauthor=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The circumstances of a run."""
+
+    suite: str
+    command: Mapping[str, Any]
+    """Sets, arms, limit and so on. The same command finds an interrupted run again."""
+    settings: Mapping[str, Any]
+    data: Mapping[str, str]
+    """A hash of each set."""
+    commit: str
+    version: str
+    model: str
+    """A hash of the models in the package, the name of another model, or `none`."""
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    started_at: str = ""
+    finished_at: str | None = None
+    parts: Sequence[Mapping[str, Any]] = ()
+
+    def differences(self, other: "Record") -> list[str]:
+        """Name what makes the answers of two runs incomparable, with both values."""
+        pairs = {name: (getattr(self, name), getattr(other, name)) for name in _DECIDE}
+        pairs["processor"] = (self.machine.get("processor"), other.machine.get("processor"))
+        return [f"{name} was {one}, is {two}" for name, (one, two) in pairs.items() if one != two]
+
+
+def new_record(suite: str, command: Mapping[str, Any], data: Mapping[str, str], settings: Mapping[str, Any]) -> Record:
+    """Describe a run of this checkout on this machine that starts now; `settings["server"]` are a server's."""
+    server = settings.get("server", {})
+    return Record(
+        suite=suite,
+        command=dict(command),
+        settings={**settings, "server": settings_snapshot(server)},
+        data=dict(data),
+        commit=commit() or "",
+        version=VERSION,
+        model=_embedding_model(server),
+        machine=machine(),
+        versions=library_versions(),
+        started_at=_now(),
+    )
+
+
+def digest_of(labels: Iterable[Any]) -> str:
+    """Hash labels, which are data classes, in the order given."""
+    said = json.dumps([asdict(each) for each in labels], default=sorted)
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _embedding_model(server: Mapping[str, str]) -> str:
+    provider = server.get(f"{PREFIX}EMBEDDING_PROVIDER") or "builtin"
+    if provider == "builtin":
+        return model_digest()
+    return "none" if provider == "none" else f"{server.get(f'{PREFIX}EMBEDDING_MODEL')} ({provider})"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run, or a baseline."""
+
+    name: str
+    record: Record | None
+    """`None` for a baseline."""
+    cases: Sequence[Case]
+    parts: Sequence[Part]
+    data: Mapping[str, str] = field(default_factory=dict)
+    """A hash of each set."""
+
+
+class Journal:
+    """An unfinished run, written by one process; every answer is on disk at once."""
+
+    def __init__(self, folder: Path, record: Record) -> None:
+        self.folder, self.record = folder, record
+        self._file = _locked(folder / CASES)
+        _cut_torn_line(folder / CASES)
+        self.cases = {case.key: case for case in _cases(json_rows(folder / CASES))}
+        self.parts = {(part["set"], part["arm"]): Part(**part) for part in record.parts}
+        notes = folder / NOTES
+        self._notes: dict[str, Any] = json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else {}
+
+    @classmethod
+    def begin(cls, runs: Path, record: Record, *, afresh: bool = False) -> Self:
+        """Begin a run, or resume the interrupted one of the same command.
+
+        Raises:
+            EngrainError: The interrupted one was measured otherwise, or another process is at it.
+        """
+        record = Record(**json.loads(json.dumps(asdict(record))))
+        for folder, earlier in list_runs(runs):
+            if earlier.finished_at or (earlier.suite, earlier.command) != (record.suite, record.command):
+                continue
+            journal = cls(folder, earlier)
+            differences = earlier.differences(record)
+            if not afresh and not differences:
+                return journal
+            journal.close()
+            if journal.cases and not afresh:
+                raise EngrainError(
+                    f"The interrupted run {folder.name} was measured otherwise: {'; '.join(differences)}. Go back to"
+                    " that to resume it, add --afresh to throw it away, or --name to begin another beside it."
+                )
+            shutil.rmtree(folder)
+        try:
+            runs.mkdir(parents=True, exist_ok=True)
+            stamp = record.started_at[:19].translate(str.maketrans("T", "-", "-:"))
+            folder = Path(tempfile.mkdtemp(prefix=f"{stamp}-{record.suite}-", dir=runs))
+        except OSError as error:
+            raise EngrainError(f"No run can be kept in {runs}: {error}. Name another folder with --runs.") from error
+        _write_json(folder / RECORD, asdict(record))
+        return cls(folder, record)
+
+    def add(self, case: Case) -> None:
+        """Keep an answer."""
+        self.cases[case.key] = case
+        self._file.write(json.dumps(case.plain(), ensure_ascii=False) + "\n")
+        self._file.flush()
+
+    def close_part(self, part: Part) -> None:
+        """Keep a part, whose cases are complete."""
+        self.parts[part.set, part.arm] = part
+        self._update(parts=[asdict(each) for each in self.parts.values()])
+
+    def server_folder(self, name: str) -> Path:
+        """Return the data folder for the server of a set."""
+        return self.folder / SERVERS / name
+
+    def note(self, name: str) -> Any:  # noqa: ANN401, RUF100 - JSON
+        """Return what was kept under a name, or `None`."""
+        return self._notes.get(name)
+
+    def keep(self, name: str, value: object) -> None:
+        """Keep JSON under a name until the run is finished."""
+        self._notes[name] = value
+        _write_json(self.folder / NOTES, self._notes)
+
+    def finish(self) -> Run:
+        """Mark the run as finished, and delete the data of its servers."""
+        self._update(finished_at=_now())
+        self.close()
+        shutil.rmtree(self.folder / SERVERS, ignore_errors=True)
+        (self.folder / NOTES).unlink(missing_ok=True)
+        return _read(self.folder, self.record)
+
+    def close(self) -> None:
+        """Release the lock; the run can be resumed."""
+        self._file.close()
+
+    def _update(self, **changes: Any) -> None:  # noqa: ANN401, RUF100 - fields of a record
+        self.record = replace(self.record, **changes)
+        _write_json(self.folder / RECORD, asdict(self.record))
+
+
+def list_runs(runs: Path) -> list[tuple[Path, Record]]:
+    """Return all runs in a folder, the latest first: by their end, or by their beginning without one.
+
+    Raises:
+        EngrainError: A record cannot be read.
+    """
+    found = []
+    for path in runs.glob(f"*/{RECORD}"):
+        try:
+            found.append((path.parent, Record(**json.loads(path.read_text(encoding="utf-8")))))
+        except (OSError, ValueError, TypeError) as error:
+            raise EngrainError(f"{path} cannot be read: {error}. Remove its folder to forget that run.") from error
+    return sorted(found, key=lambda each: each[1].finished_at or each[1].started_at, reverse=True)
+
+
+def read_run(name: str, runs: Path) -> Run:
+    """Read a run by its id or a beginning of it, `latest`, `latest~1`, or the path of a baseline.
+
+    Raises:
+        EngrainError: There is no such finished run, several begin so, or its files cannot be read.
+    """
+    if Path(name).is_file():
+        return read_baseline(Path(name))
+    finished = [(folder, record) for folder, record in list_runs(runs) if record.finished_at]
+    word, _, place = name.partition("~")
+    if word == LATEST and (not place or place.isdecimal()):
+        found = finished[int(place or 0) :][:1]
+    else:
+        found = [each for each in finished if name and each[0].name.startswith(name)]
+    if len(found) != 1:
+        problem = f"Several runs begin with {name!r}" if found else f"There is no finished run {name!r} in {runs}"
+        raise EngrainError(f"{problem}; `engrain eval runs` lists them. The last two are `latest` and `latest~1`.")
+    return _read(*found[0])
+
+
+def _read(folder: Path, record: Record) -> Run:
+    try:
+        parts = [Part(**part) for part in record.parts]
+        return Run(folder.name, record, _cases(json_rows(folder / CASES)), parts, record.data)
+    except (OSError, ValueError, TypeError) as error:
+        raise EngrainError(f"{folder} cannot be read: {error}. Remove it and measure again.") from error
+
+
+def baseline_lines(run: Run) -> str:
+    """Lay a run out as a file for a repository: a header, then a case a line, without texts."""
+    header = {"kind": "baseline", "data": run.data, "measures": {part.set: part.measure for part in run.parts}}
+    rows = [{name: value for name, value in case.plain().items() if name not in _TEXTS} for case in run.cases]
+    for row in rows:
+        row["took_ms"] = None if row["took_ms"] is None else round(row["took_ms"], 2)
+    return "".join(json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n" for row in (header, *rows))
+
+
+def read_baseline(path: Path) -> Run:
+    """Read a file that `baseline_lines` made.
+
+    Raises:
+        EngrainError: It is none.
+    """
+    try:
+        header, *rows = json_rows(path)
+        cases, measures = _cases(rows), header["measures"]
+        arms = {(case.set, case.arm): case.unit for case in cases}
+        parts = [Part(*key, unit, None, measures[key[0]]) for key, unit in arms.items()]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise EngrainError(f"{path} is no baseline: {type(error).__name__} {error}.") from error
+    return Run(path.name, None, cases, parts, header["data"])
+
+
+def json_rows(path: Path) -> list[dict[str, Any]]:
+    """Read JSON Lines; lines end at a newline only, as texts may hold U+2028."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
+
+
+def _cases(rows: Iterable[Mapping[str, Any]]) -> list[Case]:
+    # Lists of JSON become tuples, so that cases can be compared.
+    plain: Iterable[dict[str, Any]] = (
+        {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()} for row in rows
+    )
+    return [Case(**row) for row in plain]
+
+
+def _write_json(path: Path, value: object) -> None:
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(value, indent=1), encoding="utf-8")
+    draft.replace(path)
+
+
+def _locked(path: Path) -> TextIO:
+    file = path.open("a", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise EngrainError(f"Another process measures {path.parent.name}: wait for it, or add --name.") from None
+    return file
+
+
+def _cut_torn_line(path: Path) -> None:
+    content = path.read_bytes()
+    if not content.endswith(b"\n"):
+        path.write_bytes(content[: content.rfind(b"\n") + 1])

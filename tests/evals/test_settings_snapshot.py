@@ -1,0 +1,63 @@
+"""Of secret settings a run keeps only that they were set."""
+
+import json
+
+import pytest
+
+from evals.settings_snapshot import settings_snapshot
+from tools.settings import Settings
+
+SECRET = "s3cret-of-a-server-that-nobody-may-read"
+OIDC = {
+    "providers": [
+        {"name": "own", "issuer": "https://id.example", "client_id": "c", "client_secret_env": "ENGRAIN_OWN",
+         "organization_slug": "o"}
+    ]
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "JWT_SECRET", "EMBEDDING_API_KEY", "LLM_API_KEY", "SMTP_PASSWORD", "CODEHOST_CLIENT_SECRET",
+        "METRICS_SCRAPE_TOKEN", "TOKEN",
+    ],
+)  # fmt: skip
+def test_of_a_secret_is_told_that_it_was_set(name: str) -> None:
+    assert settings_snapshot({f"ENGRAIN_{name}": SECRET, "ENGRAIN_PORT": "1"}) == {
+        f"ENGRAIN_{name}": "(set)",
+        "ENGRAIN_PORT": "1",
+    }
+    assert settings_snapshot({f"ENGRAIN_{name}": ""}) == {f"ENGRAIN_{name}": ""}
+
+
+def test_every_setting_that_is_not_shown_elsewhere_is_not_told() -> None:
+    hidden = {f"ENGRAIN_{name.upper()}": SECRET for name, field in Settings.model_fields.items() if not field.repr}
+    assert hidden
+    assert set(settings_snapshot(hidden).values()) == {"(set)"}
+
+
+def test_passwords_in_addresses_and_secrets_of_providers_are_not_told() -> None:
+    given = {
+        "ENGRAIN_DATABASE_URL": f"postgresql+psycopg://me:{SECRET}@db:5432/e", "ENGRAIN_OIDC": json.dumps(OIDC),
+        "ENGRAIN_OWN": SECRET,
+    }  # fmt: skip
+    shown = settings_snapshot(given)
+    assert shown["ENGRAIN_DATABASE_URL"] == "postgresql+psycopg://(set)@db:5432/e"
+    assert (shown["ENGRAIN_OIDC"], shown["ENGRAIN_OWN"]) == (given["ENGRAIN_OIDC"], "(set)")
+    assert SECRET not in str(settings_snapshot({**given, "ENGRAIN_OIDC": "{"}))
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (f"postgresql+psycopg://h/x?user=bob&password={SECRET}", "postgresql+psycopg://h/x?user=(set)&password=(set)"),
+        (f"postgresql+psycopg://bob:a/{SECRET}@h/x", "postgresql+psycopg://(set)@h/x"),
+        (f"postgresql+psycopg://bob:a#{SECRET} ?@h/x", "postgresql+psycopg://(set)@h/x"),
+        (f"http://127.0.0.1:9/v1?api_key={SECRET}#x", "http://127.0.0.1:9/v1?api_key=(set)#x"),
+        ("http://127.0.0.1:9/v1", "http://127.0.0.1:9/v1"),
+        ("postgresql://bob@h:5432/x", "postgresql://bob@h:5432/x"),
+    ],
+)
+def test_wherever_a_library_reads_a_secret_from_an_address_it_is_not_told(address: str, shown: str) -> None:
+    assert settings_snapshot({"ENGRAIN_EMBEDDING_BASE_URL": address}) == {"ENGRAIN_EMBEDDING_BASE_URL": shown}
