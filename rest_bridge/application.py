@@ -15,7 +15,7 @@ from auth.principal import Principal
 from rest_bridge import health
 from rest_bridge.authentication import Authentication
 from rest_bridge.browser_rules import standing_rules
-from rest_bridge.docs_page import POLICY, render_page
+from rest_bridge.docs_page import render_page
 from rest_bridge.envelope import HANDLERS, Faults
 from rest_bridge.late_mcp import LateMcp
 from rest_bridge.log_socket import LogSocket
@@ -66,7 +66,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
             Route("/api/health", health.Liveness(), methods=["GET"]),
             Route("/api/health/ready", health.Readiness(app), methods=["GET"]),
             Document(lambda: to_json(document()), "application/json").at("/api/openapi.json"),
-            Document(lambda: render_page(document()).encode(), "text/html", POLICY).at("/api/docs"),
+            Document(lambda: render_page(document()).encode(), "text/html").at("/api/docs"),
             Route("/metrics", MetricsPage(app, metrics), methods=["GET"]),
             *api,
             *build_pages(app, api),

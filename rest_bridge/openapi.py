@@ -255,16 +255,15 @@ def json_response(description: str, schema: Schema) -> Schema:
 
 
 class Document:
-    """Serves what is made when it is first asked for: the document, or the page made from it."""
+    """Serves a document that is made on the first request."""
 
-    def __init__(self, make: Callable[[], bytes], media_type: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, make: Callable[[], bytes], media_type: str) -> None:
         self.content = cache(make)
         self.media_type = media_type
-        self.headers = dict(headers or {})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer with the bytes."""
-        await Response(await in_thread(self.content), 200, self.headers, self.media_type)(scope, receive, send)
+        await Response(await in_thread(self.content), media_type=self.media_type)(scope, receive, send)
 
     def at(self, path: str) -> StarletteRoute:
         """Make the route that serves it."""

@@ -33,15 +33,8 @@ def spoken(words: Sequence[str], joint: str = "or") -> str:
     return f"{', '.join(words[:-1])} {joint} {words[-1]}"
 
 
-def model_link(name: str) -> str:
-    """Link to a model's heading."""
-    return "any JSON value" if name == "JsonValue" else f"[{name}](models.md#{name.lower()})"
-
-
 def in_words(schema: Schema) -> str:
-    """Say what a JSON Schema accepts, bounds included; a `$ref` becomes a link to the model's heading."""
-    if "$ref" in schema:
-        return model_link(str(schema["$ref"]).rpartition("/")[2])
+    """Describe the values of a JSON Schema, bounds included."""
     if "anyOf" in schema:
         return spoken([in_words(option) for option in schema["anyOf"]])
     if "const" in schema:
@@ -68,7 +61,7 @@ def _typed(schema: Schema) -> str:
 
 
 def _list(schema: Schema) -> str:
-    """A list's own bounds stand before those of its items, which would else read as the list's."""
+    """Put the bounds of a list before those of its items, which would read as the list's."""
     bounds = _bounds(schema, "minItems", "maxItems", "").removeprefix(", ")
     return f"list{f' ({bounds})' if bounds else ''} of {in_words(schema.get('items', {}))}"
 
@@ -94,17 +87,14 @@ def _open_bound(schema: Schema) -> str:
     return f", above {above}" if above is not None else ""
 
 
-def fields_table(schema: Schema, *, places: dict[str, str] | None = None) -> str:
-    """Describe the properties of an object; `places` adds where each stands in a request."""
+def fields_table(schema: Schema) -> str:
+    """Describe the properties of a request."""
     required = schema.get("required", ())
-    rows = []
-    for name, field in schema.get("properties", {}).items():
-        place = [places[name]] if places is not None else []
-        rows.append(
-            [code(name), *place, in_words(field), _default(name, field, required), field.get("description", "")]
-        )
-    place_header = ["In"] if places is not None else []
-    return table(["Field", *place_header, "Type", "Default", "Meaning"], rows)
+    rows = [
+        [code(name), in_words(field), _default(name, field, required), field.get("description", "")]
+        for name, field in schema.get("properties", {}).items()
+    ]
+    return table(["Field", "Type", "Default", "Meaning"], rows)
 
 
 def _default(name: str, field: Schema, required: Sequence[str]) -> str:
@@ -129,16 +119,3 @@ def result_table(schema: Schema) -> str:
     if not any(row[2] for row in rows):
         return table(["Field", "Type"], [row[:2] for row in rows])
     return table(["Field", "Type", "Meaning"], rows)
-
-
-def without_null(schema: Schema) -> Schema:
-    """An optional field is one to leave out; that it also takes null is noise."""
-    return {**schema, "properties": {name: _given(field) for name, field in schema["properties"].items()}}
-
-
-def _given(field: Schema) -> Schema:
-    options = [option for option in field.get("anyOf", ()) if option != {"type": "null"}]
-    if not options:
-        return field
-    rest = {key: value for key, value in field.items() if key != "anyOf"}
-    return {**options[0], **rest} if len(options) == 1 else {**rest, "anyOf": options}

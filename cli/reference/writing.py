@@ -1,30 +1,19 @@
-"""Which reference pages there are, and how they are written or compared with what lies in a folder."""
+"""The reference pages: written into a folder, or compared with it."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import typer
 
-from cli.reference import (
-    command_page,
-    error_page,
-    event_page,
-    model_page,
-    rest_page,
-    setting_page,
-    tool_page,
-    word_page,
-)
+from cli.reference import command_page, error_page, event_page, setting_page, tool_page, word_page
 from cli.reference.markdown import MARK
 
 PAGES: Mapping[str, tuple[str, Callable[[], str]]] = {
-    "tools.md": ("What agents can call over MCP", tool_page.page),
-    "rest.md": ("What programs can call over REST", rest_page.page),
-    "events.md": ("What the WebSocket tells", event_page.page),
-    "settings.md": ("What an operator can set", setting_page.page),
-    "errors.md": ("Every error code, and the way out", error_page.page),
+    "tools.md": ("MCP tools", tool_page.page),
+    "events.md": ("Events of the WebSocket", event_page.page),
+    "settings.md": ("Settings", setting_page.page),
+    "errors.md": ("Error codes, with remediation", error_page.page),
     "commands.md": ("The `engrain` command line", command_page.page),
-    "models.md": ("The objects in requests and answers", model_page.page),
     "words.md": ("Entity types, relationship types and states", word_page.page),
 }
 
@@ -32,13 +21,16 @@ PAGES: Mapping[str, tuple[str, Callable[[], str]]] = {
 def pages() -> dict[str, str]:
     """Generate every page; file name → text."""
     index = [f"- [{title}]({name})" for name, (title, _) in PAGES.items()]
-    intro = "These pages are generated from the code. `make docs` writes them anew; `make check` says when they drift."
+    intro = (
+        "These pages are generated from the code. `make docs` writes them anew; `make check` says when they drift.\n"
+        "The reference of REST is the OpenAPI document at `/api/openapi.json`: [REST](../guide/rest.md)."
+    )
     made = {name: f"{MARK}\n\n{make()}" for name, (_, make) in PAGES.items()}
     return {"README.md": "\n".join([MARK, "", "# Reference", "", intro, "", *index, ""]), **made}
 
 
 def run_reference(*, write: Path | None, check: Path | None) -> int:
-    """Write or compare the pages. 1 when one has drifted, is missing or is no longer made; 2 when told neither."""
+    """Write or compare the pages. Return 1 if one has drifted, 2 without either option."""
     if write is not None:
         _write(write)
     if check is not None:
@@ -77,7 +69,7 @@ def _drift(folder: Path) -> list[tuple[str, str]]:
 
 
 def _strays(folder: Path) -> list[Path]:
-    """Pages that an earlier version generated."""
+    """Find pages that an earlier version generated."""
     known = {"README.md", *PAGES}
     return [
         path
