@@ -17,7 +17,7 @@ from rest_bridge.authentication import Authentication
 from rest_bridge.browser_rules import standing_rules
 from rest_bridge.docs_page import render_page
 from rest_bridge.envelope import HANDLERS, Faults
-from rest_bridge.late_mcp import LateMcp
+from rest_bridge.lazy_mcp import LazyMcp
 from rest_bridge.log_socket import LogSocket
 from rest_bridge.mcp_discovery import MCP_PATH, base_url
 from rest_bridge.metrics import Metrics, MetricsPage
@@ -26,7 +26,6 @@ from rest_bridge.openapi import Document, build_document
 from rest_bridge.pages.routes import build_pages
 from rest_bridge.request_ids import RequestIds, log_exchange
 from rest_bridge.routes import build_routes
-from rest_bridge.straight import StraightRoutes
 from rest_bridge.unmatched import Unmatched
 from rest_bridge.websocket import EventSocket
 from tools.app import App
@@ -48,7 +47,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
         known = app.accounts.recall(token)
         return await in_thread(app.accounts.authenticate, token) if known is None else known
 
-    mcp = LateMcp(app, operations, authenticate)
+    mcp = LazyMcp(app, operations, authenticate)
     api = build_routes(app, operations)
 
     @cache
@@ -91,7 +90,6 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
     )
     application.router.redirect_slashes = False
     application.router.default = Unmatched(tuple(application.routes))
-    application.router.routes.insert(0, StraightRoutes(application.routes))
     return application
 
 

@@ -20,7 +20,7 @@ HEAD_START_S = 0.25
 """How long the first requests have the interpreter to themselves: whoever waits for readiness is told sooner."""
 
 
-class LateMcp:
+class LazyMcp:
     """The ASGI endpoint at `/mcp`. Requests that come before it is made wait for it."""
 
     def __init__(self, app: App, operations: Iterable[Operation], authenticate: Authenticate) -> None:
