@@ -1,4 +1,4 @@
-"""The demo's two ways in: REST as a program speaks it, MCP as an agent speaks it."""
+"""Clients of the demo: REST as programs use it, MCP as agents use it."""
 
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -19,12 +19,12 @@ TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back, and how long the caller waited for it."""
+    """An answer with its time."""
 
     body: dict[str, Any]
     ms: float
     text: str = ""
-    """Over MCP: what the agent's model reads."""
+    """Over MCP, the text for the model."""
 
 
 class RestClient:
@@ -36,20 +36,17 @@ class RestClient:
     @classmethod
     @asynccontextmanager
     async def connected(cls, address: str) -> AsyncIterator["RestClient"]:
-        """Open a connection pool to a server on this machine; proxies are none of its business."""
+        """Open a connection pool to a server on this machine, without proxies."""
         async with httpx2.AsyncClient(base_url=address, trust_env=False, timeout=TIMEOUT_S) as http:
             yield cls(http)
 
     def sign_in(self, token: str) -> None:
-        """Send an access token with every request from now on."""
         self._http.headers["Authorization"] = f"Bearer {token}"
 
     async def get(self, path: str) -> Answer:
-        """Read."""
         return await self._send("GET", path, None)
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Answer:
-        """Write, or ask."""
         return await self._send("POST", path, body)
 
     async def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
@@ -81,7 +78,6 @@ class AgentClient:
     @classmethod
     @asynccontextmanager
     async def connected(cls, address: str, token: str) -> AsyncIterator["AgentClient"]:
-        """Open a session at `/mcp`, as an agent does."""
         headers = {"Authorization": f"Bearer {token}"}
         async with (
             httpx2.AsyncClient(headers=headers, trust_env=False, timeout=TIMEOUT_S) as http,
@@ -92,11 +88,9 @@ class AgentClient:
             yield cls(client)
 
     async def tools(self) -> list[str]:
-        """The names of the tools that the server lists."""
         return [tool.name for tool in (await self._client.list_tools()).tools]
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
-        """Call a tool."""
         start = time.perf_counter()
         try:
             result = await self._client.call_tool(tool, dict(arguments))

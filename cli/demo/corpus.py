@@ -1,10 +1,9 @@
-"""What the demo reads: this repository's own documents, the built-in handbook, or any folder of text."""
+"""Documents of the demo: this repository's own, the built-in handbook, or any folder of text."""
 
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from cli.demo.failure import DemoFailed
@@ -13,19 +12,19 @@ SUFFIXES = frozenset({".md", ".markdown", ".rst", ".txt"})
 FILES_LIMIT = 1000
 FILE_BYTES_LIMIT = 1_000_000
 TOTAL_CHARACTERS_LIMIT = 2_000_000
-"""Some five minutes of indexing on two slow cores, of which two are waited for."""
+"""About five minutes of indexing on two slow cores; the demo waits for two of them."""
 UNREAD_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages"})
 
 _OUTPUT = re.compile(r"<!-- demo output -->.*?<!-- end of demo output -->", re.DOTALL)
-"""What the README shows of the demo: read as text, it would hold every question that the demo asks."""
+"""The demo's output in the README, which holds every question that the demo asks."""
 OWN_FILES = ("README.md", "CONTRIBUTING.md", "AGENTS.md")
 GENERATED = "reference"
-"""Tables and schemas in `docs`, nearly half of all text there: nobody who tries the demo is to wait for them."""
+"""Generated tables in `docs`, which would double the waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One document: where it stands in its corpus, and what it says."""
+    """One document, with its place in the corpus."""
 
     path: str
     content: str
@@ -33,22 +32,21 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """Documents that become one source."""
+    """Documents of one source."""
 
     name: str
     url: str
     texts: list[Text]
-    skipped: Counter[str] = field(default_factory=Counter)
-    """Reason → number of files."""
+    skipped: int = 0
+    """Files that are no text, too large, or beyond the demo's limit."""
 
     @property
     def characters(self) -> int:
-        """The size of all texts together."""
         return sum(len(text.content) for text in self.texts)
 
 
 def own_corpus() -> tuple[Corpus, bool]:
-    """Read this repository's documents; without a checkout around us, the built-in handbook. True for the former."""
+    """Read this repository's documents (True), or the built-in handbook if there is no checkout."""
     root = checkout()
     if root is not None:
         return _corpus("Engrain documentation", root, _own_files(root)), True
@@ -57,7 +55,7 @@ def own_corpus() -> tuple[Corpus, bool]:
 
 
 def checkout() -> Path | None:
-    """The source checkout that we run from; None when Engrain was installed without one."""
+    """Return the source checkout that we run from, if any."""
     root = Path(__file__).resolve().parents[2]
     return root if (root / "pyproject.toml").is_file() and (root / "README.md").is_file() else None
 
@@ -77,18 +75,15 @@ def folder_corpus(folder: Path) -> Corpus:
     root = folder.expanduser().resolve()
     if not root.is_dir():
         raise DemoFailed(f"{folder} is not a folder.")
-    hidden = Counter[str]()
-    files = sorted(_files(root, hidden), key=lambda path: (len(path.parts), path))
+    files = sorted(_files(root), key=lambda path: (len(path.parts), path))
     corpus = _corpus(root.name or str(root), root, files)
-    corpus.skipped.update(hidden)
     if not corpus.texts:
         raise DemoFailed(f"{folder} holds no Markdown, reStructuredText or text file that could be read.")
     return corpus
 
 
-def _files(root: Path, skipped: Counter[str]) -> Iterator[Path]:
+def _files(root: Path) -> Iterator[Path]:
     for place, folders, names in os.walk(root):
-        skipped["hidden"] += sum(name.startswith(".") and Path(name).suffix.lower() in SUFFIXES for name in names)
         folders[:] = [name for name in folders if not name.startswith(".") and name not in UNREAD_FOLDERS]
         for name in names:
             path = Path(place, name)
@@ -97,41 +92,24 @@ def _files(root: Path, skipped: Counter[str]) -> Iterator[Path]:
 
 
 def _corpus(name: str, root: Path, files: list[Path]) -> Corpus:
-    corpus = Corpus(name[:200], root.as_uri()[:2000], [])
+    texts: list[Text] = []
     room = TOTAL_CHARACTERS_LIMIT
     for path in files:
         content = _content(path)
-        if content.reason is None and (len(content.text) > room or len(corpus.texts) >= FILES_LIMIT):
-            content = _Content("", "beyond the demo's limit")
-        if content.reason is not None:
-            corpus.skipped[content.reason] += 1
-            continue
-        room -= len(content.text)
-        # A file name need not be valid Unicode; what is sent must be.
-        where = path.relative_to(root).as_posix().encode(errors="replace").decode()
-        corpus.texts.append(Text(where, content.text))
-    return corpus
+        if content.strip() and len(content) <= room and len(texts) < FILES_LIMIT:
+            room -= len(content)
+            # A file name need not be valid Unicode; a request must be.
+            where = path.relative_to(root).as_posix().encode(errors="replace").decode()
+            texts.append(Text(where, content))
+    return Corpus(name[:200], root.as_uri()[:2000], texts, len(files) - len(texts))
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    text: str
-    reason: str | None = None
-    """Why the file was not read."""
-
-
-def _content(path: Path) -> _Content:
+def _content(path: Path) -> str:
+    """Return the text of a file, empty if it has none."""
     try:
         if path.stat().st_size > FILE_BYTES_LIMIT:
-            return _Content("", "over 1 MB")
+            return ""
         data = path.read_bytes()
-    except OSError:
-        return _Content("", "unreadable")
-    if b"\0" in data:
-        return _Content("", "binary")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return _Content("", "not UTF-8")
-    text = _OUTPUT.sub("", text)
-    return _Content(text) if text.strip() else _Content("", "empty")
+        return "" if b"\0" in data else _OUTPUT.sub("", data.decode("utf-8-sig"))
+    except (OSError, UnicodeDecodeError):
+        return ""

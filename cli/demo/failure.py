@@ -1,5 +1,5 @@
-"""The one way in which the demo fails: with a sentence."""
+"""Failure of the demo."""
 
 
 class DemoFailed(Exception):
-    """What went wrong, as the user reads it."""
+    """A sentence for the user."""

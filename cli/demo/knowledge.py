@@ -1,4 +1,4 @@
-"""What the demo's team knows: patterns, rules, a procedure, and two decisions of which one retires the other."""
+"""Records of the demo: patterns, rules, a procedure, and two decisions of which one retires the other."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ OLD_DECISION: Record = {
     "content": "We keep the ledger in DuckDB, because reports read it directly and one engine is less to learn.",
     "category": "storage",
 }
-"""Added by an agent, and retired by the next one."""
+"""Added by an agent, and superseded by the next one."""
 
 NEW_DECISION: Record = {
     "title": "The ledger lives in SQLite",

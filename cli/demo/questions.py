@@ -1,4 +1,4 @@
-"""What the demo asks: fixed questions about what it knows to be there, and questions made from headings."""
+"""Questions of the demo: fixed ones about its own records, and ones made from headings."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from cli.demo.corpus import Corpus
 from tools.chunking import chunks
 
-FROM_HEADINGS = 4
+FROM_HEADINGS = 2
 GENERIC = frozenset({
     "about", "abstract", "acknowledgements", "added", "appendix", "background", "changed", "changelog", "conclusion",
     "contents", "contributing", "credits", "description", "examples", "faq", "features", "fixed", "getting started",
@@ -15,47 +15,33 @@ GENERIC = frozenset({
     "quick start", "quickstart", "readme", "references", "removed", "requirements", "see also", "summary",
     "table of contents", "todo", "unreleased", "usage",
 })  # fmt: skip
-"""Headings that many documents have: a question made from one would be answered by any of them."""
+"""Headings of many documents: a question made from one would be answered by any of them."""
 
 ASKING = frozenset({"are", "can", "do", "does", "how", "is", "should", "what", "when", "where", "which", "who", "why"})
-"""A heading that begins so is a question already."""
+"""First words of headings that are questions already."""
 _NUMBER = re.compile(r"^[0-9]+(\.[0-9]+)*[.)]?\s+")
-"""The number in front of a heading."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question, and what it is meant to show."""
+    """One question, and the feature that it shows."""
 
     text: str
     shows: str
     answered: bool = True
-    """False: nothing in the memory answers it, and the score must say so."""
-    retires: bool = False
-    """Whether the answer took another record's place."""
+    """False if nothing answers it, so that the score must be low."""
 
 
 KNOWLEDGE: tuple[Question, ...] = (
-    Question(
-        "Which database keeps the ledger, and why that one?",
-        "a decision that retired an older one",
-        retires=True,
-    ),
-    Question(
-        "Can I safely repeat a request when the network failed?",
-        "found by meaning, in quite other words",
-    ),
-    Question('"database is locked"', "an exact phrase"),
+    Question("Which database keeps the ledger, and why that one?", "a decision that retired an older one"),
+    Question("Can I safely repeat a request when the network failed?", "found by meaning, in quite other words"),
 )
-REPOSITORY: tuple[Question, ...] = (
-    Question("How do I back up and restore the ledger?", "prose in this repository's own documentation"),
-    Question("ENGRAIN_MCP_AUTH_MODE", "an identifier, found to the letter"),
-)
-OFF_TOPIC = Question("How long does sourdough bread rest before baking?", "a question nobody wrote about", False)
+REPOSITORY = Question("How do I back up and restore the ledger?", "this repository's own documentation")
+OFF_TOPIC = Question("How long does sourdough bread rest before baking?", "nobody wrote about it", answered=False)
 """Its best hit must score low: scores are comparable between questions."""
 
 AGENT_QUESTION = "Who may read what I remember in private?"
-"""Asked over MCP; the documentation of a checkout answers it."""
+"""Asked over MCP, and answered by the documentation of a checkout."""
 
 
 def questions_from(corpus: Corpus, *, most: int = FROM_HEADINGS) -> list[Question]:
@@ -78,7 +64,7 @@ def _asked(heading: str) -> str:
 
 
 def _telling_headings(content: str) -> Iterator[str]:
-    """Headings that say something, those below the title first."""
+    """Yield specific headings, those below the title first."""
     paths = [piece.heading_path for piece in chunks(content) if piece.heading_path]
     for path in sorted(dict.fromkeys(paths), key=lambda path: len(path) == 1):
         heading = _NUMBER.sub("", path[-1]).strip(" .:?!*#")

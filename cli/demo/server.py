@@ -1,4 +1,4 @@
-"""A server process of the demo's own, gone when the demo is."""
+"""The demo's own server process."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -14,8 +14,6 @@ from tools.settings import PREFIX
 
 @dataclass(frozen=True, slots=True)
 class RunningServer:
-    """A server that is ready."""
-
     address: str
     pid: int
     start_s: float
@@ -37,6 +35,6 @@ def running_server(folder: Path, environ: Mapping[str, str]) -> Iterator[Running
 
 
 def without_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Blank the user's settings: the demo must not write into a real database. An empty setting counts as unset."""
+    """Blank the user's settings (an empty one counts as unset): the demo must not write into a real database."""
     blank = {name: "" for name in environ if name.startswith(PREFIX)}
     return blank | {f"{PREFIX}LOG_LEVEL": "warning"}

@@ -1,4 +1,4 @@
-"""The demo's acts, in order."""
+"""The acts of the demo, in order."""
 
 import asyncio
 import secrets
@@ -24,16 +24,16 @@ from evals.stopping import stoppable
 BATCH_DOCUMENTS = 64
 BATCH_CHARACTERS = 1_000_000
 INDEX_LIMIT_S = 120.0
-"""A slow machine needs longer for the vectors of tokens, which a search can do without: nobody is to wait for them."""
+"""Slow machines need longer for token vectors, which a search can do without."""
 INDEX_POLL_S = 0.1
 AGAIN = "engrain demo --folder path"
 LOW_SCORE = 0.3
-"""An off-topic question's best hit stays below this."""
+"""Limit for the best hit of an off-topic question."""
 
 
 @dataclass(slots=True)
 class Visit:
-    """What one run of the demo carries from act to act."""
+    """The state that one run carries from act to act."""
 
     server: RunningServer
     rest: RestClient
@@ -42,13 +42,13 @@ class Visit:
     from_checkout: bool
     token: str = ""
     ids: dict[str, str] = field(default_factory=dict)
-    """Name of a built-in record → its id."""
+    """Ids of the records, by name."""
     rest_ms: list[float] = field(default_factory=list)
     agent_ms: list[float] = field(default_factory=list)
 
 
 def run_demo(environ: Mapping[str, str], *, folder: Path | None) -> int:
-    """Run the demo. 0 when everything was answered, else 1 after a sentence that says what was not."""
+    """Run the demo; return 1, after a sentence, if something was not answered."""
     try:
         with stoppable(), tempfile.TemporaryDirectory(prefix="engrain-demo-") as temporary:
             _play(Path(temporary), environ, folder)
@@ -69,7 +69,7 @@ def _play(temporary: Path, environ: Mapping[str, str], folder: Path | None) -> N
         printing.line(
             f"engrain serve is ready at {server.address} after {server.start_s:.1f} s (process {server.pid})."
         )
-        printing.line(f"Everything it stores is in {temporary}, and goes with it.")
+        printing.line(f"Everything it stores is in {temporary}, and is removed at the end.")
         try:
             run_interruptible(lambda: _visit(server, corpora, from_checkout))
         except BaseExceptionGroup as group:
@@ -78,7 +78,7 @@ def _play(temporary: Path, environ: Mapping[str, str], folder: Path | None) -> N
 
 
 def _first_failure(group: BaseExceptionGroup) -> BaseException:
-    """The failure inside the task groups of the MCP client."""
+    """Unwrap the failure from the task groups of the MCP client."""
     failures = group.subgroup(DemoFailed)
     first: BaseException = failures if failures is not None else group
     while isinstance(first, BaseExceptionGroup):
@@ -88,7 +88,7 @@ def _first_failure(group: BaseExceptionGroup) -> BaseException:
 
 async def _visit(server: RunningServer, corpora: list[Corpus], from_checkout: bool) -> None:
     async with RestClient.connected(server.address) as rest:
-        questions = [*KNOWLEDGE, *(REPOSITORY if from_checkout else questions_from(corpora[0], most=2))]
+        questions = [*KNOWLEDGE, *([REPOSITORY] if from_checkout else questions_from(corpora[0], most=1))]
         for given in corpora[1:]:
             questions += questions_from(given)
         visit = Visit(server, rest, corpora, [*questions, OFF_TOPIC], from_checkout)
@@ -129,8 +129,8 @@ async def _ingest(visit: Visit) -> None:
             f"{corpus.name}: {len(corpus.texts)} documents, {corpus.characters:,} characters → {chunk_count} chunks,"
             f" durable after {took:.2f} s."
         )
-        if skipped := _skipped(corpus):
-            printing.line(f"Not read: {skipped}.")
+        if corpus.skipped:
+            printing.line(f"Not read: {corpus.skipped} files that are no text, empty, or too large.")
 
 
 def batches(corpus: Corpus) -> Iterator[list[dict[str, str]]]:
@@ -147,10 +147,6 @@ def batches(corpus: Corpus) -> Iterator[list[dict[str, str]]]:
         yield batch
 
 
-def _skipped(corpus: Corpus) -> str:
-    return ", ".join(f"{count} file(s) {reason}" for reason, count in sorted(corpus.skipped.items()) if count)
-
-
 async def _teach(visit: Visit, agent: AgentClient) -> None:
     printing.title("3. Remember what the team knows (POST /api/entities/bulk, and the MCP tool `add`)")
     stored = await visit.rest.post(
@@ -162,7 +158,7 @@ async def _teach(visit: Visit, agent: AgentClient) -> None:
     kinds = ", ".join(entity["entity_type"] for entity in stored.body["entities"])
     printing.line(f"REST: {stored.body['total']} records ({kinds}), in every index after {stored.ms:.0f} ms.")
     tools = await agent.tools()
-    printing.line(f"MCP: the agent sees {len(tools)} tools: {', '.join(tools)}.")
+    printing.line(f"MCP: the agent sees {len(tools)} tools, {', '.join(tools[:4])} among them.")
     old = await agent.call("add", knowledge.OLD_DECISION)
     links = [f"supersedes:{old.body['id']}", f"references:{visit.ids[knowledge.LOCKED]}"]
     new = await agent.call("add", {**knowledge.NEW_DECISION, "related_to": links})
@@ -173,7 +169,7 @@ async def _teach(visit: Visit, agent: AgentClient) -> None:
 
 
 async def _until_indexed(visit: Visit) -> None:
-    """Wait until the indexes show everything; the vectors take longest, because texts must be embedded first."""
+    """Wait for the indexes; the vectors take longest."""
     start = time.perf_counter()
     most = 0
     while time.perf_counter() - start < INDEX_LIMIT_S:
@@ -181,14 +177,11 @@ async def _until_indexed(visit: Visit) -> None:
         pending = {index["name"]: index["pending"] for index in report.body["indexes"]}
         most = max(most, *pending.values())
         if not any(pending.values()):
-            printing.end_progress()
             took = time.perf_counter() - start
             waited = f"; the last {most} changes took {took:.1f} s" if most else " by now"
             printing.line(f"Every index shows everything{waited}.")
             return
-        printing.progress(f"Indexing: {max(pending.values())} of {most} changes left.")
         await asyncio.sleep(INDEX_POLL_S)
-    printing.end_progress()
     left = ", ".join(f"{name} {count}" for name, count in pending.items() if count)
     printing.line(f"Indexing goes on in the background ({left} changes left); what is done can be searched now.")
 
@@ -200,13 +193,12 @@ async def _ask_over_rest(visit: Visit) -> None:
         body = {"query": question.text, "limit": 5, "include_retrieval_diagnostics": True}
         answer = await visit.rest.post("/api/search", body)
         visit.rest_ms.append(answer.ms)
-        printing.asked(question)
-        printing.answered(answer.body, answer.ms)
+        printing.answered(question, answer.body, answer.ms)
         _require_sense(question, answer.body, retired)
 
 
 def _require_sense(question: Question, response: Mapping[str, Any], retired: str) -> None:
-    """Fail where the memory does not do what the demo says it does."""
+    """Fail if the memory does not do what the demo promises."""
     results = response["results"]
     best = max((hit["score"] for hit in results), default=0.0)
     if question.answered and not results:
@@ -215,48 +207,41 @@ def _require_sense(question: Question, response: Mapping[str, Any], retired: str
         raise DemoFailed(f"{question.text!r} has no answer here, and yet a hit scored {best:.2f}.")
     if any(hit["id"] == retired for hit in results):
         raise DemoFailed(f"a retired decision was found for {question.text!r}.")
-    if question.retires and response["filters"]["graph_retrieval"]["lifecycle_gate"]["superseded_dropped"]:
-        printing.line(f"note:  {retired}, which it retired, was found as well and left out", indent=5)
     if not question.answered:
-        printing.line(f"note:  the best score is {best:.2f}: nothing here is about it", indent=5)
+        printing.line(f"The best score is {best:.2f}: nothing here is about it.", indent=5)
 
 
 async def _ask_over_mcp(visit: Visit, agent: AgentClient) -> None:
-    printing.title("5. Ask over MCP (/mcp, as an agent does; this is the text that its model reads)")
+    printing.title("5. Ask over MCP (this is the text that an agent's model reads)")
     question = AGENT_QUESTION if visit.from_checkout else visit.questions[-2].text
-    arguments: dict[str, Any] = {"query": question, "limit": 3, "content_max_chars": 120}
+    arguments: dict[str, Any] = {"query": question, "limit": 2, "content_max_chars": 120}
     found = await _tell(visit, agent, "search", arguments)
-    document = next((hit["id"] for hit in found.body["results"] if hit["result_origin"] == "document"), None)
-    if document is None:
+    if not any(hit["result_origin"] == "document" for hit in found.body["results"]):
         raise DemoFailed(f"no document was found over MCP for {question!r}.")
     decision = visit.ids[knowledge.NEW_DECISION["title"]]
     await _tell(visit, agent, "expand_neighbors", {"entity_ids": [decision], "content_max_chars": 120})
-    await _tell(visit, agent, "fetch_slice", {"entity_id": document, "window": 1, "content_max_chars": 1500})
 
 
 async def _tell(visit: Visit, agent: AgentClient, tool: str, arguments: dict[str, Any]) -> Answer:
     answer = await agent.call(tool, arguments)
     visit.agent_ms.append(answer.ms)
     given = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
-    typer.echo()
     typer.echo(typer.style(f"  {tool}({given})", bold=True) + f"  {answer.ms:.0f} ms")
     printing.verbatim(answer.text)
     return answer
 
 
 def _say_what_next(visit: Visit) -> None:
-    printing.title("6. In short")
     rest, agent = statistics.median(visit.rest_ms), statistics.median(visit.agent_ms)
-    printing.line(
-        f"{len(visit.rest_ms)} questions over REST, median {rest:.0f} ms; {len(visit.agent_ms)} calls over MCP, median"
-        f" {agent:.0f} ms. One process did all of it, without a network."
+    printing.title(
+        f"One process did all of it, without a network: median {rest:.0f} ms over REST, {agent:.0f} over MCP."
     )
-    printing.title("What to do next")
+    printing.line("What to do next:")
     serve, again = ("make serve", "make demo FOLDER=path") if visit.from_checkout else ("engrain serve", AGAIN)
     for command, gives in (
         (serve, "a server that keeps what you tell it, at http://127.0.0.1:8420"),
-        ("open http://127.0.0.1:8420/api/docs", "every route, with its fields and answers"),
+        ("open http://127.0.0.1:8420/api/docs", "every route"),
         ("read docs/mcp.md", "connect Claude Code, Cursor, Codex or any other MCP client"),
         (again, "the same with your own text"),
     ):
-        typer.echo(f"  {command:<38}{gives}")
+        typer.echo(f"    {command:<38}{gives}")
