@@ -1,4 +1,4 @@
-"""`engrain …`: the commands and nothing else; each imports what it needs when it runs."""
+"""The commands of `engrain`; each imports its modules when it runs."""
 
 import os
 from collections.abc import Callable
@@ -25,7 +25,7 @@ OrganizationOption = Annotated[str | None, typer.Option("--organization", help="
 
 
 class IndexName(StrEnum):
-    """What `--index` takes; typer reads no list of literals."""
+    """Values of `--index`; typer reads no list of literals."""
 
     LEXICAL = "lexical"
     GRAPH = "graph"
@@ -58,9 +58,9 @@ def serve(
     data_dir: DataDir = None,
 ) -> None:
     """Serve REST, WebSocket and MCP from one data folder, until interrupted."""
-    from cli.swift import swiftly  # noqa: PLC0415 - only a server needs it
+    from cli.gc_pause import gc_paused  # noqa: PLC0415 - only a server needs it
 
-    with swiftly() as listening:
+    with gc_paused() as listening:
         from cli.serving import run_server  # noqa: PLC0415 - engines load only when they are used
 
         status = run_server(os.environ, host=host, port=port, data_dir=data_dir, listening=listening)
