@@ -106,7 +106,7 @@ def _keep(client: Client, credential: Credential, who: JsonObject) -> None:
 
 
 def _secret(what: str) -> str:
-    """Ask for a secret without showing it; from a pipe, read its first line."""
+    """Prompt for a secret without echo; from a pipe, read its first line."""
     if sys.stdin.isatty():
         return str(typer.prompt(what, hide_input=True))
     text = sys.stdin.readline().rstrip("\r\n")
@@ -116,7 +116,7 @@ def _secret(what: str) -> str:
 
 
 def run_logout(environ: Mapping[str, str], *, url: str | None) -> int:
-    """End the session on the server, and forget it here."""
+    """End the session on the server, and delete it here."""
 
     def command() -> None:
         with open_client(environ, url=url) as client:
@@ -137,7 +137,7 @@ def run_logout(environ: Mapping[str, str], *, url: str | None) -> int:
 
 
 def _end(client: Client, credential: Credential) -> CommandFailed | None:
-    """End a session on the server, and return why that did not work."""
+    """End a session on the server; return the failure, if any."""
     if credential.refresh_token is None:
         return None
     try:
@@ -148,8 +148,6 @@ def _end(client: Client, credential: Credential) -> CommandFailed | None:
 
 
 def run_whoami(environ: Mapping[str, str], *, url: str | None, as_json: bool) -> int:
-    """Say who is logged in, where, and by what."""
-
     def command() -> None:
         with open_client(environ, url=url) as client:
             me = client.call("GET", "/api/auth/me")

@@ -1,4 +1,4 @@
-"""`engrain check` and `engrain reindex`: the indexes held against the ledger, with the server stopped."""
+"""`engrain check` and `engrain reindex`: the indexes compared with the ledger, while the server is stopped."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,7 +54,7 @@ def _guarded(command: Callable[[], int]) -> int:
 
 
 def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization: str | None, wait_s: float) -> int:
-    """Read every record, then check the indexes after waiting for those that are behind; print the first differences.
+    """Read every record, compare the indexes with the ledger, and print the first differences.
 
     0: all are equal, 1: some are not, or the folder cannot be opened, 3: none differs, but some are still behind.
     """
@@ -78,7 +78,6 @@ def run_check(environ: Mapping[str, str], *, data_dir: Path | None, organization
 
 
 def _examined(analytics: Analytics, organization_id: str, wait_s: float) -> Examined:
-    """Hold the analytics against the ledger, as the indexes are."""
     try:
         found = analytics.differences(organization_id, wait_s)
     except Unavailable as error:
@@ -88,7 +87,6 @@ def _examined(analytics: Analytics, organization_id: str, wait_s: float) -> Exam
 
 
 def _described(slug: str, found: Sequence[Examined]) -> list[str]:
-    """Say in a few lines how the indexes of an organization are."""
     differences = [f"{each.index}: {difference}" for each in found for difference in each.differences]
     behind = [f"{each.index} has {each.pending} change(s) to take in" for each in found if each.pending]
     if not differences and not behind:

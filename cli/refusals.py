@@ -1,4 +1,4 @@
-"""How a command says that it cannot be done."""
+"""Errors of commands that open a data folder."""
 
 import typer
 
@@ -6,7 +6,6 @@ from stores.errors import EngrainError
 
 
 def tell(error: EngrainError) -> int:
-    """Write what is wrong and what helps to standard error; return the exit code."""
     typer.echo(f"Error: {error.message}", err=True)
     if error.remediation != error.default_remediation:
         typer.echo(error.remediation, err=True)

@@ -20,7 +20,7 @@ def run_server(
     data_dir: Path | None,
     listening: Callable[[], object],
 ) -> int:
-    """Serve until interrupted; 1 where the server cannot start, after a sentence that says why.
+    """Serve until interrupted; return 1, after a sentence, if the server cannot start.
 
     `listening` is called once requests are accepted.
     """

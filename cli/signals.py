@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, put off where they would leave something half done."""
+"""Deferred Ctrl-C and SIGTERM, for steps that must not be left half done."""
 
 import asyncio
 import signal
@@ -11,13 +11,13 @@ _STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
 
 @contextmanager
 def put_off() -> Iterator[None]:
-    """Let the main thread be interrupted after the block, not within it. Other threads never are."""
+    """Defer interrupts of the main thread until the block ends."""
     with _masked(signal.SIG_BLOCK):
         yield
 
 
 def run_interruptible(work: Callable[[], Coroutine[object, object, None]]) -> None:
-    """Run as `asyncio.run` does, but interruptible only once the loop is whole and until the work has ended.
+    """Run like `asyncio.run`, but interruptible only while the work runs.
 
     A loop that is interrupted while it is made cannot even be closed.
     """

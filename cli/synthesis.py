@@ -1,4 +1,4 @@
-"""`engrain synthesize`: a document of what is known, on standard output."""
+"""`engrain synthesize`: write a document with sources to standard output."""
 
 import json
 from collections.abc import Mapping
@@ -17,8 +17,6 @@ MOST_PROJECTS = 200
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says."""
-
     goal: str
     output_type: str
     depth: str
@@ -31,7 +29,7 @@ class Options:
 
 
 def run_synthesize(environ: Mapping[str, str], options: Options) -> int:
-    """Print a document, and say on standard error what it does not rest on and where it is kept."""
+    """Print a document; report gaps, and the record that it was kept as, on standard error."""
 
     def command() -> None:
         if not options.goal.strip():
@@ -62,7 +60,7 @@ def _body(client: Client, options: Options) -> JsonObject:
 
 
 def _project_id(client: Client, named: str) -> str:
-    """The id of a project that is named by its id or its name."""
+    """Return the id of a project that is named by its id or its name."""
     if named.startswith("project_"):
         return named
     path = f"/api/entities?entity_type=project&page_size={MOST_PROJECTS}&search={quote(named)}"

@@ -12,7 +12,7 @@ from stores.errors import EngrainError
 
 Pairs = Sequence[tuple[Case, Case]]
 Groups = Mapping[tuple[str, tuple[str, str]], Pairs]
-"""By set and by the arms that are compared."""
+"""Paired cases by set and arms."""
 
 
 @dataclass(frozen=True, slots=True)

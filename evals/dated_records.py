@@ -15,7 +15,7 @@ class DatedRecords:
 
     today: datetime = field(default_factory=lambda: datetime.now(UTC))
     ids: dict[str, str] = field(default_factory=dict)
-    """By the keys of the labels."""
+    """Ids by key."""
 
     def store(self, client: Client, days_ago: float, records: Sequence[tuple[str, EntityFields]]) -> None:
         """Store records of one day, each with its key; `related_to` names records of earlier calls by key."""

@@ -23,7 +23,7 @@ class Verdict:
 
     @property
     def is_open(self) -> bool:
-        """Whether everything could be judged and nothing is worse beyond noise."""
+        """True if everything could be judged and nothing is worse beyond noise."""
         return not self.failures and not self.unjudged
 
 

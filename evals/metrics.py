@@ -149,7 +149,7 @@ class Difference:
 
     @property
     def is_lower(self) -> bool:
-        """Whether the interval lies below zero."""
+        """True if the interval lies below zero."""
         return self.interval.high < 0
 
 

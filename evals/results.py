@@ -23,7 +23,6 @@ class Case:
     id: str
     """Unique within the set, and the same in every run on the same data."""
     values: Mapping[str, float]
-    """By measure."""
     cluster: str = ""
     """Cases of one cluster are not independent; empty if it stands alone."""
     category: str = ""
@@ -40,7 +39,7 @@ class Case:
     missed: Sequence[str] = ()
     """Beginnings of the texts that were wanted and not found."""
     score: float | None = None
-    """Of the best hit, 0 without one; `None` for arms without comparable scores."""
+    """Score of the best hit, 0 without one; `None` for arms without comparable scores."""
 
     @property
     def key(self) -> tuple[str, str, str]:

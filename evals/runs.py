@@ -56,7 +56,7 @@ class Record:
     parts: Sequence[Mapping[str, Any]] = ()
 
     def differences(self, other: "Record") -> list[str]:
-        """Name what makes the answers of two runs incomparable, with both values."""
+        """Name the differences that make the answers of two runs incomparable."""
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in _DECIDE}
         pairs["processor"] = (self.machine.get("processor"), other.machine.get("processor"))
         return [f"{name} was {one}, is {two}" for name, (one, two) in pairs.items() if one != two]

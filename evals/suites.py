@@ -45,7 +45,7 @@ SUITES: Mapping[str, Suite] = {
     "release-notes": Suite(prepare_release_notes, COMMON | {"data"}),
     "synthesis": Suite(prepare_synthesis, COMMON | {"limit", "server"}),
 }
-"""By name. Each has its command in `cli/evaluation.py`."""
+"""Suites by name; `cli/evaluation.py` has their commands."""
 
 
 def run_suite(name: str, options: Options, say: Say) -> int:

@@ -1,4 +1,4 @@
-"""The composition root of the HTTP surface: every route and every layer, in the order in which they act."""
+"""Composition root of the HTTP surface: all routes and middleware."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable
@@ -94,7 +94,7 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
 
 
 def _cors(origins: Iterable[str]) -> list[Middleware]:
-    """Open the API to the pages of these origins; without any, browsers keep other sites out."""
+    """Allow these origins; without any, browsers keep other sites out."""
     allowed = list(origins)
     if not allowed:
         return []

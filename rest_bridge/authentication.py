@@ -1,4 +1,4 @@
-"""Finds out who calls, once per request, and leaves the answer in the connection's scope."""
+"""Authentication of each request, once; the caller is stored in the scope."""
 
 from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Authenticate = Callable[[str], Awaitable[Principal]]
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What a caller presented, and why it was not accepted."""
+    """The credential of a request, with the reason if it was refused."""
 
     source: Literal["header", "cookie"]
     token: str
@@ -29,7 +29,7 @@ class Credential:
 
 
 def presented(headers: Headers) -> tuple[Literal["header", "cookie"], str] | None:
-    """Find the token of a request: the bearer header wins over the cookie.
+    """Return the token of a request: the bearer header wins over the cookie.
 
     Raises:
         AuthenticationRequired: There are several, and nothing tells which one counts.
@@ -45,7 +45,7 @@ def presented(headers: Headers) -> tuple[Literal["header", "cookie"], str] | Non
 
 
 class Authentication:
-    """Resolves the token of every request; refusing is left to what the request asks for."""
+    """Middleware that resolves the token of every request; refusing is left to the endpoints."""
 
     def __init__(
         self, app: ASGIApp, *, authenticate: Authenticate, address: Callable[[Scope], str] = lambda _scope: ""
@@ -55,13 +55,12 @@ class Authentication:
         self.address = address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with `engrain.principal` and `engrain.credential` in its scope."""
         if scope["type"] in ("http", "websocket"):
             scope[PRINCIPAL], scope[CREDENTIAL] = await self.resolve(scope)
         await self.app(scope, receive, send)
 
     async def resolve(self, scope: Scope) -> tuple[Principal | None, Credential | None]:
-        """Return the caller and the credential; the caller is None if there is none or it does not hold."""
+        """Return the caller, if the credential is valid, and the credential."""
         headers = Headers(scope=scope)
         try:
             found = presented(headers)
@@ -80,7 +79,7 @@ class Authentication:
 
 
 def require_audience(audience: str, address: str) -> None:
-    """Refuse a token that was issued for another URL than the one that is asked for (RFC 8707).
+    """Refuse a token issued for another URL (RFC 8707).
 
     Raises:
         AuthenticationRequired: It is another one.

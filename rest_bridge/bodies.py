@@ -1,4 +1,4 @@
-"""Reads request bodies, never more than a limit, and turns JSON into a plain object."""
+"""Request bodies, read up to a limit and parsed."""
 
 from pydantic_core import from_json
 from starlette.datastructures import Headers
@@ -48,12 +48,12 @@ def _size(limit: int) -> str:
 
 
 def is_form(content_type: str | None) -> bool:
-    """Tell whether a body says that it is a form without files."""
+    """Return whether a body is a form without files."""
     return (content_type or "").partition(";")[0].strip().lower() == FORM
 
 
 def parse_form(body: bytes) -> dict[str, list[str]]:
-    """Read a form: for each name its values in order.
+    """Read a form: the values of each name, in order.
 
     Raises:
         ValidationFailed: It is not UTF-8.
@@ -62,7 +62,7 @@ def parse_form(body: bytes) -> dict[str, list[str]]:
 
 
 def parse_object(body: bytes, content_type: str | None) -> JsonObject:
-    """Read a JSON object; no body at all is an empty one.
+    """Read a JSON object; an empty body is an empty object.
 
     A missing content type is taken for JSON, as clients that forget it always meant JSON.
 

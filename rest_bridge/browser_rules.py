@@ -1,4 +1,4 @@
-"""Headers that tell browsers what no answer of this server is meant for."""
+"""Security headers of every answer."""
 
 from collections.abc import Iterable
 
@@ -13,11 +13,11 @@ HTTPS_ONLY: RawHeader = (b"strict-transport-security", b"max-age=31536000")
 
 
 def standing_rules(*, is_https: bool) -> list[RawHeader]:
-    """Return what every answer carries; with a public address in HTTPS, browsers are told to keep to it."""
+    """Return the headers of every answer, HSTS included if the public address is HTTPS."""
     return [NO_SNIFFING, HTTPS_ONLY] if is_https else [NO_SNIFFING]
 
 
 def missing_rules(given: Iterable[RawHeader]) -> list[RawHeader]:
-    """Return the rules that an answer does not set itself."""
+    """Return the default rules that an answer does not set itself."""
     names = {name.lower() for name, _ in given}
     return [rule for rule in (POLICY, NO_REFERRER) if rule[0] not in names]

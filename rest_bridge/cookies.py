@@ -1,4 +1,4 @@
-"""The session cookies: how they are set and cleared, and when one alone is enough."""
+"""Session cookies, and protection against cross-site requests."""
 
 from collections.abc import Collection, Iterable
 from http.cookies import SimpleCookie
@@ -20,7 +20,7 @@ RawHeader = tuple[bytes, bytes]
 
 
 def read_cookies(headers: Headers) -> dict[str, str]:
-    """Read the request's cookies; a malformed one is skipped."""
+    """Read the cookies of a request; skip malformed ones."""
     found: dict[str, str] = {}
     for line in headers.getlist("cookie"):
         found.update(cookie_parser(line))
@@ -28,7 +28,7 @@ def read_cookies(headers: Headers) -> dict[str, str]:
 
 
 def session_cookie(headers: Headers, name: str) -> str | None:
-    """Return the value of one of the session cookies.
+    """Return the value of a session cookie.
 
     Raises:
         AuthenticationRequired: It came with different values. Another host of the domain can plant a second cookie of
@@ -44,12 +44,11 @@ def session_cookie(headers: Headers, name: str) -> str | None:
 
 
 def setting_headers(tokens: Iterable[tuple[str, str, int]], *, secure: bool) -> list[RawHeader]:
-    """Make the headers that hand out cookies: name, value and lifetime in seconds of each."""
+    """Make Set-Cookie headers from names, values and lifetimes in seconds."""
     return [_header(name, value, lifetime_s, secure=secure) for name, value, lifetime_s in tokens]
 
 
 def clearing_headers() -> list[RawHeader]:
-    """Make the headers that take both session cookies away."""
     return [_header(name, "", 0, secure=False) for name in (ACCESS_COOKIE, REFRESH_COOKIE)]
 
 
@@ -62,7 +61,7 @@ def _header(name: str, value: str, lifetime_s: int, *, secure: bool) -> RawHeade
 
 
 def require_same_origin(scope: Scope, trusted: Collection[str]) -> None:
-    """Refuse a request that a foreign page could have made with the visitor's cookie.
+    """Refuse a request that a foreign page could have made with the visitor's cookie (CSRF).
 
     The rules are those of Go's `http.CrossOriginProtection`: browsers say where a request comes from in
     `Sec-Fetch-Site` or `Origin`; a request with neither does not come from a browser.
@@ -84,5 +83,5 @@ def require_same_origin(scope: Scope, trusted: Collection[str]) -> None:
 
 
 def _is_ours(origin: str | None, headers: Headers, site: str | None) -> bool:
-    """Whether the browser vouches for the request, or its Origin is the host that was asked."""
+    """Compare Origin with Host, unless the browser sends Sec-Fetch-Site."""
     return site is not None or origin is None or urlsplit(origin).netloc == headers.get("host")

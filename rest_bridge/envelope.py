@@ -1,4 +1,4 @@
-"""One shape for every refusal: the table from our errors to HTTP statuses, and the answer made from it."""
+"""Error envelope: HTTP statuses of our errors, and the answer."""
 
 import asyncio
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class Misdirected(EngrainError):
 
 
 class LimitReached(RateLimited):
-    """429 that knows when the next try is welcome."""
+    """429 with the seconds until the next try."""
 
     def __init__(self, message: str, *, retry_after_s: int) -> None:
         super().__init__(message)
@@ -83,12 +83,11 @@ STATUSES: Mapping[type[EngrainError], int] = {
 
 
 def status_of(error: EngrainError) -> int:
-    """Return the HTTP status of an error: that of its nearest class in the table."""
     return next(STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES)
 
 
 def refusal(error: EngrainError, scope: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
-    """Make the answer that tells a caller what went wrong and what to do."""
+    """Make the answer of an error."""
     status = status_of(error)
     body: dict[str, Any] = {
         "error": error.code,
@@ -114,7 +113,6 @@ def _headers_of(error: EngrainError) -> dict[str, str]:
 
 
 async def answer_refusal(request: Request, error: Exception) -> Response:
-    """Answer one of our own errors."""
     if not isinstance(error, EngrainError):
         raise error
     if status_of(error) >= 500:
@@ -123,7 +121,7 @@ async def answer_refusal(request: Request, error: Exception) -> Response:
 
 
 async def answer_http(request: Request, error: Exception) -> Response:
-    """Answer what the router itself refuses: an unknown path, a method that a path does not have."""
+    """Answer the refusals of the router: unknown path, wrong method."""
     if not isinstance(error, HTTPException):
         raise error
     if error.status_code == 405:
@@ -139,7 +137,6 @@ async def answer_http(request: Request, error: Exception) -> Response:
 
 
 def no_such_path(scope: Scope) -> NotFound:
-    """Name the path that does not exist."""
     return NotFound(
         f"There is no endpoint {scope['method']} {scope['path']}.",
         remediation="See /api/docs for the endpoints, and check the path for a typing error or a trailing slash.",
@@ -147,17 +144,16 @@ def no_such_path(scope: Scope) -> NotFound:
 
 
 HANDLERS: Mapping[Any, Any] = {EngrainError: answer_refusal, HTTPException: answer_http}
-"""What the application answers, by class of exception; anything else is a bug and goes to `Faults`."""
+"""Exception handlers; any other exception is a bug and goes to `Faults`."""
 
 
 class Faults:
-    """Answers 500 for what nobody expected, and logs it once with its traceback."""
+    """Middleware that answers 500 for unexpected exceptions, and logs each once with its traceback."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on and turn an escaped exception into an answer, if none has begun."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -1,4 +1,4 @@
-"""What travels over the event socket: names that clients can subscribe to, and the shape of a frame."""
+"""Names of events, and frames of the event socket."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -32,5 +32,5 @@ EVENT_NAMES = (
 
 
 def frame(name: str, data: Mapping[str, Any], at: datetime) -> str:
-    """Make the text frame of one event; `at` is aware."""
+    """Make the text frame of an event; `at` is aware."""
     return to_json({"event": name, "data": data, "timestamp": at.isoformat()}).decode()

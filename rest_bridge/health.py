@@ -1,4 +1,4 @@
-"""What operators ask without signing in: is it alive, is it ready, what is it."""
+"""Liveness, readiness and `/api/`, without authentication."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ Schema = dict[str, Any]
 
 
 class Root:
-    """Serves `/api/`: what this is and where to read on."""
+    """`/api/`: name and version of this server, and where to read on."""
 
     def __init__(self) -> None:
         self.body = to_json(
@@ -31,31 +31,29 @@ class Root:
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with fixed facts."""
         await Response(self.body, media_type="application/json")(scope, receive, send)
 
 
 class Liveness:
-    """Serves `/api/health`: the process answers. It touches no store, so that a slow disk is no reason to kill it."""
+    """`/api/health`: the process answers. It touches no store, so that a slow disk does not kill it."""
 
     def __init__(self) -> None:
         self._body: bytes | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with fixed facts; at first a checkout is looked at for half a second: which commit it is."""
+        """Answer with fixed facts; the first answer looks up the commit of the checkout, for half a second."""
         if self._body is None:
             self._body = to_json(await in_thread(health))
         await Response(self._body, headers=_UNCACHED, media_type="application/json")(scope, receive, send)
 
 
 class Readiness:
-    """Serves `/api/health/ready`: 200 when every part that a request may need is there, else 503 naming the part."""
+    """`/api/health/ready`: 200 if every part that a request needs is ready, else 503."""
 
     def __init__(self, app: App) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Ask the parts, and answer."""
         report = await in_thread(readiness, self.app)
         status = 200 if report["status"] == "ready" else 503
         await Response(to_json(report), status, _UNCACHED, "application/json")(scope, receive, send)

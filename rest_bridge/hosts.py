@@ -1,4 +1,4 @@
-"""The names that this server goes by: others in a Host header are no names of ours, and no answer repeats them."""
+"""Host names of this server, against DNS rebinding."""
 
 import re
 from urllib.parse import urlsplit
@@ -16,7 +16,7 @@ _SHOWN = 100
 
 
 def own_hosts(settings: Settings) -> list[str] | None:
-    """Return the names, each of which counts with any port; None where `*` among the allowed hosts accepts any."""
+    """Return the host names, valid with any port; `None` if `*` accepts any."""
     if "*" in settings.allowed_hosts:
         return None
     public = urlsplit(settings.base_url).netloc if settings.base_url else None
@@ -27,7 +27,7 @@ def own_hosts(settings: Settings) -> list[str] | None:
 
 
 def require_own_host(scope: Scope, settings: Settings) -> None:
-    """Refuse a request that names another host, against DNS rebinding and addresses that lead astray.
+    """Refuse a request with a foreign Host header, against DNS rebinding.
 
     Raises:
         Misdirected: The Host header is missing or names no host of ours.
@@ -41,6 +41,5 @@ def require_own_host(scope: Scope, settings: Settings) -> None:
 
 
 def misdirected(scope: Scope) -> Misdirected:
-    """Say that the Host header is no name of this server."""
     shown = repr(Headers(scope=scope).get("host", "")[:_SHOWN])
     return Misdirected(f"The Host header is {shown}, which is no name of this server.")

@@ -1,4 +1,4 @@
-"""`/mcp`, made after the start: the MCP library takes longer to import than everything else together."""
+"""`/mcp`, imported after the start: the MCP library loads slower than everything else together."""
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 HEAD_START_S = 0.25
-"""How long the first requests have the interpreter to themselves: whoever waits for readiness is told sooner."""
+"""Delay that leaves the interpreter to the first requests, such as the wait for readiness."""
 
 
 class LazyMcp:
-    """The ASGI endpoint at `/mcp`. Requests that come before it is made wait for it."""
+    """The ASGI endpoint at `/mcp`; requests wait until it is made."""
 
     def __init__(self, app: App, operations: Iterable[Operation], authenticate: Authenticate) -> None:
         self.app = app
@@ -33,7 +33,7 @@ class LazyMcp:
 
     @contextlib.asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Soon load what the first requests need and make the endpoint; run its transports until the server ends."""
+        """Make the endpoint in the background, and run its transports until the server ends."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._run)
             try:
@@ -42,7 +42,6 @@ class LazyMcp:
                 tasks.cancel_scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request of an MCP client."""
         self.asked.set()
         await self.made.wait()
         assert self.mount is not None  # noqa: S101 - set before the event

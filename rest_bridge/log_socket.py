@@ -1,4 +1,4 @@
-"""The log socket: `/api/logs/stream` shows an owner each log entry about the organization as it is written."""
+"""`/api/logs/stream`: log entries of an organization for its owners, as they are written."""
 
 import asyncio
 import threading
@@ -31,7 +31,7 @@ _FILTER = Coercion(LogFilter.model_json_schema())
 
 
 class LogTail:
-    """The entries from now on, handed from the threads that log to the one that sends, and never more than `BUFFER`."""
+    """Queue of at most `BUFFER` log entries, from the threads that log to the loop that sends."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -40,10 +40,10 @@ class LogTail:
         self._is_rung = False
         self._bell = anyio.Event()
         self.overrun = False
-        """Whether there were too many: nothing follows what waits."""
+        """The queue was full; nothing follows its entries."""
 
     def offer(self, entry: JsonObject) -> None:
-        """Take an entry; call it from any thread."""
+        """Add an entry, from any thread."""
         with self._lock:
             if len(self._waiting) >= BUFFER:
                 self.overrun = True
@@ -71,23 +71,17 @@ class LogTail:
 
 
 class LogSocket(EventSocket):
-    """Serves one WebSocket per owner: log entries out, narrowed by `?service=` and `?level=`."""
+    """One WebSocket per owner: log entries out, filtered by `?service=` and `?level=`."""
 
     names = (LOG,)
 
     def require_listener(self, scope: Scope) -> Principal:
-        """Return the caller if it may read the log.
-
-        Raises:
-            AuthenticationRequired: Nobody is signed in.
-            Forbidden: The caller is no owner, or its API key is narrowed to projects.
-        """
         principal = super().require_listener(scope)
         require_reader(principal)
         return principal
 
     async def serve(self, socket: WebSocket, principal: Principal) -> None:
-        """Serve an owner until either side ends it.
+        """Send log entries until either side closes.
 
         Raises:
             ValidationFailed: The query names no level, or something twice.
@@ -99,7 +93,7 @@ class LogSocket(EventSocket):
 
 
 class LogListener(Listener):
-    """One open log socket. Its subscription to events only tells it when rights change."""
+    """One open log socket; its subscription to events only reports changed rights."""
 
     def __init__(
         self, endpoint: LogSocket, socket: WebSocket, subscription: Subscription, tail: LogTail, wanted: LogFilter
@@ -109,11 +103,10 @@ class LogListener(Listener):
         self.wanted = wanted
 
     def parts(self) -> tuple[Callable[[], Awaitable[None]], ...]:
-        """What every socket does, and the watch over the rights."""
         return *super().parts(), self.watch
 
     async def tell(self) -> None:
-        """Pass on entries until the caller is no owner any more or does not keep up."""
+        """Send entries until the caller loses the right or does not keep up."""
         async for entry in self.tail:
             if not await self.still_allowed():
                 return
@@ -122,18 +115,18 @@ class LogListener(Listener):
         await close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
 
     async def watch(self) -> None:
-        """Read the events, of which none is passed on, until the session ends or the right does."""
+        """Watch the events until the session or the right ends."""
         async for _ in self.subscription:
             if not await self.still_allowed():
                 return
         await self.end()
 
     async def renewed(self) -> bool:
-        """Authenticate again, and ask again for the right."""
+        """Authenticate again, and check the right."""
         return await super().renewed() and await self.still_allowed()
 
     async def still_allowed(self) -> bool:
-        """Whether the caller may read the log as its rights are now; closes the socket if not."""
+        """Return whether the caller may still read the log; close the socket if not."""
         try:
             require_reader(self.subscription.principal)
         except EngrainError as error:
@@ -143,7 +136,7 @@ class LogListener(Listener):
 
 
 def require_reader(principal: Principal) -> None:
-    """Refuse who may not call the operation `logs`.
+    """Refuse callers who may not use the operation `logs`.
 
     Raises:
         Forbidden: The caller is no owner, or its API key is narrowed to projects.
@@ -153,7 +146,7 @@ def require_reader(principal: Principal) -> None:
 
 
 def filter_of(scope: Scope) -> LogFilter:
-    """Read which entries a client wants to see.
+    """Read the filter from the query.
 
     Raises:
         ValidationFailed: A parameter has a value that it cannot have.

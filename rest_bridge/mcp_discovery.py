@@ -1,4 +1,4 @@
-"""How an MCP client without a token finds out how to get one."""
+"""Discovery of the authorization server by MCP clients (RFC 9728)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ RESOURCE_METADATA_PATHS = (METADATA_PATH, ROOT_METADATA_PATH)
 
 
 def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
-    """Refuse with what an OAuth client needs to find out how to get a token, beside what every refusal says."""
+    """Refuse with the pointers that an OAuth client needs to get a token."""
     error = AuthenticationRequired(reason, code="invalid_token")
     quoted = reason.replace("\\", "").replace('"', "'")
     header = (
@@ -38,19 +38,17 @@ def challenge(scope: Scope, settings: Settings, reason: str) -> Response:
 
 
 def base_url(scope: Scope, settings: Settings) -> str:
-    """Return the address under which clients reach this server."""
     address = settings.base_url or str(URL(scope=scope).replace(path="", query=""))
     return address.rstrip("/")
 
 
 class ResourceMetadata:
-    """Serves the OAuth description of `/mcp` as a protected resource (RFC 9728)."""
+    """OAuth description of `/mcp` as a protected resource (RFC 9728)."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the document."""
         require_own_host(scope, self.settings)
         address = base_url(scope, self.settings)
         document: Mapping[str, Any] = {

@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP at `/mcp`: who may speak, whose session it is, and callers that never opened one."""
+"""MCP over streamable HTTP at `/mcp`: rights, sessions, and calls without a session."""
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
@@ -34,7 +34,7 @@ _VERSION_HEADER = "mcp-protocol-version"
 
 @dataclass(frozen=True, slots=True)
 class Managers:
-    """The SDK's transports. Which one serves a message depends on what its sender can do."""
+    """The SDK's transports; the abilities of the sender decide which one serves a message."""
 
     sessions: StreamableHTTPSessionManager
     """Sessions, as opened by `initialize`; and the revision of 2026-07-28, which has none."""
@@ -45,8 +45,6 @@ class Managers:
 
     @classmethod
     def of(cls, server: Server[Any], security: TransportSecuritySettings) -> "Managers":
-        """Make the transports of one server."""
-
         def manager(*, stateless: bool, json: bool) -> StreamableHTTPSessionManager:
             return StreamableHTTPSessionManager(
                 server,
@@ -81,13 +79,12 @@ class McpMount:
 
     @contextlib.asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Run the transports; a mounted endpoint's own lifespan would never be called."""
+        """Run the transports; the lifespan of a mounted endpoint would never be called."""
         managers = self.managers
         async with managers.sessions.run(), managers.streams.run(), managers.plain.run():
             yield
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one HTTP request of an MCP client."""
         require_own_host(scope, self.settings)
         principal: Principal | None = scope.get(PRINCIPAL)
         credential: Credential | None = scope.get(CREDENTIAL)
@@ -107,7 +104,6 @@ class McpMount:
         await serve(scope, receive, enveloping(scope, receive, send))
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand a request to the transport that fits it."""
         headers = Headers(scope=scope)
         version = headers.get(_VERSION_HEADER)
         sessionless = version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
@@ -132,13 +128,13 @@ def _reason(principal: Principal | None, credential: Credential | None) -> str:
 
 
 def as_agent(principal: Principal) -> Principal:
-    """Give a credential whose only scope is `mcp` the right to read and write; another one has what it names."""
+    """Let a credential whose only scope is `mcp` read and write."""
     rights = principal.scopes & {"api:read", "api:write"}
     return replace(principal, scopes=principal.scopes | {"api:read"} if rights else SESSION_SCOPES)
 
 
 def session_owner(principal: Principal) -> AuthenticatedUser:
-    """Name the caller for the SDK, which answers 404 when another owner uses a session's id.
+    """Name the caller for the SDK, which answers 404 if another owner uses a session's id.
 
     The token stays out of it, so that a session outlives the access token that opened it. Nothing reads this to
     decide rights: those come from the principal of each request.
@@ -157,13 +153,13 @@ def _opens_session(body: bytes) -> bool:
 
 
 def _accepting_json(scope: Scope) -> Scope:
-    """Let a caller that names no media type, or only some of them, have JSON."""
+    """Accept JSON for a caller that names no media type, or only some."""
     headers = [(name, value) for name, value in scope["headers"] if name != b"accept"]
     return {**scope, "headers": [*headers, (b"accept", b"application/json")]}
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
-    """Give a body that was read already once more, then what really comes."""
+    """Replay a body that was read, then receive."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Message:
@@ -173,7 +169,7 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
 
 
 def transport_security(settings: Settings) -> TransportSecuritySettings:
-    """Say which Host and Origin headers are ours, against DNS rebinding. `*` among the allowed hosts accepts any."""
+    """List our hosts and origins, against DNS rebinding; `*` accepts any."""
     names = own_hosts(settings)
     if names is None:
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)

@@ -1,4 +1,4 @@
-"""What the MCP library refuses before it speaks JSON-RPC, in the envelope of every other refusal."""
+"""Error envelope for refusals of the MCP library outside JSON-RPC."""
 
 from collections.abc import Callable, Mapping
 
@@ -14,7 +14,7 @@ _SHOWN = 100
 
 
 def enveloping(scope: Scope, receive: Receive, send: Send) -> Send:
-    """Pass answers on, but give a refusal that is no JSON our envelope; its status and its headers stay.
+    """Give refusals that are not JSON our envelope; status and headers stay.
 
     A JSON-RPC error is left alone: it is what MCP clients read.
     """

@@ -1,4 +1,4 @@
-"""A stream that stays open ends soon after the right to it has."""
+"""Event streams that end when their credential is revoked."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -10,13 +10,13 @@ from rest_bridge.authentication import Authenticate
 from stores.errors import AuthenticationRequired, Forbidden, Unavailable
 
 RECHECK_S = 2.0
-"""How often it is asked whether the credential still holds."""
+"""Interval of checking the credential."""
 
 Holds = Callable[[], Awaitable[bool]]
 
 
 def holding(authenticate: Authenticate, token: str) -> Holds:
-    """Make the question whether a token still opens anything. While nobody can say, it does."""
+    """Return a check that a token is still valid; it is while the store cannot be asked."""
 
     async def holds() -> bool:
         try:
@@ -31,7 +31,7 @@ def holding(authenticate: Authenticate, token: str) -> Holds:
 
 
 class Revocable:
-    """Serves a request as long as its credential holds; then the server hangs up as if the client had."""
+    """Serve a request while its credential is valid; then disconnect."""
 
     def __init__(self, app: ASGIApp, holds: Holds) -> None:
         self.app = app
@@ -40,8 +40,6 @@ class Revocable:
         self.is_open = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request, and end its answer whole where the right to it ended."""
-
         async def watched(message: Message) -> None:
             self.is_open = message["type"] == "http.response.start" or message.get("more_body", False)
             await send(message)
@@ -66,7 +64,7 @@ class Revocable:
         self.over.set()
 
     async def _heard(self, receive: Receive) -> Message:
-        """Return what comes from the client, or that it is gone once the right is."""
+        """Receive from the client, or a disconnect once the credential is invalid."""
         heard: Message = {"type": "http.disconnect"}
 
         async def hear() -> None:

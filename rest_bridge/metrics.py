@@ -1,4 +1,4 @@
-"""Prometheus metrics of this server: requests by route template, and how far the indexes are behind."""
+"""Prometheus metrics: requests by route template, and pending changes of the indexes."""
 
 import hmac
 import ipaddress
@@ -20,7 +20,7 @@ _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 
 class Metrics:
-    """Counts exchanges in a registry of its own, so that two servers in one process do not meet."""
+    """Metrics in a registry of their own, so that two servers in one process do not collide."""
 
     def __init__(self, version: str) -> None:
         self.registry = CollectorRegistry()
@@ -47,26 +47,24 @@ class Metrics:
         info.labels(version).set(1)
 
     def observe(self, exchange: Exchange) -> None:
-        """Count one exchange. Sockets and event streams are not timed: they last as long as their client likes."""
+        """Count an exchange. Sockets and event streams are not timed: they last as long as their client."""
         method = exchange.method if exchange.method in _METHODS else "other"
         self.requests.labels(method, exchange.route, exchange.status).inc()
         if method != "WEBSOCKET" and (method, exchange.route) != ("GET", MCP_PATH):
             self.seconds.labels(method, exchange.route).observe(exchange.seconds)
 
     def exposition(self) -> bytes:
-        """Return everything in the text format 0.0.4."""
         return generate_latest(self.registry)
 
 
 class MetricsPage:
-    """Serves `/metrics` to the scraper, and 404 to everybody else."""
+    """`/metrics` for the scraper, and 404 for everybody else."""
 
     def __init__(self, app: App, metrics: Metrics) -> None:
         self.app = app
         self.metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a scrape."""
         if not self.may_scrape(scope):
             raise no_such_path(scope)
         report = await in_thread(readiness, self.app)
@@ -78,7 +76,7 @@ class MetricsPage:
         await response(scope, receive, send)
 
     def may_scrape(self, scope: Scope) -> bool:
-        """Whether the token is right, or this is development and the caller is on this machine."""
+        """Return whether the token matches, or this is development and the caller is local."""
         settings = self.app.settings
         if settings.metrics_scrape_token and _token_matches(Headers(scope=scope), settings.metrics_scrape_token):
             return True

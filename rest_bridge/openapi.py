@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, generated from the catalogue: what it says is what the routes do."""
+"""The OpenAPI 3.1 document, generated from the catalogue."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -122,7 +122,7 @@ _SECURITY: Schema = {
 }
 
 Models = Mapping[tuple[Any, JsonSchemaMode], Schema]
-"""By model and mode: a reference to its component."""
+"""References to components, by model and mode."""
 
 
 def _schemas(operations: Sequence[Operation]) -> tuple[Models, dict[str, Schema]]:
@@ -181,7 +181,7 @@ def _parameter(name: str, place: str, field: Schema, *, required: bool) -> Schem
 
 
 def without_null(schema: Schema) -> Schema:
-    """Drop the null from what a query parameter can be: a query string cannot say it."""
+    """Drop null from the type of a query parameter: a query string cannot express it."""
     options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
     rest = {key: value for key, value in schema.items() if key != "anyOf" and (key, value) != ("default", None)}
     if not options:
@@ -217,7 +217,7 @@ def _responses(operation: Operation, route: Route, placement: Placement, models:
 
 
 def _statuses(operation: Operation, route: Route, placement: Placement) -> set[int]:
-    """Every status that an operation can be refused with."""
+    """Return every error status of an operation."""
     found = {405, 422, 500, 503} | route.errors
     if operation.roles is not None or route.cookies:
         found |= {401, 403}
@@ -235,7 +235,6 @@ def _statuses(operation: Operation, route: Route, placement: Placement) -> set[i
 
 
 def error_response(status: int) -> Schema:
-    """Describe the answer of one error status."""
     kind = next((kind for kind, code in STATUSES.items() if code == status), None)
     code = kind.code if kind else "api_error"
     return {
@@ -246,7 +245,6 @@ def error_response(status: int) -> Schema:
 
 
 def json_response(description: str, schema: Schema) -> Schema:
-    """Describe a successful answer outside the catalogue."""
     return {
         "description": description,
         "headers": _STAMPS,
@@ -262,9 +260,7 @@ class Document:
         self.media_type = media_type
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the bytes."""
         await Response(await in_thread(self.content), media_type=self.media_type)(scope, receive, send)
 
     def at(self, path: str) -> StarletteRoute:
-        """Make the route that serves it."""
         return StarletteRoute(path, self, methods=["GET"])

@@ -1,4 +1,4 @@
-"""HTTP/1.1 from the socket: uvicorn's protocol, with bounds on the head and refusals in the shape of all others."""
+"""uvicorn's HTTP/1.1 protocol with limits on the head, and errors in our envelope."""
 
 import asyncio
 from http import HTTPStatus
@@ -21,17 +21,15 @@ _HANDSHAKE = "Open a WebSocket with GET, and with at most 128 headers of 8 KiB e
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Reads requests; what is no HTTP, or has no end, is refused and hung up on."""
+    """HTTP/1.1 with limits on size and time of the head."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin with the first head."""
         super().connection_made(transport)
         self._in_head, self._head_bytes = True, 0
         self._deadline: asyncio.TimerHandle | None = None
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait for nothing more."""
         self._stop_waiting()
         super().connection_lost(exc)
 
@@ -49,7 +47,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(InvalidRequest("The head of the request did not arrive in time."))
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, unless the head grows beyond bounds."""
+        """Refuse a head that grows beyond its limit."""
         if self._in_head:
             self._expect_head()
             end = data.find(b"\r\n\r\n")
@@ -61,25 +59,22 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
 
     def on_headers_complete(self) -> None:
-        """Count no further: the body that follows has a limit of its own."""
         self._in_head, self._head_bytes = False, 0
         self._stop_waiting()
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        """Begin with the next head."""
         super().on_message_complete()
         self._in_head = True
 
     def handle_websocket_upgrade(self) -> None:
-        """Open a WebSocket, unless its library refuses to read the head: uvicorn would wait for it for ever."""
+        """Open a WebSocket, or refuse a head that its library cannot read: uvicorn would wait for ever."""
         super().handle_websocket_upgrade()
         taken_over = self.transport.get_protocol()
         if isinstance(taken_over, WebSocketsSansIOProtocol) and not taken_over.handshake_initiated:
             self._refuse(InvalidRequest("The handshake cannot be read.", remediation=_HANDSHAKE))
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what cannot be read as HTTP."""
         self._refuse(InvalidRequest(msg, remediation="Send a well-formed HTTP/1.1 request."))
 
     def _refuse(self, error: EngrainError) -> None:
@@ -88,10 +83,10 @@ class BoundedProtocol(HttpToolsProtocol):
 
 
 class BoundedSocket(WebSocketsSansIOProtocol):
-    """Opens WebSockets; a handshake that does not hold is refused in the shape of all refusals."""
+    """WebSocket whose failed handshakes are refused in the envelope of all refusals."""
 
     def handle_connect(self, event: Request) -> None:
-        """Open the socket, unless the handshake lacks something."""
+        """Open the socket, or refuse an incomplete handshake."""
         answer = self.conn.accept(event)
         if answer.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
             why = (answer.body or b"").decode(errors="replace").strip() or "The handshake does not hold."
@@ -100,7 +95,6 @@ class BoundedSocket(WebSocketsSansIOProtocol):
         super().handle_connect(event)
 
     def send_500_response(self) -> None:
-        """Answer a handshake that the application did not come to."""
         if self.initial_response is None and not self.handshake_complete:
             self._refuse(Unavailable("The socket was not opened.", remediation="Try again in a moment."))
 
@@ -111,7 +105,7 @@ class BoundedSocket(WebSocketsSansIOProtocol):
 
 
 def written(error: EngrainError) -> bytes:
-    """Return a refusal as it goes over the wire, after which the connection ends."""
+    """Serialize a refusal that ends the connection."""
     request_id = request_id_of(None)
     response = refusal(
         error,

@@ -1,4 +1,4 @@
-"""Gives strings from the path and the query the JSON type that their field has; JSON bodies need no such help."""
+"""Conversion of strings in path, query and forms to the JSON types of their fields."""
 
 import math
 import re
@@ -20,12 +20,12 @@ Schema = Mapping[str, Any]
 
 
 def read_query(scope: Scope) -> dict[str, list[str]]:
-    """Read the query string: for each name its values in order."""
+    """Read the query string: the values of each name, in order."""
     return read_pairs(scope.get("query_string", b""), "query")
 
 
 def read_pairs(encoded: bytes, place: str) -> dict[str, list[str]]:
-    """Read what is encoded as query strings are, in the query or in the body: for each name its values in order.
+    """Read URL-encoded pairs of the query or the body: the values of each name, in order.
 
     Raises:
         ValidationFailed: It is not UTF-8.
@@ -44,7 +44,7 @@ def read_pairs(encoded: bytes, place: str) -> dict[str, list[str]]:
 
 
 class Coercion:
-    """Knows which JSON types the fields of one request model take."""
+    """Converts strings to the JSON types of a request model's fields."""
 
     def __init__(self, schema: Schema) -> None:
         definitions = schema.get("$defs", {})
@@ -55,7 +55,7 @@ class Coercion:
         }
 
     def one(self, name: str, raw: str) -> JsonValue:
-        """Give one string the type of its field; what does not fit stays a string, and validation names it."""
+        """Convert a string to the type of its field; one that does not fit stays, and validation refuses it."""
         return _coerce(raw, self.types[name])
 
     def fields(self, names: frozenset[str], given: Mapping[str, Sequence[str]], place: str) -> JsonObject:

@@ -1,4 +1,4 @@
-"""A small fixed-window limit for the routes that invite guessing."""
+"""Fixed-window rate limits for routes that invite guessing."""
 
 import ipaddress
 import re
@@ -11,7 +11,7 @@ _SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 
 
 class FixedWindow:
-    """Counts tries per caller in windows that start with the clock, for one process.
+    """Rate limit in fixed windows, per caller, for one process.
 
     Forgets all callers when a window ends, so its memory is bounded by one window's callers.
     """
@@ -25,7 +25,6 @@ class FixedWindow:
 
     @classmethod
     def parse(cls, rate: str, clock: Callable[[], float] = time.monotonic) -> "FixedWindow":
-        """Read `5/minute`."""
         match = re.fullmatch(r"(\d+)/(second|minute|hour)", rate)
         if match is None:
             raise ValueError(f"not a rate: {rate!r}")
@@ -49,7 +48,7 @@ class FixedWindow:
 
 
 def one_caller(name: str) -> str:
-    """Return what counts as one: of an IPv6 address its /64, because one machine has all addresses of that."""
+    """Return the caller that counts: for IPv6 the /64, because one machine has all of its addresses."""
     try:
         address = ipaddress.ip_address(name)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Every exchange has an id and one log line; every answer names the id and the version that gave it."""
+"""Request ids, access log, and the headers of every answer."""
 
 import re
 import secrets
@@ -24,8 +24,6 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request and its answer, without anything that either of them said."""
-
     method: str
     route: str
     """The path template; `unmatched` for an unknown path, so that a scan does not fill the metrics."""
@@ -41,14 +39,14 @@ Observe = Callable[[Exchange], None]
 
 
 def request_id_of(offered: str | None) -> str:
-    """Keep an id that the caller chose if it is well-formed, else make one."""
+    """Keep a well-formed id of the caller, else make one."""
     if offered is not None and _ACCEPTED.fullmatch(offered):
         return offered
     return f"req_{secrets.token_hex(6)}"
 
 
 def log_exchange(exchange: Exchange) -> None:
-    """Write the access log line. Never bodies, tokens or query strings."""
+    """Write the access log line, without bodies, tokens or query strings."""
     log.info(
         "request",
         logger="access",
@@ -63,7 +61,7 @@ def log_exchange(exchange: Exchange) -> None:
 
 
 class RequestIds:
-    """Stamps `X-Request-ID`, `X-Engrain-Version` and the rules for browsers on every answer; reports the exchange."""
+    """Middleware that adds `X-Request-ID`, `X-Engrain-Version` and browser rules, and reports the exchange."""
 
     def __init__(
         self,
@@ -78,7 +76,6 @@ class RequestIds:
         self.observers = tuple(observers)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on under its id."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return

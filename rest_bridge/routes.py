@@ -1,4 +1,4 @@
-"""Serves catalogue entries over HTTP: where each field comes from, what is asked of the caller, how it is answered."""
+"""REST endpoints of catalogue entries."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -42,14 +42,14 @@ from tools.threads import in_thread
 PATH_FIELD = re.compile(r"\{(\w+)\}")
 LARGE_BODY = 64 * 1024
 BACK = (LOGIN_PATH, "Back to signing in")
-"""Where a browser goes on from a way of signing in that failed."""
+"""Link of the error page of a failed login."""
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _TAG = re.compile(r'(?:W/)?("?)([1-9][0-9]{0,17})\1')
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Which fields of a request come from where."""
+    """The places of a request's fields: path, query, body, headers."""
 
     path: frozenset[str]
     query: frozenset[str]
@@ -69,7 +69,7 @@ class Placement:
         return cls(path, query, fields - path - query, route.headers)
 
     def relocate(self, error: EngrainError) -> None:
-        """Turn the field `body.page` of an error into `query.page` where that is where it stands."""
+        """Turn the field `body.page` of an error into `query.page` if it stands there."""
         place, _, rest = str(error.details.get("field", "")).partition(".")
         name = rest.partition(".")[0]
         if place == "body" and name in self.path | self.query:
@@ -77,8 +77,6 @@ class Placement:
 
 
 class Endpoint:
-    """One operation at one method of one path."""
-
     def __init__(self, app: App, operation: Operation, route: Route) -> None:
         self.app = app
         self.operation = operation
@@ -91,11 +89,9 @@ class Endpoint:
 
     @cached_property
     def trusted_origins(self) -> frozenset[str]:
-        """Origins whose pages may use the visitor's cookie."""
         return frozenset(self.app.settings.cors_origins)
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
-        """Serve one request, from its rights to its answer."""
         principal: Principal | None = scope.get(PRINCIPAL)
         client = client_of(scope)
         if self.limit is not None:
@@ -130,7 +126,7 @@ class Endpoint:
         return self.respond(scope, outcome)
 
     def caller(self, scope: Scope) -> Principal | None:
-        """Return who calls; None where nobody has to.
+        """Return the caller; `None` for a public operation.
 
         Raises:
             AuthenticationRequired: Somebody has to.
@@ -162,7 +158,7 @@ class Endpoint:
         return key
 
     def request_of(self, scope: Scope, body: bytes) -> Request:
-        """Make the operation's request from what a client sent.
+        """Make the operation's request from path, query, headers and body.
 
         Raises:
             ValidationFailed: The body is no JSON object, or a field is missing or outside its bounds.
@@ -170,7 +166,7 @@ class Endpoint:
         return self.validate(self.fields_of(scope, body))
 
     def fields_of(self, scope: Scope, body: bytes) -> JsonObject:
-        """Collect the fields from path, query, headers and body; unknown names are left out."""
+        """Collect the fields from path, query, headers and body; leave out unknown names."""
         headers = Headers(scope=scope)
         given = self.body_of(body, headers.get("content-type"))
         data = {name: given[name] for name in self.placement.body & given.keys()}
@@ -187,7 +183,7 @@ class Endpoint:
         return data
 
     def body_of(self, body: bytes, content_type: str | None) -> JsonObject:
-        """Read the body as JSON, or as a form where the operation takes one.
+        """Read the body as JSON, or as a form if the operation takes one.
 
         Raises:
             UnsupportedMediaType: It is neither.
@@ -198,7 +194,7 @@ class Endpoint:
         return parse_object(body, content_type)
 
     def read_refresh_cookie(self, scope: Scope, headers: Headers, data: JsonObject) -> None:
-        """Let the cookie stand in for a refresh token that the body does not name."""
+        """Read the refresh token from the cookie if the body has none."""
         if "refresh_token" not in self.placement.body or data.get("refresh_token") is not None:
             return
         scope[CLEAR_COOKIES] = True
@@ -208,7 +204,7 @@ class Endpoint:
             data["refresh_token"] = token
 
     def validate(self, data: JsonObject) -> Request:
-        """Validate the fields as JSON, where "5" is no integer, and name a faulty one by where it stands.
+        """Validate the fields as JSON, in which "5" is no integer.
 
         Raises:
             ValidationFailed: A field is missing or outside its bounds.
@@ -225,7 +221,7 @@ class Endpoint:
         raise refused from None
 
     def respond(self, scope: Scope, outcome: Outcome) -> Response:
-        """Make the answer: the operation's status, the result as JSON, and the session cookies."""
+        """Make the answer: status, JSON and session cookies."""
         if isinstance(outcome.result, Redirect):
             return self.redirect(scope, outcome.result)
         headers = {"Cache-Control": "no-store"}
@@ -245,14 +241,13 @@ class Endpoint:
         return response
 
     def session_cookies(self, scope: Scope, outcome: Outcome) -> list[tuple[bytes, bytes]]:
-        """Make the cookies from the tokens in the answer; each ends with its token."""
         left, body = self.app.accounts.tokens.seconds_left, outcome.body()
         tokens = [(ACCESS_COOKIE, body.get("access_token")), (REFRESH_COOKIE, body.get("refresh_token"))]
         held = [(name, token, left(token)) for name, token in tokens if isinstance(token, str)]
         return setting_headers(held, secure=self.is_secure(scope))
 
     def redirect(self, scope: Scope, result: Redirect) -> Response:
-        """Send a browser elsewhere; where it comes from is not told, because that address may hold a code."""
+        """Redirect a browser without a referrer, because this address may hold a code."""
         headers = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "Location": result.location}
         response = Response(None, self.route.status, headers)
         cookies = [(cookie.name, cookie.value, cookie.lifetime_s) for cookie in result.cookies]
@@ -260,19 +255,16 @@ class Endpoint:
         return response
 
     def is_secure(self, scope: Scope) -> bool:
-        """Whether cookies travel encrypted only."""
+        """Return whether cookies are sent over HTTPS only."""
         settings = self.app.settings
         return scope.get("scheme") == "https" or settings.environment == "production" or settings.is_https
 
 
 class PathEndpoint:
-    """All operations at one path, by method."""
-
     def __init__(self, endpoints: Mapping[str, Endpoint]) -> None:
         self.endpoints = endpoints
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the operation of the request's method; the router has refused all others."""
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         endpoint = self.endpoints[method]
         try:
@@ -285,7 +277,7 @@ class PathEndpoint:
 
 
 def named_revision(field: str, header: str, tag: str) -> JsonObject:
-    """Read the revision that a precondition names; `*` means any (RFC 9110, section 13.1.1) and sets nothing.
+    """Read the revision of a precondition; `*` means any (RFC 9110, section 13.1.1).
 
     Raises:
         ValidationFailed: It is neither, or names several.
@@ -302,7 +294,7 @@ def named_revision(field: str, header: str, tag: str) -> JsonObject:
 
 
 def build_routes(app: App, operations: Iterable[Operation]) -> list[StarletteRoute]:
-    """Make one route for each path of the catalogue; fixed paths come before those with fields.
+    """Make one route per path; fixed paths come before those with fields.
 
     Raises:
         ValueError: Two operations have one method and path, or an operation names a field that it does not have.

@@ -1,4 +1,4 @@
-"""JSON Schemas for readers: without pydantic's noise, with every reference where it resolves."""
+"""JSON Schemas without pydantic's titles, as components of a document."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ _NAMED = ("properties", "$defs", "patternProperties", "dependentSchemas")
 
 
 def without_titles(schema: Any) -> Any:
-    """Drop the titles that pydantic makes up from field names."""
+    """Drop the titles that pydantic makes of field names."""
     if isinstance(schema, list):
         return [without_titles(item) for item in schema]
     if not isinstance(schema, dict):
@@ -33,7 +33,7 @@ def hoisted(definitions: Mapping[str, Schema]) -> dict[str, Schema]:
 
 
 def referenced(document: Any, schemas: Mapping[str, Schema]) -> set[str]:
-    """Find the components that the document's paths lead to, directly or through each other."""
+    """Find the components that the document's paths refer to, transitively."""
     found: set[str] = set()
     pending: list[Any] = [document["paths"]]
     while pending:

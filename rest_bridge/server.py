@@ -1,4 +1,4 @@
-"""Serves the application on a socket, and stops it without losing what it was doing."""
+"""uvicorn on a socket, with graceful shutdown."""
 
 import asyncio
 import contextlib
@@ -37,11 +37,6 @@ Listening = Callable[[str], None]
 
 
 def serve(settings: Settings, on_listening: Listening | None = None) -> None:
-    """Serve until SIGINT or SIGTERM. `on_listening` is told the address once requests are accepted.
-
-    Raises:
-        InvalidSetting: The address is in use or not one of this machine.
-    """
     limit_arenas()
     listener = bind(settings.host, settings.port)
     # 0 was a wish: invitations say under which port they are accepted.
@@ -51,7 +46,7 @@ def serve(settings: Settings, on_listening: Listening | None = None) -> None:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Prefer libuv's loop, which takes half the time per request; Windows has none."""
+    """Use libuv's loop, which takes half the time per request; Windows has none."""
     try:
         import uvloop  # noqa: PLC0415 - absent on Windows
     except ImportError:
@@ -60,7 +55,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def limit_arenas() -> None:
-    """Let the C library keep few heaps: with one for each of a hundred threads, freed memory hardly ever comes back.
+    """Limit glibc's malloc arenas: with one for each thread, freed memory hardly ever returns to the OS.
 
     A wish that only glibc can grant; elsewhere nothing happens.
     """
@@ -88,7 +83,7 @@ async def _serve(settings: Settings, listener: socket.socket, on_listening: List
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with a word when it has started and when it stops, and without dying of the signal that stopped it."""
+    """uvicorn with callbacks at start and stop, and without re-raising the signal that stopped it."""
 
     def __init__(
         self,
@@ -101,13 +96,13 @@ class Server(uvicorn.Server):
         self.on_stopping = on_stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start listening, then say so."""
+        """Start listening, then call `on_started`."""
         await super().startup(sockets)
         if self.started:
             self.on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop listening, and let open requests finish; those that do not in time are told so."""
+        """Stop listening, and let open requests finish; late ones answer 503."""
         self.on_stopping()
         await super().shutdown(sockets)
         if late := set(self.server_state.tasks):
@@ -132,7 +127,7 @@ class Server(uvicorn.Server):
 
 
 def configuration(application: ASGIApp, trusted_proxies: Sequence[str] = ()) -> uvicorn.Config:
-    """Configure the HTTP server. What a request says of its origin counts only where a trusted proxy says it.
+    """Configure the HTTP server; only trusted proxies may forward addresses.
 
     `reset_contextvars` is a safety setting: without it, context variables of one request are seen by the next on the
     same connection.
@@ -154,7 +149,7 @@ def configuration(application: ASGIApp, trusted_proxies: Sequence[str] = ()) -> 
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Take the address before anything else is opened, so that a second server fails at once and with a reason.
+    """Bind the address before anything else is opened, so that a second server fails at once.
 
     Raises:
         InvalidSetting: The address is in use or not one of this machine.
@@ -176,7 +171,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def address_of(listener: socket.socket) -> str:
-    """Return the URL under which this machine reaches a bound socket; 0 as the port has become a real one."""
+    """Return the URL of a bound socket for clients on this machine."""
     host, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - compared with, not listened on
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,4 +1,4 @@
-"""What no route matches: led to the path that was meant if only a slash is wrong, else refused, sockets likewise."""
+"""Unmatched paths: a redirect if only a slash is wrong, else 404."""
 
 from collections.abc import Sequence
 from urllib.parse import quote
@@ -16,17 +16,10 @@ _DENIAL = "websocket.http.response"
 
 
 class Unmatched:
-    """The application behind all routes."""
-
     def __init__(self, routes: Sequence[BaseRoute]) -> None:
         self.routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the way or a refusal.
-
-        Raises:
-            HTTPException: 404; the application makes the answer.
-        """
         if scope["type"] == "websocket":
             denies = _DENIAL in scope.get("extensions", {})
             answer = refusal(no_such_path({**scope, "method": "GET"}), scope) if denies else WebSocketClose()
@@ -41,7 +34,7 @@ class Unmatched:
         await Response(None, 307, {"Location": location})(scope, receive, send)
 
     def meant(self, scope: Scope) -> str | None:
-        """Return the path with a slash more or less at its end, if there is such a route."""
+        """Return the path with or without a trailing slash if it has a route."""
         path: str = scope["path"]
         other = path.rstrip("/") if path.endswith("/") else f"{path}/"
         # Two slashes at the beginning would name another host.

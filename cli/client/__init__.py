@@ -1,4 +1,4 @@
-"""How commands talk to a server: which one, as whom, and in words when it does not work.
+"""Client of a server for commands: address, login and errors.
 
 `open_client` is all that a command needs; everything that can go wrong is a `CommandFailed`, which `guarded` prints.
 """

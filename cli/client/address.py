@@ -1,4 +1,4 @@
-"""Addresses of servers, in one spelling each."""
+"""Normalized addresses of servers."""
 
 import ipaddress
 import re
@@ -7,14 +7,14 @@ from urllib.parse import urlsplit
 from cli.client.failure import CommandFailed, ExitCode
 
 DEFAULT = "http://127.0.0.1:8420"
-"""Where `engrain serve` listens when nothing is set."""
+"""Default address of `engrain serve`."""
 
 _CREDENTIALS = re.compile(r"[^/\s]*@")
 _PORTS = {"http": 80, "https": 443}
 
 
 def server_address(typed: str) -> str:
-    """Return the one spelling of an address: with a scheme, and without a slash at its end.
+    """Normalize an address: with a scheme, without a trailing slash.
 
     Without a scheme it is `http` for this machine and `https` for any other.
 
@@ -38,7 +38,7 @@ def server_address(typed: str) -> str:
 
 
 def is_this_machine(host: str) -> bool:
-    """Tell whether a host's name or number is that of the loopback interface."""
+    """Return whether a host is the loopback interface."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -48,12 +48,11 @@ def is_this_machine(host: str) -> bool:
 
 
 def is_local(address: str) -> bool:
-    """Tell whether a server's address is on this machine."""
     return is_this_machine(urlsplit(address).hostname or "")
 
 
 def is_in_clear(address: str) -> bool:
-    """Tell whether others on the way can read what is sent to a server."""
+    """Return whether what is sent to a server can be read on the way."""
     return address.startswith("http://") and not is_local(address)
 
 

@@ -1,11 +1,11 @@
-"""Opens an address in the user's browser, where there is one."""
+"""The user's browser, if there is one."""
 
 import sys
 from collections.abc import Mapping
 
 
 def has_browser(environ: Mapping[str, str]) -> bool:
-    """Tell whether a browser would open before the user's eyes: there is a screen, and the user sits before it."""
+    """Return whether a browser would open on the user's own screen."""
     if environ.get("SSH_CONNECTION") or environ.get("SSH_TTY"):
         return False
     if sys.platform in ("darwin", "win32"):
@@ -14,7 +14,7 @@ def has_browser(environ: Mapping[str, str]) -> bool:
 
 
 def open_in_browser(address: str) -> bool:
-    """Open an address, and tell whether a browser took it."""
+    """Open an address; return whether a browser took it."""
     import webbrowser  # noqa: PLC0415 - looking for browsers takes a while
 
     try:

@@ -1,4 +1,4 @@
-"""Calls a server as whoever is logged in there, and keeps the login fresh."""
+"""Requests of the user who is logged in, with token refresh."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ EARLY_S = 30
 
 
 class Client:
-    """One server, and the credential that is sent to it."""
+    """A server with the credential that is sent to it."""
 
     def __init__(self, server: Server, file: CredentialFile, settings: ClientSettings) -> None:
         self.server = server
@@ -26,15 +26,13 @@ class Client:
 
     @property
     def login_command(self) -> str:
-        """What to type to log in to this server."""
         return "engrain login" if self.server.address == DEFAULT else f"engrain login --url {self.server.address}"
 
     def kept(self) -> Credential | None:
-        """The credential that is kept for this server."""
         return self.file.read().servers.get(self.server.address)
 
     def call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """Send a request as whoever is logged in, and return the answer.
+        """Send a request as the user who is logged in, and return the answer.
 
         Raises:
             NotLoggedIn: There is no credential for this server, or it holds no more.
@@ -70,7 +68,7 @@ class Client:
             ) from None
 
     def _renewed(self, stale: Credential) -> Credential:
-        """Return a credential in place of one that holds no more.
+        """Replace a credential that has expired.
 
         Of several commands at once, one asks the server and the others take what it got: a refresh token works once,
         and using it again ends the session.
@@ -105,7 +103,7 @@ class Client:
         return NotLoggedIn(f"Your session at {self.server.address} has ended.", f"Log in again: {self.login_command}")
 
     def session_of(self, tokens: JsonObject, email: str) -> Credential:
-        """Make a credential of what the server answers to a login or a refresh.
+        """Make a credential of the answer to a login or a refresh.
 
         Raises:
             Unreachable: There are no tokens in it.
@@ -120,7 +118,7 @@ class Client:
             )
 
     def keep(self, credential: Credential) -> Credential | None:
-        """Keep a credential for this server, which is the default one from now on; return the one before."""
+        """Store a credential for this server, and make it the default; return the one before."""
         with self.file.locked() as credentials:
             before = credentials.servers.get(self.server.address)
             kept = credentials.with_server(self.server.address, credential)
@@ -128,7 +126,6 @@ class Client:
         return before
 
     def forget(self) -> Credential | None:
-        """Forget the credential for this server; return it."""
         with self.file.locked() as credentials:
             before = credentials.servers.get(self.server.address)
             if before is not None:
@@ -138,7 +135,7 @@ class Client:
 
 @contextmanager
 def open_client(environ: Mapping[str, str], *, url: str | None = None) -> Iterator[Client]:
-    """Open the server that is named by the option, else by ENGRAIN_URL, else that of the last login.
+    """Open the server of the option, of ENGRAIN_URL, or of the last login.
 
     Raises:
         CommandFailed: The address is none, or the file of credentials is damaged.
@@ -156,7 +153,7 @@ def open_client(environ: Mapping[str, str], *, url: str | None = None) -> Iterat
 
 
 def checked_token(text: str, where: str) -> str:
-    """Pass on what can be a token or a key.
+    """Check that a text can be a token or a key.
 
     Raises:
         CommandFailed: It holds what neither does.
@@ -171,5 +168,5 @@ def checked_token(text: str, where: str) -> str:
 
 
 def is_over(credential: Credential) -> bool:
-    """Tell whether an access token has ended, or is about to."""
+    """Return whether an access token has expired, or is about to."""
     return credential.expires_at is not None and credential.expires_at <= time.time() + EARLY_S

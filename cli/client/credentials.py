@@ -1,4 +1,4 @@
-"""What `engrain login` keeps, for each server: one file that only its owner can read."""
+"""Credentials of `engrain login` by server, in one file that only its owner can read."""
 
 import fcntl
 import json
@@ -20,7 +20,7 @@ _KINDS = ("session", "api_key")
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What proves to one server who the user is."""
+    """A credential for one server."""
 
     kind: Literal["session", "api_key"]
     token: str = field(repr=False)
@@ -33,25 +33,21 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Everything in the file."""
-
     default: str | None = None
     """The server of the last login."""
     servers: Mapping[str, Credential] = field(default_factory=dict)
 
     def with_server(self, server: str, credential: Credential) -> "Credentials":
-        """Keep another credential for a server."""
         return replace(self, servers={**self.servers, server: credential})
 
     def without_server(self, server: str) -> "Credentials":
-        """Forget a server."""
         left = {name: each for name, each in self.servers.items() if name != server}
         default = next(reversed(left), None) if self.default == server else self.default
         return Credentials(default, left)
 
 
 class CredentialFile:
-    """`credentials.json` in a folder of the user's own. Reading needs no lock: it is replaced as a whole."""
+    """`credentials.json` in the user's configuration folder, replaced atomically: reading needs no lock."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -59,13 +55,12 @@ class CredentialFile:
 
     @classmethod
     def of_user(cls) -> "CredentialFile":
-        """The file in the platform's folder for configuration."""
         import platformdirs  # noqa: PLC0415 - not every command needs it
 
         return cls(Path(platformdirs.user_config_dir("engrain", appauthor=False)))
 
     def read(self) -> Credentials:
-        """Return what is kept; nothing when there is no file.
+        """Return the stored credentials.
 
         Raises:
             CommandFailed: The file cannot be read, or is damaged.
@@ -97,7 +92,7 @@ class CredentialFile:
 
     @contextmanager
     def locked(self) -> Iterator[Credentials]:
-        """Keep other commands from writing while the block runs; gives what is kept now.
+        """Lock the file against other commands; yield its contents.
 
         Raises:
             CommandFailed: Another command holds the lock for too long, or the folder cannot be written.
@@ -128,7 +123,7 @@ class CredentialFile:
                 return
 
     def write(self, credentials: Credentials) -> None:
-        """Replace what is kept, at once and as a whole; only while `locked`.
+        """Replace the stored credentials; only while `locked`.
 
         Raises:
             CommandFailed: The folder cannot be written.

@@ -1,4 +1,4 @@
-"""Logging in with a browser, this machine's or another's (RFC 8628), as the program sees it."""
+"""Device login with a browser on any machine (RFC 8628), client side."""
 
 import time
 from collections.abc import Callable
@@ -18,12 +18,12 @@ _AGAIN = "Start it again with `engrain login`."
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What the user is told, and what the program asks with."""
+    """A device login that has begun."""
 
     device_code: str
     user_code: str
     page: str
-    """Where the code is typed."""
+    """Page for typing the code."""
     page_with_code: str
     expires_in_s: float
     interval_s: float
@@ -52,7 +52,7 @@ def start(server: Server, client_name: str) -> Started:
 
 
 def _web_address(text: str) -> str:
-    """Pass on what a browser may be sent to.
+    """Check an address that a browser is sent to.
 
     Raises:
         ValueError: It is no web address: a browser might run it, or open a file.
@@ -63,8 +63,6 @@ def _web_address(text: str) -> str:
 
 
 class Waiting:
-    """Asks again and again until somebody has decided."""
-
     def __init__(
         self,
         server: Server,
@@ -80,7 +78,7 @@ class Waiting:
         self.pause_s = started.interval_s
 
     def result(self) -> JsonObject:
-        """Wait for the decision, and return the tokens.
+        """Poll until the login is allowed or denied, and return the tokens.
 
         Raises:
             CommandFailed: It was denied, or nobody decided in time.
@@ -97,7 +95,7 @@ class Waiting:
         raise _expired()
 
     def _ask(self) -> JsonObject | float:
-        """Ask once; return the tokens, or how long to wait before the next time."""
+        """Poll once; return the tokens, or the seconds until the next try."""
         body: JsonObject = {"grant_type": GRANT_TYPE, "device_code": self.started.device_code}
         try:
             return self.server.request("POST", "/api/auth/device/token", body)

@@ -1,4 +1,4 @@
-"""What goes wrong in a command: a sentence, the way out, and the exit code."""
+"""Failures of commands: message, remediation and exit code."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,8 +8,6 @@ import typer
 
 
 class ExitCode(IntEnum):
-    """How a command ends."""
-
     DONE = 0
     FAILED = 1
     USAGE = 2
@@ -20,8 +18,6 @@ class ExitCode(IntEnum):
 
 
 class CommandFailed(Exception):
-    """A command cannot do what it was asked."""
-
     def __init__(self, message: str, remediation: str = "", *, code: ExitCode = ExitCode.FAILED) -> None:
         super().__init__(message)
         self.message = message
@@ -30,21 +26,19 @@ class CommandFailed(Exception):
 
 
 class Unreachable(CommandFailed):
-    """No Engrain server answers at the address."""
-
     def __init__(self, message: str, remediation: str = "") -> None:
         super().__init__(message, remediation, code=ExitCode.UNREACHABLE)
 
 
 class NotLoggedIn(CommandFailed):
-    """There is nothing to show the server, or it does not accept it any more."""
+    """No credential, or one that the server does not accept any more."""
 
     def __init__(self, message: str, remediation: str) -> None:
         super().__init__(message, remediation, code=ExitCode.NOT_LOGGED_IN)
 
 
 class Refused(CommandFailed):
-    """The server refused a request, in the shape of all its refusals."""
+    """The server refused a request."""
 
     def __init__(self, status: int, error: str, message: str, remediation: str, retry_after_s: float | None) -> None:
         super().__init__(message, remediation, code=ExitCode.NOT_LOGGED_IN if status == 401 else ExitCode.FAILED)
@@ -56,7 +50,7 @@ class Refused(CommandFailed):
 
 @contextmanager
 def understanding(address: str) -> Iterator[None]:
-    """Say in a sentence that an answer lacks what it should hold.
+    """Turn a missing field of an answer into a sentence.
 
     Raises:
         Unreachable: It does.
@@ -71,17 +65,17 @@ def understanding(address: str) -> Iterator[None]:
 
 
 def shown(text: str) -> str:
-    """Make a text of somebody else fit for a terminal: without what moves the cursor, or cannot be seen."""
+    """Replace control and invisible characters, so that a foreign text is safe in a terminal."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def warn(text: str) -> None:
-    """Say on standard error what the user should know."""
+    """Print a warning on standard error."""
     typer.echo(f"Warning: {shown(text)}", err=True)
 
 
 def guarded(command: Callable[[], None]) -> int:
-    """Run a command; print why it failed. Returns the exit code."""
+    """Run a command; print why it failed, and return the exit code."""
     try:
         command()
     except CommandFailed as failure:

@@ -1,4 +1,4 @@
-"""One Engrain server over HTTP. Whatever does not work becomes a sentence."""
+"""HTTP requests to a server; every failure becomes a sentence."""
 
 import platform
 import socket
@@ -23,7 +23,7 @@ _FROM_A_PROXY = (502, 503, 504)
 
 
 class Server:
-    """A server at an address. No connection is made before the first request."""
+    """A server at an address; connected by the first request."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -34,7 +34,7 @@ class Server:
     def request(
         self, method: str, path: str, body: JsonObject | None = None, *, token: str | None = None
     ) -> JsonObject:
-        """Send a request and return the answer; an empty object for an answer without a body.
+        """Send a request and return the answer, an empty object for one without a body.
 
         Raises:
             Refused: The server refused it.
@@ -52,7 +52,6 @@ class Server:
         return self._read(answer)
 
     def close(self) -> None:
-        """Close the connections."""
         if self._http is not None:
             self._http.close()
 
@@ -146,7 +145,7 @@ class Server:
 
 
 def user_agent() -> str:
-    """Name this program to servers, as their list of sign-ins shows it."""
+    """Return the User-Agent, as the server's list of sessions shows it."""
     from tools.version import VERSION  # noqa: PLC0415 - reading metadata takes a while
 
     return f"engrain/{VERSION} ({platform.system()} {platform.machine()})"

@@ -1,4 +1,4 @@
-"""`engrain reference`: the documentation's reference pages, generated from the code that they describe."""
+"""`engrain reference`: reference pages generated from the code."""
 
 from cli.reference.writing import pages, run_reference
 

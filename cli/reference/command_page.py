@@ -1,4 +1,4 @@
-"""The reference of the command line, read off the functions behind the commands."""
+"""Reference of the command line, from the functions of the commands."""
 
 import inspect
 from collections.abc import Callable
@@ -25,7 +25,6 @@ Command = Callable[..., object]
 
 
 def commands() -> dict[str, Command]:
-    """The visible commands by name, those of a group after the group itself."""
     found = _commands(app)
     for group in app.registered_groups:
         if group.typer_instance is not None and (info := group.typer_instance.registered_callback) is not None:
@@ -45,7 +44,6 @@ def _commands(typer: Typer) -> dict[str, Command]:
 
 
 def page() -> str:
-    """Describe every command."""
     return "\n\n".join([INTRO, *[_section(name, command) for name, command in commands().items()]]) + "\n"
 
 

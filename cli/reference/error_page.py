@@ -1,4 +1,4 @@
-"""The reference of error codes, read off the classes and off the places that give a code of their own."""
+"""Reference of error codes, from the classes and from the places that give a code of their own."""
 
 import ast
 import inspect
@@ -33,8 +33,6 @@ Over MCP a refusal is a tool result with `isError` whose text begins with the co
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """One code as the page shows it."""
-
     code: str
     status: int | None
     """None: it stops a command, and no request is answered with it."""
@@ -43,7 +41,6 @@ class Described:
 
 
 def page() -> str:
-    """Describe every code."""
     sections = [_section(each) for each in described()]
     return "\n\n".join([INTRO, *sections]) + "\n"
 
@@ -54,7 +51,6 @@ def _section(each: Described) -> str:
 
 
 def described() -> list[Described]:
-    """Every code, in order of status; where a class has the code, its sentence stands for all uses."""
     found: dict[str, Described] = {}
     for kind in _classes():
         offline = issubclass(kind, InvalidSetting | FolderInUse)
@@ -95,7 +91,7 @@ MEANINGS = {
     "oidc_silent_refresh_disabled": "The provider does not refresh sessions silently.",
     "signup_disabled": "Signing up is switched off (`ENGRAIN_SIGNUP_ENABLED`).",
 }
-"""What the places that raise these do not say well enough."""
+"""Descriptions that the places that raise these lack."""
 
 
 def _sentence(text: str) -> str:
@@ -104,7 +100,6 @@ def _sentence(text: str) -> str:
 
 
 def _classes() -> list[type[EngrainError]]:
-    """The error classes, each once, with those that other rooms define."""
     found: dict[type[EngrainError], None] = dict.fromkeys(kind for kind in STATUSES)
     pending = [EngrainError]
     while pending:
@@ -117,7 +112,7 @@ def _classes() -> list[type[EngrainError]]:
 
 
 def _given() -> Iterator[Described]:
-    """Yield the codes that are given where an error is raised: `Forbidden("…", code="signup_disabled", …)`."""
+    """Yield the codes given where an error is raised: `Forbidden("…", code="signup_disabled", …)`."""
     names = {kind.__name__: kind for kind in _classes()}
     for room in (stores, auth, tools, rest_bridge):
         for path in sorted(Path(str(room.__file__)).parent.rglob("*.py")):
@@ -140,7 +135,6 @@ def _from_call(node: ast.Call, kind: type[EngrainError]) -> Iterator[Described]:
 
 
 def _text(node: ast.AST | None) -> str:
-    """A literal's text, with an ellipsis where a value is filled in."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
@@ -149,5 +143,4 @@ def _text(node: ast.AST | None) -> str:
 
 
 def codes() -> list[str]:
-    """Every code."""
     return [each.code for each in described()]

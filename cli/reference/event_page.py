@@ -45,7 +45,6 @@ MEANINGS = {
 
 
 def page() -> str:
-    """Describe the events that happen, then name those that a client may subscribe to all the same."""
     caused: dict[str, list[str]] = {}
     for operation in OPERATIONS:
         for event in operation.events:

@@ -21,7 +21,6 @@ NEVER_SHOWN = " A secret: it is never shown in messages."
 
 
 def page() -> str:
-    """Describe every setting: the server's, then the client's."""
     properties = Settings.model_json_schema()["properties"]
     server = [_section(name, properties[name]) for name in Settings.model_fields]
     client = [_client_section(each.name, is_secret=not each.repr) for each in fields(ClientSettings)]
@@ -55,5 +54,5 @@ def _default(value: object, factory: object) -> str:
 
 
 def choices(name: str) -> tuple[object, ...]:
-    """The words that a setting accepts; empty for free values."""
+    """Return the words that a setting accepts; empty for free values."""
     return get_args(Settings.model_fields[name].annotation)

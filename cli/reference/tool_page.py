@@ -15,7 +15,6 @@ text that says what to change. How to connect an agent: [Connecting agents](../m
 
 
 def page() -> str:
-    """Describe every tool, then the resources."""
     offered = [(operation, operation.tool) for operation in OPERATIONS if operation.tool is not None]
     listed = [_section(operation, tool) for operation, tool in offered if tool.listed]
     unlisted = [_section(operation, tool) for operation, tool in offered if not tool.listed]

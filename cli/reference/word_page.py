@@ -1,4 +1,4 @@
-"""The reference of the words that records are made of."""
+"""Reference of entity types, relationship types and states."""
 
 from cli.reference.markdown import code, table
 from tools.entity_types import (
@@ -30,7 +30,6 @@ MEANINGS = {
 
 
 def page() -> str:
-    """List the words."""
     types = [[code(name), MEANINGS.get(name, "")] for name in ENTITY_TYPES if name in MEANINGS]
     others = [code(name) for name in ENTITY_TYPES if name not in MEANINGS]
     states = [[code(kind), ", ".join(map(code, words)), code(words[0])] for kind, words in STATUSES.items()]

@@ -19,7 +19,6 @@ PAGES: Mapping[str, tuple[str, Callable[[], str]]] = {
 
 
 def pages() -> dict[str, str]:
-    """Generate every page; file name → text."""
     index = [f"- [{title}]({name})" for name, (title, _) in PAGES.items()]
     intro = (
         "These pages are generated from the code. `make docs` writes them anew; `make check` says when they drift.\n"
@@ -69,7 +68,6 @@ def _drift(folder: Path) -> list[tuple[str, str]]:
 
 
 def _strays(folder: Path) -> list[Path]:
-    """Find pages that an earlier version generated."""
     known = {"README.md", *PAGES}
     return [
         path

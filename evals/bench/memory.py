@@ -16,7 +16,6 @@ from tools.launch import ServerProcess
 
 MEMORIES, QUICK_MEMORIES = 10_000, 150
 WORDS = 25
-"""Of one memory."""
 SENDERS = 4
 AGENTS = 50
 EVERY_S, LASTING_S, QUICK_S = 2.0, 60.0, 4.0

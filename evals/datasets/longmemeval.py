@@ -1,4 +1,4 @@
-"""LongMemEval, user turns only: questions about what a user once told an assistant, answered by whole sessions."""
+"""LongMemEval, user turns only: questions about earlier sessions, answered by whole sessions."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -70,7 +70,6 @@ class _Read:
     questions: Sequence[dict[str, Any]]
     abstentions: Sequence[dict[str, Any]]
     haystacks: Mapping[str, Sequence[_Session]]
-    """By question."""
     pool: Sequence[_Session]
     files: tuple[str, ...]
 

@@ -28,7 +28,7 @@ class Answer:
     texts: tuple[str, ...]
     took_ms: float | None
     score: float | None = None
-    """Of the best hit, 0 without one."""
+    """Score of the best hit, 0 without one."""
     faults: Mapping[str, str] = field(default_factory=dict)
     """Parts of the search that could not answer, with the reason."""
 

@@ -1,4 +1,4 @@
-"""`engrain eval history`: commits of real projects as records, and what relations and recency find among them."""
+"""`engrain eval history`: the gain of relations and recency among commits of real projects."""
 
 from evals.history.run import prepare
 

@@ -16,7 +16,7 @@ AIMS = {"relation": Aim("recall@10"), "latest": Aim("MRR@10"), "plain": Aim("nDC
 PER_PROJECT = 60
 """Most questions of a kind."""
 MOST_COMMITS = 9
-"""Of a file in a *relation* question: the file takes one of ten places itself."""
+"""Most commits of a file in a *relation* question: the file takes one of ten places itself."""
 LEAST_WORDS = 6
 _CHANGING = re.compile(r"#\d+|\bv?\d[\w.+]*|\b(?=[a-f]*\d)[0-9a-f]{7,40}\b")
 """Numbers, versions and hashes."""

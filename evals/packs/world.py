@@ -25,7 +25,7 @@ class World:
     records: Sequence[Kept]
     clients: Mapping[Person, Client]
     ids: Mapping[str, str]
-    """By key; those of the projects by their names."""
+    """Ids by key; those of projects by name."""
 
     @property
     def keys(self) -> Mapping[str, str]:

@@ -1,1 +1,1 @@
-"""The authorization server for MCP clients: OAuth 2.1 with PKCE, dynamic registration and rotating refresh tokens."""
+"""Authorization server for MCP clients: OAuth 2.1 with PKCE, dynamic registration, rotating refresh tokens."""

@@ -1,4 +1,4 @@
-"""What a client asks for at `/authorize`, checked before a person sees any of it."""
+"""Validation of requests to `/authorize`, before a person sees them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ Query = Mapping[str, Sequence[str]]
 
 
 class NotSentBack(InvalidRequest):
-    """400: a program sent a browser here and cannot be told what is wrong, because its address is not known."""
+    """400: a browser was sent here by a program whose redirect address is not known."""
 
     code = "unknown_client"
     default_remediation = "Remove the connection to Engrain in the program and add it again."
@@ -28,18 +28,16 @@ class NotSentBack(InvalidRequest):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where the answer to a client goes, and what identifies it there."""
+    """The redirect URI for the answer to a client, with state and issuer."""
 
     redirect_uri: str
     state: str | None
     issuer: str
 
     def refused(self, error: str, description: str) -> str:
-        """Make the address that tells the client no."""
         return self._with({"error": error, "error_description": description})
 
     def allowed(self, code: str) -> str:
-        """Make the address that hands the client its code."""
         return self._with({"code": code})
 
     def _with(self, answer: Mapping[str, str]) -> str:
@@ -50,13 +48,13 @@ class Destination:
 
 
 def only(query: Query, name: str) -> str | None:
-    """Return the one value of a parameter; None when it is absent, empty or there more than once."""
+    """Return the only value of a parameter; `None` if it is absent, empty or repeated."""
     values = query.get(name, ())
     return values[0] if len(values) == 1 and values[0] else None
 
 
 def destination(client: RegisteredClient | None, query: Query, issuer: str) -> Destination:
-    """Decide where the answer goes.
+    """Return the destination of the answer.
 
     Raises:
         NotSentBack: The client is unknown, or the redirect URI is none of its own.
@@ -73,7 +71,7 @@ def destination(client: RegisteredClient | None, query: Query, issuer: str) -> D
 
 
 def checked_request(client: RegisteredClient, target: Destination, query: Query, resource: str) -> AuthorizationRequest:
-    """Return what the client asks for; `resource` is the only one that it can have.
+    """Check an authorization request for the only resource that there is.
 
     Raises:
         OAuthRefused: It asks for something else, or without proof of possession.
@@ -111,6 +109,6 @@ def _challenge(query: Query) -> str:
 
 
 def _require_scope(asked: str | None) -> None:
-    """Let a client ask for more than there is, as long as it can use what it gets (RFC 6749, section 3.3)."""
+    """Let a client ask for more scopes than there are (RFC 6749, section 3.3)."""
     if asked is not None and SCOPE not in asked.split():
         raise OAuthRefused("invalid_scope", f"The only scope is {SCOPE}.")

@@ -1,4 +1,4 @@
-"""`/authorize`: a person is asked whether a program may use Engrain in the person's name, and in which organization."""
+"""`/authorize`: consent of a person to a program, for one organization."""
 
 from dataclasses import asdict
 from datetime import timedelta
@@ -36,15 +36,14 @@ TIME_TO_DECIDE = timedelta(minutes=10)
 
 
 class ConsentPage(Page):
-    """Asks a signed-in person, and sends the answer to the program."""
+    """Ask a signed-in person for consent, and send the answer to the program."""
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
-        """Show the page or take the decision, under a name of this server only."""
         require_own_host(scope, self.app.settings)
         return await super().answer(scope, receive)
 
     async def show(self, scope: Scope) -> Response:
-        """Check what the client asks for; then ask the person, after signing in."""
+        """Check the request of the client; then ask the person, after signing in."""
         query = read_query(scope)
         issuer = base_url(scope, self.app.settings)
         client = await in_thread(self.app.accounts.clients.find, only(query, "client_id") or "")
@@ -60,7 +59,7 @@ class ConsentPage(Page):
     async def ask(
         self, scope: Scope, visitor: Principal, client: RegisteredClient, asked: AuthorizationRequest
     ) -> Response:
-        """Make the page that asks, with a ticket that this session can spend once."""
+        """Render the consent form, with a ticket that this session can spend once."""
         token, hashed = new_token()
         data: JsonObject = {"session_id": visitor.session_id, "asked": asdict(asked)}
 
@@ -82,7 +81,7 @@ class ConsentPage(Page):
         return render(f"Let {client.name} use Engrain?", body, form_targets=[form_target(asked.redirect_uri)])
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
-        """Take the decision: once, from the session that was asked.
+        """Take the decision, once, from the session that was asked.
 
         Raises:
             AuthenticationRequired: Nobody is signed in.
@@ -147,7 +146,7 @@ def _choice(organizations: list[tuple[Organization, Role]], current: str) -> str
 
 
 def destination_name(redirect_uri: str) -> str:
-    """Say in words where an answer goes."""
+    """Describe the destination of an answer for people."""
     parts = urlsplit(redirect_uri)
     if is_loopback(redirect_uri):
         return f"a program on this computer ({parts.netloc})"
@@ -155,7 +154,7 @@ def destination_name(redirect_uri: str) -> str:
 
 
 def form_target(redirect_uri: str) -> str:
-    """Name in a Content-Security-Policy where the answer goes: browsers check redirects after a form, too."""
+    """Return the CSP source of a redirect URI: browsers check redirects after a form, too."""
     parts = urlsplit(redirect_uri)
     # A policy cannot name an IPv6 address.
     nameable = parts.scheme in ("http", "https") and "[" not in parts.netloc

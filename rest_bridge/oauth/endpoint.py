@@ -1,4 +1,4 @@
-"""The ASGI endpoint that clients post to, and refusals as OAuth clients read them."""
+"""Base of the endpoints that clients post to, with OAuth errors."""
 
 from typing import ClassVar
 
@@ -21,7 +21,7 @@ _MALFORMED = (InvalidRequest, ValidationFailed, UnsupportedMediaType, PayloadToo
 
 
 class ClientEndpoint:
-    """Takes what a client posts; every refusal has the shape of RFC 6749, section 5.2."""
+    """Endpoint for OAuth clients; refusals have the shape of RFC 6749, section 5.2."""
 
     rate: ClassVar[str]
     """As many requests are answered per address."""
@@ -31,7 +31,6 @@ class ClientEndpoint:
         self.limit = FixedWindow.parse(self.rate) if app.settings.rate_limit_enabled else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         try:
             require_own_host(scope, self.app.settings)
             if self.limit is not None:
@@ -42,16 +41,11 @@ class ClientEndpoint:
         await response(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
-        """Do what is asked.
-
-        Raises:
-            EngrainError: It is refused.
-        """
         raise NotImplementedError
 
 
 def refusal(error: EngrainError, scope: Scope) -> Response:
-    """Say no in the words of OAuth, with what every refusal says beside them."""
+    """Refuse in the terms of OAuth, with the fields of every refusal."""
     body = {
         "error": _word(error),
         "error_description": error.message,
@@ -79,5 +73,4 @@ def _word(error: EngrainError) -> str:
 
 
 def answered(body: JsonObject, status: int = 200) -> Response:
-    """Make an answer that nobody keeps."""
     return Response(to_json(body), status, UNCACHED, "application/json")

@@ -1,4 +1,4 @@
-"""What a client reads to find the authorization server and its endpoints (RFC 8414)."""
+"""Authorization server metadata (RFC 8414)."""
 
 from pydantic_core import to_json
 from starlette.responses import Response
@@ -21,13 +21,12 @@ SERVER_METADATA_PATHS = (SERVER_METADATA, SERVER_METADATA + MCP_PATH)
 
 
 class ServerMetadata:
-    """Serves the description of the authorization server."""
+    """Metadata of the authorization server (RFC 8414)."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with the document."""
         require_own_host(scope, self.settings)
         document = describe(base_url(scope, self.settings))
         headers = {"Cache-Control": "no-store"}
@@ -35,7 +34,6 @@ class ServerMetadata:
 
 
 def describe(issuer: str) -> JsonObject:
-    """Describe the authorization server at an address."""
     methods = list(AUTH_METHODS)
     return {
         "issuer": issuer,

@@ -1,4 +1,4 @@
-"""`/register`: a program makes itself known (RFC 7591)."""
+"""`/register`: dynamic client registration (RFC 7591)."""
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -16,22 +16,21 @@ BODY_LIMIT = 32 * 1024
 
 
 class Registration(ClientEndpoint):
-    """Registers any program: what it may do is up to the people whom it asks."""
+    """Register any program: people decide about its rights."""
 
     rate = "60/hour"
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
-        """Store the client as it describes itself."""
         body = await read_body(scope, receive, BODY_LIMIT)
         try:
             described = parse_object(body, Headers(scope=scope).get("content-type"))
         except ValidationFailed as error:
             raise OAuthRefused("invalid_client_metadata", error.message) from None
         client, secret = await in_thread(self.app.accounts.clients.register, described)
-        return answered(_told(client, secret, int(self.app.clock().timestamp())), 201)
+        return answered(_body_of(client, secret, int(self.app.clock().timestamp())), 201)
 
 
-def _told(client: RegisteredClient, secret: str | None, now: int) -> JsonObject:
+def _body_of(client: RegisteredClient, secret: str | None, now: int) -> JsonObject:
     answer: JsonObject = {"client_id": client.id, "client_id_issued_at": now, **client.metadata}
     if secret is not None:
         answer |= {"client_secret": secret, "client_secret_expires_at": 0}

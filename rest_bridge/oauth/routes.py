@@ -1,4 +1,4 @@
-"""Where the authorization server is."""
+"""Routes of the authorization server."""
 
 from collections.abc import Iterable
 
@@ -21,7 +21,6 @@ from tools.app import App
 
 
 def build_oauth(app: App, api: Iterable[BaseRoute]) -> list[Route]:
-    """Make the routes of the authorization server and of what describes it."""
     consent = ConsentPage(app, Operations(api))
     return [
         *(Route(path, ResourceMetadata(app.settings), methods=["GET"]) for path in RESOURCE_METADATA_PATHS),

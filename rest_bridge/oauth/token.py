@@ -1,4 +1,4 @@
-"""`/token` and `/revoke`: what clients do without a browser."""
+"""`/token` and `/revoke`."""
 
 import base64
 from collections.abc import Mapping
@@ -21,12 +21,11 @@ from tools.threads import in_thread
 
 
 class TokenEndpoint(ClientEndpoint):
-    """Gives tokens for a code, and new ones for a refresh token."""
+    """Issue tokens for a code or a refresh token."""
 
     rate = "300/minute"
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
-        """Exchange what the client presents."""
         given = await read_form(scope, receive)
         client = await authenticated(self.app, scope, given)
         grants, origin = self.app.accounts.grants, origin_of(scope)
@@ -39,16 +38,16 @@ class TokenEndpoint(ClientEndpoint):
                 raise OAuthRefused(
                     "unsupported_grant_type", "The grant types are authorization_code and refresh_token."
                 )
-        return answered(_told(issued))
+        return answered(_body_of(issued))
 
 
 class Revocation(ClientEndpoint):
-    """Ends the grant of a token (RFC 7009)."""
+    """Revoke the grant of a token (RFC 7009)."""
 
     rate = "300/minute"
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
-        """End it; the answer is the same when there is nothing to end."""
+        """Revoke it; the answer is the same if there is nothing to revoke."""
         given = await read_form(scope, receive)
         client = await authenticated(self.app, scope, given)
         await in_thread(self.app.accounts.grants.revoke, client, required(given, "token"), origin_of(scope))
@@ -56,12 +55,12 @@ class Revocation(ClientEndpoint):
 
 
 def origin_of(scope: Scope) -> Origin:
-    """Say where a request comes from, for the audit log."""
+    """Return the origin of a request for the audit log."""
     return Origin(scope[REQUEST_ID], client_of(scope), user_agent_of(scope))
 
 
 async def authenticated(app: App, scope: Scope, given: Mapping[str, str]) -> RegisteredClient:
-    """Return the client that posts a form, by its id and, where it has one, its secret: in a header or in the form.
+    """Authenticate a client by its id and secret, from the header or the form.
 
     Raises:
         ClientUnknown: It does not exist, or does not prove who it is.
@@ -90,7 +89,7 @@ def _basic(encoded: str) -> tuple[str, str]:
 
 
 def required(given: Mapping[str, str], name: str) -> str:
-    """Return a parameter that has to be there.
+    """Return a required parameter.
 
     Raises:
         OAuthRefused: It is not.
@@ -115,7 +114,7 @@ def _refresh(given: Mapping[str, str]) -> RefreshExchange:
     return RefreshExchange(required(given, "refresh_token"), scopes, given.get("resource"))
 
 
-def _told(issued: Issued) -> JsonObject:
+def _body_of(issued: Issued) -> JsonObject:
     answer: JsonObject = {
         "access_token": issued.access_token,
         "token_type": "Bearer",

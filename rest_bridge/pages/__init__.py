@@ -1,4 +1,4 @@
-"""Pages for people in a browser: signing in, deciding what a program may do. Plain HTML, no scripts, nothing fetched.
+"""Pages for browsers: signing in, and consent to programs. Plain HTML without scripts or external resources.
 
 To add a page:
 

@@ -1,4 +1,4 @@
-"""`/device`: a person lets a program without a browser sign in, or turns it away."""
+"""`/device`: a person allows or denies the device login of a program."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,10 +19,9 @@ from tools.device import PAGE
 
 
 class DevicePage(Page):
-    """Shows which program asks, by the operation `describe_device`, and decides by `decide_device`."""
+    """Show the program that asks, and take the decision."""
 
     async def show(self, scope: Scope) -> Response:
-        """Ask for the code, or with one for the decision."""
         visitor = visitor_of(scope)
         if visitor is None:
             return to_login(scope)
@@ -37,7 +36,6 @@ class DevicePage(Page):
         return _decision_form(visitor, waiting, organizations, self.app.clock())
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
-        """Do what was decided."""
         visitor = visitor_of(scope)
         if visitor is None:
             return to_login(scope)
@@ -59,7 +57,6 @@ class DevicePage(Page):
         return _done(decided)
 
     async def body_of(self, operation: str, scope: Scope, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return what an operation answers to the visitor."""
         answer = await self.operations.answer(operation, scope, fields)
         return dict(from_json(bytes(answer.body)))
 

@@ -1,4 +1,4 @@
-"""The ASGI endpoint that every page is."""
+"""Base class of pages."""
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -11,8 +11,6 @@ from tools.app import App
 
 
 class Page:
-    """One page: `show` for GET, `submit` for POST."""
-
     methods: tuple[str, ...] = ("GET", "POST")
 
     def __init__(self, app: App, operations: Operations) -> None:
@@ -20,7 +18,7 @@ class Page:
         self.operations = operations
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with a page, also to what is refused."""
+        """Answer with a page, refusals included."""
         try:
             response = await self.answer(scope, receive)
         except EngrainError as error:
@@ -28,7 +26,7 @@ class Page:
         await response(scope, receive, send)
 
     async def answer(self, scope: Scope, receive: Receive) -> Response:
-        """Show the page or take its form.
+        """Dispatch by method.
 
         Raises:
             Forbidden: The form was sent by another site's page.
@@ -39,9 +37,8 @@ class Page:
         return await self.submit(scope, receive)
 
     async def show(self, scope: Scope) -> Response:
-        """Answer GET."""
         raise NotImplementedError
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
-        """Answer POST; it comes from this server's own page, or from no browser."""
+        """Answer POST from this server's own page, or from no browser."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Reads what an HTML form or an OAuth client sends: names with one value each."""
+"""Forms of browsers and OAuth clients: names with one value each."""
 
 from urllib.parse import parse_qsl
 

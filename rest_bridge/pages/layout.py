@@ -1,4 +1,4 @@
-"""What all pages look like, and the headers that keep others from framing, scripting or caching them."""
+"""Layout of pages, and headers against framing, scripts and caching."""
 
 import base64
 import hashlib
@@ -50,7 +50,7 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206
 
 
 def text(value: str, *, at_most: int = 200) -> str:
-    """Make a value of somebody else harmless and readable in a page, as content or in a quoted attribute."""
+    """Escape a foreign text for content or a quoted attribute; hide control characters."""
     shown = _UNSEEN.sub(" ", value)
     return escape(shown if len(shown) <= at_most else shown[: at_most - 1] + "…", quote=True)
 
@@ -58,7 +58,7 @@ def text(value: str, *, at_most: int = 200) -> str:
 def render(
     title: str, body: str, *, status: int = 200, alert: str | None = None, form_targets: Iterable[str] = ()
 ) -> HTMLResponse:
-    """Make a page from its title and its HTML; `alert` is a message that screen readers announce.
+    """Render a page; `body` is trusted HTML, `alert` a message for screen readers.
 
     Title and alert are plain text. `form_targets` are further sources for `form-action`: browsers that submit a form
     follow a redirect only to where this names, besides this server.
@@ -76,7 +76,7 @@ def render(
 
 
 def guarding_headers(form_targets: Iterable[str] = ()) -> dict[str, str]:
-    """Make the headers of a page: nothing is loaded, nobody frames it, it is kept nowhere."""
+    """Make the headers of a page: no loading, no framing, no caching."""
     targets = " ".join(["'self'", *form_targets])
     return {
         "Content-Security-Policy": (
@@ -98,5 +98,4 @@ def field(name: str, label: str, *, kind: str = "text", value: str = "", more: s
 
 
 def hidden(name: str, value: str) -> str:
-    """Make a field that a form carries along unseen."""
     return f'<input type="hidden" name="{name}" value="{escape(value, quote=True)}">'

@@ -1,4 +1,4 @@
-"""`/login`: signing in with e-mail and password or somebody else's word, and going on to where one came from."""
+"""`/login`: sign in with a password or a provider, then return to the previous address."""
 
 import re
 from urllib.parse import quote
@@ -25,10 +25,9 @@ _WORD = re.compile(r"[a-z_]{1,60}")
 
 
 class LoginPage(Page):
-    """Signs a person in by the operation `log_in` and goes on to `next`, an address of this server."""
+    """Sign in by the operation `log_in`, and redirect to `next` on this server."""
 
     async def show(self, scope: Scope) -> Response:
-        """Ask who it is, unless that is known."""
         query = parse_pairs(scope.get("query_string", b""), "query")
         onward = local_path(query.get("next"))
         visitor = visitor_of(scope)
@@ -38,7 +37,7 @@ class LoginPage(Page):
         return await self.form(scope, onward, query.get("email", ""), _failure(failed) if failed else None)
 
     async def submit(self, scope: Scope, receive: Receive) -> Response:
-        """Sign in, or say why not; what was typed stays, but for the password."""
+        """Sign in, or show the reason with the form filled in, except for the password."""
         given = await read_form(scope, receive)
         onward = local_path(given.get("next"))
         credentials = {"email": given.get("email", ""), "password": given.get("password", "")}
@@ -57,7 +56,6 @@ class LoginPage(Page):
     async def form(
         self, scope: Scope, onward: str | None, email: str, alert: str | None = None, status: int = 200
     ) -> Response:
-        """Make the page that asks."""
         ways = dict(from_json(bytes((await self.operations.answer("providers", scope, {})).body)))
         body = _password_form(onward, email) if ways["local_auth_enabled"] else ""
         if body and ways["providers"]:
@@ -68,17 +66,16 @@ class LoginPage(Page):
 
 
 class Home(Page):
-    """Where browsers end that asked for no place: who is signed in, or signing in."""
+    """`/`: redirect to the login page."""
 
     methods = ("GET",)
 
     async def show(self, scope: Scope) -> Response:
-        """Lead to the page that says it."""
         return see(LOGIN_PATH)
 
 
 def _failure(word: str) -> str:
-    """Say that another way of signing in led back here; only a plain word of the reason is repeated."""
+    """Report a failed provider login; repeat the reason only if it is a plain word."""
     reason = f" ({word})" if _WORD.fullmatch(word) else ""
     return f"Signing in did not work{reason}. Try again, or choose another way."
 

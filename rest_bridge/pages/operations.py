@@ -1,4 +1,4 @@
-"""Operations of the catalogue, done for a page as if its visitor had called the REST route."""
+"""Operations of the catalogue, called by pages with the rights and limits of REST."""
 
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlencode
@@ -15,7 +15,7 @@ _OF_THE_BODY = (b"content-type", b"content-length", b"transfer-encoding", b"idem
 
 
 class Operations:
-    """The REST endpoints by the name of their operation: with the limits that they share with the pages."""
+    """The REST endpoints by operation, with the rate limits that they share with the pages."""
 
     def __init__(self, routes: Iterable[BaseRoute]) -> None:
         self.endpoints: dict[str, Endpoint] = {}
@@ -25,7 +25,7 @@ class Operations:
                     self.endpoints[endpoint.operation.name] = endpoint
 
     async def answer(self, name: str, scope: Scope, fields: Mapping[str, JsonValue]) -> Response:
-        """Return what the route of an operation answers to the sender of a page's request.
+        """Return the answer of an operation's route to the sender of a page's request.
 
         Raises:
             EngrainError: What the route would refuse.
@@ -51,5 +51,4 @@ class Operations:
 
 
 def cookies_of(response: Response) -> list[tuple[bytes, bytes]]:
-    """Return the headers by which a route hands out or takes away the session's cookies."""
     return [(name, value) for name, value in response.raw_headers if name == b"set-cookie"]

@@ -1,4 +1,4 @@
-"""Refusals as pages, for people in a browser."""
+"""Error pages."""
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
@@ -11,14 +11,14 @@ from stores.errors import EngrainError, RateLimited
 
 
 def wants_page(scope: Scope) -> bool:
-    """Whether a browser asks for somebody to look at, and not a program."""
+    """Return whether a browser, rather than a program, asks."""
     return "text/html" in Headers(scope=scope).get("accept", "").lower()
 
 
 def error_page(
     error: EngrainError, scope: Scope, *, title: str = "That did not work", elsewhere: tuple[str, str] | None = None
 ) -> Response:
-    """Say what went wrong and what to do, in the words of every other refusal.
+    """Show an error with its remediation.
 
     `elsewhere` is a way on: a path of this server and what it is called.
     """
@@ -34,5 +34,5 @@ def error_page(
 
 
 def retry_after(error: RateLimited) -> str:
-    """Return after how many seconds the next try is welcome."""
+    """Return the seconds until the next try."""
     return str(getattr(error, "retry_after_s", 1))

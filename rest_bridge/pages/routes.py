@@ -1,4 +1,4 @@
-"""Where the pages are."""
+"""Routes of the pages."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,6 @@ from tools.device import PAGE as DEVICE_PATH
 
 
 def build_pages(app: App, api: Iterable[BaseRoute]) -> list[Route]:
-    """Make the routes of all pages; `api` are those of the operations that the pages do."""
     operations = Operations(api)
     pages: dict[str, Page] = {
         "/": Home(app, operations),
