@@ -11,17 +11,16 @@ import numpy as np
 import structlog
 
 from stores.embedding import EmbeddingFailed
+from stores.event_times import recent_at
 from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
 from stores.language.moments import Span
 from stores.language.script import is_latin
 from stores.lexical import LexicalHits, LexicalResult
-from stores.occasions import recent_at
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector
 from tools.app import App
 from tools.retrieval.checks import Checks, unwanted
-from tools.retrieval.closer import Closer
 from tools.retrieval.date_phrases import DatePhrases, date_phrases
 from tools.retrieval.late import Questions
 from tools.retrieval.links import Link, dated, reach
@@ -40,6 +39,7 @@ from tools.retrieval.plan import (
 )
 from tools.retrieval.pool import Pool
 from tools.retrieval.ranking import LANES, Ranking
+from tools.retrieval.rescoring import Closer
 from tools.retrieval.scoring import (
     BACKGROUND,
     DATED_AMONG,
@@ -74,7 +74,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
     What indexes know nothing of (what was archived or superseded, what imported memories say of themselves) is left out
     of what they found. Where that leaves hardly anything, they are asked for more.
     """
-    app.hands.make_way()
+    app.embedding_workers.make_way()
     ranking, depth = _retrieve(app, plan), plan.depth
     while ranking.is_starved and depth < DEEPEST:
         depth = min(DEEPER * depth, DEEPEST)
