@@ -22,8 +22,8 @@ from auth.tokens import Tokens
 from stores.analytics import Analytics, Exposures
 from stores.clock import new_id, utc_now
 from stores.embedding import Embedder, EmbeddingSpec, WatchedEmbedder, build_embedder
-from stores.embedding.hands import Hands
 from stores.embedding.late import LateEncoder
+from stores.embedding.workers import Workers
 from stores.errors import InvalidSetting
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
@@ -61,8 +61,7 @@ class App:
     embedder: Embedder | None
     token_encoder: LateEncoder | None
     """For late interaction; None where it is switched off, or there is no embedder."""
-    hands: Hands
-    """Who helps to read texts for the indexes, and makes way for whoever asks something."""
+    embedding_workers: Workers
     analytics: Analytics
     exposures: Exposures
     usage: Usage
@@ -147,7 +146,7 @@ class Stores:
     indexer: Indexer
     embedder: Embedder | None
     token_encoder: LateEncoder | None
-    hands: Hands
+    embedding_workers: Workers
     process_id: str
 
 
@@ -169,12 +168,12 @@ def open_stores(
         process_id = _instance(folder.path)
         ledger.idempotency.release_dead_claims(process_id)
         ledger.leases.release_holder(process_id)
-        hands = Hands(settings.reading_threads)
-        stack.callback(hands.close)
-        if embedder is None and (embedder := build_embedder(_embedding(settings), hands)) is not None:
+        workers = Workers(settings.reading_threads)
+        stack.callback(workers.close)
+        if embedder is None and (embedder := build_embedder(_embedding(settings), workers)) is not None:
             stack.callback(embedder.close)
         watched = WatchedEmbedder(embedder) if embedder is not None else None
-        encoder = LateEncoder(hands) if embedder is not None and settings.late_interaction else None
+        encoder = LateEncoder(workers) if embedder is not None and settings.late_interaction else None
         if encoder is not None:
             stack.callback(encoder.close)
         options = IndexerOptions(
@@ -189,7 +188,7 @@ def open_stores(
         ledger.on_delete.append(indexer.forget)
         indexer.start()
         stack.callback(indexer.close)
-        yield Stores(folder, ledger, indexer, watched, encoder, hands, process_id)
+        yield Stores(folder, ledger, indexer, watched, encoder, workers, process_id)
 
 
 @contextmanager
@@ -242,7 +241,7 @@ def _opened(
             indexer=stores.indexer,
             embedder=stores.embedder,
             token_encoder=stores.token_encoder,
-            hands=stores.hands,
+            embedding_workers=stores.embedding_workers,
             analytics=analytics,
             exposures=exposures,
             usage=usage,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from evals.bench.texts import Record
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
-from stores.embedding.hands import Hands
 from stores.embedding.late import LateEncoder
+from stores.embedding.workers import Workers
 from stores.errors import EngrainError
 from tools.settings import Settings
 
@@ -35,11 +35,11 @@ class Models:
 def bare_models() -> Iterator[Models]:
     """Load them, and let go of them."""
     settings = Settings()
-    hands = Hands(settings.reading_threads)
-    embedder = build_embedder(EmbeddingSpec(), hands)
+    workers = Workers(settings.reading_threads)
+    embedder = build_embedder(EmbeddingSpec(), workers)
     if embedder is None:
         raise EngrainError("There is no embedder to compare with.")
-    reader = LateEncoder(hands)
+    reader = LateEncoder(workers)
     try:
         embedder.embed_query("load the model")
         reader.encode_question("ready")
@@ -47,4 +47,4 @@ def bare_models() -> Iterator[Models]:
     finally:
         reader.close()
         embedder.close()
-        hands.close()
+        workers.close()

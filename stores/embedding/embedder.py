@@ -1,4 +1,4 @@
-"""What an embedder is: the contract, how one is specified and how it fails."""
+"""Protocol of embedders, their specification and their error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Provider = Literal["builtin", "openai", "ollama", "none"]
 
 
 class EmbeddingFailed(Unavailable):
-    """503: the embedding model cannot be loaded, or the server that runs it did not answer as it should."""
+    """503: the embedding model cannot be loaded, or its server did not answer as expected."""
 
     code = "embedding_failed"
     default_remediation = "Check the embedding settings; search by words goes on meanwhile."
@@ -24,18 +24,18 @@ class EmbeddingFailed(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingSpec:
-    """Which embedder, and how to reach it. `base_url`, `api_key` and what follows them concern remote providers."""
+    """Choice of an embedder. Everything from `base_url` on is for remote providers."""
 
     provider: Provider = "builtin"
     model: str | None = None
-    """The remote model's name; the built-in provider has one model."""
+    """Name of the remote model."""
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
     dimension: int | None = None
-    """Asked of a server that can shorten its vectors; without it the first answer tells."""
+    """Requested from servers that can shorten vectors; else taken from the first answer."""
     timeout_s: float = 30.0
     question_timeout_s: float = 3.0
-    """What a question may take, retries included: a search waits for it."""
+    """For a query, retries included: a search waits for it."""
     max_retries: int = 3
 
 
@@ -48,35 +48,35 @@ class Passage:
 
 
 class Embedder(Protocol):
-    """Texts in, vectors of unit length out. Every method may be called from any thread at any time."""
+    """Turns texts into vectors of unit length. Thread-safe."""
 
     @property
     def model(self) -> str:
-        """What the vectors are recorded with: vectors of different names are never compared."""
+        """Label of stored vectors; vectors of different labels are never compared."""
         ...
 
     @property
     def dimension(self) -> int:
-        """The length of every vector. A remote embedder may have to ask its server once.
+        """Length of the vectors. A remote embedder may have to ask its server once.
 
         Raises:
-            EmbeddingFailed: The server did not tell.
+            EmbeddingFailed: The server did not answer.
         """
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> "Vectors":
-        """Return one row per text; what is over one passage is cut off.
+        """Return one row per text, each text truncated to one passage.
 
         Raises:
-            EmbeddingFailed: No vectors; nothing was half done.
+            EmbeddingFailed: There are no vectors, not even some.
         """
         ...
 
     def embed_query(self, text: str) -> "Vectors":
-        """Return the vector of a question; what is over one passage is cut off.
+        """Return the vector of a query, truncated to one passage.
 
         Raises:
-            EmbeddingFailed: No vector.
+            EmbeddingFailed: There is no vector.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""One HTTP endpoint that embeds: addresses, keys, time limits, retries, and failures that say what to do."""
+"""HTTP client of an embedding server: address, key, timeouts, retries, errors with remediation."""
 
 import email.utils
 import json
@@ -17,7 +17,7 @@ from stores.records import JsonObject
 
 LARGEST_ANSWER: Final = 64 * 1024 * 1024
 LONGEST_PAUSE_S: Final = 60.0
-"""A server that asks for a longer wait is reported instead of waited for."""
+"""A longer `Retry-After` is an error instead of a wait."""
 
 _FIRST_PAUSE_S = 0.5
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
@@ -33,21 +33,19 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Setback:
-    """What went wrong in one try."""
-
     what: str
     remediation: str
     passing: bool = False
-    """Whether another try may help."""
+    """Another try may help."""
     pause_s: float | None = None
-    """What the server asked for."""
+    """From `Retry-After`."""
 
 
 _CLOSED = _Setback("the embedder is closed", "The server is stopping; start it again.")
 
 
 class Endpoint:
-    """Sends a body and returns the answer's object; may be used from several threads."""
+    """Posts JSON and returns the JSON object of the response. Thread-safe."""
 
     def __init__(self, spec: EmbeddingSpec, dialect: Dialect, model: str) -> None:
         self._dialect, self._model = dialect, model
@@ -57,16 +55,16 @@ class Endpoint:
         self._closing = threading.Event()
         self._client = httpx2.Client(
             headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
-            # A proxy of the environment is for the outside, and a redirect would carry texts and key elsewhere.
+            # Proxies are for other hosts, and a redirect would send texts and the key elsewhere.
             trust_env=self._url.host not in _LOOPBACK,
             follow_redirects=False,
         )
 
     def post(self, body: JsonObject, *, budget_s: float | None = None) -> JsonObject:
-        """Send the body, again if the failure may pass; `budget_s` bounds the time of all tries and pauses.
+        """Post a body, retrying transient failures; `budget_s` bounds all tries and pauses together.
 
         Raises:
-            EmbeddingFailed: It failed for good or too often, or the embedder was closed meanwhile.
+            EmbeddingFailed: It failed permanently or too often, or the embedder was closed meanwhile.
         """
         deadline = time.monotonic() + budget_s if budget_s is not None else None
         tries = 0
@@ -82,7 +80,7 @@ class Endpoint:
             self._closing.wait(pause_s)
 
     def failure(self, what: str, remediation: str, tries: int = 1) -> EmbeddingFailed:
-        """Return the error that names this endpoint and model; the key is in no part of it."""
+        """Build an error that names the endpoint and the model, with the key redacted."""
         server = self._url.netloc.decode()
         often = f" ({tries} tries)" if tries > 1 else ""
         message = f"Embedding with {self._dialect.provider} model {self._model!r} at {server} failed: {what}{often}."
@@ -93,7 +91,7 @@ class Endpoint:
         )
 
     def close(self) -> None:
-        """End pauses and connections; a call that is under way fails."""
+        """End pauses and connections; running calls fail."""
         self._closing.set()
         self._client.close()
 
@@ -124,7 +122,7 @@ class Endpoint:
         ends = time.monotonic() + limit_s
         received = bytearray()
         with self._client.stream("POST", self._url, json=body, timeout=limit_s) as response:
-            # The client's own limit is per chunk: a server that trickles would hold us for ever.
+            # The client's timeout is per chunk: a server that trickles would block us forever.
             for chunk in response.iter_bytes():
                 received += chunk
                 if time.monotonic() > ends:
@@ -134,7 +132,9 @@ class Endpoint:
         return _Answer(response.status_code, response.headers.get("Retry-After"), bytes(received))
 
     def _too_slow(self, limit_s: float) -> _Setback:
-        remediation = "Raise ENGRAIN_EMBEDDING_TIMEOUT_S, or look why the server is slow; a model's first load can be."
+        remediation = (
+            "Raise ENGRAIN_EMBEDDING_TIMEOUT_S, or find out why the server is slow; loading a model takes time."
+        )
         return _Setback(f"no answer within {limit_s:.3g} s", remediation, passing=True)
 
     def _judged(self, answer: _Answer) -> JsonObject | _Setback:
@@ -144,7 +144,7 @@ class Endpoint:
             return _Setback(
                 f"HTTP {answer.status}, the key was refused", "Set ENGRAIN_EMBEDDING_API_KEY to a valid key."
             )
-        # The key goes before the words are shortened, or its beginning could be left at the cut.
+        # Redacted before truncation, or the beginning of the key could remain at the cut.
         words = " ".join(self._redacted(_explanation(answer.body)).split())[:200]
         what = f"HTTP {answer.status}: {words}" if words else f"HTTP {answer.status}"
         if answer.status in _RETRIED:
@@ -186,14 +186,14 @@ def _address(spec: EmbeddingSpec, dialect: Dialect) -> httpx2.URL:
 
 def _key(spec: EmbeddingSpec) -> str:
     key = (spec.api_key or "").strip()
-    # The HTTP library would quote the whole key in its complaint.
+    # The HTTP library would quote the whole key in its error.
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise InvalidSetting("ENGRAIN_EMBEDDING_API_KEY holds a character that no key has: copy it again.")
     return key
 
 
 def _pause(setback: _Setback, tries: int) -> float:
-    """Return seconds to wait: what the server asked for, else exponential with jitter, so that clients spread."""
+    """Return seconds to wait: `Retry-After`, else exponential backoff with jitter."""
     if setback.pause_s is not None:
         return setback.pause_s
     longest = min(_FIRST_PAUSE_S * 2.0 ** (tries - 1), LONGEST_PAUSE_S)
@@ -201,7 +201,7 @@ def _pause(setback: _Setback, tries: int) -> float:
 
 
 def _asked_pause(retry_after: str | None) -> float | None:
-    """Read a Retry-After header: seconds or a date (RFC 9110, 10.2.3); None where there is none or it is nonsense."""
+    """Parse a Retry-After header: seconds or a date (RFC 9110, 10.2.3)."""
     if not retry_after:
         return None
     try:
@@ -213,7 +213,7 @@ def _asked_pause(retry_after: str | None) -> float | None:
 
 
 def _explanation(body: bytes) -> str:
-    """Return the server's own words, which both dialects put into `error`; empty where there are none."""
+    """Return the server's message, which both dialects put into `error`."""
     try:
         error = json.loads(body)["error"]
     except (ValueError, KeyError, TypeError, RecursionError):

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stores.embedding.embedder import Passage
-from stores.embedding.hands import Hands
 from stores.embedding.passages import split_passages
 from stores.embedding.session import OnDemand, open_session
 from stores.embedding.shipped import LATE_MODEL_FILE, SHA256, load_tokenizer
 from stores.embedding.wordpiece import PASSAGE_TOKENS
+from stores.embedding.workers import Workers
 
 QUESTION_MARKER: Final = 1
 PASSAGE_MARKER: Final = 2
@@ -57,9 +57,9 @@ class LateEncoder:
     dimension = _DIMENSION
     """Of a query token's vector."""
 
-    def __init__(self, hands: Hands | None = None) -> None:
+    def __init__(self, workers: Workers | None = None) -> None:
         self._encoder = OnDemand(_Encoder)
-        self._hands = hands or Hands(1)
+        self._workers = workers or Workers(1)
 
     def encode_question(self, text: str) -> NDArray[np.float32]:
         """Return unit vectors, (tokens, dimension).
@@ -80,11 +80,11 @@ class LateEncoder:
     @property
     def at_once(self) -> int:
         """Number of passages that `encode_passages` encodes in parallel right now."""
-        return self._hands.free
+        return self._workers.available
 
     def encode_passages(self, texts: Sequence[str]) -> list[NDArray[np.int8] | None]:
         """Encode passages in parallel until a search arrives; `None` for each that failed or was not started."""
-        return self._hands.some(self.encode_passage, texts)
+        return self._workers.map_until_search(self.encode_passage, texts)
 
     def split(self, text: str) -> list[Passage]:
         """Divide a text into passages that the model reads whole."""

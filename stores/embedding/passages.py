@@ -1,4 +1,4 @@
-"""Long texts divided into passages that an embedding model can read whole."""
+"""Splitting of long texts into passages that fit an embedding model."""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -15,12 +15,11 @@ _CLOSING = "\"')]}”’»"  # noqa: RUF001 - so are typographic quotes
 def split_passages(
     text: str, tokenizer: "WordPieceTokenizer", *, limit: int, characters_per_token: int | None = None
 ) -> list[Passage]:
-    """Divide a text into passages of about equal size and at most `limit` tokens.
+    """Split a text into passages of about equal size and at most `limit` tokens that cover every character.
 
-    The passages follow each other and cover every character; an empty text is one empty passage. They end where a
-    paragraph, a line, a sentence or at least a word does, if one does within a quarter of the ideal size. With
-    `characters_per_token` a token counts for its length too: a blob that this tokenizer sees as one unknown word may
-    be a thousand tokens to another model.
+    Passages end at a paragraph, line, sentence or word, if one ends within a quarter of the ideal size. An empty text
+    is one empty passage. With `characters_per_token`, long tokens count by length: a blob that this tokenizer takes for
+    one unknown word may be a thousand tokens to another model.
     """
     # A character is at most three tokens (a Hangul syllable, decomposed), an ASCII character at most one.
     if len(text) <= (limit if text.isascii() else limit // 3):
@@ -49,8 +48,6 @@ def _tokens(
 
 
 class _Boundaries:
-    """How good a place the start of each token is to begin a passage."""
-
     def __init__(self, text: str, spans: list[tuple[int, int]], words: list[int]) -> None:
         self._text, self._spans, self._words = text, spans, words
 

@@ -1,24 +1,22 @@
-"""The choice of an embedder by specification."""
+"""Factory of embedders."""
 
 from stores.embedding.embedder import Embedder, EmbeddingSpec
-from stores.embedding.hands import Hands
+from stores.embedding.workers import Workers
 
 
-def build_embedder(spec: EmbeddingSpec, hands: Hands | None = None) -> Embedder | None:
-    """Return the embedder that is asked for, not yet loaded or connected; None for the provider `none`.
-
-    The built-in one has `hands` help it to read texts.
+def build_embedder(spec: EmbeddingSpec, workers: Workers | None = None) -> Embedder | None:
+    """Return an embedder, not yet loaded or connected; None for the provider `none`.
 
     Raises:
-        InvalidSetting: A remote provider without a model, or with an address or key that cannot be right.
+        InvalidSetting: A remote provider has no model, or a malformed address or key.
     """
     if spec.provider == "none":
         return None
-    # Imported here, and not above: onnxruntime and the HTTP client cost time that a start without them saves.
+    # Imported late: onnxruntime and the HTTP client slow the start.
     if spec.provider == "builtin":
         from stores.embedding.builtin import BuiltinEmbedder  # noqa: PLC0415 - lazy on purpose
 
-        return BuiltinEmbedder(hands)
+        return BuiltinEmbedder(workers)
     from stores.embedding.dialects import OllamaDialect, OpenAiDialect  # noqa: PLC0415 - lazy on purpose
     from stores.embedding.remote import RemoteEmbedder  # noqa: PLC0415 - lazy on purpose
 

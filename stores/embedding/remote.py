@@ -1,4 +1,4 @@
-"""The embedder that asks a server, and believes no answer that it has not checked."""
+"""Embedder on a remote server, with checks of every response."""
 
 import threading
 import time
@@ -19,20 +19,20 @@ from stores.records import JsonObject
 
 BATCH = 64
 QUIET_S = 5.0
-"""How long a server that kept a question waiting is not asked another."""
+"""Pause after a query timed out, during which the server gets no other query."""
 
 _CHARACTERS_PER_TOKEN = 4
 _LONGEST_TEXT = 4 * _CHARACTERS_PER_TOKEN * PASSAGE_TOKENS
 
 _NO_EMBEDDINGS = "Check that ENGRAIN_EMBEDDING_MODEL is an embedding model and the server speaks this protocol."
 
-_SLOW = "Look why the server is slow, or raise ENGRAIN_EMBEDDING_QUESTION_TIMEOUT_S."
+_SLOW = "Find out why the server is slow, or raise ENGRAIN_EMBEDDING_QUESTION_TIMEOUT_S."
 
 Vectors = NDArray[np.float32]
 
 
 class RemoteEmbedder:
-    """A model on a server. Its vectors are brought to unit length, whatever the server did."""
+    """A model on a server; vectors are normalised here."""
 
     def __init__(self, spec: EmbeddingSpec, dialect: Dialect) -> None:
         if not spec.model:
@@ -48,29 +48,28 @@ class RemoteEmbedder:
 
     @property
     def model(self) -> str:
-        """The provider and the model, with the dimension where one was asked for. The server's address may change."""
+        """Provider, model, and the requested dimension; not the address, which may change."""
         shortened = f"/{self._asked_dimension}" if self._asked_dimension else ""
         return f"{self._dialect.provider}:{self._name}{shortened}"
 
     @property
     def dimension(self) -> int:
-        """The length of every vector, as set or as the first answer showed."""
         if self._dimension is None:
             self._embed(["dimension"], budget_s=self._timeout_s)
         assert self._dimension is not None  # noqa: S101 - an answer without rows is refused
         return self._dimension
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return one row per text, at most 64 texts in one call."""
+        """Return one row per text, requested in batches of 64."""
         if not texts:
             return np.empty((0, self.dimension), np.float32)
         batches = (texts[start : start + BATCH] for start in range(0, len(texts), BATCH))
         return np.concatenate([self._embed(batch) for batch in batches])
 
     def embed_query(self, text: str) -> Vectors:
-        """Return the vector of a question within its time-out, retries included: a person waits for it.
+        """Embed a query within its timeout, retries included.
 
-        After a question that waited in vain the server is not asked for some seconds: others would wait as well.
+        After a timeout the server gets no query for `QUIET_S`, so that other searches do not wait as well.
         """
         began = time.monotonic()
         if began < self._quiet_until:
@@ -84,11 +83,11 @@ class RemoteEmbedder:
         return row
 
     def split(self, text: str) -> list[Passage]:
-        """Divide a text into passages of at most 256 tokens of the built-in model, or 4 characters each in a blob."""
+        """Split by the built-in tokenizer into 256 tokens at most; a blob counts as 4 characters per token."""
         return split_passages(text, self._tokenizer, limit=PASSAGE_TOKENS, characters_per_token=_CHARACTERS_PER_TOKEN)
 
     def close(self) -> None:
-        """End the connections; calls under way fail."""
+        """Close the connections; running calls fail."""
         self._endpoint.close()
 
     @cached_property
@@ -96,7 +95,7 @@ class RemoteEmbedder:
         return load_tokenizer()
 
     def _embed(self, texts: Sequence[str], *, budget_s: float | None = None) -> Vectors:
-        # Some servers refuse an empty text, and with it the whole batch.
+        # Some servers refuse a batch with an empty text.
         sent = [_sendable(text[:_LONGEST_TEXT]) or " " for text in texts]
         answer = self._endpoint.post(self._dialect.request(self._name, sent, self._asked_dimension), budget_s=budget_s)
         vectors = self._checked(answer, len(sent))

@@ -1,4 +1,4 @@
-"""The model files that ship with the package, checked against the digests that they were released with."""
+"""Model files of the package, verified by SHA-256."""
 
 import hashlib
 from collections.abc import Iterator
@@ -22,10 +22,10 @@ SHA256 = {
 
 @contextmanager
 def shipped_file(name: str) -> Iterator[Path]:
-    """Give the path of a file of `stores/models`, as long as the block runs.
+    """Yield the path of a file of `stores/models`.
 
     Raises:
-        EmbeddingFailed: It is missing or damaged.
+        EmbeddingFailed: The file is missing or damaged.
     """
     with as_file(files("stores").joinpath("models", name)) as path:
         try:
@@ -40,7 +40,7 @@ def shipped_file(name: str) -> Iterator[Path]:
 
 @cache
 def load_tokenizer() -> WordPieceTokenizer:
-    """Return the tokenizer that the shipped models share; takes about 50 ms and 10 MB, once.
+    """Return the tokenizer of the shipped models; takes 50 ms and 10 MB, once.
 
     Raises:
         EmbeddingFailed: The vocabulary is missing or damaged.

@@ -1,4 +1,1 @@
-"""What texts tell by their words alone: spelling, stop words, who speaks, which days are meant, whether it is code.
-
-Nothing here knows an index; another language than English would begin here.
-"""
+"""Text analysis without an index: spelling, stop words, speakers, dates, code. English only."""

@@ -1,4 +1,4 @@
-"""Whether a text is code, told by its lines alone: no parser knows every language, and snippets are seldom whole."""
+"""Detection of code by its lines; no parser, since snippets may be of any language and incomplete."""
 
 import re
 from itertools import islice
@@ -7,13 +7,13 @@ _READ_CHARACTERS = 20_000
 _READ_LINES = 200
 _LINE_CHARACTERS = 200
 _LEAST_SHARE = 0.6
-"""The share of the telling lines that has to be code."""
+"""Share of the relevant lines that must be code."""
 
 _QUOTES = {'"""': '"""', "'''": "'''", "/*": "*/", "<!--": "-->"}
-"""What begins and what ends documentation and comments of several lines."""
+"""Start and end of multi-line comments and docstrings."""
 _OPENING = re.compile("|".join(map(re.escape, _QUOTES)))
 _SILENT = re.compile(r"(?:#(?!\s*(?:include|define|if|endif))|//|--\s|@\w|```|[\w.\"'/-]+,?$)")
-"""Lines that tell nothing: comments, decorators, fences, and single words of a list."""
+"""Irrelevant lines: comments, decorators, fences, single words of a list."""
 _STATEMENT = re.compile(
     r"(?:async\s+)?(?:def|func|fn|function|fun|sub)\s+[\w.:$<>]+(?:\(|\s\{)|function\s?\("
     r"|(?:class|struct|enum|interface|trait|impl|namespace|module)\s+\w+(?:[(<].*|\s(?:extends|for)\s.*)?\s?[:{]$"
@@ -28,7 +28,7 @@ _STATEMENT = re.compile(
     r"|(?:CREATE|ALTER|DROP)\s(?:TABLE|INDEX|VIEW|OR\s)|(?:GROUP|ORDER) BY\s|#\s*(?:include|define|if|endif)"
     r"|</?\w+[^>]*>$"
 )
-"""What begins statements and heads of blocks in the languages that people keep; no sentence begins so."""
+"""Beginnings of statements and block headers in common languages; no sentence begins so."""
 _EXPRESSION = re.compile(
     r"[\w)\]]\s?(?:[-+*/|&%^:?]?=|:=|<-)\s?[^\s=]|[=!]==?|=>|->|::|&&|\|\||\+\+|\w\(\S*\)|\w\([^)]*[=,(\[\]'\"][^)]*\)"
     r"|[\w)]\.\w+\(|\w\[[^\]]+\]|[\w)\]}\"']\($|\$\{?\w+|^[\s{}()\[\];,]+$|^[\w.\"']+\(.*|[;{]$|^[)?:.&]\s?\S"
@@ -36,13 +36,13 @@ _EXPRESSION = re.compile(
     r"|^[\w:*&<>]+\s[\w*&]+(?:;|,$)|^[A-Z_]{3,}(?:,|\s*=)"
 )
 _LOGGED = re.compile(r"\[?(?:\d{4}-\d\d-\d\d|\d\d:\d\d|ERROR|WARN|INFO|DEBUG|TRACE)")
-"""What begins the lines of a log."""
+"""Beginnings of log lines."""
 _WORDS = re.compile(r"[^\W\d_]{2,}[,;:]? (?:[^\W\d_]+[,;:]? ){3}[^\W\d_]+")
-"""Five words behind each other."""
+"""Five consecutive words."""
 
 
 def is_code(text: str) -> bool:
-    """Tell whether most lines of a text are code, of whatever language; comments and documentation tell nothing."""
+    """Return whether most lines of a text are code; comments and docstrings do not count."""
     lines = (line.strip() for line in _without_comments(text[:_READ_CHARACTERS]).splitlines())
     telling = [line for line in islice(filter(None, lines), _READ_LINES) if not _SILENT.match(line)]
     code = [line for line in telling if _is_code_line(line)]

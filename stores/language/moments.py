@@ -1,19 +1,19 @@
-"""Which span of time a text means: ISO 8601 from a year to an instant, in any zone, or how long ago like `7d`."""
+"""Parsing of times to spans: ISO 8601 from a year to an instant, in any zone, or an age like `7d`."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 LONGEST_READ = 200
-"""Characters of the longest text that can be a moment."""
+"""Characters of the longest text that can be a time."""
 LATEST = datetime.max.replace(tzinfo=UTC)
-"""Where a span ends that would end after the year 9999."""
+"""End of a span that would end after the year 9999."""
 
 _RELATIVE = re.compile(r"([0-9]{1,6})\s*([hdwmy])", re.IGNORECASE)
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 _MONTH_OR_YEAR = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 _DAY_OF_YEAR = re.compile(r"([0-9]{4})-?([0-9]{3})(?=$|T)")
-# A day with a zone and without a time is that of XML Schema.
+# XML Schema has days with a zone and without a time.
 _DAY_IN_ZONE = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})(Z|[+-][0-9]{2}:?[0-9]{2})")
 _END_OF_DAY = re.compile(r"T24(?=(?::?00){0,2}(?:[.,]0+)?(?:Z|[+-][0-9:]+)?$)")
 _PARTS = re.compile(
@@ -21,28 +21,28 @@ _PARTS = re.compile(
     r"(?:.(?P<hour>[0-9]{2})(?P<minute>:?[0-9]{2})?(?P<second>:?[0-9]{2})?)?"
 )
 _INSTANT = timedelta(microseconds=1)
-"""As short as times are told apart."""
+"""Resolution of times."""
 
 
 class Span(NamedTuple):
-    """From a moment to another one, aware; the second is not of it."""
+    """Aware times; the end is exclusive."""
 
     start: datetime
     end: datetime
 
     @property
     def last(self) -> datetime:
-        """The last instant of it."""
+        """Last instant of the span."""
         return max(self.start, self.end - _INSTANT)
 
 
 def read_span(text: str, *, now: datetime) -> Span:
-    """Read the span that a text means, in UTC: `2023-05` is all of May 2023, `2023-05-07T10:00` a minute.
+    """Parse a span in UTC: `2023-05` is all of May 2023, `2023-05-07T10:00` a minute.
 
-    A time with seconds is an instant, as is how long ago it was, counted from `now`; a time without a zone is in UTC.
+    A time with seconds is an instant, as is an age, counted back from `now`. A time without a zone is in UTC.
 
     Raises:
-        ValueError: It is none, or lies outside the years 1 to 9999.
+        ValueError: The text is no time, or lies outside the years 1 to 9999.
     """
     text = text.strip()
     try:
@@ -56,7 +56,7 @@ def read_span(text: str, *, now: datetime) -> Span:
 
 
 def span_of(value: object, *, now: datetime) -> Span | None:
-    """Read the span that a value of metadata means; None for what is no text, or none that can be read."""
+    """Parse a metadata value; None if it is no text, or no time."""
     if not isinstance(value, str):
         return None
     try:
@@ -66,12 +66,11 @@ def span_of(value: object, *, now: datetime) -> Span | None:
 
 
 def instant(moment: datetime) -> Span:
-    """The span of a moment alone."""
     return _lasting(moment, _INSTANT)
 
 
 def _iso(text: str) -> Span:
-    """Read what ISO 8601 allows, also where Python 3.11 does not: months, years, days of a year, the end of a day."""
+    """Parse ISO 8601, including what Python 3.11 lacks: months, years, ordinal days, 24:00."""
     if alone := _MONTH_OR_YEAR.fullmatch(text):
         return _month_or_year(int(alone[1]), int(alone[2]) if alone[2] else None)
     if in_zone := _DAY_IN_ZONE.fullmatch(text):
@@ -98,7 +97,7 @@ def _day_of_year(year: int, number: int) -> date:
 
 
 def _precision(text: str) -> timedelta:
-    """How long it lasts what the last part of a date and time names."""
+    """Return the length of the smallest unit that the text gives."""
     parts = _PARTS.match(text)
     if parts is None or parts["second"]:
         return _INSTANT

@@ -1,24 +1,24 @@
-"""Who said what a raw memory holds, and which words of a question can name a speaker."""
+"""Speakers of raw memories, and the speakers that a query names."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
 
+from stores.hashing import hash64
 from stores.language.stop_words import STOP_WORDS
 from stores.language.wording import comparable
-from stores.numbers import number_of
 
 SPEAKER = "speaker"
-"""The metadata key of a raw memory that says who said it."""
+"""Metadata key of the speaker."""
 NOBODY = 0
-"""The number of no speaker."""
+"""Stands for no speaker."""
 
 # A line of a transcript: "Ines: …", "[10:32 am, 8 May 2023] Ines Duarte: …", "<ines> …".
-# Blanks behind a stamp belong to it: two runs of them in a row would be divided in every way there is.
+# Blanks after a stamp belong to it: two adjacent runs of blanks would backtrack quadratically.
 _STAMP = r"(?:(?:\[[^\]\n]{1,60}\]|\([^)\n]{1,60}\))[ \t]*)?"
 _WORD = r"[^\W_]+(?:[.'\u2019-][^\W_]+)*\.?"
 _LINE = re.compile(rf"^[ \t]*{_STAMP}(?:<({_WORD})>|({_WORD}(?: {_WORD}){{0,2}}):)(?:[ \t]|$)", re.MULTILINE)
 _READ = 20_000
-"""Characters of a memory that are looked at."""
+"""Characters of a memory that are searched."""
 _LONGEST = 100
 _SPOKEN = re.compile(rf"{_WORD}|[&,]")
 _POSSESSIVE = re.compile(r"['\u2019]s$")
@@ -27,16 +27,15 @@ _NO_NAMES = frozenset((*STOP_WORDS, "mr", "mrs", "ms", "dr", "prof"))
 
 
 def speaker_of(content: str, metadata: Mapping[str, object]) -> int:
-    """The number of who said a memory: that of the first word of a name, as questions mostly call people.
+    """Return the hash of a memory's speaker: of the first word of the name, by which people are mostly called.
 
-    Titles and words like "the" are no names ("Dr. Smith" is Smith). It is `metadata.speaker`, else the name before the
-    colon where the content is a line of a transcript: at most three words, of which neither the first nor the last
-    begins with a small letter; a time in brackets may stand before it. `NOBODY` where neither is there, and where there
-    are lines of several people.
+    Titles and stop words are skipped ("Dr. Smith" is Smith). The name is `metadata.speaker`, else the one before the
+    colon of a transcript line: at most three words, the first and last capitalised, after an optional time in brackets.
+    `NOBODY` if there is neither, or lines of several people.
     """
     given = metadata.get(SPEAKER)
     if isinstance(given, str) and (name := given.strip()):
-        return _number_of(re.findall(_WORD, name[:_LONGEST]))
+        return _hash_of(re.findall(_WORD, name[:_LONGEST]))
     lines = list(_LINE.finditer(content, 0, _READ))
     if not lines or lines[0].start() > 0:
         return NOBODY
@@ -47,26 +46,26 @@ def speaker_of(content: str, metadata: Mapping[str, object]) -> int:
 def _said_by(line: re.Match[str]) -> int:
     nick, name = line.groups()
     words = (nick or name).split(" ")
-    return NOBODY if name and (words[0][0].islower() or words[-1][0].islower()) else _number_of(words)
+    return NOBODY if name and (words[0][0].islower() or words[-1][0].islower()) else _hash_of(words)
 
 
-def _number_of(words: Iterable[str]) -> int:
+def _hash_of(words: Iterable[str]) -> int:
     names = (word for word in words if comparable(word).rstrip(".") not in _NO_NAMES)
-    return next(map(speaker_number, names), NOBODY)
+    return next(map(speaker_hash, names), NOBODY)
 
 
-def speaker_number(word: str) -> int:
-    """A number of 64 bits that stands for a name, in any case of letters."""
-    return number_of(comparable(word).rstrip("."))
+def speaker_hash(word: str) -> int:
+    """Return the 64-bit hash of a name, ignoring case."""
+    return hash64(comparable(word).rstrip("."))
 
 
 def asked_about(question: str, speakers: Collection[int]) -> set[int]:
-    """Of some speakers the one whom a question names first, which is mostly whom it is about, and who is joined to it.
+    """Return the speakers that a query is about: the first one it names, and those joined to that name.
 
     "What does Ines think of Ravi's plan" is about Ines, "what do Ines and Ravi have in common" about both.
     """
     words = _SPOKEN.findall(question)
-    numbers = [speaker_number(_POSSESSIVE.sub("", word)) for word in words]
+    numbers = [speaker_hash(_POSSESSIVE.sub("", word)) for word in words]
     first = next((at for at, number in enumerate(numbers) if number in speakers), None)
     if first is None:
         return set()

@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple, get_args
 
 from tantivy import Document, Index, Schema, SchemaBuilder
 
+from stores.event_times import event_span
+from stores.hashing import hash64
+from stores.indexed_text import indexed_parts
 from stores.language.code import is_code
 from stores.lexical.analysis import analysed, identifiers, name_key, prepare, token_analyser, word_analyser
-from stores.numbers import number_of
-from stores.occasions import happened
 from stores.records import Entity, Facet, Position, facets
-from stores.searched import searched_parts
 from stores.threads import ThreadPlace
 
 FORMAT = 15
@@ -74,7 +74,7 @@ def to_document(entity: Entity, place: ThreadPlace | None) -> Document:
     document.add_text("visibility", entity.visibility)
     document.add_integer("revision", entity.revision)
     document.add_integer("updated_at", microseconds(entity.updated_at))
-    occasion = happened(entity)
+    occasion = event_span(entity)
     if occasion is not None:
         for name, moment in zip(HAPPENED, (occasion.start, occasion.last), strict=True):
             document.add_integer(name, microseconds(moment))
@@ -88,7 +88,7 @@ def to_document(entity: Entity, place: ThreadPlace | None) -> Document:
         document.add_integer("speaker", place.speaker)
     if is_code(entity.content):
         document.add_text(RESERVED, CODE)
-    _add_searched(document, searched_parts(entity))
+    _add_searched(document, indexed_parts(entity))
     return document
 
 
@@ -113,7 +113,7 @@ def names(entity: Entity) -> set[str]:
 @lru_cache(maxsize=65_536)
 def key_of(record_id: str) -> int:
     """A number of 64 bits that stands for an id: reading it for a hit takes a fiftieth of reading the stored id."""
-    return number_of(record_id)
+    return hash64(record_id)
 
 
 def layout() -> str:

@@ -11,17 +11,17 @@ import numpy as np
 import structlog
 
 from stores.embedding import EmbeddingFailed
+from stores.event_times import recent_at
 from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
 from stores.language.moments import Span
 from stores.language.script import is_latin
 from stores.lexical import LexicalHits, LexicalResult
-from stores.occasions import recent_at
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector
 from tools.app import App
 from tools.retrieval.checks import Checks, unwanted
-from tools.retrieval.closer import Closer
+from tools.retrieval.date_phrases import DatePhrases, date_phrases
 from tools.retrieval.late import Questions
 from tools.retrieval.links import Link, dated, reach
 from tools.retrieval.neighbours import Measure
@@ -39,6 +39,7 @@ from tools.retrieval.plan import (
 )
 from tools.retrieval.pool import Pool
 from tools.retrieval.ranking import LANES, Ranking
+from tools.retrieval.rescoring import Closer
 from tools.retrieval.scoring import (
     BACKGROUND,
     DATED_AMONG,
@@ -55,7 +56,6 @@ from tools.retrieval.scoring import (
     set_apart,
     usage_share,
 )
-from tools.retrieval.timespans import Named, named_days
 
 log = structlog.get_logger("search")
 
@@ -74,7 +74,7 @@ def retrieve(app: App, plan: Plan) -> Ranking:
     What indexes know nothing of (what was archived or superseded, what imported memories say of themselves) is left out
     of what they found. Where that leaves hardly anything, they are asked for more.
     """
-    app.hands.make_way()
+    app.embedding_workers.make_way()
     ranking, depth = _retrieve(app, plan), plan.depth
     while ranking.is_starved and depth < DEEPEST:
         depth = min(DEEPER * depth, DEEPEST)
@@ -103,8 +103,8 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
                 pool.measure(measure(pool.unmeasured))
             closer = Closer(indexes, plan, pool, words, checks, near is not None, _known_of(app, plan))
             closer.fuse()
-            days = _named_days(plan)
-            closer.in_days(days, measure)
+            dates = _dates(plan)
+            closer.in_days(dates, measure)
         with ranking.timed("thread"):
             closer.in_threads(measure)
         with ranking.timed("late"):
@@ -113,14 +113,14 @@ def _retrieve(app: App, plan: Plan) -> Ranking:
             closer.beside_each_other()
         with ranking.timed("graph"):
             if plan.expand and not plan.is_naive:
-                followed = Followed(days.spans, partial(closer.without_days, days))
+                followed = Followed(dates.spans, partial(closer.without_days, dates))
                 _graph_lane(app, indexes, plan, pool, checks, followed)
         with ranking.timed("hydration"):
             times = _keep_permitted(app, plan, past, pool, checks, ranking)
             ranking.is_starved = max(len(words.hits), len(near or ())) >= plan.depth and _starves(plan, ranking)
         with ranking.timed("ranking"):
             _lift_cited(app, plan, pool)
-            _note_dated(indexes, pool, days.spans)
+            _note_dated(indexes, pool, dates.spans)
             _rank(plan, pool, times, ranking, 0.0 if past is not None else words.unknown)
     return ranking
 
@@ -201,11 +201,10 @@ def _known_of(app: App, plan: Plan) -> Lent:
     return Lent(unrelated=UNREAD if is_unread and is_builtin else BACKGROUND, is_unread=is_unread)
 
 
-def _named_days(plan: Plan) -> Named:
-    """The days that the question names; mostly none."""
+def _dates(plan: Plan) -> DatePhrases:
     if plan.is_naive or plan.as_of is not None or plan.words_alone:
-        return Named(plan.query)
-    return named_days(plan.query, plan.now)
+        return DatePhrases(plan.query)
+    return date_phrases(plan.query, plan.now)
 
 
 class Followed(NamedTuple):

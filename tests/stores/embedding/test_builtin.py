@@ -10,8 +10,8 @@ import pytest
 
 from stores.embedding import EmbeddingFailed
 from stores.embedding.builtin import BuiltinEmbedder
-from stores.embedding.hands import Hands
 from stores.embedding.shipped import MODEL_FILE, SHA256
+from stores.embedding.workers import Workers
 
 SENTENCES = [
     "A cat sits on the mat.",
@@ -65,13 +65,13 @@ def test_what_is_over_256_tokens_is_cut_off(builtin: BuiltinEmbedder) -> None:
 
 
 def test_threads_change_nothing_but_the_time(builtin: BuiltinEmbedder) -> None:
-    hands = Hands(2)
-    parallel = BuiltinEmbedder(hands)
+    workers = Workers(2)
+    parallel = BuiltinEmbedder(workers)
     try:
         np.testing.assert_array_equal(parallel.embed_documents(SENTENCES), builtin.embed_documents(SENTENCES))
     finally:
         parallel.close()
-        hands.close()
+        workers.close()
 
 
 def test_queries_are_answered_while_documents_are_embedded(builtin: BuiltinEmbedder) -> None:
@@ -93,7 +93,7 @@ def test_a_closed_embedder_says_so() -> None:
 
 
 def test_closing_amid_documents_ends_in_rows_or_a_clear_error() -> None:
-    embedder = BuiltinEmbedder(Hands(2))
+    embedder = BuiltinEmbedder(Workers(2))
     embedder.embed_query("loaded")
     outcomes: list[object] = []
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stores.embedding import Passage
-from stores.embedding.hands import Hands
+from stores.embedding.workers import Workers
 from stores.indexer import Indexer, IndexerOptions, IndexStatus
 from stores.ledger import Ledger, RelationDraft
 from stores.records import ORGANIZATION, EntityDraft, IndexFilter, Organization, User
@@ -81,7 +81,7 @@ class LetterTokens:
     width = 32
 
     def __init__(self) -> None:
-        self.hands = Hands(2)
+        self.workers = Workers(2)
         self.passages: list[str] = []
         self.gate = threading.Event()
         self.gate.set()
@@ -93,10 +93,10 @@ class LetterTokens:
 
     @property
     def at_once(self) -> int:
-        return self.hands.free
+        return self.workers.available
 
     def encode_passages(self, texts: Sequence[str]) -> list[Tokens | None]:
-        return self.hands.some(self.encode_passage, texts)
+        return self.workers.map_until_search(self.encode_passage, texts)
 
     def encode_passage(self, text: str) -> Tokens:
         assert self.gate.wait(PATIENCE_S)

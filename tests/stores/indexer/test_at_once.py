@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from stores.embedding.hands import Hands
+from stores.embedding.workers import Workers
 from stores.indexer.encoding import TokenEncoder
 from stores.indexer.late import FURTHER_PASSAGES, PASSAGES_PER_TURN
 from stores.indexer.remembered import RememberedTokens
@@ -29,7 +29,7 @@ PATIENCE_S = 30.0
 
 @pytest.fixture
 def late(late: LetterTokens) -> LetterTokens:
-    late.hands = Hands(3)
+    late.workers = Workers(3)
     return late
 
 
@@ -76,7 +76,7 @@ def test_what_is_stored_is_what_one_at_a_time_stores(world: World, late: LetterT
     world.stop()
     for file in world.indexes.rglob(f"{FILE}*"):
         file.unlink()
-    late.hands = Hands(1)
+    late.workers = Workers(1)
     world.start()
     until(lambda: world.indexer.surveyed)
     level(world)
@@ -158,7 +158,7 @@ def test_what_is_read_ahead_is_read_once_and_a_turn_reads_little_beside_it(
 def test_after_a_question_a_turn_is_as_long_as_by_one_alone(
     world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late.hands.make_way()
+    late.workers.make_way()
     late.gate.clear()
     world.write(*(draft(f"n{number}", f"{number} kestrel") for number in range(9)), deferred=True)
     until(lambda: waiting(world) == 9)

@@ -2,12 +2,12 @@
 
 import pytest
 
-from stores.language.speakers import NOBODY, asked_about, speaker_number, speaker_of
+from stores.language.speakers import NOBODY, asked_about, speaker_hash, speaker_of
 from stores.records import Entity
 from stores.threads import thread_place
 from tests.stores.lexical.test_index import record
 
-INES, RAVI = map(speaker_number, ("Ines", "Ravi"))
+INES, RAVI = map(speaker_hash, ("Ines", "Ravi"))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stores.language.speakers import NOBODY, speaker_number
+from stores.language.speakers import NOBODY, speaker_hash
 from stores.lexical import LexicalIndex, key_of
 from stores.records import Entity, IndexFilter
 from tests.stores.lexical.test_index import EVERYONE, batch, record
@@ -136,7 +136,7 @@ def test_any_history_leaves_the_threads_that_a_dictionary_would_hold(
 
 
 def test_who_says_what_is_known_after_changes_opening_and_compacting(tmp_path: Path) -> None:
-    ines, ravi = map(speaker_number, ("Ines", "Ravi"))
+    ines, ravi = map(speaker_hash, ("Ines", "Ravi"))
     first = LexicalIndex.open(tmp_path / "lexical")
     first.apply(batch(1, turn("a", "Ines: hello", 1), turn("b", "Ravi: hello", 2), turn("c", "hello", 3)))
     first.apply(batch(2, record("d", "Ines: in no thread")))

@@ -166,5 +166,5 @@ async def test_memories_of_one_thing_speak_for_each_other(
         return [each["name"] for each in found["results"]]
 
     assert set((await order())[:3]) == set(KITS)
-    monkeypatch.setattr("tools.retrieval.closer.alike", lambda *_: None)
+    monkeypatch.setattr("tools.retrieval.rescoring.alike", lambda *_: None)
     assert (await order())[1] == "Train", "which holds more words of the question than the kits do"

@@ -39,15 +39,15 @@ async def app(settings: Settings) -> AsyncIterator[App]:
     ],
 )
 async def test_every_question_makes_way(app: App, owner: Person, tool: str, arguments: dict[str, str]) -> None:
-    assert app.hands.free == 3
+    assert app.embedding_workers.available == 3
     await owner.call(tool, **arguments)
-    assert app.hands.free == 1
+    assert app.embedding_workers.available == 1
 
 
 async def test_both_models_are_helped(app: App) -> None:
     assert app.token_encoder is not None
     assert app.token_encoder.at_once == 3
-    app.hands.make_way()
+    app.embedding_workers.make_way()
     assert app.token_encoder.at_once == 1
 
 

@@ -17,14 +17,14 @@ from stores.lexical import LexicalResult
 from tools.retrieval import late
 from tools.retrieval.alike import alike
 from tools.retrieval.checks import Checks
+from tools.retrieval.date_match import match_dates
+from tools.retrieval.date_phrases import DatePhrases
 from tools.retrieval.late import Questions
 from tools.retrieval.neighbours import Measure, beside
 from tools.retrieval.plan import LEAST_ASKED, SEEDS, Plan
 from tools.retrieval.pool import NAIVE_LANES, Pool
 from tools.retrieval.ranking import HELD_WHOLLY, Ranking
 from tools.retrieval.scoring import Lent, Scores, fuse, fused_by_rank, ranked
-from tools.retrieval.timespans import Named
-from tools.retrieval.told import note_told
 
 log = structlog.get_logger("search")
 
@@ -55,12 +55,12 @@ class Closer:
             told = pool.told if pool.told.any() else None
             pool.fused = self._evidence(pool.lexical, pool.coverage, told, has_vector=self.has_vector)
 
-    def in_days(self, days: Named, measure: Measure) -> None:
+    def in_days(self, dates: DatePhrases, measure: Measure) -> None:
         """Let candidates of the days that the question names count as if they said so, and bring such in."""
         index = self.indexes.lexical
-        if index is not None and days.spans:
+        if index is not None and dates.spans:
             self._names_days = True
-            note_told(index, self.plan, self.pool, self.words, days, measure)
+            match_dates(index, self.plan, self.pool, self.words, dates, measure)
             self.fuse()
 
     def in_threads(self, measure: Measure) -> None:
@@ -95,17 +95,17 @@ class Closer:
         if found is not None:
             self._learn(replace(self.lent, alike=found))
 
-    def without_days(self, days: Named) -> Scores:
+    def without_days(self, dates: DatePhrases) -> Scores:
         """Score the best candidates by what the question says beside days.
 
         When a relation was true stands in the relation, so that what it belongs to need not hold the words for it.
         """
         index, pool, words = self.indexes.lexical, self.pool, self.words
-        if index is None or not days.spans:
+        if index is None or not dates.spans:
             return pool.fused
         best = {pool.ids[place]: place for place in ranked(pool.ids, pool.fused, SEEDS)}
         among = replace(self.plan.prefilter, ids=frozenset(best))
-        alone = index.search(days.rest, filter=among, limit=len(best), heed_names=self.plan.heeds_names)
+        alone = index.search(dates.rest, filter=among, limit=len(best), heed_names=self.plan.heeds_names)
         if len(alone.terms) < LEAST_ASKED and not alone.named:
             return pool.fused
         lexical, coverage = pool.lexical.copy(), pool.coverage.copy()
