@@ -29,6 +29,11 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, second_opinion="on")
 
 
+@pytest.fixture
+def app(own_app: App) -> App:
+    return own_app
+
+
 def scores(near: Scores, lent: Lent) -> Scores:
     nothing = np.zeros(len(near))
     return fuse(nothing, nothing, near, ceiling=10.0, dense=True, lent=lent)

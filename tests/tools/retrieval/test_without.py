@@ -11,7 +11,7 @@ from stores.embedding.late import LateEncoder
 from stores.embedding.second import SecondModel
 from stores.lexical import LexicalIndex, Step, queries
 from tests.people import Person, caught_up, person
-from tools.app import open_app
+from tools.app import App, open_app
 from tools.logs import LogRing
 from tools.retrieval import closer, neighbours, pipeline
 from tools.retrieval.parts import Part
@@ -23,6 +23,11 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, second_opinion="on")
+
+
+@pytest.fixture
+def app(own_app: App) -> App:
+    return own_app
 
 
 DOES: dict[Part, tuple[Any, str]] = {
