@@ -7,10 +7,10 @@ FOLDER ?=
 DATA ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check serve bench eval gate model docs clean
+.PHONY: help install demo test test-all check serve bench eval gate model docs clean
 
 help: ## Say what there is.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit("Engrain needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
@@ -31,8 +31,14 @@ install: $(VENV)/.dev ## Install everything, development tools included.
 demo: $(VENV)/.run ## Start a server, feed it real text, ask it questions. FOLDER=… adds a folder of yours.
 	@$(BIN)/engrain demo $(if $(FOLDER),--folder "$(FOLDER)")
 
-test: $(VENV)/.dev ## Run all tests, on as many cores as there are, at most four; slow ones first.
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+# Tests wait for threads and processes half of the time: one worker more than there are cores.
+TESTS := $(BIN)/python -m pytest -n $$(( $$(nproc 2>/dev/null || sysctl -n hw.ncpu) + 1 )) --maxprocesses 5 --dist loadfile --no-loadscope-reorder
+
+test: $(VENV)/.dev ## Run the tests without the slow ones.
+	$(TESTS) -m "not slow"
+
+test-all: $(VENV)/.dev ## Run all tests, as CI does: also the wheel, the demo, servers that are killed, real corpora.
+	$(TESTS)
 
 check: $(VENV)/.dev ## Lint, types, architecture, documentation drift.
 	$(BIN)/ruff check .

@@ -1,26 +1,47 @@
-"""What every test may use: the real embedder, an open application, people who call it."""
+"""One application for each worker, people who call it, and the real embedder."""
 
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 import structlog
 from hypothesis import settings as hypothesis_settings
 
+import tools.app
 from stores.embedding import Embedder, EmbeddingSpec, build_embedder
+from stores.indexer import IndexerOptions
+from tests.embedders import CachingEmbedder
 from tests.ledgers import new_ledger
 from tests.people import Person, person
 from tools.app import App, open_app
 from tools.logs import LogRing
 from tools.settings import Settings
 
-# The model for late interaction costs each server a second and 70 MB: tests that are about it switch it on.
+# The token model costs each server a second and 70 MB: tests that are about it switch it on.
 os.environ.setdefault("ENGRAIN_LATE_INTERACTION", "false")
 # The same examples in every run: a change fails for what it changed. `--hypothesis-profile default` searches on.
 hypothesis_settings.register_profile("same", derandomize=True)
 hypothesis_settings.load_profile("same")
+# Indexers do not wait for more writes before they commit.
+tools.app.IndexerOptions = partial(  # type: ignore[attr-defined,assignment]
+    IndexerOptions, gather_s=0, gather_unhurried_s=0.005, gather_deferred_s=0.005, gather_scans_s=0, commit_after_s=0.02
+)
+
+
+def _use_memory_for_folders() -> None:
+    """Put temporary folders into memory, unless TMPDIR names a place: an fsync on a disk takes longer than a test."""
+    memory = Path("/dev/shm")  # noqa: S108 - every folder in it is made by mkdtemp
+    if "TMPDIR" not in os.environ and memory.is_dir() and shutil.disk_usage(memory).free > 4 * 2**30:
+        os.environ["TMPDIR"] = str(memory)
+        tempfile.tempdir = None
+
+
+_use_memory_for_folders()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -43,7 +64,7 @@ def _interruptible() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Run asynchronous tests on asyncio, as the server does."""
     return "asyncio"
@@ -51,11 +72,11 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def embedder() -> Iterator[Embedder]:
-    """The built-in model, loaded once."""
+    """The built-in model, loaded once for each worker."""
     built = build_embedder(EmbeddingSpec(provider="builtin"))
     assert built is not None
     built.embed_query("load")
-    yield built
+    yield CachingEmbedder(built)
     built.close()
 
 
@@ -65,13 +86,37 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, late_interaction=False)
 
 
+@pytest.fixture(scope="session")
+async def shared_app(
+    tmp_path_factory: pytest.TempPathFactory, embedder: Embedder, anyio_backend: str
+) -> AsyncIterator[App]:
+    """The worker's application, whose admin is nobody's test."""
+    settings = Settings(data_dir=tmp_path_factory.mktemp("shared"), rate_limit_enabled=False, late_interaction=False)
+    new_ledger(settings.data_dir)
+    async with open_app(settings, logs=LogRing(), embedder=embedder) as opened:
+        await person(opened, "operator")
+        yield opened
+
+
 @pytest.fixture
-async def app(settings: Settings, embedder: Embedder) -> AsyncIterator[App]:
-    """An open application on embedded stores."""
+async def own_app(settings: Settings, embedder: Embedder) -> AsyncIterator[App]:
+    """An application of one test, on `settings`: for what concerns a whole server."""
     if not settings.database_url:
         new_ledger(settings.data_dir)
     async with open_app(settings, logs=LogRing(), embedder=embedder) as opened:
         yield opened
+
+
+@pytest.fixture
+def app(request: pytest.FixtureRequest) -> Iterator[App]:
+    """The worker's application, or one of the test's own where it asks for `own_app` or `settings`."""
+    if not {"own_app", "settings"}.isdisjoint(request.fixturenames):
+        yield request.getfixturevalue("own_app")
+        return
+    shared: App = request.getfixturevalue("shared_app")
+    listeners = list(shared.ledger.on_commit)
+    yield shared
+    shared.ledger.on_commit[:] = listeners
 
 
 @pytest.fixture

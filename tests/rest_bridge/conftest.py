@@ -1,6 +1,6 @@
 """One application for each module, served over a tiny catalogue of notes; with every operation where that is wanted."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import httpx2
 import pytest
@@ -11,11 +11,6 @@ from tests.rest_bridge.notes import Notes
 from tools.app import App
 from tools.catalogue import OPERATIONS
 from tools.operation import Operation
-
-
-@pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture(scope="module")
@@ -35,12 +30,25 @@ def every_operation() -> tuple[Operation, ...]:
     return OPERATIONS
 
 
-@pytest.fixture
-async def client(app: App, notes: Notes, request: pytest.FixtureRequest) -> AsyncIterator[httpx2.AsyncClient]:
-    serves_all = "every_operation" in request.fixturenames
-    operations = request.getfixturevalue("every_operation") if serves_all else notes.operations()
-    async with client_of(build_asgi(app, operations)) as client:
+@pytest.fixture(scope="module")
+async def whole_catalogue(app: App, anyio_backend: str) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of every operation: building all routes takes longer than most tests."""
+    async with client_of(build_asgi(app)) as client:
         yield client
+
+
+@pytest.fixture
+async def notes_client(app: App, notes: Notes) -> AsyncIterator[httpx2.AsyncClient]:
+    async with client_of(build_asgi(app, notes.operations())) as client:
+        yield client
+
+
+@pytest.fixture
+def client(request: pytest.FixtureRequest) -> Iterator[httpx2.AsyncClient]:
+    serves_all = "every_operation" in request.fixturenames
+    client: httpx2.AsyncClient = request.getfixturevalue("whole_catalogue" if serves_all else "notes_client")
+    yield client
+    client.cookies.clear()
 
 
 @pytest.fixture

@@ -9,15 +9,16 @@ import httpx2
 import pytest
 
 from auth.device import ALPHABET
+from rest_bridge.application import build_asgi
 from stores.clock import utc_now
 from stores.ledger import AuditQuery
 from stores.records import Organization
-from tests.rest_bridge.harness import BASE, Person, assert_envelope, settings_at, sign_up
+from tests.rest_bridge.harness import BASE, Person, assert_envelope, client_of, settings_at, sign_up
 from tools.app import App, open_app
 from tools.device import GRANT_TYPE
 from tools.logs import LogRing
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
+pytestmark = pytest.mark.anyio
 
 START, TOKEN, VERIFY = "/api/auth/device", "/api/auth/device/token", "/api/auth/device/verify"
 
@@ -41,6 +42,13 @@ async def app(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str, cloc
     async with open_app(settings, logs=LogRing(), clock=clock) as app:
         sign_up(app)
         yield app
+
+
+@pytest.fixture
+async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of an application whose limits nobody has used."""
+    async with client_of(build_asgi(app)) as client:
+        yield client
 
 
 def everything_in(folder: Path) -> bytes:

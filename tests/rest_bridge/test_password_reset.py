@@ -19,7 +19,7 @@ from tools.app import App, open_app
 from tools.logs import LogRing
 from tools.mail import Letter, Mailer
 
-pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("every_operation")]
+pytestmark = pytest.mark.anyio
 
 NEW = "a password to remember"
 EMAIL = "Grace@example.org"
@@ -46,6 +46,13 @@ async def app(tmp_path: Path, clock: Clock) -> AsyncIterator[App]:
     settings = settings_at(tmp_path, rate_limit_enabled=False)
     async with open_app(settings, logs=LogRing(), clock=clock) as app:
         yield app
+
+
+@pytest.fixture
+async def client(app: App) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client of an application whose limits nobody has used."""
+    async with client_of(build_asgi(app)) as client:
+        yield client
 
 
 @pytest.fixture

@@ -145,9 +145,6 @@ def story(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     return story
 
 
-pytestmark = pytest.mark.slow
-
-
 def leaked(story: Story, text: str) -> list[str]:
     return [secret for secret in story.secrets if secret in text]
 

@@ -7,6 +7,7 @@ import pytest
 
 from stores.errors import EngrainError
 from tests.people import Person, caught_up
+from tools.app import App
 from tools.memories import DEPTH
 from tools.settings import Settings
 
@@ -19,6 +20,11 @@ ASKED = "walrus holiday"
 @pytest.fixture(params=[False, True], ids=["lanes alone", "tokens compared"])
 def settings(tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
     return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False, late_interaction=request.param)
+
+
+@pytest.fixture
+def app(own_app: App) -> App:
+    return own_app
 
 
 async def say(who: Person, text: str, ordinal: int | None = None, *, thread: str = "t", **fields: Any) -> str:

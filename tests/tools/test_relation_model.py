@@ -362,6 +362,7 @@ def test_facts_are_what_a_plain_model_says(world: World) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(ENGINE_VARIABLE in os.environ, reason="this is the run on a chosen engine")
 def test_facts_are_what_a_plain_model_says_on_the_other_engine_too() -> None:
     """In a process of its own: the two engines share none."""

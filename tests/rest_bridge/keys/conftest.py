@@ -1,7 +1,6 @@
-"""A fresh application for each test, without limits on how often somebody asks, and somebody with a real account."""
+"""One application for each module, without limits on how often somebody asks, and somebody with a real account."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -10,9 +9,9 @@ from tests.rest_bridge.harness import opened, settings_at
 from tools.app import App
 
 
-@pytest.fixture
-async def app(tmp_path: Path) -> AsyncIterator[App]:
-    async with opened(settings_at(tmp_path, rate_limit_enabled=False)) as app:
+@pytest.fixture(scope="module")
+async def app(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[App]:
+    async with opened(settings_at(tmp_path_factory.mktemp("data"), rate_limit_enabled=False)) as app:
         yield app
 
 

@@ -3,13 +3,12 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 
+import httpx2
 import pytest
 
-from rest_bridge.application import build_asgi
 from tests.people import Person, person
-from tests.rest_bridge.harness import client_of, settings_at
+from tests.rest_bridge.harness import settings_at
 from tests.rest_bridge.oauth.flow import Flow
 from tools.app import App, open_app
 from tools.logs import LogRing
@@ -25,23 +24,24 @@ class Clock:
         return self.now
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture
-async def app(tmp_path: Path, clock: Clock) -> AsyncIterator[App]:
-    async with open_app(settings_at(tmp_path, rate_limit_enabled=False), logs=LogRing(), clock=clock) as app:
+@pytest.fixture(scope="module")
+async def app(tmp_path_factory: pytest.TempPathFactory, clock: Clock, anyio_backend: str) -> AsyncIterator[App]:
+    settings = settings_at(tmp_path_factory.mktemp("data"), rate_limit_enabled=False)
+    async with open_app(settings, logs=LogRing(), clock=clock) as app:
         yield app
 
 
 @pytest.fixture
-async def flow(app: App) -> AsyncIterator[Flow]:
-    async with client_of(build_asgi(app)) as browser:
-        flow = Flow(browser)
-        await flow.register()
-        yield flow
+async def flow(whole_catalogue: httpx2.AsyncClient) -> AsyncIterator[Flow]:
+    flow = Flow(whole_catalogue)
+    await flow.register()
+    yield flow
+    whole_catalogue.cookies.clear()
 
 
 @pytest.fixture

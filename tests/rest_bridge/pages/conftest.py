@@ -1,7 +1,6 @@
 """A browser on the whole application."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -12,9 +11,9 @@ from tests.rest_bridge.harness import client_of, opened, settings_at
 from tools.app import App
 
 
-@pytest.fixture
-async def app(tmp_path: Path) -> AsyncIterator[App]:
-    async with opened(settings_at(tmp_path)) as app:
+@pytest.fixture(scope="module")
+async def app(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[App]:
+    async with opened(settings_at(tmp_path_factory.mktemp("data"))) as app:
         yield app
 
 

@@ -28,6 +28,7 @@ def test_importing_the_graph_loads_no_engine() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, check=True, timeout=60)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(ENGINE_VARIABLE in os.environ, reason="this is the run on a chosen engine")
 def test_every_graph_test_passes_on_the_other_engine_too() -> None:
     run_on_the_other_engine(HERE)

@@ -12,6 +12,17 @@ from tests.stores.ledger.samples import ANN, BOB, ORG, OTHER, SteppingClock, org
 
 __all__ = ["postgres"]
 
+CONTRACT = frozenset({"concurrency", "engine", "feed", "idempotency", "leases", "listing", "migrating", "tickets"})
+"""Where databases differ: locks, order of the feed, JSON, migrations. The rest runs on PostgreSQL in CI."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if "postgresql" in params.values() and item.path.stem.removeprefix("test_") not in CONTRACT:
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture
 def clock() -> SteppingClock:

@@ -28,6 +28,11 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
+def app(own_app: App) -> App:
+    return own_app
+
+
+@pytest.fixture
 def vectors(tmp_path: Path) -> Iterator[VectorIndex]:
     index = opened(tmp_path)
     yield index

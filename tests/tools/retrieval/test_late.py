@@ -34,6 +34,11 @@ def settings(tmp_path: Path) -> Settings:
     return Settings(data_dir=tmp_path / "data", rate_limit_enabled=False)
 
 
+@pytest.fixture
+def app(own_app: App) -> App:
+    return own_app
+
+
 def units(count: int, seed: int) -> NDArray[np.float32]:
     drawn = np.random.default_rng(seed).standard_normal((count, LateEncoder.dimension)).astype(np.float32)
     return np.asarray(drawn / np.linalg.norm(drawn, axis=1, keepdims=True))
