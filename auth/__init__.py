@@ -1,1 +1,1 @@
-"""Who is asking and what they may do: passwords, tokens, principals, roles, visibility."""
+"""Authentication and authorization: passwords, tokens, principals, roles, visibility keys."""

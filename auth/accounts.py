@@ -1,4 +1,4 @@
-"""Sign-up, sign-in, token rotation and the check that every request passes."""
+"""Accounts: sign-up, sign-in, token rotation, and authentication of every request."""
 
 import re
 import uuid
@@ -21,14 +21,14 @@ from stores.records import Identity, JsonObject, Organization, Role, Session, Us
 
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-# A dot-atom (RFC 5322, 3.2.3) that nobody decodes as an encoded word (RFC 2047), at a host name.
+# A dot-atom (RFC 5322, 3.2.3) that is no encoded word (RFC 2047), at a host name.
 _EMAIL = re.compile(rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
 _NAME_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """Both tokens of a session and whose they are."""
+    """Both tokens of a session, with its user and organization."""
 
     identity: Identity
     access_token: str
@@ -38,14 +38,13 @@ class SignedIn:
 
     @property
     def session_id(self) -> str:
-        """The session that began or went on."""
         if self.identity.session is None:
             raise ValueError("a sign-in has a session")
         return self.identity.session.id
 
 
 class TokenReplayed(AuthenticationRequired):
-    """401: a spent refresh token was presented, and its session ended by it."""
+    """401: a spent refresh token was presented, which ended its session."""
 
     def __init__(self, user_id: str) -> None:
         super().__init__("The refresh token was already used or revoked.", remediation="Log in again.")
@@ -54,7 +53,7 @@ class TokenReplayed(AuthenticationRequired):
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """Local accounts over the ledger. Every method blocks: call it in a worker thread."""
+    """Accounts in the ledger. Every method blocks."""
 
     ledger: Ledger
     tokens: Tokens
@@ -62,21 +61,8 @@ class Accounts:
     clock: Callable[[], datetime]
     recent: RecentPrincipals = field(default_factory=RecentPrincipals)
 
-    def sign_up(self, email: str, password: str, name: str, origin: Origin = NOWHERE) -> SignedIn:
-        """Create a user with a personal organization and sign it in.
-
-        Raises:
-            EngrainError: As `create` says.
-        """
-        return self.start(self.create(email, password, name, origin), origin)
-
     def create(self, email: str, password: str, name: str, origin: Origin = NOWHERE) -> User:
-        """Create a user with a personal organization.
-
-        Raises:
-            ValidationFailed: The e-mail address, the name or the password has a shape that is not accepted.
-            Conflict: The e-mail address is in use.
-        """
+        """Create a user with a personal organization."""
         email = checked_email(email)
         name = name.strip()
         if not 1 <= len(name) <= _NAME_LENGTH:
@@ -90,27 +76,12 @@ class Accounts:
         user = User(
             user_id, email, name, password_hash, is_admin=False, avatar_url=None, codehost_id=None, created_at=now
         )
-        organization = Organization(
-            str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now
-        )
+        organization = personal_organization(user_id, name, now)
         audit = AuditDraft("user.create", organization.id, user_id, user_id, {}, origin.described())
         return self.ledger.create_account(user, organization, audit=audit)
 
-    def sign_in(self, email: str, password: str, origin: Origin = NOWHERE) -> SignedIn:
-        """Check a password and start a session in the user's default organization.
-
-        Raises:
-            AuthenticationRequired: "Invalid credentials", whatever was wrong.
-            Forbidden: The user has no organization.
-        """
-        return self.start(self.check(email, password, origin), origin)
-
     def check(self, email: str, password: str, origin: Origin = NOWHERE) -> User:
-        """Return the user of an e-mail address and a password.
-
-        Raises:
-            AuthenticationRequired: "Invalid credentials", whatever was wrong.
-        """
+        """Return the user with this e-mail address and password."""
         user = self.ledger.user_by_email(email.strip())
         known = self.passwords.verify(user.password_hash if user else None, password)
         if user is None or not known:
@@ -121,11 +92,7 @@ class Accounts:
         return user
 
     def start(self, user: User, origin: Origin = NOWHERE, *, organization_id: str | None = None) -> SignedIn:
-        """Start a session of somebody whose password was checked, in the default organization or in another one.
-
-        Raises:
-            Forbidden: The user has no organization, or is not in that one.
-        """
+        """Start a session of an authenticated user, by default in the default organization."""
         joined = self.ledger.memberships(user.id)
         where = next((each for each in joined if organization_id in (None, each[0].id)), None)
         if where is None:
@@ -133,27 +100,24 @@ class Accounts:
         return self._start_session(user, where, origin)
 
     def home_of(self, user_id: str) -> str | None:
-        """Return the organization in whose log stands what concerns an account alone: the user's personal one.
+        """Return the organization whose audit log records what concerns only the account: the personal one.
 
-        Of a user without one, it stands in the log of the server.
+        None stands for the log of the server.
         """
         found = self.ledger.default_organization(user_id)
         return found.id if found is not None and found.is_personal else None
 
     def _note_refusal(self, user: User | None, origin: Origin) -> None:
-        """Write down a wrong password where the account's owner sees it; as much work where there is none."""
+        # As much work for an unknown address, so that the time tells nothing.
         home, resource = self.home_of(user.id if user else ""), user.id if user else None
         draft = AuditDraft("session.refuse", home, None, resource, {}, origin.described())
         self.ledger.audit.append(draft)
 
     def refresh(self, refresh_token: str, origin: Origin = NOWHERE) -> SignedIn:
-        """Rotate both tokens. A refresh token works once; using a spent one ends its session.
-
-        The session is not prolonged by it, and no token outlives the session.
+        """Rotate both tokens. Neither outlives the session, which is not prolonged.
 
         Raises:
-            AuthenticationRequired: The token does not hold.
-            TokenReplayed: It was spent.
+            TokenReplayed: The token was used before; its session has ended now.
         """
         claims = self.tokens.read(refresh_token, "refresh")
         if claims.session_id is None or claims.token_id is None:
@@ -171,7 +135,6 @@ class Accounts:
         return self.signed_in(identity, session)
 
     def _note_reuse(self, session_id: str, origin: Origin) -> None:
-        """Write down that a spent refresh token was presented: somebody has copied it, and the session ended by it."""
         if (session := self.ledger.session(session_id)) is not None:
             details: JsonObject = {"user_id": session.user_id}
             draft = AuditDraft("session.reuse", session.organization_id, None, session.id, details, origin.described())
@@ -180,12 +143,7 @@ class Accounts:
     def switch(
         self, session_id: str, organization_id: str, audit: AuditDraft | None = None, origin: Origin = NOWHERE
     ) -> SignedIn:
-        """Move a session to another organization of its user, with both tokens rotated.
-
-        Raises:
-            NotFound: The user is no member of the organization.
-            AuthenticationRequired: The session has ended.
-        """
+        """Move a session to another organization of its user, and rotate both tokens."""
         seen = (origin.address, origin.user_agent)
         session = self.ledger.switch_session(session_id, organization_id, str(uuid.uuid4()), audit, seen=seen)
         identity = self.ledger.identity(session.user_id, organization_id, session.id) if session else None
@@ -194,7 +152,7 @@ class Accounts:
         return self.signed_in(identity, session)
 
     def recall(self, token: str) -> Principal | None:
-        """The caller that `authenticate` would return, if that can be told without waiting for anything."""
+        """Return the caller that `authenticate` would return, if cached; never blocks."""
         version = self.ledger.rights_version()
         found = None if version is None else self.recent.get(token, version, self.clock().timestamp())
         if found is not None and found.key_id is not None:
@@ -202,39 +160,32 @@ class Accounts:
         return found
 
     def authenticate(self, token: str) -> Principal:
-        """Turn an access token, an API key or an MCP client's token into the caller, with the rights of this moment.
-
-        Raises:
-            AuthenticationRequired: The token, its session or its user does not hold, or the key does not.
-            Forbidden: The token names no organization.
-        """
-        # Asked first: what commits while the rest is read outdates it.
+        """Return the caller of an access token, an API key or an MCP client's token, with its present rights."""
+        # Read first, so that a commit while the rest is read outdates the cached caller.
         version = self.ledger.rights_version()
         if is_client_token(token):
             principal, until = self.grants.authenticate(token)
         else:
-            principal, until = self._holder(token) if is_api_key(token) else self._signed_in_as(token)
+            principal, until = self.keys.authenticate(token) if is_api_key(token) else self._signed_in_as(token)
+            if principal.key_id is not None:
+                self.ledger.api_keys.note_use(principal.key_id)
         if version is not None:
             self.recent.keep(token, Found(principal, version, until))
         return principal
 
     @property
     def keys(self) -> Keys:
-        """The API keys."""
         return Keys(self.ledger, self.tokens.secret, self.clock)
 
     @property
     def grants(self) -> ClientGrants:
-        """What MCP clients were granted."""
         return ClientGrants(self.ledger, self.clock, self.tokens.access_lifetime, self.tokens.refresh_lifetime)
 
     @property
     def clients(self) -> ClientRegistry:
-        """The MCP clients."""
         return ClientRegistry(self.ledger, self.clock)
 
     def _signed_in_as(self, token: str) -> tuple[Principal, float]:
-        """The caller that an access token stands for, and when that ends in seconds since 1970."""
         claims = self.tokens.read(token, "access")
         if claims.organization_id is None:
             raise Forbidden(
@@ -247,17 +198,10 @@ class Accounts:
         ends = [None if session is None else session.expires_at, principal.until]
         return principal, min([claims.expires_at, *(each.timestamp() for each in ends if each is not None)])
 
-    def _holder(self, text: str) -> tuple[Principal, float]:
-        """The caller that an API key stands for, and when that ends in seconds since 1970."""
-        principal, until = self.keys.authenticate(text)
-        if principal.key_id is not None:
-            self.ledger.api_keys.note_use(principal.key_id)
-        return principal, until
-
     def renewed(self, principal: Principal) -> Principal | None:
-        """Expand a principal's rights anew; None when its session, its API key or its membership has ended.
+        """Return a principal with its present rights; None if its session, API key or membership has ended.
 
-        What MCP clients were granted is not renewed: it opens nothing that outlives a request.
+        Also None for MCP clients: they open nothing that outlives a request.
         """
         if principal.grant_id is not None:
             return None
@@ -267,11 +211,7 @@ class Accounts:
         return None if found is None else replace(principal_of(*found), scopes=principal.scopes)
 
     def local_principal(self) -> Principal:
-        """The caller where authentication is switched off: the server's first admin, in the default organization.
-
-        Raises:
-            AuthenticationRequired: Nobody has signed up yet.
-        """
+        """Return the caller of a server without authentication: its first admin, in the default organization."""
         admin = self.ledger.first_admin()
         organization = self.ledger.default_organization(admin.id) if admin else None
         found = self.ledger.caller(admin.id, organization.id, None) if admin and organization else None
@@ -283,18 +223,14 @@ class Accounts:
 
     def _start_session(self, user: User, where: tuple[Organization, Role], origin: Origin) -> SignedIn:
         organization, role = where
-        session = replace(
-            self.new_session(user.id, organization.id),
-            ip_address=origin.address or None,
-            user_agent=origin.user_agent or None,
-        )
+        session = self.new_session(user.id, organization.id, origin)
         details: JsonObject = {"provider": "password"}
         audit = AuditDraft("session.start", organization.id, user.id, session.id, details, origin.described())
         self.ledger.create_session(session, audit)
         return self.signed_in(Identity(user, organization, role, session), session)
 
-    def new_session(self, user_id: str, organization_id: str) -> Session:
-        """Make a session that begins now, not stored yet; `replace` adds what it is known by."""
+    def new_session(self, user_id: str, organization_id: str, origin: Origin, provider: str | None = None) -> Session:
+        """Make a session that begins now, without storing it."""
         now = self.clock()
         return Session(
             id=str(uuid.uuid4()),
@@ -304,10 +240,13 @@ class Accounts:
             created_at=now,
             expires_at=now + self.tokens.refresh_lifetime,
             revoked_at=None,
+            provider=provider,
+            user_agent=origin.user_agent or None,
+            ip_address=origin.address or None,
         )
 
     def signed_in(self, identity: Identity, session: Session) -> SignedIn:
-        """Make both tokens of a session that is stored; neither outlives it."""
+        """Make both tokens of a stored session; neither outlives it."""
         whose, ends = (session.user_id, session.organization_id, session.id), session.expires_at
         lifetime = min(self.tokens.access_lifetime, ends - self.clock())
         return SignedIn(
@@ -318,14 +257,16 @@ class Accounts:
         )
 
 
+def personal_organization(user_id: str, name: str, now: datetime) -> Organization:
+    """Make the organization that comes with an account, without storing it."""
+    return Organization(str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now)
+
+
 def checked_email(email: str) -> str:
-    """Return an e-mail address without the blanks around it.
+    """Strip and check an e-mail address.
 
-    Only such as every mail server takes: an account whose mail cannot be sent could never reset its password, and
-    many servers do not speak SMTPUTF8, which other letters before the `@` would need. After it, `xn--` does for them.
-
-    Raises:
-        ValidationFailed: It is none.
+    ASCII only: many mail servers lack SMTPUTF8, and an account without mail cannot reset its password. Other domain
+    names are written as `xn--`.
     """
     email = email.strip()
     if len(email) > 254 or not _EMAIL.fullmatch(email):

@@ -1,4 +1,4 @@
-"""API keys: how they are made and recognised, and what their holders may do: never more than their user."""
+"""API keys: made, recognised and expanded to a caller that may never do more than the key's user."""
 
 import hashlib
 import hmac
@@ -19,7 +19,7 @@ from stores.records import ApiKey, Identity
 
 PREFIX_LENGTH = 16
 ATTEMPTS = 5
-"""Prefixes have 48 random bits: two in a row that are taken are no accident."""
+"""Prefixes have 48 random bits: two collisions in a row are no accident."""
 
 _KEY = re.compile(r"sk_(?:live|test)_[A-Za-z0-9_-]{43}")
 _PURPOSE = b"engrain api keys 1"
@@ -28,28 +28,28 @@ _SCOPES: frozenset[Scope] = frozenset(get_args(Scope))
 
 @dataclass(frozen=True, slots=True)
 class KeyRequest:
-    """What a new key is to be."""
+    """A key to make."""
 
     name: str
     live: bool
     scopes: Sequence[Scope]
     project_ids: Sequence[str]
     lifetime: timedelta | None
-    """None: until it is revoked."""
+    """None for no end but revocation."""
     memory_space_ids: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Makes and recognises the API keys of one server. Every method blocks."""
+    """The API keys of one server. Every method blocks."""
 
     ledger: Ledger
     secret: str = field(repr=False)
-    """The server's secret; the key of the hashes is derived from it."""
+    """The server's secret, from which the key of the hashes is derived."""
     clock: Callable[[], datetime]
 
     def create(self, owner: Principal, wanted: KeyRequest, audit: Callable[[ApiKey], AuditDraft]) -> tuple[ApiKey, str]:
-        """Store a key of the caller's in its organization; return it and its text, which nobody can read again."""
+        """Store a new key of the caller; return it with its text, which cannot be read again."""
         now = self.clock()
         for _ in range(ATTEMPTS):
             text = f"sk_{'live' if wanted.live else 'test'}_{secrets.token_urlsafe(32)}"
@@ -74,13 +74,9 @@ class Keys:
         raise Conflict("No free prefix was found for the key.", remediation="Try again.")
 
     def authenticate(self, text: str) -> tuple[Principal, float]:
-        """Return the caller that a key stands for, and when that ends in seconds since 1970.
-
-        Raises:
-            AuthenticationRequired: There is no such key, or it was revoked or has expired.
-        """
+        """Return the caller of a key, and when its rights expire in seconds since 1970."""
         found = self.ledger.api_keys.find(text[:PREFIX_LENGTH]) if _KEY.fullmatch(text) else None
-        # Also without one, so that the time that it takes tells nothing.
+        # Compared even without a key, so that the time tells nothing.
         holds = hmac.compare_digest(self._hash(text), found.key_hash if found is not None else "")
         if found is None or not holds:
             raise AuthenticationRequired(
@@ -91,7 +87,7 @@ class Keys:
         return principal, min(ends, default=float("inf"))
 
     def renewed(self, principal: Principal, key_id: str) -> Principal | None:
-        """Look up anew what the holder of a key may do; None when the key or its user's membership has ended."""
+        """Return the caller with its present rights; None if the key or its user's membership has ended."""
         key = self.ledger.api_keys.key(principal.organization_id, key_id)
         identity = self.ledger.identity(principal.user_id, principal.organization_id, None)
         if key is None or identity is None or key.revoked_at is not None:
@@ -115,7 +111,6 @@ class Keys:
 
 
 def is_api_key(credential: str) -> bool:
-    """Tell a key from a token by how it begins."""
     return credential.startswith("sk_")
 
 

@@ -1,14 +1,15 @@
-"""Signing in a device without a browser (RFC 8628): its two codes, and the session that an approval is worth."""
+"""Device login (RFC 8628): both codes, and one session for an approval."""
 
 import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 from auth.accounts import Accounts, SignedIn
 from auth.one_time import new_token, token_hash
+from auth.origin import Origin
 from auth.principal import Principal
 from auth.rights import require_session
 from stores.errors import Conflict, NotFound
@@ -18,13 +19,13 @@ from stores.records import Session
 LIFETIME = timedelta(minutes=10)
 INTERVAL_S = 5
 ATTEMPTS = 5
-"""User codes have 34 random bits: several in a row that are taken are no accident."""
+"""User codes have 34 random bits: several collisions in a row are no accident."""
 
 PROVIDER = "device"
-"""How sessions that began this way are marked."""
+"""The `provider` of sessions that began this way."""
 
 ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
-"""Easy to read out and to type, and without vowels, so that no words come about (RFC 8628, section 6.1)."""
+"""Consonants only, so that codes spell no words (RFC 8628, section 6.1)."""
 
 _LENGTH = 8
 _PURPOSE = b"engrain device codes 1"
@@ -32,19 +33,19 @@ _PURPOSE = b"engrain device codes 1"
 
 @dataclass(frozen=True, slots=True)
 class StartedDevice:
-    """What a device is told when it begins."""
+    """The answer to a device that starts a login."""
 
     device_code: str
     user_code: str
     expires_in: int
     """Seconds."""
     interval: int
-    """Seconds that it waits between two questions."""
+    """Seconds between two polls."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskingDevice:
-    """What a device that waits says of itself, and where it is seen to be: nothing of it is proven."""
+    """A waiting device by its own description and address; nothing of it is proven."""
 
     client_name: str
     address: str
@@ -53,7 +54,7 @@ class AskingDevice:
 
 @dataclass(frozen=True, slots=True)
 class WaitingDevice:
-    """A device that waits for a decision, as the person who decides sees it."""
+    """A waiting device, for the person who decides."""
 
     user_code: str
     asking: AskingDevice
@@ -68,15 +69,14 @@ class Devices:
     accounts: Accounts
 
     def start(self, asking: AskingDevice) -> StartedDevice:
-        """Let a device wait; both codes are stored as hashes only."""
-        details = {"client_name": asking.client_name, "address": asking.address, "user_agent": asking.user_agent}
+        """Start a device login; both codes are stored as hashes only."""
         for _ in range(ATTEMPTS):
             device_code, device_hash = new_token()
             user_code = new_user_code()
             login = DeviceLogin(
                 device_hash,
                 self._hash(user_code),
-                dict(details),
+                asdict(asking),
                 INTERVAL_S,
                 expires_at=self.accounts.clock() + LIFETIME,
             )
@@ -88,12 +88,7 @@ class Devices:
         raise Conflict("No free code was found for the device.", remediation="Try again.")
 
     def waiting(self, caller: Principal, typed: str) -> WaitingDevice:
-        """Return the device that shows a code, to somebody who signed in.
-
-        Raises:
-            Forbidden: The caller did not sign in: a key must not turn into a session.
-            NotFound: No device waits with that code: it is unknown, expired or was decided before.
-        """
+        """Return the device that shows a code."""
         require_session(caller)
         user_code = read_user_code(typed)
         found = user_code and self.accounts.ledger.device_logins.by_user_code(self._hash(user_code))
@@ -102,33 +97,22 @@ class Devices:
         return WaitingDevice(user_code, _asking(found), found.expires_at - LIFETIME, found.expires_at)
 
     def approve(self, caller: Principal, typed: str, organization_id: str, audit: AuditDraft) -> None:
-        """Let a device sign in as the caller, in one of the caller's organizations.
-
-        Raises:
-            Forbidden: The caller did not sign in.
-            NotFound: No device waits with that code.
-        """
+        """Let a device sign in as the caller; errors are those of `waiting`."""
         require_session(caller)
         self.accounts.ledger.device_logins.approve(self._hash_of(typed), caller.user_id, organization_id, audit)
 
     def deny(self, caller: Principal, typed: str, audit: AuditDraft) -> None:
-        """Turn a device away.
-
-        Raises:
-            Forbidden: The caller did not sign in.
-            NotFound: No device waits with that code.
-        """
+        """Turn a device away; errors are those of `waiting`."""
         require_session(caller)
         self.accounts.ledger.device_logins.deny(self._hash_of(typed), audit)
 
     def redeem(
-        self, device_code: str, *, address: str, user_agent: str, audit: Callable[[Session], AuditDraft]
+        self, device_code: str, origin: Origin, audit: Callable[[Session], AuditDraft]
     ) -> SignedIn | DeviceRefusal:
-        """Answer a device that asks for its tokens; an approval is worth one session."""
+        """Exchange a device code for a session, once, if the login was approved."""
 
         def enter(login: DeviceLogin) -> tuple[Session, AuditDraft]:
-            fresh = self.accounts.new_session(login.user_id or "", login.organization_id or "")
-            session = replace(fresh, provider=PROVIDER, user_agent=user_agent or None, ip_address=address or None)
+            session = self.accounts.new_session(login.user_id or "", login.organization_id or "", origin, PROVIDER)
             return session, audit(session)
 
         found = self.accounts.ledger.device_logins.enter(token_hash(device_code), enter)
@@ -144,19 +128,19 @@ class Devices:
         return self._hash(user_code)
 
     def _hash(self, user_code: str) -> str:
-        """Digest a user code with the server's secret: it is short enough to be found by trying all others."""
+        """Hash a user code with the server's secret: the code alone is short enough for brute force."""
         derived = hmac.digest(self.accounts.tokens.secret.encode(), _PURPOSE, hashlib.sha256)
         return hmac.digest(derived, user_code.encode(), hashlib.sha256).hex()
 
 
 def new_user_code() -> str:
-    """Make a code to be typed by hand, of the form `BCDF-GHJK`."""
+    """Make a code of the form `BCDF-GHJK`."""
     letters = "".join(secrets.choice(ALPHABET) for _ in range(_LENGTH))
     return f"{letters[:4]}-{letters[4:]}"
 
 
 def read_user_code(typed: str) -> str | None:
-    """Read a code as somebody typed it, in any case and with anything between the letters; None if it is none."""
+    """Normalize a typed code, whatever its case and separators; None if it is no code."""
     letters = "".join(letter for letter in typed.upper() if letter.isalnum())
     if len(letters) != _LENGTH or not set(letters) <= set(ALPHABET):
         return None
@@ -164,8 +148,7 @@ def read_user_code(typed: str) -> str | None:
 
 
 def _asking(login: DeviceLogin) -> AskingDevice:
-    said = login.details
-    return AskingDevice(str(said["client_name"]), str(said["address"]), str(said["user_agent"]))
+    return AskingDevice(**{name: str(value) for name, value in login.details.items()})
 
 
 def _unknown() -> NotFound:

@@ -1,4 +1,4 @@
-"""What people grant MCP clients by OAuth 2.1: codes and tokens, and whom a client with a token acts for."""
+"""OAuth 2.1 grants of MCP clients: authorization codes, tokens, and the caller of a token."""
 
 import base64
 import hashlib
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from auth.grants_clients import RegisteredClient
 from auth.grants_errors import OAuthRefused
 from auth.one_time import token_hash
-from auth.origin import Origin
+from auth.origin import NOWHERE, Origin
 from auth.policy import principal_of
 from auth.principal import Principal, Scope
 from stores.errors import AuthenticationRequired
@@ -21,11 +21,9 @@ from stores.ledger import AuditDraft, AuthorizationCode, Grant, Ledger, TokenPai
 
 CODE_LIFETIME = timedelta(minutes=2)
 GRANT_LIFETIME = timedelta(days=365)
-"""After that the person is asked again, however often the client came back."""
+"""From the consent on, however often the client refreshes."""
 SCOPE: Scope = "mcp"
-"""The only scope that is granted: `/mcp`, with the rights that the person has there."""
-
-NOWHERE = Origin()
+"""The only scope that is granted: `/mcp` with the person's rights."""
 
 _ACCESS, _REFRESH, _CODE = "eng_at_", "eng_rt_", "eng_ac_"
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
@@ -34,21 +32,21 @@ _INVALID = "invalid_grant"
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """What a client asks a person for; client and redirect URI are known to belong together."""
+    """A client's request for consent; the redirect URI is one of the client's."""
 
     client_id: str
     redirect_uri: str
     redirect_uri_explicit: bool
-    """Whether the request named it; else it is the only one that the client has."""
+    """False if the request left it out, as a client with a single URI may."""
     code_challenge: str
-    """Of PKCE, method S256."""
+    """PKCE, method S256."""
     resource: str
     state: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CodeExchange:
-    """What a client presents to have its tokens."""
+    """A client's request for the first tokens."""
 
     code: str
     code_verifier: str
@@ -58,7 +56,7 @@ class CodeExchange:
 
 @dataclass(frozen=True, slots=True)
 class RefreshExchange:
-    """What a client presents to go on."""
+    """A client's request for new tokens."""
 
     refresh_token: str
     scopes: frozenset[str] | None = None
@@ -67,7 +65,7 @@ class RefreshExchange:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """New tokens of a client. The texts are nowhere else."""
+    """New tokens of a client, in plain text: only hashes are stored."""
 
     access_token: str
     refresh_token: str | None
@@ -79,7 +77,7 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class ClientGrants:
-    """Issues and recognises codes and tokens. Every method blocks."""
+    """Grants of all MCP clients. Every method blocks."""
 
     ledger: Ledger
     clock: Callable[[], datetime]
@@ -87,11 +85,7 @@ class ClientGrants:
     refresh_lifetime: timedelta
 
     def allow(self, asked: AuthorizationRequest, user_id: str, organization_id: str, audit: AuditDraft) -> str:
-        """Write down that a person allows what a client asks for; return the code that the client exchanges.
-
-        Raises:
-            NotFound: The client, the person or the organization does not exist any more.
-        """
+        """Record a person's consent; return the authorization code."""
         code = _CODE + secrets.token_urlsafe(32)
         allowed = AuthorizationCode(
             client_id=asked.client_id,
@@ -108,16 +102,12 @@ class ClientGrants:
         return code
 
     def redeem(self, client: RegisteredClient, given: CodeExchange, origin: Origin = NOWHERE) -> Issued:
-        """Exchange a code for the first tokens of a grant. A code that comes again ends the grant that it was for.
-
-        Raises:
-            OAuthRefused: The code, the proof or the redirect URI does not hold.
-        """
+        """Exchange a code for the first tokens of a grant. A repeated code ends the grant."""
         hashed = token_hash(given.code)
         code = self.ledger.grants.code(hashed)
         pair, texts = self._pair(client)
         if code is None:
-            # Spent, expired or never made: asking all the same ends the grant of a spent one.
+            # Redeemed all the same: that ends the grant of a spent code.
             self.ledger.grants.redeem_code(hashed, str(uuid.uuid4()), pair, request=origin.described())
             raise OAuthRefused(_INVALID, "The code was used before, has expired, or does not exist.")
         if code.client_id != client.id:
@@ -134,11 +124,7 @@ class ClientGrants:
         return self._issued(client, grant, texts)
 
     def refresh(self, client: RegisteredClient, given: RefreshExchange, origin: Origin = NOWHERE) -> Issued:
-        """Exchange a refresh token for a new pair. A spent one that comes again ends the grant.
-
-        Raises:
-            OAuthRefused: The token does not hold, is another client's, or more was asked than was granted.
-        """
+        """Exchange a refresh token for a new pair. A repeated token ends the grant."""
         hashed = token_hash(given.refresh_token)
         grant = self.ledger.grants.refreshable(hashed)
         if grant is None or grant.client_id != client.id or "refresh_token" not in client.grant_types:
@@ -152,15 +138,11 @@ class ClientGrants:
         return self._issued(client, rotated, texts)
 
     def revoke(self, client: RegisteredClient, token: str, origin: Origin = NOWHERE) -> bool:
-        """End the grant of a client's token, access or refresh; tell whether there was one."""
+        """End the grant of an access or refresh token; return False if there was none."""
         return self.ledger.grants.revoke_token(token_hash(token), client.id, request=origin.described())
 
     def authenticate(self, token: str) -> tuple[Principal, float]:
-        """Return whom a client acts for, as things are now, and when that ends, in seconds since 1970.
-
-        Raises:
-            AuthenticationRequired: The token or its grant does not hold, or the person is no member any more.
-        """
+        """Return the caller of an access token, and when its rights expire in seconds since 1970."""
         found = self.ledger.grants.identity(token_hash(token))
         if found is None:
             raise AuthenticationRequired("The token is not valid.", remediation="Refresh it, or authorize again.")
@@ -196,12 +178,11 @@ class ClientGrants:
 
 
 def is_client_token(credential: str) -> bool:
-    """Tell a client's access token from other credentials by how it begins."""
     return credential.startswith(_ACCESS)
 
 
 def same_resource(one: str, other: str) -> bool:
-    """Compare two resource identifiers as RFC 8707 clients write them: a slash at the end makes no difference."""
+    """Compare two resource identifiers (RFC 8707), ignoring a trailing slash."""
     return one.rstrip("/") == other.rstrip("/")
 
 
@@ -211,7 +192,7 @@ def _require_resource(asked: str | None, granted: str | None) -> None:
 
 
 def _proves(verifier: str, challenge: str) -> bool:
-    """Check the proof of possession by method S256 (RFC 7636, section 4.6)."""
+    """Check a PKCE verifier, method S256 (RFC 7636, section 4.6)."""
     if not _VERIFIER.fullmatch(verifier):
         return False
     digest = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=")

@@ -1,4 +1,4 @@
-"""The programs that may ask people for access: how they register (RFC 7591), and which addresses are theirs."""
+"""OAuth clients: dynamic registration (RFC 7591) and redirect URIs."""
 
 import hmac
 import re
@@ -22,7 +22,7 @@ REDIRECT_URI_LENGTH = 1000
 NAME_LENGTH = 100
 
 _ADDRESS = re.compile(r"[A-Za-z0-9._~:/?\[\]@!$&'()*+,;=%-]+")
-"""What a URI consists of (RFC 3986), without a fragment."""
+"""Characters of a URI without a fragment (RFC 3986)."""
 _LOOPBACK = re.compile(r"(http://(?:127\.0\.0\.1|\[::1\]|localhost))(?::([0-9]{1,5}))?((?:[/?].*)?)")
 _PRIVATE = re.compile(r"([a-z][a-z0-9+.-]*):/.*")
 _NEVER = frozenset(
@@ -32,7 +32,7 @@ _NEVER = frozenset(
         " javascript mailto moz-extension res resource sms ssh tel urn vbscript view-source ws wss",
     )
 )
-"""Schemes that no installed program owns, or that run or read something."""
+"""Schemes that no installed program owns, or that execute or read something."""
 _HOST = re.compile(r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?|\[[0-9A-Fa-f:.]+\]")
 _ID = re.compile(r"mcp_[A-Za-z0-9_-]{24}")
 _METADATA = "invalid_client_metadata"
@@ -40,7 +40,7 @@ _METADATA = "invalid_client_metadata"
 
 @dataclass(frozen=True, slots=True)
 class RegisteredClient:
-    """A program, as it described itself."""
+    """A client by its own description."""
 
     id: str
     name: str
@@ -48,13 +48,12 @@ class RegisteredClient:
     auth_method: str
     grant_types: tuple[str, ...]
     metadata: JsonObject
-    """As it is stored and told back."""
     secret_hash: str | None = None
 
     def redirect_uri(self, asked: str | None) -> str | None:
-        """Return where an answer goes: the registered URI that is asked for, letter by letter; None if there is none.
+        """Return the requested URI if it is registered, or the only one if none is requested; else None.
 
-        Only the port of a loopback URI may differ (RFC 8252, section 7.3): programs take one that is free.
+        The port of a loopback URI may differ (RFC 8252, section 7.3).
         """
         if asked is None:
             return self.redirect_uris[0] if len(self.redirect_uris) == 1 else None
@@ -65,17 +64,13 @@ class RegisteredClient:
 
 @dataclass(frozen=True, slots=True)
 class ClientRegistry:
-    """Registers and recognises clients. Every method blocks."""
+    """All registered clients. Every method blocks."""
 
     ledger: Ledger
     clock: Callable[[], datetime]
 
     def register(self, described: Mapping[str, JsonValue]) -> tuple[RegisteredClient, str | None]:
-        """Store a client as it describes itself; return it, and its secret if it wants one, for the only time.
-
-        Raises:
-            OAuthRefused: `invalid_redirect_uri` or `invalid_client_metadata`.
-        """
+        """Register a client; return it with its secret, if it asked for one, which is not stored."""
         metadata = checked_metadata(described)
         is_public = metadata["token_endpoint_auth_method"] == "none"  # noqa: S105 - a word of the protocol
         secret = None if is_public else new_token()
@@ -85,16 +80,11 @@ class ClientRegistry:
         return _registered(stored), secret and secret[0]
 
     def find(self, client_id: str) -> RegisteredClient | None:
-        """Return a client."""
         stored = self.ledger.grants.client(client_id) if _ID.fullmatch(client_id) else None
         return None if stored is None else _registered(stored)
 
     def authenticate(self, client_id: str, secret: str | None) -> RegisteredClient:
-        """Return a client that proves who it is; a public one only says it.
-
-        Raises:
-            ClientUnknown: There is no such client, or the secret is not its own.
-        """
+        """Return the client with this id and secret; a public client has no secret."""
         client = self.find(client_id)
         expected = client.secret_hash if client is not None else None
         proven = secret is None if expected is None else hmac.compare_digest(token_hash(secret or ""), expected)
@@ -121,17 +111,13 @@ def _texts(value: JsonValue) -> tuple[str, ...]:
 
 
 def checked_metadata(described: Mapping[str, JsonValue]) -> JsonObject:
-    """Keep of a client's description what is used here, with defaults; anything else is dropped.
-
-    Raises:
-        OAuthRefused: `invalid_redirect_uri` or `invalid_client_metadata`.
-    """
+    """Check a client's description, fill in defaults, and drop unknown fields."""
     redirect_uris = _strings(described, "redirect_uris", ())
     if not 1 <= len(redirect_uris) <= REDIRECT_URIS:
         raise OAuthRefused("invalid_redirect_uri", f"redirect_uris has 1 to {REDIRECT_URIS} entries.")
     for uri in redirect_uris:
         check_redirect_uri(uri)
-    # RFC 7591 would have `client_secret_basic`; a server may choose, and a public client has nothing to lose.
+    # The default of RFC 7591 is `client_secret_basic`; a server may choose another.
     method = described.get("token_endpoint_auth_method") or "none"
     if method not in AUTH_METHODS:
         raise OAuthRefused(_METADATA, f"token_endpoint_auth_method is one of {', '.join(AUTH_METHODS)}.")
@@ -170,11 +156,7 @@ def _strings(described: Mapping[str, JsonValue], field: str, default: tuple[str,
 
 
 def check_redirect_uri(uri: str) -> None:
-    """Refuse an address to which no answer may go: it is https, http on loopback, or an installed program's scheme.
-
-    Raises:
-        OAuthRefused: `invalid_redirect_uri`.
-    """
+    """Accept https, http on loopback, and schemes of installed programs."""
     if not 1 <= len(uri) <= REDIRECT_URI_LENGTH or not _ADDRESS.fullmatch(uri):
         raise _bad_address(f"has at most {REDIRECT_URI_LENGTH} characters of a URI, and no fragment")
     loopback = _LOOPBACK.fullmatch(uri)
@@ -206,7 +188,6 @@ def _bad_address(rule: str) -> OAuthRefused:
 
 
 def _portless(uri: str) -> str | None:
-    """Return a loopback URI without its port, letter by letter."""
     match = _LOOPBACK.fullmatch(uri)
     if match is None or (match[2] is not None and not 1 <= int(match[2]) <= 65535):
         return None
@@ -214,5 +195,4 @@ def _portless(uri: str) -> str | None:
 
 
 def is_loopback(uri: str) -> bool:
-    """Tell whether an answer stays on the machine of the browser."""
     return _LOOPBACK.fullmatch(uri) is not None

@@ -1,4 +1,4 @@
-"""Invitations: whether one holds, and what accepting it does to a session."""
+"""Invitations: check and accept them."""
 
 from auth.accounts import Accounts, SignedIn
 from auth.one_time import token_hash
@@ -9,11 +9,7 @@ from stores.records import Invitation, User
 
 
 def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation:
-    """Return the pending invitation of a token, for this address. Blocks.
-
-    Raises:
-        InvalidRequest: It was used or revoked, has expired, or is for another address.
-    """
+    """Return the pending invitation of a token to this address. Blocks."""
     invitation = accounts.ledger.invitations.by_token(token_hash(token))
     if invitation is None:
         raise InvalidRequest(
@@ -28,12 +24,7 @@ def require_invitation(accounts: Accounts, token: str, email: str) -> Invitation
 
 
 def enter(accounts: Accounts, user: User, token: str, audit: AuditDraft, origin: Origin) -> SignedIn:
-    """Make somebody whose password was checked a member, and start a session there; none where it is refused. Blocks.
-
-    Raises:
-        InvalidRequest: The invitation does not hold any more, or is for another address.
-        Conflict: The user is a member already.
-    """
+    """Accept an invitation and start a session in its organization. Blocks."""
     invitation = accounts.ledger.invitations.accept(token_hash(token), user.id, audit)
     return accounts.start(user, origin, organization_id=invitation.organization_id)
 
@@ -41,11 +32,6 @@ def enter(accounts: Accounts, user: User, token: str, audit: AuditDraft, origin:
 def accept(
     accounts: Accounts, session_id: str, user_id: str, token: str, audit: AuditDraft, origin: Origin
 ) -> SignedIn:
-    """Make the user of a session a member, and move the session to the organization. Blocks.
-
-    Raises:
-        InvalidRequest: The invitation does not hold any more, or is for another address.
-        Conflict: The user is a member already.
-    """
+    """Accept an invitation and move the session to its organization; errors are those of `enter`. Blocks."""
     invitation = accounts.ledger.invitations.accept(token_hash(token), user_id, audit)
     return accounts.switch(session_id, invitation.organization_id, origin=origin)

@@ -1,6 +1,6 @@
-"""Who may keep and read raw memories: the scopes, each with the visibility keys that nothing but raw memory has.
+"""Read and write rights of raw memories, by scope.
 
-Their keys are apart from those of entities, so that what reads entities meets no raw memory, whatever it asks for.
+Their visibility keys differ from those of entities, so that no read of entities can return a raw memory.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ KEYED: Mapping[MemoryScope, Callable[[str], str]] = {
     "shared": partial(space_key, "shared"),
     "delegated": partial(space_key, "delegated"),
 }
-"""Scopes that need a scope_key, with the key of the entities that are made of such a memory."""
+"""Scopes that need a scope_key, with the visibility key of entities derived from such a memory."""
 READ_REASONS: Mapping[MemoryScope, str] = {
     "private": "private_principal_bound",
     "delegated": "delegated_access_verified",
@@ -44,7 +44,7 @@ WRITE_REASON = "same_scope_write_allowed"
 
 @dataclass(frozen=True, slots=True)
 class MemoryScopeRequest:
-    """Where somebody wants to keep or to look for raw memories."""
+    """A scope of raw memories, as a caller names it."""
 
     scope: MemoryScope = "private"
     scope_key: str | None = None
@@ -53,13 +53,7 @@ class MemoryScopeRequest:
 
 
 def writable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibility:
-    """Resolve the scope in which a raw memory is to be kept.
-
-    Raises:
-        InvalidRequest: `missing_scope_key`, `private_scope_key_mismatch`, or names that contradict one another.
-        Forbidden: The scope is not enabled, or the caller may not write there.
-        NotFound: The project does not exist for this caller.
-    """
+    """Resolve a scope to write in."""
     place = readable_memory(principal, wanted)
     if place.memory_scope == "project" and not principal.may_write_in(place.scope_key or ""):
         raise Forbidden(
@@ -77,12 +71,7 @@ def writable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibil
 
 
 def readable_memory(principal: Principal, wanted: MemoryScopeRequest) -> Visibility:
-    """Resolve the scope in which raw memories are looked for.
-
-    Raises:
-        InvalidRequest: `missing_scope_key`, `private_scope_key_mismatch`, or names that contradict one another.
-        Forbidden: The scope is not enabled, or the caller is no verified member of it.
-    """
+    """Resolve a scope to read in."""
     place = _place(principal, wanted)
     if place.key not in principal.memories:
         raise _refusal(principal, place)
@@ -152,33 +141,29 @@ _OTHER_SCOPE = "Leave memory_scope out for your own memories, or name a scope th
 
 
 def may_read_memory(principal: Principal, visibility: str) -> bool:
-    """Whether a raw memory or a candidate with this visibility key may be shown to the caller."""
+    """Return True if the caller may read a raw memory or candidate with this visibility key."""
     return visibility in principal.captures
 
 
 def is_diary(memory: Entity) -> bool:
-    """Whether a raw memory is an entry of an agent's diary."""
     return memory.visibility in (key := diary_key(memory.principal_id), queue_key(key))
 
 
 def derived_visibility(memory: Entity) -> Visibility:
-    """Where an entity that is made of a raw memory is readable: for those who may read the memory."""
+    """Return the visibility of an entity derived from a raw memory: those who may read the memory."""
     key = private_key(memory.principal_id) if is_diary(memory) else entity_key(memory.visibility)
     return Visibility(key, cast("MemoryScope", memory.memory_scope), memory.scope_key)
 
 
 def narrower(asked: Visibility, source: Visibility) -> Visibility:
-    """The narrower of where somebody wants a derived record and where its source is readable.
-
-    Two that cannot be compared, as of two teams, give the source's.
-    """
+    """Return the narrower of two visibilities; the source's if they cannot be compared, as of two teams."""
     if source.key == ORGANIZATION or asked.key.startswith(private_key("")):
         return asked
     return source
 
 
 def may_change_memory(principal: Principal, memory: Entity) -> bool:
-    """Whether the caller may say what becomes of a raw memory that it may read."""
+    """Return True if the caller may review, promote or archive a raw memory that it can read."""
     if memory.memory_scope == "project":
         return principal.may_write_in(memory.scope_key or "")
     if not principal.may_write_for(entity_key(memory.visibility)):
@@ -187,5 +172,5 @@ def may_change_memory(principal: Principal, memory: Entity) -> bool:
 
 
 def may_erase_memory(principal: Principal, memory: Entity) -> bool:
-    """Whether the caller may erase a raw memory that it may read: its author, and owners and admins."""
+    """Return True for its author, owners and admins; the caller can read the memory."""
     return principal.role != "viewer" and (principal.user_id == memory.principal_id or principal.role in ADMINS)

@@ -1,4 +1,4 @@
-"""Password hashes: Argon2id in a bounded number of workers, constant work for unknown users."""
+"""Password hashes: Argon2id with bounded concurrency, and constant work for unknown users."""
 
 import base64
 import secrets
@@ -16,7 +16,7 @@ WORKERS = 2
 
 
 class Passwords:
-    """Hashes and verifies. At most `WORKERS` hashes run at once, because each takes tens of megabytes."""
+    """Argon2id; at most `WORKERS` run at once, because each takes tens of megabytes."""
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()
@@ -24,11 +24,7 @@ class Passwords:
         self._decoy = _decoy_of(self._hasher)
 
     def hash(self, password: str) -> str:
-        """Hash a new password.
-
-        Raises:
-            ValidationFailed: It is shorter than 8 or longer than 128 characters.
-        """
+        """Hash a new password."""
         if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
             raise ValidationFailed(
                 f"A password has {MIN_LENGTH} to {MAX_LENGTH} characters.",
@@ -38,7 +34,7 @@ class Passwords:
             return self._hasher.hash(password)
 
     def verify(self, password_hash: str | None, password: str) -> bool:
-        """Compare; a missing hash costs the same time as a wrong password, so that accounts cannot be guessed."""
+        """Compare; a missing hash takes as long as a wrong password, so that accounts cannot be guessed."""
         with self._workers:
             try:
                 self._hasher.verify(password_hash or self._decoy, password)
@@ -48,7 +44,7 @@ class Passwords:
 
 
 def _decoy_of(hasher: PasswordHasher) -> str:
-    """Write the hash that no password has, with the parameters of real ones, without the work of making one."""
+    """Make up a hash with the parameters of real ones, without computing one."""
     salt, digest = (
         base64.b64encode(secrets.token_bytes(size)).rstrip(b"=").decode() for size in (hasher.salt_len, hasher.hash_len)
     )

@@ -1,4 +1,4 @@
-"""Who may read and write what: visibility keys and memory scopes, decided in this one place."""
+"""Read and write rights of records: the only place that decides on visibility keys and memory scopes."""
 
 from collections.abc import Callable, Collection, Mapping, Set
 from dataclasses import dataclass, replace
@@ -26,16 +26,16 @@ from stores.space_access import LETTING_IN, NO_SPACES
 MemoryScope = Literal["private", "delegated", "project", "team", "organization", "shared", "public"]
 MEMORY_SCOPES: tuple[MemoryScope, ...] = get_args(MemoryScope)
 STAMPED = ("principal_id", "organization_id", "scope_key")
-"""Metadata keys that only the server writes. `scope_key` is read where `memory_scope` needs one."""
+"""Metadata keys that only the server writes; `scope_key` is read if `memory_scope` needs one."""
 
 ADMINS: frozenset[Role] = frozenset({"owner", "admin"})
 ENDINGS = ("completed", "archived")
-"""The states in which an epic ends."""
+"""Final states of an epic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
-    """Where a record is readable: its index key, and the scope as clients see it."""
+    """A record's visibility key, and its scope as clients see it."""
 
     key: str
     memory_scope: MemoryScope
@@ -43,7 +43,7 @@ class Visibility:
 
 
 def principal_of(identity: Identity, access: Access) -> Principal:
-    """Expand a session's identity, once per request, to everything that it may see."""
+    """Expand an identity, once per request, to all visibility keys that it holds."""
     roles = project_roles(identity, access)
     joined = roles if identity.role in ADMINS else access.roles
     shared = {ORGANIZATION, private_key(identity.user.id)}
@@ -59,10 +59,10 @@ def principal_of(identity: Identity, access: Access) -> Principal:
 
 
 def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
-    """The role of a member in each project that it may read, the greatest of what it has.
+    """Return a member's highest role in each project that it may read.
 
-    Owners and admins of the organization own every project; its creator owns a project; others have what was granted
-    to them or to one of their teams, and are viewers of those that are open to the organization.
+    Owners and admins of the organization own every project, and creators their own; others have the roles granted to
+    them or their teams, and are viewers of projects open to the organization.
     """
     if identity.role in ADMINS:
         return {project.project_id: "project_owner" for project in access.projects}
@@ -73,7 +73,7 @@ def project_roles(identity: Identity, access: Access) -> dict[str, ProjectRole]:
 
 
 def narrowed_to(principal: Principal, project_ids: Collection[str]) -> Principal:
-    """Leave a caller nothing but some of its projects: no record of the organization, of itself or of its teams."""
+    """Restrict a caller to some of its projects: no other record, not even its private ones."""
     roles = {project: role for project, role in principal.project_roles.items() if project in project_ids}
     keys = {key(project) for project in roles for key in (project_key, members_key)}
     return replace(
@@ -88,11 +88,7 @@ def narrowed_to(principal: Principal, project_ids: Collection[str]) -> Principal
 
 
 def require_whole(principal: Principal, what: str) -> None:
-    """Refuse an API key that is narrowed to projects or memory spaces what concerns more than those.
-
-    Raises:
-        Forbidden: The key is narrowed.
-    """
+    """Refuse an API key that is narrowed to projects or memory spaces."""
     if principal.is_narrowed:
         raise Forbidden(
             f"{what} is not for an API key that is narrowed to projects or memory spaces.",
@@ -101,23 +97,17 @@ def require_whole(principal: Principal, what: str) -> None:
 
 
 def may_read(principal: Principal, visibility: str) -> bool:
-    """Whether a record with this visibility key may be shown to the caller."""
     return visibility in principal.visible
 
 
 def admins_may_read(visibility: str) -> bool:
-    """Whether every owner and admin may read a record with this visibility key; not what is private or a team's."""
+    """Return True if every owner and admin may read the key: neither private nor a team's."""
     key = entity_key(visibility)
     return key == ORGANIZATION or key.startswith((project_key(""), members_key("")))
 
 
 def require_project(principal: Principal, project_id: str) -> None:
-    """Refuse a project that the caller cannot write in; one that it cannot see does not exist for it.
-
-    Raises:
-        NotFound: There is no such project for this caller.
-        Forbidden: The caller may only read it.
-    """
+    """Refuse a project that the caller cannot write in."""
     if not may_read(principal, project_key(project_id)):
         raise no_project(project_id)
     if not principal.may_write_in(project_id):
@@ -128,13 +118,9 @@ def require_project(principal: Principal, project_id: str) -> None:
 
 
 def require_writable(principal: Principal, entity: Entity | Outline) -> None:
-    """Refuse that a viewer of a project changes what belongs to it. One's own private records stay one's own.
+    """Require the right to change an entity.
 
-    The project itself is changed by its maintainers and owners.
-
-    Raises:
-        Forbidden: The entity is in a project or a memory space in which the caller may not write, or is a project
-            that it does not run.
+    Records of a project need the role contributor, except one's own private ones; a project itself needs maintainer.
     """
     if not principal.may_write_for(entity.visibility):
         raise _reads_only(f"{entity.id} but not change it: it belongs to a memory space")
@@ -152,15 +138,15 @@ def require_writable(principal: Principal, entity: Entity | Outline) -> None:
 
 
 def may_reach(principal: Principal, entity: Entity | Outline) -> bool:
-    """Whether a task or epic exists for the caller: it may be read, and so may the project that it belongs to."""
+    """Return True if the caller may read a task or epic and its project."""
     in_sight = entity.project_id is None or entity.project_id in principal.project_roles
     return in_sight and may_read(principal, entity.visibility)
 
 
 def may_work(principal: Principal, entity: Entity, least: ProjectRole = "project_contributor") -> bool:
-    """Whether the caller has this role for a task or an epic, by its project.
+    """Return True if the caller has this role for a task or epic, by its project.
 
-    What belongs to no project is worked on by every member, and is run by its author, owners and admins.
+    Without a project, every member is a contributor, and its author, owners and admins are maintainers.
     """
     if not principal.may_write_for(entity.visibility):
         return False
@@ -171,11 +157,7 @@ def may_work(principal: Principal, entity: Entity, least: ProjectRole = "project
 
 
 def require_work(principal: Principal, entity: Entity, least: ProjectRole = "project_contributor") -> None:
-    """Refuse work on a task or an epic where the caller's role in its project is not enough.
-
-    Raises:
-        Forbidden: The role is not enough.
-    """
+    """Require a role for a task or epic, as `may_work` decides."""
     if not may_work(principal, entity, least):
         where = "its author" if entity.project_id is None else f"the role {least} in its project"
         raise Forbidden(
@@ -186,13 +168,9 @@ def require_work(principal: Principal, entity: Entity, least: ProjectRole = "pro
 
 
 def require_ending(principal: Principal, epic: Entity, update: JsonObject) -> None:
-    """Refuse that anybody but its maintainers says that an epic is completed, or archives it.
+    """Require the role maintainer to complete or archive an epic.
 
-    `update` is the change of its metadata with the date that it brings along: an epic that went with its tasks is
-    archived for good by whoever says so once more.
-
-    Raises:
-        Forbidden: The caller's role in the epic's project is not enough.
+    `update` is the change of its metadata. An archived epic is archived again, for good, if it has `archived_at`.
     """
     status = update.get("status")
     if epic.entity_type != "epic" or status not in ENDINGS:
@@ -202,11 +180,7 @@ def require_ending(principal: Principal, epic: Entity, update: JsonObject) -> No
 
 
 def require_entry(principal: Principal, epic: Entity) -> None:
-    """Refuse that anybody but its maintainers puts an epic that has ended into a project, as a new one or by a move.
-
-    Raises:
-        Forbidden: The caller's role in the project is not enough.
-    """
+    """Require the role maintainer to create an ended epic in a project, or to move one there."""
     status = epic.metadata.get("status")
     if epic.entity_type != "epic" or status not in ENDINGS or may_work(principal, epic, "project_maintainer"):
         return
@@ -218,28 +192,24 @@ def require_entry(principal: Principal, epic: Entity) -> None:
 
 
 def require_deletable(principal: Principal, entity: Entity) -> None:
-    """Refuse that anybody but its owners deletes a project; everything else is deleted by whoever may change it.
-
-    Raises:
-        Forbidden: The caller's role in the project is not enough.
-    """
+    """Require the role owner to delete a project, and for other records the right to change them."""
     if entity.entity_type == "project":
         _require_role_in(principal, entity.id, "project_owner", "delete")
     else:
         require_writable(principal, entity)
 
 
-def _require_role_in(principal: Principal, project_id: str, least: ProjectRole, deed: str) -> None:
+def _require_role_in(principal: Principal, project_id: str, least: ProjectRole, verb: str) -> None:
     if not principal.may_write_in(project_id, least):
         raise Forbidden(
-            f"You may read project {project_id} but not {deed} it: that needs the role {least}.",
+            f"You may read project {project_id} but not {verb} it: that needs the role {least}.",
             remediation="Ask its creator, or an owner or admin of the organization.",
             details={"actual": principal.project_roles.get(project_id, "project_viewer"), "expected": least},
         )
 
 
 def no_project(project_id: str) -> NotFound:
-    """Say that there is no such project, or none for the caller: the words are the same."""
+    """Make the error of a project that does not exist, or not for the caller."""
     return NotFound(
         f"There is no project {project_id}.",
         remediation="List the entities of type project and use one of their ids.",
@@ -254,18 +224,10 @@ def writable_visibility(
     author_id: str | None = None,
     scope_key: JsonValue = None,
 ) -> Visibility:
-    """Resolve the scope that a write asks for; without one, the project's, else the organization's.
+    """Resolve the scope of a write; by default the project's, else the organization's.
 
-    `private` is its author's, whoever asks for it; without an `author_id` the caller is the author. `team` is of the
-    team that `scope_key` names, `shared` and `delegated` of the memory space, and only for those who are in it: owners
-    and admins of the organization are not by their role.
-
-    Raises:
-        ValidationFailed: The scope is not one of the memory scopes.
-        InvalidRequest: `missing_scope_key`, scope `project` without a project, or `team` without a team.
-        Forbidden: The scope is not enabled, or the caller is no verified member of it or only reads there, or its API
-            key is narrowed and the record would lie outside.
-        NotFound: The project does not exist for this caller.
+    `private` belongs to the author, by default the caller. `team`, `shared` and `delegated` are for members of the
+    team or space that `scope_key` names; owners and admins are no members by that role.
     """
     if project_id is not None:
         require_project(principal, project_id)
@@ -343,7 +305,7 @@ _OTHER_SCOPE = "Use the scope `private`, `team`, `project` or `organization`."
 
 
 def visible_beside(principal: Principal, project_id: str | None) -> frozenset[str]:
-    """The keys of what the caller may read and is of no other project; without a project, of all that it may read."""
+    """Return the caller's visibility keys without those of other projects; without a project, all."""
     if project_id is None:
         return principal.visible
     others = {key(project) for project in principal.project_roles for key in (project_key, members_key)}
@@ -351,7 +313,7 @@ def visible_beside(principal: Principal, project_id: str | None) -> frozenset[st
 
 
 def reaches_readers_of(principal: Principal, key: str, other: str) -> bool:
-    """Whether everybody may read records with a key who may read those with another; the caller reads either."""
+    """Return True if all readers of `other` may read `key`; the caller may read both."""
     if key in (ORGANIZATION, other) or other == private_key(principal.user_id):
         return True
     project_id = other.partition(":")[2]
@@ -359,9 +321,9 @@ def reaches_readers_of(principal: Principal, key: str, other: str) -> bool:
 
 
 def may_take_place(principal: Principal, ender: Set[str], ended: Set[str], is_open: Callable[[str], bool]) -> bool:
-    """Whether all who may read one fact may read another that ends it, and the caller may read both.
+    """Return True if the caller and all readers of a fact may read the fact that ends it.
 
-    A fact is for those who hold all of its keys. `is_open` says of a project whether the whole organization reads it.
+    Readers of a fact hold all of its keys. `is_open` tells if the whole organization may read a project.
     """
     if not ender | ended <= principal.visible:
         return False
@@ -373,11 +335,7 @@ def may_take_place(principal: Principal, ender: Set[str], ended: Set[str], is_op
 
 
 def require_scope_change(principal: Principal, entity: Entity) -> None:
-    """Refuse that somebody else than its author, an owner or an admin changes who may read a record.
-
-    Raises:
-        Forbidden: The caller is none of them.
-    """
+    """Require the record's author, an owner or an admin to change its visibility."""
     if principal.user_id != entity.principal_id and principal.role not in ADMINS:
         raise Forbidden(
             f"Only its author, an owner or an admin may change who can read {entity.id}.",
@@ -386,5 +344,5 @@ def require_scope_change(principal: Principal, entity: Entity) -> None:
 
 
 def without_stamped(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Drop the metadata keys that only the server writes."""
+    """Drop the `STAMPED` metadata keys."""
     return {key: value for key, value in metadata.items() if key not in STAMPED}

@@ -1,4 +1,4 @@
-"""The caller of an operation, as every policy check sees it."""
+"""The caller of an operation, for policy checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,61 +15,58 @@ SESSION_SCOPES: frozenset[Scope] = frozenset({"mcp", "api:read", "api:write"})
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A user acting in one organization. The role was read from the ledger for this request, never from the token."""
+    """A user acting in one organization, with the rights of this moment: none comes from the token."""
 
     user: User
     organization: Organization
     role: Role
     session_id: str | None
     visible: frozenset[str]
-    """The visibility keys of every entity that this caller may read."""
+    """Visibility keys of all readable entities."""
     project_roles: Mapping[str, ProjectRole] = field(hash=False)
-    """The caller's role in each project that it may read; the role in the organization limits it further."""
+    """Role in each readable project; the role in the organization limits it further."""
     memories: frozenset[str] = frozenset()
-    """The visibility keys of every raw memory that this caller may read."""
+    """Visibility keys of all readable raw memories."""
     memories_written: frozenset[str] = frozenset()
-    """Those of shared and delegated memories in which it may write, too."""
+    """Keys of shared and delegated memories with write access."""
     switched_off: frozenset[str] = frozenset()
-    """Those that it would read if their memory space was not disabled."""
+    """Keys that would be readable if their memory space were not disabled."""
     until: datetime | None = None
-    """When one of its memberships in memory spaces expires: look it up anew then."""
+    """Expiry of the next membership in a memory space."""
     scopes: frozenset[Scope] = SESSION_SCOPES
     key_id: str | None = None
-    """The API key that was presented, if one was."""
+    """The API key of this call."""
     is_narrowed: bool = False
-    """Whether the key is for some projects or memory spaces only: nothing else exists for it."""
+    """The API key is limited to some projects or memory spaces."""
     grant_id: str | None = None
-    """What the person granted to the MCP client that calls, if one does."""
+    """The OAuth grant of the calling MCP client."""
     audience: str | None = None
-    """The only URL at which the credential is good; None for any."""
+    """The only URL that accepts the credential; None for any."""
 
     @property
     def captures(self) -> frozenset[str]:
-        """The keys of every raw memory and every candidate for a review that this caller may read."""
+        """Keys of all readable raw memories and review candidates."""
         return self.memories | {queue_key(key) for key in self.memories}
 
     @property
     def readable(self) -> frozenset[str]:
-        """The keys of everything that this caller may read."""
         return self.visible | self.captures
 
     @property
     def user_id(self) -> str:
-        """The id of the acting user."""
         return self.user.id
 
     @property
     def organization_id(self) -> str:
-        """The tenant of this call."""
         return self.organization.id
 
     def may_write_for(self, visibility: str) -> bool:
-        """Tell whether the caller may write what has this key, as far as memory spaces decide about that."""
+        """Return False if the key is a memory space's in which the caller may not write."""
         is_of_space = visibility.startswith(tuple(f"{scope}:" for scope in LETTING_IN))
         return not is_of_space or memory_key(visibility) in self.memories_written
 
     def may_write_in(self, project_id: str, least: ProjectRole = "project_contributor") -> bool:
-        """Tell whether the caller has this role or a greater one in a project, and is no viewer of the organization."""
+        """Return True for this role or a higher one in a project, except for viewers of the organization."""
         role = self.project_roles.get(project_id, "project_viewer")
         return self.role != "viewer" and PROJECT_ROLES.index(role) >= PROJECT_ROLES.index(least)
 
@@ -82,7 +79,6 @@ class Principal:
         memories: frozenset[str],
         project_roles: Mapping[str, ProjectRole],
     ) -> "Principal":
-        """Build the principal of a session."""
         return cls(
             user=identity.user,
             organization=identity.organization,

@@ -1,4 +1,4 @@
-"""Callers that were looked up a moment ago, as long as no rights have changed since."""
+"""Principal cache, invalidated by any change of rights."""
 
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -7,28 +7,27 @@ from threading import Lock
 from auth.principal import Principal
 
 MOST = 4_096
-"""Tokens that are remembered."""
+"""Cached tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a token stood for, in one version of everybody's rights and until a moment."""
+    """The caller of a token, valid for one version of the rights and until a time."""
 
     principal: Principal
     version: int
     until: float
-    """Seconds since 1970 when the token or its session ends."""
+    """Seconds since 1970."""
 
 
 class RecentPrincipals:
-    """Remembers by token. Any change of anybody's rights outdates everything, so a revoked right never lingers."""
+    """LRU cache of callers by token."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._found: OrderedDict[str, Found] = OrderedDict()
 
     def get(self, token: str, version: int, now: float) -> Principal | None:
-        """The caller, where it was looked up in this version of the rights and has not expired."""
         with self._lock:
             found = self._found.get(token)
             if found is None:
@@ -40,7 +39,6 @@ class RecentPrincipals:
             return found.principal
 
     def keep(self, token: str, found: Found) -> None:
-        """Remember a caller; forget the one that was not seen for longest when there are too many."""
         with self._lock:
             self._found[token] = found
             self._found.move_to_end(token)

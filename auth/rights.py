@@ -1,4 +1,4 @@
-"""What a caller may do to its own account and to the people of an organization, decided in this one place."""
+"""Rights over accounts and memberships: the only place that decides on them."""
 
 from auth.policy import ADMINS, no_project
 from auth.principal import Principal
@@ -7,11 +7,7 @@ from stores.records import GIVEN_BY, Role
 
 
 def require_session(principal: Principal) -> str:
-    """Return the caller's session: accounts and memberships are managed by people who signed in, never by keys.
-
-    Raises:
-        Forbidden: The caller presented another credential than a session's token.
-    """
+    """Return the caller's session: API keys and MCP clients do not manage accounts and memberships."""
     if principal.session_id is None:
         raise Forbidden(
             "Only somebody who signed in may do this.", remediation="Log in, and send the access token of that session."
@@ -20,31 +16,19 @@ def require_session(principal: Principal) -> str:
 
 
 def require_admin(role: Role, what: str) -> None:
-    """Refuse whoever is neither owner nor admin of the organization that it is about.
-
-    Raises:
-        Forbidden: The role is not enough.
-    """
+    """Require the role owner or admin; `what` begins the sentence of the refusal."""
     if role not in ADMINS:
         raise _too_little(role, what, "Admin or Owner")
 
 
 def require_owner(role: Role, what: str) -> None:
-    """Refuse whoever is no owner of the organization that it is about.
-
-    Raises:
-        Forbidden: The role is not enough.
-    """
+    """Require the role owner, as `require_admin` does."""
     if role != "owner":
         raise _too_little(role, what, "Owner")
 
 
 def require_may_give(role: Role, *touched: Role) -> None:
-    """Refuse to give or take roles in an organization: admins may, and owners alone touch the role of an owner.
-
-    Raises:
-        Forbidden: The caller's role is not enough for the roles before and after.
-    """
+    """Require a role that may give and take others: admin, and owner to touch an owner's role."""
     require_admin(role, "Managing members")
     if not GIVEN_BY[role].issuperset(touched):
         require_owner(role, "Giving or taking the role of an owner")
@@ -58,17 +42,11 @@ def _too_little(role: Role, what: str, needed: str) -> Forbidden:
 
 
 def may_manage_project(principal: Principal, project_id: str) -> bool:
-    """Tell whether the caller gives and takes roles in a project: its maintainers and owners do."""
     return principal.may_write_in(project_id, "project_maintainer")
 
 
 def require_project_manager(principal: Principal, project_id: str) -> None:
-    """Refuse whoever may not give and take roles in a project; one that it cannot see does not exist for it.
-
-    Raises:
-        NotFound: There is no such project for this caller.
-        Forbidden: The caller did not sign in, or is neither maintainer nor owner of the project.
-    """
+    """Require a maintainer or owner of a project, who signed in."""
     if project_id not in principal.project_roles:
         raise no_project(project_id)
     require_session(principal)

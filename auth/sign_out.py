@@ -1,4 +1,4 @@
-"""Ending sessions: by logging out, and by a new password."""
+"""End sessions: by logging out, and by a new password."""
 
 from dataclasses import replace
 
@@ -13,10 +13,9 @@ from stores.ledger import AuditDraft
 def log_out(
     accounts: Accounts, principal: Principal | None, refresh_token: str | None, origin: Origin = NOWHERE
 ) -> set[str]:
-    """End the caller's session, and that of the refresh token where its signature and date hold. Blocks.
+    """End the caller's session, and that of the refresh token, even a spent one. Blocks.
 
-    A spent refresh token ends its session too, as it does where it is presented for a new pair. Returns the ids of
-    the users whose sessions these were.
+    Returns the ids of the users whose sessions these were.
     """
     users: set[str] = set()
     if principal is not None and principal.session_id is not None:
@@ -35,7 +34,7 @@ def log_out(
 
 
 def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origin) -> bool:
-    """End a session at once if it is that user's; tell whether it was, and had not ended before. Blocks."""
+    """End a user's session; return False if it is another user's or has ended before. Blocks."""
     session = accounts.ledger.session(session_id)
     if session is None or session.user_id != user_id:
         return False
@@ -44,13 +43,7 @@ def end_session(accounts: Accounts, session_id: str, user_id: str, origin: Origi
 
 
 def change_password(accounts: Accounts, principal: Principal, current: str, new: str, audit: AuditDraft) -> None:
-    """Replace the caller's password and end every sign-in of its account, this one too. Blocks.
-
-    Raises:
-        Forbidden: The caller did not sign in.
-        InvalidRequest: `invalid_current_password`.
-        ValidationFailed: The new password has another length than is accepted.
-    """
+    """Replace the caller's password and end all its sessions, this one too. Blocks."""
     require_session(principal)
     user = accounts.ledger.user(principal.user_id)
     if not accounts.passwords.verify(user.password_hash if user else None, current):

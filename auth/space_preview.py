@@ -1,4 +1,4 @@
-"""What somebody would read as a member of a memory space, in words, and what of it may be counted."""
+"""Verdicts of the access preview of memory spaces."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -13,26 +13,26 @@ from stores.spaces import MemorySpace
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether somebody would read the memories of a space as a member of it, and the word for why."""
+    """A prediction for a member of a space, with its reason code."""
 
     allowed: bool
     reason: str
 
 
 COUNTED = ("project", "team", "shared")
-"""Scopes whose memories are counted for an admin who may not read them; what is anybody's own never is."""
+"""Scopes whose memories are counted for admins who may not read them; private ones never are."""
 
 
 def counted_keys(space: MemorySpace) -> frozenset[str]:
-    """The keys of the memories of a space that may be counted for those who may not read them."""
+    """Return the keys of the space's memories that may be counted for admins who may not read them."""
     is_counted = space.state == "active" and space.memory_scope in COUNTED
     return memory_keys(place_of(space)) if is_counted else frozenset()
 
 
 def verdict(space: MemorySpace, target: Principal | None, target_type: str) -> Verdict:
-    """Judge what a principal would read in a space as a member of it.
+    """Predict if a target could read a space as its member.
 
-    `target` is the user as things are now; None for an agent, or for whoever is no member of the organization.
+    `target` is None for an agent, and for who is no member of the organization.
     """
     scope = space.memory_scope
     if space.state == "disabled":

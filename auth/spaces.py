@@ -1,4 +1,4 @@
-"""What memory spaces give to a caller, take from it, and leave to an API key that is narrowed to some."""
+"""Effect of memory spaces on a caller's visibility keys."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,7 +11,7 @@ from stores.spaces import MemorySpace
 
 
 def with_spaces(principal: Principal, access: SpaceAccess) -> Principal:
-    """Give a caller what spaces grant to it, and take the memories of those that are disabled."""
+    """Add the keys that spaces grant to a caller, and remove those of disabled spaces."""
     off = {key for place in access.disabled for key in memory_keys(place)}
     member_of = {key for place in access.disabled if place[0] in LETTING_IN for key in memory_keys(place)}
     return replace(
@@ -24,7 +24,7 @@ def with_spaces(principal: Principal, access: SpaceAccess) -> Principal:
 
 
 def memory_keys(place: SpacePlace) -> frozenset[str]:
-    """The visibility keys of the raw memories of a space; the diaries of a user's agents are private as well."""
+    """Return the visibility keys of a space's raw memories; a private one includes the diaries of the agents."""
     scope, key = place
     found = {memory_key(each) for each in _entity_keys(place) - {project_key(key)}}
     return frozenset(found | {diary_key(key)} if scope == "private" else found)
@@ -44,21 +44,20 @@ def _entity_keys(place: SpacePlace) -> frozenset[str]:
 
 
 def place_of(space: MemorySpace) -> SpacePlace:
-    """The scope and key of a space."""
     return space.memory_scope, space.scope_key or ""
 
 
 def reaches(principal: Principal, space: MemorySpace) -> bool:
-    """Whether a space is active, and the caller reads something of what lies in it."""
+    """Return True if a space is active and the caller may read any of its keys."""
     place = place_of(space)
     found = (_entity_keys(place) & principal.visible) | (memory_keys(place) & principal.memories)
     return space.state == "active" and bool(found)
 
 
 def narrowed_to_spaces(principal: Principal, spaces: Iterable[MemorySpace]) -> Principal:
-    """Leave a caller nothing but what lies in some memory spaces, as far as it reads them: records and memories.
+    """Restrict a caller to the records and memories of some memory spaces.
 
-    Of the space of a project, that is every record of the project that the caller may read.
+    The space of a project includes every record of the project that the caller may read.
     """
     named = list(spaces)
     places = [place_of(space) for space in named if reaches(principal, space)]

@@ -1,4 +1,4 @@
-"""Access and refresh tokens: the exact claims of the interface, signed and checked in its order."""
+"""Access and refresh tokens (JWT)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _REQUIRED: dict[TokenType, list[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a valid token says. The role is never in it: it is read from the ledger on each request."""
+    """Claims of a valid token. Roles are not among them: the ledger has them."""
 
     user_id: str
     organization_id: str | None
@@ -28,7 +28,7 @@ class Claims:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Makes and reads the two kinds of token with one secret and one algorithm."""
+    """Signs and verifies both kinds of token."""
 
     secret: str
     algorithm: str
@@ -38,7 +38,7 @@ class Tokens:
 
     @staticmethod
     def load() -> None:
-        """Load the library ahead of the first token."""
+        """Import the library before the first token needs it."""
         import jwt  # noqa: F401, PLC0415 - see below
 
     def access(
@@ -49,25 +49,19 @@ class Tokens:
         lifetime: timedelta | None = None,
         until: datetime | None = None,
     ) -> str:
-        """Make a short-lived access token.
-
-        It lasts as long as the settings say, or for a lifetime of its own; never beyond `until`, the session's end.
-        """
+        """Make an access token that expires after its lifetime, and not later than `until`, the session's end."""
         subject = (user_id, organization_id, session_id)
         return self._sign("access", subject, lifetime or self.access_lifetime, until, {})
 
     def refresh(
         self, user_id: str, organization_id: str, session_id: str, token_id: str, until: datetime | None = None
     ) -> str:
-        """Make a refresh token that ends with the settings' lifetime, or at `until` if that is sooner.
-
-        `token_id` becomes its `jti`.
-        """
+        """Make a refresh token with the `jti` `token_id` that expires not later than `until`."""
         subject = (user_id, organization_id, session_id)
         return self._sign("refresh", subject, self.refresh_lifetime, until, {"jti": token_id})
 
     def seconds_left(self, token: str) -> int:
-        """Return for how long a token that was just made here holds; its signature is not checked."""
+        """Return the seconds until a token expires, without checking its signature."""
         import jwt  # noqa: PLC0415 - as below
 
         ends = jwt.decode(token, options={"verify_signature": False})["exp"]
@@ -98,11 +92,7 @@ class Tokens:
         return jwt.encode(claims, self.secret, algorithm=self.algorithm)
 
     def read(self, token: str, kind: TokenType) -> Claims:
-        """Check signature, expiry and type, in this order.
-
-        Raises:
-            AuthenticationRequired: Any of the three does not hold.
-        """
+        """Verify signature, expiry and type, in this order."""
         import jwt  # noqa: PLC0415 - as above
 
         try:

@@ -1,6 +1,6 @@
-"""Visibility keys: who may read a record, in one word that every index filters by.
+"""Visibility keys: the readers of a record, in one word that every index filters by.
 
-What everybody in the organization may read has the key `stores.records.ORGANIZATION`.
+Everybody in the organization may read `stores.records.ORGANIZATION`.
 """
 
 _MEMORY = "memory:"
@@ -8,45 +8,43 @@ _QUEUE = "queue:"
 
 
 def private_key(user_id: str) -> str:
-    """The key of what only this user may read."""
     return f"private:{user_id}"
 
 
 def project_key(project_id: str) -> str:
-    """The key of what everybody who may read this project may read."""
+    """Key of records for all readers of a project."""
     return f"project:{project_id}"
 
 
 def members_key(project_id: str) -> str:
-    """The key of what only those with a role of their own in this project may read, however open the project is."""
+    """Key of records for those with a role of their own in a project, even if it is open."""
     return f"members:{project_id}"
 
 
 def team_key(team_id: str) -> str:
-    """The key of what only the members of this team may read."""
     return f"team:{team_id}"
 
 
 def space_key(scope: str, key: str) -> str:
-    """The key of what only the members of a shared or delegated memory space may read."""
+    """Key of a shared or delegated memory space."""
     return f"{scope}:{key}"
 
 
 def memory_key(key: str) -> str:
-    """The key of the raw memories of those who hold this key; entities never have one like it."""
+    """Key of raw memories for holders of an entity key."""
     return f"{_MEMORY}{key}"
 
 
 def diary_key(user_id: str) -> str:
-    """The key of the diaries of a user's agents, which are raw memories."""
+    """Key of the diaries of a user's agents, which are raw memories."""
     return memory_key(f"diary:{user_id}")
 
 
 def queue_key(memory: str) -> str:
-    """The key of the candidates that wait for a review where raw memories with this key are: no search meets them."""
+    """Key of review candidates from raw memories with this key; no search returns them."""
     return f"{_QUEUE}{memory.removeprefix(_MEMORY)}"
 
 
 def entity_key(memory: str) -> str:
-    """The key of the entities for those who read raw memories, or candidates, with this key; diaries have none."""
+    """Entity key of a key of raw memories or candidates; diaries have none."""
     return memory.removeprefix(_MEMORY).removeprefix(_QUEUE)

@@ -14,7 +14,7 @@ from stores.errors import AuthenticationRequired, Forbidden
 from stores.records import Role, User
 from tools.announcements import announce_member
 from tools.app import App
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.operation import Call, Operation, Request, Result, Route
 from tools.threads import in_thread, in_turn
 
@@ -113,22 +113,14 @@ class MeView(Result):
 
 def signed_in_view(signed: SignedIn) -> SignedInView:
     """Show a sign-in with its tokens."""
-    user, organization = signed.identity.user, signed.identity.organization
-    return SignedInView(
-        user=UserBrief(id=user.id, email=user.email, name=user.name),
-        organization=OrganizationView(id=organization.id, name=organization.name, slug=organization.slug),
-        access_token=signed.access_token,
-        refresh_token=signed.refresh_token,
-        expires_in=signed.expires_in,
+    identity = signed.identity
+    return SignedInView.of(
+        signed, user=UserBrief.of(identity.user), organization=OrganizationView.of(identity.organization)
     )
 
 
 def require_local_auth(app: App) -> None:
-    """Refuse e-mail and password where they are switched off.
-
-    Raises:
-        Forbidden: `local_auth_disabled`.
-    """
+    """Refuse sign-in by e-mail and password if it is switched off."""
     if not app.settings.local_auth_enabled:
         raise Forbidden(
             "local_auth_disabled",
@@ -154,14 +146,14 @@ async def log_in(app: App, call: Call, request: LogInRequest) -> SignedInView:
 
 
 async def _enter(app: App, call: Call, request: SignUpRequest | LogInRequest, find: Callable[[], User]) -> SignedIn:
-    """Sign in, and accept the invitation where one came along; one that does not hold is refused before."""
+    """Sign in, and accept the invitation if there is one; an invalid one is refused first."""
     if (token := request.invite_token) is None:
         return await in_turn(app.password_turns, lambda: app.accounts.start(find(), call.origin))
 
     def accept() -> SignedIn:
         invitation = require_invitation(app.accounts, token, request.email)
         user = find()
-        audit = deed(call, "invitation.accept", invitation.organization_id, invitation.id)
+        audit = audit_entry(call, "invitation.accept", invitation.organization_id, invitation.id)
         return enter_invited(app.accounts, user, token, replace(audit, actor_id=user.id), call.origin)
 
     signed = await in_turn(app.password_turns, accept)
@@ -179,25 +171,16 @@ async def refresh(app: App, call: Call, request: RefreshRequest) -> TokensView:
     except TokenReplayed as replayed:
         await app.events.renew_user(replayed.user_id)
         raise
-    return TokensView(
-        access_token=signed.access_token, refresh_token=signed.refresh_token, expires_in=signed.expires_in
-    )
+    return TokensView.of(signed)
 
 
 async def me(app: App, call: Call, _request: MeRequest) -> MeView:
     """Say who the caller is, in which organization and with which role."""
-    user, organization = call.caller.user, call.caller.organization
+    caller = call.caller
     return MeView(
-        user=UserView(
-            id=user.id,
-            email=user.email,
-            name=user.name,
-            codehost_id=user.codehost_id,
-            avatar_url=user.avatar_url,
-            is_admin=user.is_admin,
-        ),
-        organization=OrganizationView(id=organization.id, name=organization.name, slug=organization.slug),
-        org_role=call.caller.role,
+        user=UserView.of(caller.user),
+        organization=OrganizationView.of(caller.organization),
+        org_role=caller.role,
     )
 
 

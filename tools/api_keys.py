@@ -1,4 +1,4 @@
-"""API keys: credentials of programs, each its maker's in one organization, with scopes and for some projects only."""
+"""API keys: credentials of programs, each in the name of one user in one organization."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
@@ -13,10 +13,10 @@ from auth.rights import require_admin, require_session
 from auth.spaces import reaches
 from stores.errors import InvalidRequest, NotFound
 from stores.ledger import AuditDraft
-from stores.records import ApiKey
+from stores.records import ApiKey, JsonObject
 from tools.account import MeRequest
 from tools.app import App
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.entity_models import EntityId
 from tools.operation import Call, Operation, Request, Result, Route
 from tools.threads import in_thread
@@ -106,31 +106,17 @@ async def create_api_key(app: App, call: Call, request: CreateApiKeyRequest) -> 
     )
 
     def audit(key: ApiKey) -> AuditDraft:
-        return deed(
-            call,
-            "api_key.create",
-            key.organization_id,
-            key.id,
-            {
-                "name": key.name,
-                "prefix": key.prefix,
-                "scopes": list(key.scopes),
-                "project_ids": list(key.project_ids),
-                "memory_space_ids": list(key.memory_space_ids),
-            },
-        )
+        details: JsonObject = {
+            "name": key.name,
+            "prefix": key.prefix,
+            "scopes": list(key.scopes),
+            "project_ids": list(key.project_ids),
+            "memory_space_ids": list(key.memory_space_ids),
+        }
+        return audit_entry(call, "api_key.create", key.organization_id, key.id, details)
 
     key, text = await in_thread(app.accounts.keys.create, call.caller, wanted, audit)
-    return CreatedKeyView(
-        id=key.id,
-        name=key.name,
-        prefix=key.prefix,
-        scopes=list(key.scopes),
-        project_ids=list(key.project_ids),
-        memory_space_ids=list(key.memory_space_ids),
-        expires_at=key.expires_at,
-        api_key=text,
-    )
+    return CreatedKeyView.of(key, api_key=text)
 
 
 def _require_narrowings(app: App, caller: Principal, request: CreateApiKeyRequest) -> None:
@@ -155,23 +141,7 @@ async def list_api_keys(app: App, call: Call, _request: MeRequest) -> KeysView:
     require_session(call.caller)
     caller = call.caller
     found = await in_thread(app.ledger.api_keys.of_organization, caller.organization_id, user_id=caller.user_id)
-    return KeysView(
-        keys=[
-            KeptKeyView(
-                id=key.id,
-                name=key.name,
-                prefix=key.prefix,
-                scopes=list(key.scopes),
-                project_ids=list(key.project_ids),
-                memory_space_ids=list(key.memory_space_ids),
-                expires_at=key.expires_at,
-                created_at=key.created_at,
-                revoked_at=key.revoked_at,
-                last_used_at=key.last_used_at,
-            )
-            for key in found
-        ]
-    )
+    return KeysView(keys=[KeptKeyView.of(key) for key in found])
 
 
 async def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> RevokedKeyView:
@@ -185,7 +155,9 @@ async def revoke_api_key(app: App, call: Call, request: ApiKeyRequest) -> Revoke
             raise NotFound("There is no such API key.", remediation="List yours with GET /api/auth/api-keys.")
         if key.user_id != caller.user_id:
             require_admin(caller.role, "Revoking the API key of somebody else")
-        audit = deed(call, "api_key.revoke", caller.organization_id, key.id, {"name": key.name, "prefix": key.prefix})
+        audit = audit_entry(
+            call, "api_key.revoke", caller.organization_id, key.id, {"name": key.name, "prefix": key.prefix}
+        )
         app.ledger.api_keys.revoke(caller.organization_id, key.id, audit)
         return key
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import anyio
 
 from auth.accounts import Accounts
-from auth.external.providers import Providers
 from auth.passwords import WORKERS, Passwords
 from auth.tokens import Tokens
 from stores.analytics import Analytics, Exposures
@@ -34,7 +33,7 @@ from tools.events import EventHub
 from tools.housekeeping import keep_house
 from tools.llm import LanguageModel, ModelSpec, build_language_model
 from tools.mail import Mailer
-from tools.providers import build_providers
+from tools.providers import Providers, build_providers
 from tools.retrieval.usage import Usage
 from tools.settings import Settings
 

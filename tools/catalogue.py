@@ -1,8 +1,9 @@
-"""Every operation of Engrain. Adding one is adding its entry here: nothing else knows its name."""
+"""The catalogue of all operations; REST, MCP and the reference are made from it."""
 
 from types import MappingProxyType
 
 from tools import (
+    access_preview,
     account,
     admin,
     api_keys,
@@ -24,14 +25,13 @@ from tools import (
     invitations,
     logs,
     manage,
-    members,
+    membership,
     memories,
     neighbors,
     notes,
     organizations,
     password_reset,
     profile,
-    project_members,
     project_metrics,
     promotion,
     promotion_drain,
@@ -42,11 +42,9 @@ from tools import (
     search,
     sessions,
     slices,
-    space_members,
     spaces,
     task_moves,
     tasks,
-    team_members,
     teams,
     temporal,
 )
@@ -64,11 +62,9 @@ OPERATIONS: tuple[Operation, ...] = (
     *external_oidc.OPERATIONS,
     *password_reset.OPERATIONS,
     *organizations.OPERATIONS,
-    *members.OPERATIONS,
+    *membership.OPERATIONS,
     *invitations.OPERATIONS,
-    *project_members.OPERATIONS,
     *teams.OPERATIONS,
-    *team_members.OPERATIONS,
     *audit.OPERATIONS,
     *admin.OPERATIONS,
     *search.OPERATIONS,
@@ -99,7 +95,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *promotion_drain.OPERATIONS,
     *captures.OPERATIONS,
     *spaces.OPERATIONS,
-    *space_members.OPERATIONS,
+    *access_preview.OPERATIONS,
     *logs.OPERATIONS,
 )
 

@@ -9,7 +9,7 @@ from auth.policy import admins_may_read
 from stores.analytics import Exposure, Shown
 from stores.ledger import Cited, Citing, Claim, Transaction
 from tools.app import App
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.entity_models import EntityId
 from tools.exposure import session_of
 from tools.operation import READERS, Call, Operation, Request, Result, Route, Tool
@@ -92,7 +92,9 @@ def count(tx: Transaction, call: Call, ids: Sequence[str], surface: CitedSurface
     told = [record_id for record_id, visibility in found.counted.items() if admins_may_read(visibility)]
     if told:
         tx.audit(
-            deed(call, "memory.cite", tx.organization_id, None, {"source_surface": surface, "source_ids": [*told]})
+            audit_entry(
+                call, "memory.cite", tx.organization_id, None, {"source_surface": surface, "source_ids": [*told]}
+            )
         )
     return found
 

@@ -1,9 +1,8 @@
 """Device login (RFC 8628): a program without a browser is let in by a person who has one."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
-from functools import partial
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -16,14 +15,14 @@ from stores.ledger import AuditDraft, DeviceRefusal
 from stores.records import Organization, Session
 from tools.account import OrganizationView, SignedInView, signed_in_view
 from tools.app import App
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.operation import Call, Operation, Request, Result, Route
-from tools.organizations import Slug, membership, organization_view
+from tools.organizations import Slug, membership
 from tools.threads import in_thread
 
 GRANT_TYPE = "urn:ietf:params:oauth:grant-type:device_code"
 PAGE = "/device"
-"""Where a person types the code."""
+"""Page on which a person types the code."""
 
 _BODY_LIMIT = 16 * 1024
 
@@ -107,14 +106,8 @@ async def start_device(app: App, call: Call, request: StartDeviceRequest) -> Sta
         )
     started = await in_thread(Devices(app.accounts).start, AskingDevice(name, call.client, call.user_agent))
     page = f"{call.server()}{PAGE}"
-    return StartedDeviceView(
-        device_code=started.device_code,
-        user_code=started.user_code,
-        verification_uri=page,
-        verification_uri_complete=f"{page}?{urlencode({'user_code': started.user_code})}",
-        expires_in=started.expires_in,
-        interval=started.interval,
-    )
+    complete = f"{page}?{urlencode({'user_code': started.user_code})}"
+    return StartedDeviceView.of(started, verification_uri=page, verification_uri_complete=complete)
 
 
 async def device_token(app: App, call: Call, request: DeviceTokenRequest) -> SignedInView:
@@ -131,11 +124,10 @@ async def device_token(app: App, call: Call, request: DeviceTokenRequest) -> Sig
         )
 
     def audit(session: Session) -> AuditDraft:
-        entry = deed(call, "session.start", session.organization_id, session.id, {"provider": "device"})
+        entry = audit_entry(call, "session.start", session.organization_id, session.id, {"provider": "device"})
         return replace(entry, actor_id=session.user_id)
 
-    redeem = partial(Devices(app.accounts).redeem, address=call.client, user_agent=call.user_agent, audit=audit)
-    found = await in_thread(redeem, request.device_code)
+    found = await in_thread(Devices(app.accounts).redeem, request.device_code, call.origin, audit)
     if isinstance(found, str):
         raise _REFUSALS[found]()
     return signed_in_view(found)
@@ -168,14 +160,7 @@ _REFUSALS: Mapping[DeviceRefusal, Callable[[], InvalidRequest]] = {
 async def describe_device(app: App, call: Call, request: DescribeDeviceRequest) -> WaitingDeviceView:
     """Say which program waits with a code and from which address it asked, before deciding."""
     found = await in_thread(Devices(app.accounts).waiting, call.caller, request.user_code)
-    return WaitingDeviceView(
-        user_code=found.user_code,
-        client_name=found.asking.client_name,
-        address=found.asking.address,
-        user_agent=found.asking.user_agent,
-        started_at=found.started_at,
-        expires_at=found.expires_at,
-    )
+    return WaitingDeviceView.of(found, **asdict(found.asking))
 
 
 async def decide_device(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDeviceView:
@@ -187,18 +172,17 @@ def _decide(app: App, call: Call, request: DecideDeviceRequest) -> DecidedDevice
     require_session(call.caller)
     devices = Devices(app.accounts)
     asking = devices.waiting(call.caller, request.user_code).asking
-    said = {"client_name": asking.client_name, "address": asking.address, "user_agent": asking.user_agent}
     organization = _chosen(app, call, request.organization) if request.approve else None
     if organization is None:
-        audit = deed(call, "device.deny", call.caller.organization_id, None, {**said})
+        audit = audit_entry(call, "device.deny", call.caller.organization_id, None, asdict(asking))
         devices.deny(call.caller, request.user_code, audit)
     else:
-        audit = deed(call, "device.approve", organization.id, None, {**said})
+        audit = audit_entry(call, "device.approve", organization.id, None, asdict(asking))
         devices.approve(call.caller, request.user_code, organization.id, audit)
     return DecidedDeviceView(
         approved=request.approve,
         client_name=asking.client_name,
-        organization=None if organization is None else organization_view(organization),
+        organization=None if organization is None else OrganizationView.of(organization),
     )
 
 

@@ -77,11 +77,7 @@ async def codehost_callback(app: App, call: Call, request: CallbackRequest) -> R
 
 
 def require_codehost(app: App) -> CodeHost:
-    """Return the code host.
-
-    Raises:
-        NotFound: `codehost_not_configured`.
-    """
+    """Return the code host."""
     if app.providers.codehost is None:
         raise NotFound(
             "No code host is configured.",
@@ -99,20 +95,12 @@ async def leave(app: App, call: Call, attempt: Attempt, state: str, url: str) ->
 
 
 async def return_of(app: App, call: Call, provider: str, state: str | None) -> tuple[Attempt, str]:
-    """Return the attempt with which a browser comes back, spent by now, and what is left in its cookie.
-
-    Raises:
-        InvalidRequest: `oauth_state_invalid`.
-    """
+    """Return the attempt with which a browser comes back, spent by now, and what is left in its cookie."""
     return await in_thread(app.providers.attempts.end, provider, state or "", call.cookies.get(STATE_COOKIE, ""))
 
 
 def code_of(request: CallbackRequest) -> str:
-    """Return the code that a browser brings.
-
-    Raises:
-        InvalidRequest: It brings none.
-    """
+    """Return the code that a browser brings."""
     if not request.code:
         raise InvalidRequest(
             "The provider sent neither a code nor an error.",

@@ -170,11 +170,7 @@ async def _leave(app: App, call: Call, client: OidcClient, attempt: Attempt) -> 
 
 
 def _client(app: App, name: str) -> OidcClient:
-    """Return a provider.
-
-    Raises:
-        NotFound: `oidc_provider_not_found`.
-    """
+    """Return a provider."""
     client = app.providers.oidc.get(name)
     if client is None:
         raise NotFound(

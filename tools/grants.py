@@ -1,4 +1,4 @@
-"""Connected apps: what somebody allowed MCP clients, and taking it back."""
+"""Grants: list and revoke the access of MCP clients."""
 
 from datetime import datetime
 from typing import Annotated
@@ -10,9 +10,8 @@ from stores.errors import NotFound
 from stores.ledger import Grant
 from tools.account import MeRequest
 from tools.app import App
-from tools.deeds import deed
-from tools.operation import Call, Operation, Request, Result, Route
-from tools.sessions import DoneView
+from tools.audit_entries import audit_entry
+from tools.operation import Call, DoneView, Operation, Request, Result, Route
 from tools.threads import in_thread
 
 
@@ -56,16 +55,8 @@ async def list_grants(app: App, call: Call, _request: MeRequest) -> GrantsView:
 
 def _view(app: App, grant: Grant, organization_name: str) -> GrantView:
     client = app.accounts.clients.find(grant.client_id)
-    return GrantView(
-        id=grant.id,
-        client_id=grant.client_id,
-        client_name=client.name if client else "",
-        organization_id=grant.organization_id,
-        organization_name=organization_name,
-        scopes=list(grant.scopes),
-        created_at=grant.created_at,
-        last_used_at=grant.last_used_at,
-        expires_at=grant.expires_at,
+    return GrantView.of(
+        grant, client_name=client.name if client else "", organization_name=organization_name, scopes=list(grant.scopes)
     )
 
 
@@ -78,7 +69,7 @@ async def revoke_grant(app: App, call: Call, request: GrantRequest) -> DoneView:
         found = next((each for each in held if each.id == request.grant_id), None)
         if found is None:
             raise NotFound("You have no such grant.", remediation="List them with GET /api/users/me/grants.")
-        audit = deed(call, "oauth.revoke", found.organization_id, found.client_id, {"grant_id": found.id})
+        audit = audit_entry(call, "oauth.revoke", found.organization_id, found.client_id, {"grant_id": found.id})
         app.ledger.grants.revoke(call.caller.user_id, found.id, audit)
 
     await in_thread(revoke)

@@ -14,11 +14,10 @@ from stores.records import Invitation, JsonObject, Organization, Role
 from tools.account import Email, TokensView
 from tools.announcements import announce_member
 from tools.app import App
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.mail import Delivery, Letter
-from tools.operation import Call, Operation, Request, Result, Route
+from tools.operation import Call, DoneView, Operation, Request, Result, Route
 from tools.organizations import OrganizationRequest, membership, permit_to_give
-from tools.sessions import DoneView
 from tools.threads import in_thread
 
 
@@ -89,7 +88,7 @@ class AcceptedView(TokensView):
 
 
 def accept_url(app: App, token: str) -> str:
-    """Say where an invitation is accepted: a page of the frontend, else the route itself."""
+    """Return the URL that accepts an invitation: a page of the frontend, else the route itself."""
     settings = app.settings
     if settings.frontend_url:
         return f"{settings.frontend_url.rstrip('/')}/invitations/{token}"
@@ -119,19 +118,14 @@ async def invite(app: App, call: Call, request: InviteRequest) -> InvitedView:
             expires_at=now + timedelta(days=request.expires_days),
         )
         details: JsonObject = {"email": invitation.email, "role": invitation.role}
-        audit = deed(call, "invitation.create", organization.id, invitation.id, details)
+        audit = audit_entry(call, "invitation.create", organization.id, invitation.id, details)
         permit = permit_to_give(call, request, request.role)
         app.ledger.invitations.create(invitation, stored, audit, permit=permit)
         address = accept_url(app, token)
         return invitation, address, app.mailer.send(_letter(app, call, organization, invitation, address))
 
     made, address, delivery = await in_thread(write)
-    return InvitedView(
-        invitation=MadeInvitationView(
-            id=made.id, email=made.email, role=made.role, expires_at=made.expires_at, accept_url=address
-        ),
-        mail=delivery,
-    )
+    return InvitedView(invitation=MadeInvitationView.of(made, accept_url=address), mail=delivery)
 
 
 def _letter(app: App, call: Call, organization: Organization, invitation: Invitation, address: str) -> Letter:
@@ -150,7 +144,7 @@ def _letter(app: App, call: Call, organization: Organization, invitation: Invita
 
 
 def _one_line(text: str) -> str:
-    """Show what somebody chose as a name: short, on one line, and not as an address that mail programs link."""
+    """Shorten a name to one line, without anything that a mail program would turn into a link."""
     return " ".join(text.split())[:80].replace("://", ": //")
 
 
@@ -162,14 +156,7 @@ async def list_invitations(app: App, call: Call, request: OrganizationRequest) -
         require_may_give(role)
         return app.ledger.invitations.pending(organization.id)
 
-    return InvitationsView(
-        invitations=[
-            InvitationView(
-                id=each.id, email=each.email, role=each.role, created_at=each.created_at, expires_at=each.expires_at
-            )
-            for each in await in_thread(read)
-        ]
-    )
+    return InvitationsView(invitations=[InvitationView.of(each) for each in await in_thread(read)])
 
 
 async def revoke_invitation(app: App, call: Call, request: InvitationRequest) -> DoneView:
@@ -178,7 +165,7 @@ async def revoke_invitation(app: App, call: Call, request: InvitationRequest) ->
     def write() -> None:
         organization, role = membership(app, call.caller, request.org_slug)
         require_may_give(role)
-        audit = deed(call, "invitation.revoke", organization.id, request.invitation_id)
+        audit = audit_entry(call, "invitation.revoke", organization.id, request.invitation_id)
         permit = permit_to_give(call, request)
         app.ledger.invitations.revoke(organization.id, request.invitation_id, audit, permit=permit)
 
@@ -192,19 +179,14 @@ async def accept_invitation(app: App, call: Call, request: AcceptRequest) -> Acc
     def join() -> SignedIn:
         session_id = require_session(call.caller)
         invitation = require_invitation(app.accounts, request.token, call.caller.user.email)
-        audit = deed(call, "invitation.accept", invitation.organization_id, invitation.id)
+        audit = audit_entry(call, "invitation.accept", invitation.organization_id, invitation.id)
         return accept(app.accounts, session_id, call.caller.user_id, request.token, audit, call.origin)
 
     signed = await in_thread(join)
     identity = signed.identity
     await announce_member(app, identity.organization.id, identity.user.id, "org_member_added", identity.role)
     await app.events.renew_user(call.caller.user_id)
-    return AcceptedView(
-        organization_id=signed.identity.organization.id,
-        access_token=signed.access_token,
-        refresh_token=signed.refresh_token,
-        expires_in=signed.expires_in,
-    )
+    return AcceptedView.of(signed, organization_id=identity.organization.id)
 
 
 _PATH = "/api/orgs/{org_slug}/invitations"

@@ -17,8 +17,8 @@ from stores.event_times import CAPTURED_AT
 from stores.ledger import Transaction, content_hash
 from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory
 from tools.app import App
+from tools.audit_entries import remember_entry
 from tools.dates import moment
-from tools.deeds import remembered
 from tools.entity_models import BackgroundJobs, EntityId, Label
 from tools.exposure import exposed
 from tools.json_values import StoredJson
@@ -52,7 +52,7 @@ async def store_raw_memory(app: App, call: Call, request: StoreRawMemoryRequest)
         caller = call.caller
         with app.ledger.transaction(caller.organization_id, caller.user_id, claim=call.claim) as tx:
             memory = keep_memory(app, tx, caller, request)
-            tx.audit(remembered(app, call, memory))
+            tx.audit(remember_entry(app, call, memory))
         return memory, tx.sequence
 
     memory, sequence = await in_thread(write)

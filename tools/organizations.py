@@ -10,12 +10,12 @@ from pydantic import Field, JsonValue, StringConstraints
 from auth.accounts import SignedIn
 from auth.principal import Principal
 from auth.rights import require_admin, require_may_give, require_owner, require_session
-from stores.errors import Conflict, Forbidden, InvalidRequest, NotFound
+from stores.errors import AuthenticationRequired, Conflict, Forbidden, InvalidRequest, NotFound
 from stores.ledger import PERSONAL_SLUG, Permit
 from stores.records import Organization, Role
 from tools.account import MeRequest, OrganizationView, TokensView
 from tools.app import App
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.operation import Call, Nothing, Operation, Request, Result, Route
 from tools.threads import in_thread
 
@@ -83,12 +83,7 @@ class SwitchedView(TokensView):
 
 
 def membership(app: App, caller: Principal, slug: str) -> tuple[Organization, Role]:
-    """Return an organization of a caller who signed in, and the role in it as it is now. Blocks.
-
-    Raises:
-        Forbidden: The caller did not sign in.
-        NotFound: There is no such organization, or the caller is no member: the words are the same.
-    """
+    """Return one of the caller's organizations, and the caller's role in it now. Blocks."""
     require_session(caller)
     found = app.ledger.membership_by_slug(caller.user_id, slug)
     if found is None:
@@ -97,66 +92,50 @@ def membership(app: App, caller: Principal, slug: str) -> tuple[Organization, Ro
 
 
 def no_organization(slug: str) -> NotFound:
-    """Say that there is no such organization, or none for the caller: the words are the same."""
+    """Make the error of an organization that does not exist, or not for the caller."""
     return NotFound(
         f"There is no organization {slug}.", remediation="List your organizations with GET /api/orgs and use a slug."
     )
 
 
-def permit_to_give(call: Call, request: OrganizationRequest, *given: Role) -> Permit:
-    """Ask again where no role changes any more: who was an owner a moment ago may not be one now."""
+def permit(call: Call, check: Callable[[Role, Role | None], None], slug: str | None = None) -> Permit:
+    """Check the caller's role again in the transaction, where it can no longer change.
 
-    def check(actor: Role | None, before: Role | None) -> None:
+    `check` is called with the caller's role and the one that the write takes away. Who is no member any more is told
+    that there is no organization of that slug, or without one that the session has ended.
+    """
+
+    def check_again(actor: Role | None, before: Role | None) -> None:
         if actor is None:
-            raise no_organization(request.org_slug)
+            raise AuthenticationRequired("The session has ended.") if slug is None else no_organization(slug)
+        check(actor, before)
+
+    return Permit(call.caller.user_id, check_again)
+
+
+def permit_to_give(call: Call, request: OrganizationRequest, *given: Role) -> Permit:
+    """Check again that the caller may give these roles and take the one before."""
+
+    def check(actor: Role, before: Role | None) -> None:
         require_may_give(actor, *given, *([] if before is None else [before]))
 
-    return Permit(call.caller.user_id, check)
-
-
-def permit_to(call: Call, request: OrganizationRequest, require: Callable[[Role, str], None], what: str) -> Permit:
-    """Ask again, as `permit_to_give` does, whether the caller's role is enough for a deed that concerns no member."""
-
-    def check(actor: Role | None, _before: Role | None) -> None:
-        if actor is None:
-            raise no_organization(request.org_slug)
-        require(actor, what)
-
-    return Permit(call.caller.user_id, check)
-
-
-def organization_view(organization: Organization) -> OrganizationView:
-    """Show an organization as sign-in does."""
-    return OrganizationView(id=organization.id, name=organization.name, slug=organization.slug)
+    return permit(call, check, request.org_slug)
 
 
 def switched_view(signed: SignedIn) -> SwitchedView:
     """Show where a session went."""
-    return SwitchedView(
-        organization=organization_view(signed.identity.organization),
-        access_token=signed.access_token,
-        refresh_token=signed.refresh_token,
-        expires_in=signed.expires_in,
-    )
+    return SwitchedView.of(signed, organization=OrganizationView.of(signed.identity.organization))
 
 
 def _membership_view(organization: Organization, role: Role) -> MembershipView:
-    described = DescribedOrganizationView(
-        id=organization.id, name=organization.name, slug=organization.slug, is_personal=organization.is_personal
-    )
-    return MembershipView(organization=described, role=role)
+    return MembershipView(organization=DescribedOrganizationView.of(organization), role=role)
 
 
 async def list_organizations(app: App, call: Call, _request: MeRequest) -> OrganizationsView:
     """List the caller's organizations, the personal one first."""
     require_session(call.caller)
     found = await in_thread(app.ledger.memberships, call.caller.user_id)
-    return OrganizationsView(
-        orgs=[
-            OwnOrganizationView(id=each.id, name=each.name, slug=each.slug, is_personal=each.is_personal, role=role)
-            for each, role in found
-        ]
-    )
+    return OrganizationsView(orgs=[OwnOrganizationView.of(each, role=role) for each, role in found])
 
 
 async def create_organization(app: App, call: Call, request: CreateOrganizationRequest) -> SwitchedView:
@@ -168,7 +147,7 @@ async def create_organization(app: App, call: Call, request: CreateOrganizationR
         if request.slug:
             _require_unbound(app, call.caller, request.slug)
         organization_id, now = str(uuid.uuid4()), app.clock()
-        audit = deed(call, "organization.create", organization_id, organization_id)
+        audit = audit_entry(call, "organization.create", organization_id, organization_id)
 
         def store(slug: str) -> None:
             organization = Organization(organization_id, name, slug, is_personal=False, created_at=now)
@@ -183,33 +162,32 @@ async def create_organization(app: App, call: Call, request: CreateOrganizationR
 
 
 def slug_of(name: str, otherwise: str) -> str:
-    """Make a slug of at most 50 characters of a name; `otherwise` where nothing of it can stand in one."""
+    """Make a slug of at most 50 characters from a name; `otherwise` where no letter or digit is left."""
     return _OTHERS.sub("-", name.lower()).strip("-")[:50].rstrip("-") or otherwise
 
 
 def store_under(asked: str | None, made: str, store: Callable[[str], Done]) -> Done:
-    """Store under the slug that was asked for; without one, under one made of a name, if taken with a unique end.
+    """Store under the slug that was asked for, else under the one that was made, with a unique suffix if taken.
 
-    Whether it is taken is asked by storing: between a look and a write, others write too.
+    Storing is the test: between a look and a write, others write too.
     """
     if asked is not None:
         return store(asked)
     try:
         return store(made)
     except Conflict:
-        return store(unique_slug(made))
+        return store(_unique(made))
 
 
-def unique_slug(slug: str) -> str:
-    """Give a slug of `slug_of` a unique end."""
+def _unique(slug: str) -> str:
     return f"{slug}-{uuid.uuid4().hex[:8]}"
 
 
 def _slug_made_of(app: App, name: str) -> str:
-    """Make a slug of a name; another one where it is a provider's, or reads like that of a personal organization."""
+    """Make a slug from a name, avoiding those of sign-in providers and of personal organizations."""
     slug = slug_of(name, "org")
     reserved = slug.startswith(PERSONAL_SLUG) or slug in _bound_slugs(app)
-    return f"org-{unique_slug(slug)}" if reserved else slug
+    return f"org-{_unique(slug)}" if reserved else slug
 
 
 def _bound_slugs(app: App) -> frozenset[str]:
@@ -217,11 +195,7 @@ def _bound_slugs(app: App) -> frozenset[str]:
 
 
 def _require_unbound(app: App, caller: Principal, *slugs: str) -> None:
-    """Keep the slugs that providers sign in to: whoever took one over would be sent the people of another company.
-
-    Raises:
-        Forbidden: A slug is that of a provider's organization, and the caller is no admin of the server.
-    """
+    """Refuse a slug that a sign-in provider is bound to: whoever took it would receive another company's people."""
     if not caller.user.is_admin and (bound := _bound_slugs(app) & set(slugs)):
         raise Forbidden(
             f"A sign-in provider is bound to the slug {min(bound)}.",
@@ -249,8 +223,8 @@ async def update_organization(app: App, call: Call, request: UpdateOrganizationR
             organization.id,
             name=request.name.strip() if request.name else None,
             slug=request.slug,
-            audit=deed(call, "organization.update", organization.id, organization.id, {"changed": given}),
-            permit=permit_to(call, request, require_admin, "Changing it"),
+            audit=audit_entry(call, "organization.update", organization.id, organization.id, {"changed": given}),
+            permit=permit(call, lambda actor, _: require_admin(actor, "Changing it"), request.org_slug),
         )
         return _membership_view(edited, role)
 
@@ -266,9 +240,9 @@ async def delete_organization(app: App, call: Call, request: OrganizationRequest
     def delete() -> str:
         organization, role = membership(app, call.caller, request.org_slug)
         require_owner(role, "Deleting it")
-        audit = deed(call, "organization.delete", None, organization.id)
-        permit = permit_to(call, request, require_owner, "Deleting it")
-        app.ledger.delete_organization(organization.id, audit, permit=permit)
+        audit = audit_entry(call, "organization.delete", None, organization.id)
+        still_owner = permit(call, lambda actor, _: require_owner(actor, "Deleting it"), request.org_slug)
+        app.ledger.delete_organization(organization.id, audit, permit=still_owner)
         return organization.id
 
     await app.events.renew(await in_thread(delete))
@@ -281,7 +255,7 @@ async def switch_organization(app: App, call: Call, request: OrganizationRequest
     def switch() -> SignedIn:
         organization, _ = membership(app, call.caller, request.org_slug)
         session_id = require_session(call.caller)
-        audit = deed(call, "session.switch", organization.id, session_id)
+        audit = audit_entry(call, "session.switch", organization.id, session_id)
         return app.accounts.switch(session_id, organization.id, audit, call.origin)
 
     signed = await in_thread(switch)

@@ -12,7 +12,7 @@ from stores.records import User
 from tools.account import Email, NewSecret, require_local_auth
 from tools.announcements import renew_account
 from tools.app import App
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.mail import Letter
 from tools.operation import Call, Nothing, Operation, Request, Result, Route
 from tools.threads import in_turn
@@ -89,7 +89,7 @@ async def confirm_reset(app: App, call: Call, request: ConfirmResetRequest) -> N
                 remediation="Ask for a new password reset and use the newest mail.",
             )
         password_hash = app.accounts.passwords.hash(request.new_password)
-        audit = deed(call, "user.password_reset", app.accounts.home_of(user.id), user.id)
+        audit = audit_entry(call, "user.password_reset", app.accounts.home_of(user.id), user.id)
         return app.ledger.reset_password(stored, password_hash, replace(audit, actor_id=user.id))
 
     user = await in_turn(app.password_turns, reset)

@@ -1,4 +1,4 @@
-"""What users say about themselves: profile, preferences, and the end of an account."""
+"""Profile, preferences and deletion of the own account."""
 
 import json
 from dataclasses import replace
@@ -12,7 +12,7 @@ from stores.errors import InvalidRequest, ValidationFailed
 from stores.records import JsonObject, User
 from tools.account import MeRequest, MeView, me
 from tools.app import App
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.operation import Call, Operation, Request, Result, Route
 from tools.threads import in_thread
 
@@ -81,19 +81,6 @@ def _edit(app: App, call: Call, request: UpdateMeRequest) -> User:
     return app.ledger.edit_user(call.caller.user_id, lambda user: replace(user, **given))
 
 
-def _profile(user: User) -> ProfileView:
-    return ProfileView(
-        id=user.id,
-        email=user.email,
-        name=user.name,
-        avatar_url=user.avatar_url,
-        bio=user.bio,
-        codehost_id=user.codehost_id,
-        email_verified_at=user.email_verified_at,
-        created_at=user.created_at,
-    )
-
-
 async def update_me(app: App, call: Call, request: UpdateMeRequest) -> MeView:
     """Change the caller's name or picture."""
     user = await in_thread(_edit, app, call, request)
@@ -102,12 +89,12 @@ async def update_me(app: App, call: Call, request: UpdateMeRequest) -> MeView:
 
 async def get_profile(_app: App, call: Call, _request: MeRequest) -> ProfileView:
     """Return how the caller describes itself."""
-    return _profile(call.caller.user)
+    return ProfileView.of(call.caller.user)
 
 
 async def update_profile(app: App, call: Call, request: UpdateProfileRequest) -> ProfileView:
     """Change how the caller describes itself."""
-    return _profile(await in_thread(_edit, app, call, request))
+    return ProfileView.of(await in_thread(_edit, app, call, request))
 
 
 async def get_preferences(app: App, call: Call, _request: MeRequest) -> PreferencesView:
@@ -141,7 +128,7 @@ async def delete_me(app: App, call: Call, _request: MeRequest) -> DeletionView:
     def delete() -> None:
         require_session(call.caller)
         user_id = call.caller.user_id
-        app.ledger.delete_user(user_id, deed(call, "user.delete", None, user_id))
+        app.ledger.delete_user(user_id, audit_entry(call, "user.delete", None, user_id))
 
     await in_thread(delete)
     await app.events.renew_user(call.caller.user_id)

@@ -13,10 +13,10 @@ from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, ProjectAccess
 from stores.space_access import LETTING_IN
 from tools.app import App
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.operation import Call
 
-ProjectDeed = Literal["project.create", "project.update", "project.delete"]
+ProjectAction = Literal["project.create", "project.update", "project.delete"]
 
 
 def grant_project(tx: Transaction, entity: Entity) -> None:
@@ -27,7 +27,9 @@ def grant_project(tx: Transaction, entity: Entity) -> None:
         tx.set_project_access(access, keep_creator=entity.revision > 1)
 
 
-def remember_project(tx: Transaction, call: Call, action: ProjectDeed, entity: Entity, more: JsonObject | None) -> None:
+def remember_project(
+    tx: Transaction, call: Call, action: ProjectAction, entity: Entity, more: JsonObject | None
+) -> None:
     """Write what is done to a project to the audit log, in the transaction that does it; never any text of it."""
     if entity.entity_type == "project":
         details: JsonObject = {
@@ -35,7 +37,7 @@ def remember_project(tx: Transaction, call: Call, action: ProjectDeed, entity: E
             "visibility": "private" if _is_private(entity) else "org",
             "revision": entity.revision,
         }
-        tx.audit(deed(call, action, entity.organization_id, entity.id, details | (more or {})))
+        tx.audit(audit_entry(call, action, entity.organization_id, entity.id, details | (more or {})))
 
 
 def _is_private(entity: Entity) -> bool:

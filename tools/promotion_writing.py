@@ -11,9 +11,9 @@ from stores.errors import Conflict
 from stores.ledger import AuditDraft, Transaction
 from stores.records import Entity, JsonObject
 from tools.app import App
+from tools.audit_entries import memory_entry
 from tools.candidates import Candidate
 from tools.captures import settle
-from tools.deeds import memory_deed
 from tools.entity_models import EntityFields
 from tools.known import OPPOSING, Comparison, Known, is_overtaken
 from tools.linking import Link, record, related
@@ -108,7 +108,7 @@ def noted(
     *,
     said: JsonObject | None = None,
 ) -> AuditDraft:
-    """Draft the audit entry of what was done to a candidate, as `memory_deed` does."""
+    """Draft the audit entry of what was done to a candidate, as `memory_entry` does."""
     candidate, target = considered.candidate, considered.target
     memory = candidate.memory.entity
     place = entity or (target if target is not None and considered.refusal is None else memory)
@@ -125,7 +125,7 @@ def noted(
         "source_ids": list[JsonValue](candidate.raw_source_ids),
         "derived_ids": [entity.id] if entity is not None and is_told else [],
     }
-    return memory_deed(app, call, action, memory, details, ids)
+    return memory_entry(app, call, action, memory, details, ids)
 
 
 def _fields(considered: Considered, request: PromoteRequest) -> EntityFields:

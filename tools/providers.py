@@ -1,6 +1,7 @@
-"""Makes the sign-in providers of a server from its settings."""
+"""The sign-in providers of a server, made from its settings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from auth.external.addresses import Destinations
@@ -8,13 +9,28 @@ from auth.external.attempts import Attempts
 from auth.external.codehost import CodeHost, CodeHostSite
 from auth.external.oidc import OidcClient
 from auth.external.outbound import Outbound
-from auth.external.providers import Providers
 from stores.ledger import Ledger
 from tools.settings import Settings
 
 
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """The sign-in providers of one server, and what they share."""
+
+    codehost: CodeHost | None
+    oidc: Mapping[str, OidcClient]
+    attempts: Attempts
+    destinations: Destinations
+    outbound: Outbound
+
+    def load(self) -> None:
+        """Load the libraries of the first sign-in, if there is a provider. Blocks."""
+        if self.codehost is not None or self.oidc:
+            self.outbound.load()
+
+
 def build_providers(settings: Settings, ledger: Ledger, clock: Callable[[], datetime]) -> Providers:
-    """Make them; nothing is asked of anybody before the first sign-in."""
+    """Make the providers without calling any."""
     outbound = Outbound()
     configured = settings.oidc.resolved() if settings.oidc else ()
     site = _site(settings)

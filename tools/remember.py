@@ -15,7 +15,7 @@ from stores.ledger import Transaction
 from stores.records import Entity, JsonObject, RawMemory
 from tools.active_task import active_task
 from tools.app import App
-from tools.deeds import remembered
+from tools.audit_entries import remember_entry
 from tools.entity_models import CONTENT_LIMIT, BackgroundJobs, EntityFields
 from tools.linking import Link, record, related
 from tools.memories import keep_memory
@@ -131,7 +131,7 @@ def _keep(app: App, call: Call, request: RememberRequest, alike: Sequence[Simila
             memory = _settled(tx, memory, entity)
             kept = Kept(memory, entity, task, is_new_memory=bare is None, is_new=True, linked=len(links))
         if kept.is_new or kept.linked or kept.found_by:
-            tx.audit(remembered(app, call, kept.memory, kept.entity))
+            tx.audit(remember_entry(app, call, kept.memory, kept.entity))
         # The answer names them, and goes with them.
         tx.show_in_answer([kept.entity.id, kept.memory.entity.id, *(each.id for each in alike)])
     return replace(kept, sequence=tx.sequence)

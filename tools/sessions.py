@@ -1,7 +1,7 @@
-"""Sign-ins: which there are, how they end, and by what one can sign in."""
+"""Sessions: list them, end them, change the password; and the list of sign-in providers."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
@@ -13,8 +13,8 @@ from stores.errors import NotFound
 from stores.ledger.links import CODEHOST
 from tools.account import MeRequest, NewSecret, Secret, require_local_auth
 from tools.app import App
-from tools.deeds import deed
-from tools.operation import Call, Nothing, Operation, Request, Result, Route
+from tools.audit_entries import audit_entry
+from tools.operation import Call, DoneView, Nothing, Operation, Request, Result, Route
 from tools.threads import in_thread, in_turn
 
 
@@ -59,12 +59,6 @@ class SessionsView(Result):
     sessions: list[SessionView]
 
 
-class DoneView(Result):
-    """It is done."""
-
-    success: Literal[True] = True
-
-
 class ProviderView(Result):
     """Somebody else's word by which one can sign in."""
 
@@ -101,7 +95,7 @@ async def change_password(app: App, call: Call, request: PasswordRequest) -> Not
 
     def replace() -> None:
         user_id = call.caller.user_id
-        audit = deed(call, "user.password_change", app.accounts.home_of(user_id), user_id)
+        audit = audit_entry(call, "user.password_change", app.accounts.home_of(user_id), user_id)
         replace_password(app.accounts, call.caller, request.current_password, request.new_password, audit)
 
     await in_turn(app.password_turns, replace)
@@ -113,22 +107,7 @@ async def list_sessions(app: App, call: Call, _request: MeRequest) -> SessionsVi
     """List the caller's sign-ins that hold, the newest first."""
     current = require_session(call.caller)
     found = await in_thread(app.ledger.sessions, call.caller.user_id)
-    return SessionsView(
-        sessions=[
-            SessionView(
-                id=session.id,
-                organization_id=session.organization_id,
-                is_current=session.id == current,
-                created_at=session.created_at,
-                expires_at=session.expires_at,
-                last_used_at=session.last_used_at,
-                provider=session.provider,
-                user_agent=session.user_agent,
-                ip_address=session.ip_address,
-            )
-            for session in found
-        ]
-    )
+    return SessionsView(sessions=[SessionView.of(each, is_current=each.id == current) for each in found])
 
 
 async def end_session(app: App, call: Call, request: SessionRequest) -> DoneView:

@@ -1,7 +1,8 @@
-"""Memory spaces: scopes of raw memory that have members of their own, or that an admin switches off."""
+"""Memory spaces: scopes of raw memory with members of their own, or that an admin disables."""
 
 import uuid
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -10,23 +11,26 @@ from pydantic import Field, StringConstraints
 from auth.policy import ADMINS, MemoryScope, require_whole
 from auth.principal import Principal
 from auth.rights import require_session
-from stores.errors import AuthenticationRequired, Forbidden, InvalidRequest, NotFound
+from stores.errors import Forbidden, InvalidRequest, NotFound
 from stores.ledger import Permit
 from stores.records import JsonObject, Role
-from stores.spaces import MemorySpace, SpaceChange, SpaceMember
+from stores.spaces import MemberDraft, MemorySpace, SpaceChange, SpaceMember
 from tools.account import MeRequest
 from tools.app import App
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.entity_models import Name
-from tools.operation import Call, Operation, Request, Result, Route
+from tools.operation import Call, Method, Operation, Request, Result, Route, Run
+from tools.organizations import permit
 from tools.projects import require_live_project
 from tools.teams import present_team
 from tools.threads import in_thread
 
 INSUFFICIENT = "insufficient_org_role"
 KEYLESS = ("organization", "public")
-"""Scopes of which an organization has one each."""
+"""Scopes without a key: an organization has one space of each."""
 
+Word = Annotated[str, StringConstraints(min_length=1, max_length=50)]
+PrincipalId = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 SpaceText = Annotated[str, StringConstraints(max_length=2000)]
 
 
@@ -59,6 +63,26 @@ class UpdateMemorySpaceRequest(MemorySpaceRequest):
         None, description="While it is `disabled`, nobody reads or writes memories in its scope."
     )
     metadata: JsonObject | None = Field(None, description="Merged key by key into the metadata.")
+
+
+class PutMemorySpaceMemberRequest(MemorySpaceRequest):
+    """A member of a memory space, or what holds for a member from now on."""
+
+    principal_type: Word = Field(
+        description="`user`; `agent`, `delegated` and others are kept, and let nobody in by themselves."
+    )
+    principal_id: PrincipalId = Field(description="The user's id, or the name of the agent.")
+    role: Word = Field(
+        "reader",
+        description="`reader` reads; `writer`, `maintainer` and `owner` write as well; any other gives what "
+        "`permissions` say.",
+    )
+    permissions: Annotated[list[Word], Field(max_length=50)] = Field(
+        [], description="`read` and `write` give that whatever the role."
+    )
+    expires_at: datetime | None = Field(
+        None, description="When it ends; a time that has passed ends it now. Without an offset it is UTC."
+    )
 
 
 class SpaceMemberView(Result):
@@ -102,12 +126,7 @@ class MemorySpacesView(Result):
 
 
 def present_space(app: App, caller: Principal, space_id: str) -> MemorySpace:
-    """Return a memory space that the caller administers. Blocks.
-
-    Raises:
-        Forbidden: The caller's API key is narrowed.
-        NotFound: There is no such space, or it is the private one of somebody else.
-    """
+    """Return a memory space that the caller administers. Blocks."""
     require_whole(caller, "Managing memory spaces")
     space = app.ledger.spaces.space(caller.organization_id, space_id)
     if space is None or (space.memory_scope == "private" and space.scope_key != caller.user_id):
@@ -119,27 +138,16 @@ def present_space(app: App, caller: Principal, space_id: str) -> MemorySpace:
     return space
 
 
-def permit_to_manage(call: Call) -> Permit:
-    """Ask again where no role changes any more: who was an admin a moment ago may not be one now."""
-
-    def check(actor: Role | None, _before: Role | None) -> None:
-        if actor is None:
-            raise AuthenticationRequired("The session has ended.")
+def _permit(call: Call) -> Permit:
+    def check(actor: Role, _before: Role | None) -> None:
         if actor not in ADMINS:
-            raise Forbidden("insufficient_org_role", code="insufficient_org_role")
+            raise Forbidden(INSUFFICIENT, code=INSUFFICIENT)
 
-    return Permit(call.caller.user_id, check)
-
-
-def member_view(member: SpaceMember) -> SpaceMemberView:
-    """Show a member of a space."""
-    fields = {name: getattr(member, name) for name in SpaceMemberView.model_fields if name != "permissions"}
-    return SpaceMemberView(permissions=list(member.permissions), **fields)
+    return permit(call, check)
 
 
-def _view(space: MemorySpace, members: list[SpaceMember]) -> MemorySpaceView:
-    fields = {name: getattr(space, name) for name in MemorySpaceView.model_fields if name != "members"}
-    return MemorySpaceView(members=[member_view(each) for each in members], **fields)
+def _view(space: MemorySpace, members: Iterable[SpaceMember]) -> MemorySpaceView:
+    return MemorySpaceView.of(space, members=[SpaceMemberView.of(each) for each in members])
 
 
 def _with_members(app: App, space: MemorySpace) -> MemorySpaceView:
@@ -188,8 +196,8 @@ async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRe
             updated_at=now,
         )
         details: JsonObject = {"memory_scope": scope, "scope_key": key}
-        audit = deed(call, "memory.space.create", caller.organization_id, space.id, details)
-        return _with_members(app, app.ledger.spaces.create(space, audit, permit=permit_to_manage(call)))
+        audit = audit_entry(call, "memory.space.create", caller.organization_id, space.id, details)
+        return _with_members(app, app.ledger.spaces.create(space, audit, permit=_permit(call)))
 
     made = await in_thread(write)
     await app.events.renew(call.caller.organization_id)
@@ -197,12 +205,7 @@ async def create_memory_space(app: App, call: Call, request: CreateMemorySpaceRe
 
 
 def _key(app: App, caller: Principal, request: CreateMemorySpaceRequest) -> str | None:
-    """Return the key of a new space.
-
-    Raises:
-        InvalidRequest: `missing_scope_key`, `private_scope_key_mismatch`, or a key where the scope has none.
-        NotFound: There is no such project or team.
-    """
+    """Return the key of a new space."""
     scope, key = request.memory_scope, request.scope_key
     if scope == "private":
         if key not in (None, caller.user_id):
@@ -244,8 +247,8 @@ async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRe
         name = None if request.name is None else request.name.strip()
         change = SpaceChange(name, request.description, request.state, request.metadata or {})
         details: JsonObject = {"changed": [*given], "state": request.state}
-        audit = deed(call, "memory.space.update", caller.organization_id, space_id, details)
-        permit = permit_to_manage(call)
+        audit = audit_entry(call, "memory.space.update", caller.organization_id, space_id, details)
+        permit = _permit(call)
         space = app.ledger.spaces.edit(caller.organization_id, space_id, change, audit, permit=permit)
         return _with_members(app, space)
 
@@ -254,31 +257,65 @@ async def update_memory_space(app: App, call: Call, request: UpdateMemorySpaceRe
     return changed
 
 
+async def put_memory_space_member(app: App, call: Call, request: PutMemorySpaceMemberRequest) -> SpaceMemberView:
+    """Make somebody a member of a memory space, or change what a member may do there.
+
+    Members of `shared` and `delegated` spaces read its memories; in the other scopes who reads is decided elsewhere.
+    """
+
+    def write() -> SpaceMember:
+        require_session(call.caller)
+        space = present_space(app, call.caller, str(request.space_id))
+        draft = MemberDraft(
+            request.principal_type,
+            request.principal_id,
+            request.role,
+            tuple(dict.fromkeys(request.permissions)),
+            _instant(request.expires_at),
+        )
+        details: JsonObject = {
+            "principal_type": draft.principal_type,
+            "principal_id": draft.principal_id,
+            "role": draft.role,
+            "permissions": list(draft.permissions),
+            "expires_at": None if draft.expires_at is None else draft.expires_at.isoformat(),
+        }
+        audit = audit_entry(call, "memory.space.member", space.organization_id, space.id, details)
+        return app.ledger.spaces.put_member(space.organization_id, space.id, draft, audit, permit=_permit(call))
+
+    member = await in_thread(write)
+    await app.events.renew(call.caller.organization_id)
+    return SpaceMemberView.of(member)
+
+
+def _instant(said: datetime | None) -> datetime | None:
+    if said is None:
+        return None
+    try:
+        return said.replace(tzinfo=UTC) if said.tzinfo is None else said.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidRequest("expires_at is no time that can be kept.", details={"field": "body.expires_at"}) from error
+
+
 _PATH = "/api/memory/spaces"
 _ONE = _PATH + "/{space_id}"
 
+
+def _entry(run: Run, method: Method, path: str, *errors: int, writes: bool = False) -> Operation:
+    return Operation(
+        run,
+        roles=ADMINS,
+        role_refusal=INSUFFICIENT,
+        scope="write" if writes else "read",
+        mutates=writes,
+        route=Route(method, path, tag="memory", errors=frozenset(errors)),
+    )
+
+
 OPERATIONS = (
-    Operation(list_memory_spaces, roles=ADMINS, role_refusal=INSUFFICIENT, route=Route("GET", _PATH, tag="memory")),
-    Operation(
-        create_memory_space,
-        roles=ADMINS,
-        role_refusal=INSUFFICIENT,
-        scope="write",
-        mutates=True,
-        route=Route("POST", _PATH, tag="memory", errors=frozenset({400, 404})),
-    ),
-    Operation(
-        get_memory_space,
-        roles=ADMINS,
-        role_refusal=INSUFFICIENT,
-        route=Route("GET", _ONE, tag="memory", errors=frozenset({404})),
-    ),
-    Operation(
-        update_memory_space,
-        roles=ADMINS,
-        role_refusal=INSUFFICIENT,
-        scope="write",
-        mutates=True,
-        route=Route("PATCH", _ONE, tag="memory", errors=frozenset({400, 404})),
-    ),
+    _entry(list_memory_spaces, "GET", _PATH),
+    _entry(create_memory_space, "POST", _PATH, 400, 404, writes=True),
+    _entry(get_memory_space, "GET", _ONE, 404),
+    _entry(update_memory_space, "PATCH", _ONE, 400, 404, writes=True),
+    _entry(put_memory_space_member, "POST", _ONE + "/members", 400, 404, 409, writes=True),
 )

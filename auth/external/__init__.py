@@ -1,1 +1,1 @@
-"""Signing in by the word of somebody else: a code host, or an organization's own OpenID Connect provider."""
+"""Sign-in by a code host (OAuth 2) or an organization's OpenID Connect provider."""

@@ -1,4 +1,4 @@
-"""Addresses in settings, documents and requests: which may be called, and where a browser may be sent."""
+"""URL checks: which URLs the server may call, and where it may redirect a browser."""
 
 import ipaddress
 import re
@@ -9,22 +9,21 @@ from stores.errors import InvalidRequest
 
 LONGEST = 2048
 LONGEST_PLACE = 16 * 1024
-"""Characters of a place to return to: a page that asks for consent has all that a client asked for in its address."""
+"""Characters of a return address: a consent page has the whole request of an OAuth client in its own."""
 LOG_IN_PATH = "/login"
 _PORTS = {"http": 80, "https": 443}
-# Browsers drop some of these before they read an address, and take a backslash for a slash.
+# Browsers drop some of these from a URL, and read a backslash as a slash.
 _MISREAD = re.compile(r"[\x00-\x20\x7f\\]")
 _KEPT = "/?#[]@!$&'()*+,;=:%~-._"
 
 
 def is_web_address(text: object) -> bool:
-    """Tell whether a text is an absolute http or https URL with nothing in it that two readers read differently."""
-    parts = _configured(text)
-    return parts is not None
+    """Return True for an absolute http or https URL that every parser reads alike."""
+    return _configured(text) is not None
 
 
 def is_safe_to_call(text: object) -> bool:
-    """Tell whether secrets may travel to a URL: it is https, or stays on this machine."""
+    """Return True if secrets may be sent to a URL: https, or on this machine."""
     parts = _configured(text)
     return parts is not None and (parts.scheme == "https" or _on_this_machine(parts))
 
@@ -61,21 +60,16 @@ def _origin(parts: SplitResult) -> tuple[str, str | None, int]:
 
 @dataclass(frozen=True, slots=True)
 class Destinations:
-    """Where a browser may be sent after a sign-in: paths of this server, and the frontend."""
+    """Allowed redirects after a sign-in: paths of this server, and pages of the frontend."""
 
     frontend_url: str | None
 
     @property
     def home(self) -> str:
-        """Where browsers go that did not ask for a place."""
         return self.frontend_url or "/"
 
     def checked(self, wanted: str | None, field: str) -> str:
-        """Return a place that may be gone to, in ASCII; `field` names where it came from.
-
-        Raises:
-            InvalidRequest: `invalid_redirect`: it is neither a path of this server nor a page of the frontend.
-        """
+        """Return an allowed redirect in ASCII; `field` is the field of an error."""
         if not wanted:
             return self.home
         found = self._path(wanted) if wanted.startswith("/") else self._page(wanted)
@@ -89,7 +83,7 @@ class Destinations:
         return found
 
     def log_in(self, error: str, destination: str) -> str:
-        """Return the frontend's page for signing in, told what went wrong and where the browser was going."""
+        """Return the frontend's sign-in page, with the error and the destination as parameters."""
         told = urlencode({"error": error, "next": destination})
         return f"{(self.frontend_url or '').rstrip('/')}{LOG_IN_PATH}?{told}"
 

@@ -1,4 +1,4 @@
-"""Sign-ins on their way: what the start of one leaves for its end, for one browser, once."""
+"""Pending sign-ins, each bound to one browser and usable once."""
 
 import re
 import secrets
@@ -13,7 +13,7 @@ from stores.ledger import Ledger
 KIND = "oauth_state"
 LIFETIME = timedelta(minutes=10)
 MOST = 4
-"""Sign-ins that one browser can have on their way, in several tabs."""
+"""Pending sign-ins of one browser, in several tabs."""
 _SECRET = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
@@ -23,34 +23,32 @@ def _fresh() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One sign-in that began and has not ended."""
+    """A pending sign-in."""
 
     provider: str
     """`codehost`, or `oidc:` and the provider's name."""
     goes_to: str
-    """Where the browser goes in the end; checked before."""
+    """Checked destination after the sign-in."""
     callback_url: str
-    """Where the provider sends the browser; said again when the code is exchanged."""
     session_id: str | None = None
-    """The session that a silent refresh replaces; None where somebody signs in."""
+    """The session that a silent refresh replaces."""
     user_id: str | None = None
-    """Whose session that is."""
     verifier: str = field(default_factory=_fresh, repr=False)
-    """The secret of PKCE (RFC 7636)."""
+    """PKCE verifier (RFC 7636)."""
     nonce: str = field(default_factory=_fresh, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """The attempts of all browsers. Every method blocks: call it in a worker thread."""
+    """The pending sign-ins of all browsers. Every method blocks."""
 
     ledger: Ledger
     clock: Callable[[], datetime]
 
     def begin(self, attempt: Attempt, state: str, held: str) -> str:
-        """Keep an attempt for ten minutes; return the cookie for the browser, whose cookie was `held` before.
+        """Store an attempt for ten minutes; return the new cookie of the browser, which sent `held`.
 
-        The cookie holds a secret for each attempt, so that a state alone, in a link that somebody sends, is no use.
+        The cookie holds a secret for each attempt, so that a link with somebody else's state is useless.
         """
         secret = secrets.token_urlsafe(16)
         data = {**asdict(attempt), "browser": token_hash(secret)}
@@ -58,12 +56,7 @@ class Attempts:
         return ".".join([secret, *_secrets(held)][:MOST])
 
     def end(self, provider: str, state: str, held: str) -> tuple[Attempt, str]:
-        """Spend the attempt that a state stands for; return it, and what the browser's cookie is now.
-
-        Raises:
-            InvalidRequest: `oauth_state_invalid`: it began in another browser or with another provider, is over, or
-                was spent.
-        """
+        """Consume the attempt of a state; return it with the new cookie."""
         state_hash = token_hash(state)
         found = self.ledger.tickets.read(KIND, state_hash)
         if found is not None and found["provider"] == provider:
@@ -80,5 +73,4 @@ class Attempts:
 
 
 def _secrets(held: str) -> list[str]:
-    """The secrets in a cookie; what is none is left out."""
     return [secret for secret in held[:1024].split(".") if _SECRET.fullmatch(secret)][:MOST]

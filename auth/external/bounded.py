@@ -1,4 +1,4 @@
-"""A transport that reads no more of an answer than it has to."""
+"""HTTP transport with a limit on the size of answers."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -7,18 +7,14 @@ import httpx2
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
-    """Sends over HTTP/1.1, and gives up on an answer that is too large, or compressed and so of any size."""
+    """HTTP/1.1 transport that refuses large and compressed answers."""
 
     def __init__(self, tls: ssl.SSLContext, largest: int) -> None:
         self._inner = httpx2.AsyncHTTPTransport(verify=tls, trust_env=False)
         self._largest = largest
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request.
-
-        Raises:
-            httpx2.DecodingError: The answer is compressed; while it is read, also that it is too large.
-        """
+        """Send a request."""
         response = await self._inner.handle_async_request(request)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
@@ -31,7 +27,6 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._inner.aclose()
 
 

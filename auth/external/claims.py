@@ -1,4 +1,4 @@
-"""What a provider's claims say of a person: which account it is, its address and its role."""
+"""Claims of an OpenID Connect provider: account, e-mail address and role."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,26 +10,22 @@ from stores.errors import AuthenticationRequired, Forbidden
 from stores.records import Role
 
 LINKS = "oidc"
-"""What all links to OpenID Connect providers are kept under: their subjects name the issuer."""
+"""Link provider of all OpenID Connect accounts; their subjects contain the issuer."""
 ENTRA_HOSTS = frozenset(
     {"login.microsoftonline.com", "login.microsoftonline.us", "login.partner.microsoftonline.cn", "sts.windows.net"}
 )
-"""Issuers whose `sub` is another one for each client; `tid` and `oid` name the account."""
+"""Microsoft Entra: `sub` differs by client; `tid` and `oid` identify the account."""
 ROLES: tuple[Role, ...] = ("owner", "admin", "member", "viewer")
 SUBJECT_LENGTH = 255
 
 
 def vouched(provider: OidcProvider, claims: Mapping[str, Any]) -> Vouched:
-    """Read the person off claims that were verified.
-
-    Raises:
-        AuthenticationRequired: `oidc_subject_incomplete`: they do not say which account it is.
-    """
+    """Read the person from verified claims."""
     return Vouched(
         link_provider=LINKS,
         subject=_subject(provider, claims),
         email=address_of(claims.get("email")),
-        # Some providers write the boolean as a word; a number is neither.
+        # Some providers send the boolean as a string.
         email_verified=claims.get("email_verified") is True or claims.get("email_verified") == "true",
         name=name_of(claims.get("name"), claims.get("preferred_username")),
         avatar_url=avatar_of(claims.get("picture")),
@@ -37,11 +33,7 @@ def vouched(provider: OidcProvider, claims: Mapping[str, Any]) -> Vouched:
 
 
 def role_of(provider: OidcProvider, claims: Mapping[str, Any]) -> Role:
-    """Return the highest role that the claims give in the provider's organization.
-
-    Raises:
-        Forbidden: `oidc_missing_role`: they give none.
-    """
+    """Return the highest role among the claims."""
     given = claims.get(provider.role_claim)
     words = given if isinstance(given, list) else [given]
     for role in ROLES:

@@ -1,4 +1,4 @@
-"""Signing in by a code host: OAuth 2 with PKCE, and two reads of its API."""
+"""Sign-in by a code host: OAuth 2 with PKCE, and two calls of its API."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ _LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class CodeHostSite:
-    """A code host as the operator configured it."""
+    """Configuration of a code host."""
 
     client_id: str
     client_secret: str = field(repr=False)
@@ -25,25 +25,18 @@ class CodeHostSite:
 
 
 class CodeHost:
-    """One code host."""
-
     def __init__(self, site: CodeHostSite, outbound: Outbound) -> None:
         self._site = site
         self._outbound = outbound
         self._credentials = Credentials(site.client_id, site.client_secret)
 
     async def authorize_url(self, attempt: Attempt, state: str) -> str:
-        """Return where the browser goes to sign in."""
+        """Return the URL on which the person signs in."""
         async with self._outbound.exchange(CODEHOST, self._credentials) as exchange:
             return exchange.authorize_url(self._site.authorize_url, attempt, state, scope=SCOPES)
 
     async def account(self, attempt: Attempt, code: str) -> Vouched:
-        """Exchange a code for the account of the person who came back; its primary address is a verified one.
-
-        Raises:
-            AuthenticationRequired: `codehost_sign_in_refused`: the code is not accepted.
-            Forbidden: `codehost_email_unverified`: the account has no verified primary address.
-        """
+        """Exchange a code for the person's account."""
         async with self._outbound.exchange(CODEHOST, self._credentials) as exchange:
             tokens = await exchange.token(self._site.token_url, attempt, code, "client_secret_post")
             if isinstance(tokens, str):
@@ -61,7 +54,7 @@ class CodeHost:
 
 
 def codehost_refused(why: str) -> AuthenticationRequired:
-    """Return the error of a code host that refuses; `why` is a word of its protocol."""
+    """Make the error of a refused sign-in; `why` is an OAuth error code."""
     return AuthenticationRequired(
         f"The code host did not sign you in: {why}.",
         code="codehost_sign_in_refused",

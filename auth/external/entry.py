@@ -1,10 +1,10 @@
-"""Letting somebody in by a provider's word: the account is found, linked or made, then a session begins. Blocks."""
+"""Sign-in of a person that a provider vouches for: find, link or create the account, then start a session. Blocks."""
 
 import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from auth.accounts import Accounts, SignedIn
+from auth.accounts import Accounts, SignedIn, personal_organization
 from auth.external.provider import OidcProvider
 from auth.external.vouched import Vouched
 from auth.origin import Origin
@@ -15,19 +15,14 @@ from stores.records import ExternalIdentity, Identity, JsonObject, Member, Organ
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """Where people come in who sign in by a provider, and where from."""
+    """Sign-ins by one provider, for one request."""
 
     accounts: Accounts
     provider: str
-    """The provider's name, as sessions show it."""
     origin: Origin
 
     def by_codehost(self, person: Vouched, *, signup_enabled: bool) -> SignedIn:
-        """Sign in to the user's default organization.
-
-        Raises:
-            Forbidden: `signup_disabled`: there is no account, and none may be made. Or the user has no organization.
-        """
+        """Sign in to the user's default organization."""
         user = self._user(person, may_create=signup_enabled)
         memberships = self.accounts.ledger.memberships(user.id)
         if not memberships:
@@ -36,18 +31,14 @@ class Entrance:
         return self.accounts.signed_in(Identity(user, *memberships[0], session), session)
 
     def by_oidc(self, provider: OidcProvider, person: Vouched, role: Role) -> tuple[SignedIn, Role | None]:
-        """Sign in to the organization that the provider is bound to, in the role that it claims and in no other.
+        """Sign in to the provider's organization with the claimed role; return the role before, too.
 
-        The session, and its access token, end after the provider's minutes; the refresh token is of no use to anybody.
-        Returns the role before, too; None for a new member.
-
-        Raises:
-            Unavailable: `oidc_organization_missing`.
+        Session and access token last for the provider's `session_minutes`; the refresh token is not handed out.
         """
         organization = bound_organization(self.accounts, provider)
         user = self._user(person, may_create=True)
         details: JsonObject = {"provider": provider.name, "role": role}
-        audit = self._deed("member.claim_role", organization.id, user.id, user.id, details)
+        audit = self._audit("member.claim_role", organization.id, user.id, user.id, details)
         before = self.accounts.ledger.put_member(user.id, organization.id, role, audit)
         lifetime = timedelta(minutes=provider.session_minutes)
         session = self._start(user, organization, lifetime)
@@ -56,11 +47,7 @@ class Entrance:
         return replace(signed, access_token=token, expires_in=int(lifetime.total_seconds())), before
 
     def dismiss(self, provider: OidcProvider, person: Vouched) -> tuple[Member, Organization] | None:
-        """End the membership of somebody to whom the provider's verified claims give no role any more.
-
-        Returns the member as it was, and where; None where there was none: nobody is known by the provider's account,
-        or is no member, or the organization does not exist.
-        """
+        """End the membership of a person without a claimed role; return the former member, or None."""
         ledger = self.accounts.ledger
         organization = ledger.organization_by_slug(provider.organization_slug)
         user = ledger.user_by_link(person.link_provider, person.subject)
@@ -68,19 +55,18 @@ class Entrance:
         if organization is None or member is None:
             return None
         details: JsonObject = {"provider": provider.name}
-        audit = self._deed("member.lose_role", organization.id, member.user.id, member.user.id, details)
+        audit = self._audit("member.lose_role", organization.id, member.user.id, member.user.id, details)
         ended = ledger.drop_member(member.user.id, organization.id, audit)
         return None if ended is None else (member, organization)
 
     def _user(self, person: Vouched, *, may_create: bool) -> User:
-        """Find the user of an account at a provider; link or create it where nobody is known by it yet."""
         ledger = self.accounts.ledger
         if (known := ledger.user_by_link(person.link_provider, person.subject)) is not None:
             return known
         try:
             return self._new_user(person, may_create=may_create)
         except Conflict:
-            # Somebody signed in twice at once: the other one won.
+            # The person signed in twice at once, and the other sign-in was first.
             if (known := ledger.user_by_link(person.link_provider, person.subject)) is not None:
                 return known
             raise
@@ -110,7 +96,7 @@ class Entrance:
             )
         link = ExternalIdentity(person.link_provider, person.subject, user.id, person.email, now)
         home = self.accounts.home_of(user.id)
-        return ledger.link_user(link, vouched=True, audit=self._deed("user.link", home, user.id, user.id, details))
+        return ledger.link_user(link, vouched=True, audit=self._audit("user.link", home, user.id, user.id, details))
 
     def _create(self, person: Vouched, email: str, now: datetime) -> User:
         user_id, name = str(uuid.uuid4()), person.name or email.partition("@")[0]
@@ -125,39 +111,28 @@ class Entrance:
             created_at=now,
             email_verified_at=now if person.email_verified else None,
         )
-        personal = Organization(
-            str(uuid.uuid4()), f"{name}'s organization", f"u-{user_id}", is_personal=True, created_at=now
-        )
+        personal = personal_organization(user_id, name, now)
         link = ExternalIdentity(person.link_provider, person.subject, user_id, email, now)
-        audit = self._deed("user.create", personal.id, user_id, user_id, {"provider": self.provider})
+        audit = self._audit("user.create", personal.id, user_id, user_id, {"provider": self.provider})
         return self.accounts.ledger.create_account(user, personal, link, audit)
 
     def _start(self, user: User, organization: Organization, lifetime: timedelta | None = None) -> Session:
-        session = self.accounts.new_session(user.id, organization.id)
-        session = replace(
-            session,
-            provider=self.provider,
-            user_agent=self.origin.user_agent or None,
-            ip_address=self.origin.address or None,
-            expires_at=session.expires_at if lifetime is None else session.created_at + lifetime,
-        )
+        session = self.accounts.new_session(user.id, organization.id, self.origin, self.provider)
+        if lifetime is not None:
+            session = replace(session, expires_at=session.created_at + lifetime)
         details: JsonObject = {"provider": self.provider}
-        audit = self._deed("session.start", organization.id, user.id, session.id, details)
+        audit = self._audit("session.start", organization.id, user.id, session.id, details)
         self.accounts.ledger.create_session(session, audit)
         return session
 
-    def _deed(
+    def _audit(
         self, action: str, organization_id: str | None, actor_id: str, resource: str, details: JsonObject
     ) -> AuditDraft:
         return AuditDraft(action, organization_id, actor_id, resource, details, self.origin.described())
 
 
 def bound_organization(accounts: Accounts, provider: OidcProvider) -> Organization:
-    """Return the one organization that a provider signs in to. Blocks.
-
-    Raises:
-        Unavailable: `oidc_organization_missing`.
-    """
+    """Return the organization that a provider signs in to. Blocks."""
     organization = accounts.ledger.organization_by_slug(provider.organization_slug)
     if organization is None:
         raise Unavailable(

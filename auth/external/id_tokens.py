@@ -1,4 +1,4 @@
-"""ID tokens: whether the provider signed one, for us, in answer to this very sign-in, and not too long ago."""
+"""Verification of ID tokens: signature, issuer, audience, nonce and age."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ if TYPE_CHECKING:
     from joserfc.jwk import KeySet
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-"""Asymmetric ones only: with the others, our secret or the provider's public key could sign."""
+"""Asymmetric ones only: otherwise our secret or the provider's public key could sign."""
 _KINDS = ("RSA", "EC")
 LEEWAY_S = 60
-"""Seconds by which the provider's clock and ours may differ."""
+"""Accepted clock difference in seconds."""
 
 
 class UnknownKey(Exception):
-    """No key of the set signed the token: the provider may have a new one."""
+    """No key of the set signed the token; the provider may have a new one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What an ID token has to say."""
+    """Required claims of an ID token."""
 
     issuer: str
     client_id: str
@@ -33,7 +33,7 @@ class Expected:
 
 
 def key_set(document: Mapping[str, Any]) -> "KeySet | None":
-    """Read the public keys for signatures off a JWKS document; None where there are none."""
+    """Read the signature keys of a JWKS document; None if there are none."""
     from joserfc.errors import JoseError  # noqa: PLC0415 - half a second that only servers with a provider need
     from joserfc.jwk import JWKRegistry, KeySet  # noqa: PLC0415 - as above
 
@@ -43,7 +43,7 @@ def key_set(document: Mapping[str, Any]) -> "KeySet | None":
             try:
                 keys.append(JWKRegistry.import_key(each))
             except (JoseError, ValueError, TypeError, KeyError):
-                continue  # One that we cannot read must not hide the others.
+                continue  # An unreadable key must not hide the others.
     return KeySet(keys) if keys else None
 
 
@@ -52,7 +52,7 @@ def verified(token: str, keys: "KeySet", expected: Expected) -> dict[str, Any]:
 
     Raises:
         UnknownKey: None of the keys signed it.
-        AuthenticationRequired: `oidc_id_token_invalid`: anything else does not hold.
+        AuthenticationRequired: `oidc_id_token_invalid`.
     """
     from authlib.oidc.core import CodeIDToken  # noqa: PLC0415 - as above
     from joserfc import errors, jwt  # noqa: PLC0415 - as above
@@ -75,7 +75,7 @@ def verified(token: str, keys: "KeySet", expected: Expected) -> dict[str, Any]:
 
 
 def refused(why: str) -> AuthenticationRequired:
-    """Return the error of an ID token that does not hold; `why` is a word of ours or of the library."""
+    """Make the error `oidc_id_token_invalid`."""
     return AuthenticationRequired(
         f"The provider's ID token does not hold: {why}.",
         code="oidc_id_token_invalid",

@@ -1,4 +1,4 @@
-"""OpenID Connect with one provider: where its browser pages are, and what it says of somebody who comes back."""
+"""OpenID Connect client of one provider: discovery, code exchange and verified claims."""
 
 import hmac
 import time
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from joserfc.jwk import KeySet
 
 DOCUMENTS_KEPT_S = 3600.0
-"""Seconds for which what a provider publishes is taken to hold."""
+"""Seconds for which discovery document and keys are cached."""
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
 DISCOVERY_PATH = "/.well-known/openid-configuration"
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What a provider says of itself."""
+    """The discovery document of a provider."""
 
     authorize_url: str
     token_url: str
@@ -36,14 +36,12 @@ class Published:
     userinfo_url: str | None
     auth_method: AuthMethod
     names_itself: bool
-    """Whether every answer carries its issuer (RFC 9207)."""
+    """Every answer carries the issuer (RFC 9207)."""
     read_at: float
-    """On the monotonic clock."""
+    """Seconds of the monotonic clock."""
 
 
 class OidcClient:
-    """One provider, with what it published for an hour."""
-
     def __init__(self, provider: OidcProvider, outbound: Outbound, clock: Callable[[], datetime]) -> None:
         self.provider = provider
         self._outbound = outbound
@@ -52,11 +50,11 @@ class OidcClient:
         self._keys: tuple[KeySet, float] | None = None
 
     def forget(self) -> None:
-        """Read what the provider publishes anew the next time."""
+        """Drop the cached discovery document and keys."""
         self._published = self._keys = None
 
     async def authorize_url(self, attempt: Attempt, state: str) -> str:
-        """Return where the browser goes to sign in; without a word to the person if the attempt is a silent one."""
+        """Return the URL on which the person signs in, with `prompt=none` for a silent refresh."""
         async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
             published = await self._discover(exchange)
             silent = {"prompt": "none"} if attempt.session_id is not None else {}
@@ -70,11 +68,7 @@ class OidcClient:
             )
 
     async def claims(self, attempt: Attempt, code: str, wanted: frozenset[str]) -> dict[str, Any]:
-        """Exchange a code for what the provider says of the person; `wanted` is also asked of its userinfo endpoint.
-
-        Raises:
-            AuthenticationRequired: The code is refused, or the answer does not prove who the person is.
-        """
+        """Exchange a code for verified claims; missing ones of `wanted` are read from the userinfo endpoint."""
         async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
             published = await self._discover(exchange)
             tokens = await exchange.token(published.token_url, attempt, code, published.auth_method)
@@ -96,11 +90,7 @@ class OidcClient:
             return claims
 
     async def require_sender(self, issuer: str | None) -> None:
-        """Refuse an answer that another provider sent (RFC 9207), before anything in it is believed.
-
-        Raises:
-            AuthenticationRequired: `oidc_issuer_mismatch`.
-        """
+        """Refuse an answer of another provider (RFC 9207)."""
         if issuer is None:
             async with self._outbound.exchange(self.provider.name, self._credentials()) as exchange:
                 if not (await self._discover(exchange)).names_itself:
@@ -133,7 +123,7 @@ class OidcClient:
     async def _verified(
         self, exchange: Exchange, published: Published, token: str, expected: Expected
     ) -> dict[str, Any]:
-        """Check a token; read the provider's keys anew, once, where none of them signed it."""
+        """Verify a token; read the provider's keys again, once, if none of the cached ones signed it."""
         if self._keys is not None and self._keys[1] + DOCUMENTS_KEPT_S > time.monotonic():
             with suppress(UnknownKey):
                 return await run_sync(verified, token, self._keys[0], expected)
@@ -145,7 +135,7 @@ class OidcClient:
 
     async def _read_keys(self, exchange: Exchange, published: Published) -> "KeySet":
         document = await exchange.read_object(published.keys_url, "keys") if published.keys_url else {}
-        # In a thread, as the check of a signature: a set may hold many keys, and all other callers would wait.
+        # In a thread: a set may hold many keys.
         keys = await run_sync(key_set, document)
         if keys is None:
             raise AuthenticationRequired(
@@ -158,13 +148,13 @@ class OidcClient:
 
 
 async def _completed(exchange: Exchange, url: str, access_token: str, claims: dict[str, Any]) -> dict[str, Any]:
-    """Add what the userinfo endpoint says; the ID token, which is signed, wins (Core, section 5.3)."""
+    """Add the claims of the userinfo endpoint; the signed ID token wins (Core, section 5.3)."""
     more = await exchange.read_object(url, "user information", token=access_token)
     if more.get("sub") != claims["sub"]:
         raise exchange.failed("answered with information about another user")
     merged = {**more, **claims}
     if "email" not in claims:
-        # Whether an address is verified is told by whoever names it.
+        # Address and verification must come from the same source.
         merged["email_verified"] = more.get("email_verified")
     return merged
 
@@ -190,7 +180,7 @@ def _published(exchange: Exchange, document: Mapping[str, Any], issuer: str) -> 
 
 
 def not_signed_in(why: str) -> AuthenticationRequired:
-    """Return the error of a provider that refuses; `why` is a word of its protocol."""
+    """Make the error of a refused sign-in; `why` is an OAuth error code."""
     return AuthenticationRequired(
         f"The provider did not sign you in: {why}.",
         code="oidc_sign_in_refused",

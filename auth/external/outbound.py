@@ -1,4 +1,4 @@
-"""Calls to sign-in providers: beside the event loop, bounded in time and size, and never sent on to elsewhere."""
+"""HTTP calls to sign-in providers, limited in time and size, without redirects."""
 
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -22,22 +22,22 @@ AuthMethod = Literal["client_secret_basic", "client_secret_post"]
 
 LARGEST_ANSWER = 512 * 1024
 STEP_S = 5.0
-"""Seconds for one step of a call: connecting, sending, the next bytes."""
+"""Seconds to connect, to send, or to receive the next bytes."""
 DEADLINE_S = 10.0
-"""Seconds for all calls of one request together, so that nobody is held by a provider that trickles."""
+"""Seconds for all calls of one request together."""
 _WORD = re.compile(r"[a-z_]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """By what we prove to a provider who we are."""
+    """Client id and secret at a provider."""
 
     client_id: str
     client_secret: str = field(repr=False)
 
 
 class Outbound:
-    """Makes one client for each exchange with a provider; what is slow to load is loaded once, in a thread."""
+    """Makes a client for each exchange; loads libraries and certificates once, in a thread."""
 
     def __init__(self, *, deadline_s: float = DEADLINE_S) -> None:
         self._deadline_s = deadline_s
@@ -45,7 +45,7 @@ class Outbound:
         self._tls: ssl.SSLContext | None = None
 
     def load(self) -> "ssl.SSLContext":
-        """Load the libraries and the certificates that are trusted. Blocks."""
+        """Load the libraries and the trusted certificates. Blocks."""
         import httpx2  # noqa: PLC0415 - half a second that only servers with a provider have to spend
         from authlib.integrations import httpx_client  # noqa: F401, PLC0415 - as above
         from authlib.oidc import core  # noqa: F401, PLC0415 - as above
@@ -57,18 +57,18 @@ class Outbound:
 
     @asynccontextmanager
     async def exchange(self, provider: str, credentials: Credentials) -> AsyncIterator["Exchange"]:
-        """Yield what talks to a provider, named by a word for messages, until the deadline.
+        """Open an exchange with a provider; `provider` names it in messages.
 
         Raises:
-            Unavailable: It cannot be reached, is too slow, or is broken for the moment.
-            BadGateway: It answers with something else than it should.
+            Unavailable: It cannot be reached, is too slow, or answers 429 or 5xx.
+            BadGateway: Its answer is not valid.
         """
         tls = await anyio.to_thread.run_sync(self.load) if self._tls is None else self._tls
         from authlib.integrations.httpx_client import AsyncOAuth2Client  # noqa: PLC0415 - loaded above
 
         from auth.external.bounded import BoundedTransport  # noqa: PLC0415 - it needs httpx2
 
-        with _told(provider):
+        with _translated(provider):
             async with AsyncOAuth2Client(
                 credentials.client_id,
                 credentials.client_secret,
@@ -84,20 +84,19 @@ class Outbound:
 
 
 class Exchange:
-    """Some calls to one provider."""
+    """Calls to one provider within one deadline."""
 
     def __init__(self, provider: str, client: "AsyncOAuth2Client") -> None:
         self.provider = provider
         self._client = client
 
     def authorize_url(self, url: str, attempt: Attempt, state: str, **parameters: str) -> str:
-        """Return where a browser goes to sign in at the provider."""
         parameters["redirect_uri"] = attempt.callback_url
         found, _ = self._client.create_authorization_url(url, state=state, code_verifier=attempt.verifier, **parameters)
         return str(found)
 
     async def token(self, url: str, attempt: Attempt, code: str, method: AuthMethod) -> dict[str, Any] | str:
-        """Exchange a code for the provider's tokens; a word of RFC 6749, section 5.2, where it refuses."""
+        """Exchange a code for tokens; return an error code (RFC 6749, section 5.2) if it is refused."""
         from authlib.integrations.httpx_client import OAuthError  # noqa: PLC0415 - loaded before
 
         try:
@@ -130,14 +129,13 @@ class Exchange:
             raise self.failed(f"answered with {what} that makes no sense") from error
 
     async def read_object(self, url: str, what: str, *, token: str | None = None) -> dict[str, Any]:
-        """Return the JSON object at a URL."""
+        """Return the JSON object at a URL; `what` names it in messages."""
         found = await self.read(url, what, token=token)
         if not isinstance(found, dict):
             raise self.failed(f"answered with {what} that makes no sense")
         return found
 
     def failed(self, happened: str) -> BadGateway:
-        """Return the error of a provider that does what it should not."""
         return _bad(self.provider, happened)
 
     def _refused(self, what: str, status: int) -> BadGateway | Unavailable:
@@ -147,7 +145,7 @@ class Exchange:
 
 
 def bearer_of(tokens: Mapping[str, Any]) -> str | None:
-    """Return the access token among a provider's tokens; None where there is none that a header can hold."""
+    """Return the access token, or None if there is none that fits into a header."""
     token = tokens.get("access_token")
     return token if isinstance(token, str) and token.isascii() and token.isprintable() else None
 
@@ -169,8 +167,8 @@ def _bad(provider: str, happened: str) -> BadGateway:
 
 
 @contextmanager
-def _told(provider: str) -> Iterator[None]:
-    """Turn what can happen on the way into the two errors that a caller can do something with."""
+def _translated(provider: str) -> Iterator[None]:
+    """Turn errors of the transport into `Unavailable` and `BadGateway`."""
     import httpx2  # noqa: PLC0415 - loaded before
 
     try:

@@ -1,20 +1,20 @@
-"""What the operator says of an OpenID Connect provider."""
+"""Configuration of OpenID Connect providers."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class OidcProvider:
-    """A provider as the operator configured it."""
+    """Configuration of one provider."""
 
     name: str
     label: str
     issuer: str
     client_id: str
     client_secret: str | None = field(repr=False)
-    """None where the environment lacks it."""
+    """None if the environment variable is not set."""
     organization_slug: str
-    """The one organization that it is bound to."""
+    """The only organization that it signs in to."""
     scopes: tuple[str, ...]
     role_claim: str
     role_prefix: str

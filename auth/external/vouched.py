@@ -1,4 +1,4 @@
-"""A person as a provider describes it, with everything in it fit to be stored."""
+"""A person as a provider describes it, with only values that can be stored."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,11 @@ NAME_LENGTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """Somebody who proved to a provider to be the holder of an account there."""
+    """The holder of an account at a provider."""
 
     link_provider: str
-    """What the ledger keeps the link under."""
     subject: str
-    """The account, unique under `link_provider`."""
+    """Id of the account, unique for `link_provider`."""
     email: str | None
     email_verified: bool
     name: str | None
@@ -25,7 +24,7 @@ class Vouched:
 
 
 def address_of(given: object) -> str | None:
-    """Return an e-mail address that can be stored; None for anything else."""
+    """Return a valid e-mail address, or None."""
     try:
         return checked_email(given) if isinstance(given, str) and given.isprintable() else None
     except ValidationFailed:
@@ -33,7 +32,7 @@ def address_of(given: object) -> str | None:
 
 
 def name_of(*given: object) -> str | None:
-    """Return the first of some names that can be shown, without what cannot; None where there is none."""
+    """Return the printable part of the first name that has one, or None."""
     for each in given:
         if isinstance(each, str):
             shown = "".join(character for character in each if character.isprintable()).strip()[:NAME_LENGTH]
@@ -43,5 +42,5 @@ def name_of(*given: object) -> str | None:
 
 
 def avatar_of(given: object) -> str | None:
-    """Return the address of a picture; None for anything else."""
+    """Return the URL of a picture, or None."""
     return given if isinstance(given, str) and is_web_address(given) else None

@@ -27,7 +27,7 @@ from rest_bridge.query_strings import read_query
 from rest_bridge.request_ids import REQUEST_ID
 from stores.errors import AuthenticationRequired, InvalidRequest, NotFound
 from stores.records import JsonObject, Organization, Role
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.operation import Call
 from tools.threads import in_thread
 
@@ -113,7 +113,7 @@ class ConsentPage(Page):
         call = Call(visitor, request_id=scope[REQUEST_ID], client=client_of(scope), user_agent=user_agent_of(scope))
         client = self.app.accounts.clients.find(asked.client_id)
         details: JsonObject = {"client_id": asked.client_id, "client_name": client.name if client else ""}
-        audit = deed(call, "oauth.allow", organization_id, asked.client_id, details)
+        audit = audit_entry(call, "oauth.allow", organization_id, asked.client_id, details)
         return self.app.accounts.grants.allow(asked, visitor.user_id, organization_id, audit)
 
 

@@ -23,7 +23,7 @@ async def test_a_sign_in_says_who_it_is_without_asking_the_ledger_again(
         return identity(ledger, *which)
 
     monkeypatch.setattr(Ledger, "identity", counting)
-    signed = app.accounts.sign_in(ada.email, PASSWORD)
+    signed = app.accounts.start(app.accounts.check(ada.email, PASSWORD))
     assert asked == []
     assert signed.identity == known(app, signed)
     refreshed = app.accounts.refresh(signed.refresh_token)

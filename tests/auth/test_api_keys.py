@@ -28,7 +28,7 @@ class Place:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         self.ledger = Ledger.open(url, clock=lambda: self.now)
         self.accounts = self.with_secret("s" * 32)
-        signed = self.accounts.sign_up("ann@example.org", "correct horse", "Ann")
+        signed = self.accounts.start(self.accounts.create("ann@example.org", "correct horse", "Ann"))
         self.ann: Principal = self.accounts.authenticate(signed.access_token)
         with self.ledger.transaction(self.ann.organization_id, self.ann.user_id) as tx:
             tx.set_project_access(ProjectAccess("mine", "org", self.ann.user_id))

@@ -35,7 +35,7 @@ class Place:
         self.ledger = Ledger.open(url, clock=lambda: self.now)
         tokens = Tokens("s" * 32, "HS256", timedelta(hours=1), 30 * DAY, lambda: self.now)
         self.accounts = Accounts(self.ledger, tokens, Passwords(), lambda: self.now)
-        self.ann = self.accounts.sign_up("ann@example.org", "correct horse", "Ann").identity
+        self.ann = self.accounts.start(self.accounts.create("ann@example.org", "correct horse", "Ann")).identity
         self.client = self.register()
 
     def register(self, **described: Any) -> RegisteredClient:
@@ -219,7 +219,7 @@ def test_a_client_that_asked_for_no_refresh_tokens_has_none(place: Place) -> Non
 
 
 def test_tokens_end_with_the_membership_and_roles_are_read_live(place: Place) -> None:
-    bob = place.accounts.sign_up("bob@example.org", "correct horse", "Bob").identity.user
+    bob = place.accounts.start(place.accounts.create("bob@example.org", "correct horse", "Bob")).identity.user
     place.ledger.add_membership(bob.id, place.ann.organization.id, "member")
     asked = AuthorizationRequest(place.client.id, CALLBACK, True, CHALLENGE, RESOURCE)
     organization_id = place.ann.organization.id

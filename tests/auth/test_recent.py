@@ -33,7 +33,7 @@ class Place:
         self.ledger = Ledger.open(url, clock=self.clock)
         tokens = Tokens("s" * 32, "HS256", timedelta(minutes=60), timedelta(days=30), self.clock)
         self.accounts = Accounts(self.ledger, tokens, Passwords(), self.clock)
-        self.signed_in: SignedIn = self.accounts.sign_up("ann@example.org", "correct horse", "Ann")
+        self.signed_in: SignedIn = self.accounts.start(self.accounts.create("ann@example.org", "correct horse", "Ann"))
         self.token = self.signed_in.access_token
 
     @property

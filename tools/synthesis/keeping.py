@@ -12,7 +12,7 @@ from stores.errors import Forbidden, InvalidRequest, ValidationFailed
 from stores.ledger import Transaction
 from stores.records import JsonObject, RawMemory
 from tools.app import App
-from tools.deeds import remembered
+from tools.audit_entries import remember_entry
 from tools.memories import keep_memory
 from tools.memory_models import RAW_CONTENT_LIMIT, RawMemoryFields
 from tools.operation import WRITERS, Call
@@ -152,5 +152,5 @@ def _new(
         capture_surface=SURFACE,
     )
     memory = keep_memory(app, tx, caller, fields)
-    tx.audit(remembered(app, call, memory))
+    tx.audit(remember_entry(app, call, memory))
     return memory

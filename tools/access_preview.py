@@ -1,51 +1,27 @@
-"""Members of memory spaces, and what somebody would read as one."""
+"""Preview of the raw memories that somebody would read as a member of some memory spaces."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import Field, StringConstraints
+from pydantic import Field
 
 from auth.policy import ADMINS, principal_of
 from auth.principal import Principal
-from auth.rights import require_session
 from auth.space_preview import Verdict, counted_keys, verdict
 from auth.spaces import memory_keys, place_of
 from stores.errors import InvalidRequest
 from stores.ledger import CaptureQuery
 from stores.records import JsonObject
-from stores.spaces import MemberDraft, MemorySpace, SpaceMember
+from stores.spaces import MemorySpace
 from tools.app import App
-from tools.deeds import deed
+from tools.audit_entries import audit_entry
 from tools.operation import Call, Operation, Result, Route
-from tools.spaces import INSUFFICIENT, MemorySpaceRequest, SpaceMemberView, member_view, permit_to_manage, present_space
+from tools.spaces import INSUFFICIENT, MemorySpaceRequest, PrincipalId, present_space
 from tools.threads import in_thread
 
-Word = Annotated[str, StringConstraints(min_length=1, max_length=50)]
-PrincipalId = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 MORE_SPACES = 25
-
-
-class PutMemorySpaceMemberRequest(MemorySpaceRequest):
-    """A member of a memory space, or what holds for a member from now on."""
-
-    principal_type: Word = Field(
-        description="`user`; `agent`, `delegated` and others are kept, and let nobody in by themselves."
-    )
-    principal_id: PrincipalId = Field(description="The user's id, or the name of the agent.")
-    role: Word = Field(
-        "reader",
-        description="`reader` reads; `writer`, `maintainer` and `owner` write as well; any other gives what "
-        "`permissions` say.",
-    )
-    permissions: Annotated[list[Word], Field(max_length=50)] = Field(
-        [], description="`read` and `write` give that whatever the role."
-    )
-    expires_at: datetime | None = Field(
-        None, description="When it ends; a time that has passed ends it now. Without an offset it is UTC."
-    )
 
 
 class PreviewMemorySpaceAccessRequest(MemorySpaceRequest):
@@ -78,50 +54,9 @@ class AccessPreview(Result):
     metadata: JsonObject
 
 
-async def put_memory_space_member(app: App, call: Call, request: PutMemorySpaceMemberRequest) -> SpaceMemberView:
-    """Make somebody a member of a memory space, or change what a member may do there.
-
-    Members of `shared` and `delegated` spaces read its memories; in the other scopes who reads is decided elsewhere.
-    """
-
-    def write() -> SpaceMember:
-        require_session(call.caller)
-        space = present_space(app, call.caller, str(request.space_id))
-        draft = MemberDraft(
-            request.principal_type,
-            request.principal_id,
-            request.role,
-            tuple(dict.fromkeys(request.permissions)),
-            _instant(request.expires_at),
-        )
-        details: JsonObject = {
-            "principal_type": draft.principal_type,
-            "principal_id": draft.principal_id,
-            "role": draft.role,
-            "permissions": list(draft.permissions),
-            "expires_at": None if draft.expires_at is None else draft.expires_at.isoformat(),
-        }
-        audit = deed(call, "memory.space.member", space.organization_id, space.id, details)
-        permit = permit_to_manage(call)
-        return app.ledger.spaces.put_member(space.organization_id, space.id, draft, audit, permit=permit)
-
-    member = await in_thread(write)
-    await app.events.renew(call.caller.organization_id)
-    return member_view(member)
-
-
-def _instant(said: datetime | None) -> datetime | None:
-    if said is None:
-        return None
-    try:
-        return said.replace(tzinfo=UTC) if said.tzinfo is None else said.astimezone(UTC)
-    except OverflowError as error:
-        raise InvalidRequest("expires_at is no time that can be kept.", details={"field": "body.expires_at"}) from error
-
-
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A memory space, and whether it would let the target read."""
+    """A memory space and the verdict on the target."""
 
     space: MemorySpace
     verdict: Verdict
@@ -164,11 +99,6 @@ def _preview(app: App, call: Call, request: PreviewMemorySpaceAccessRequest) -> 
 
 
 def _space_ids(request: PreviewMemorySpaceAccessRequest) -> list[str]:
-    """The ids of the named spaces, each once.
-
-    Raises:
-        InvalidRequest: `invalid_memory_space_id`, one of the additional ones is no id of a space.
-    """
     found = [str(request.space_id)]
     for text in request.additional_space_ids:
         try:
@@ -184,7 +114,6 @@ def _space_ids(request: PreviewMemorySpaceAccessRequest) -> list[str]:
 
 
 def _target(app: App, caller: Principal, request: PreviewMemorySpaceAccessRequest) -> Principal | None:
-    """What a user of the organization may read now; None for anybody else."""
     if request.target_principal_type != "user":
         return None
     found = app.ledger.caller(request.target_principal_id, caller.organization_id, None)
@@ -192,7 +121,7 @@ def _target(app: App, caller: Principal, request: PreviewMemorySpaceAccessReques
 
 
 def _sources(app: App, caller: Principal, judged: Sequence[_Judged], limit: int) -> tuple[list[str], list[str]]:
-    """The latest memories of active spaces that the caller reads: those that the target would read, and the others."""
+    """Return ids of the latest memories that the caller reads: those that the target would read, and the others."""
     active = [each for each in judged if each.space.state == "active"]
     keys = {key for each in active for key in memory_keys(place_of(each.space))} & caller.memories
     open_keys = {key for each in active if each.verdict.allowed for key in memory_keys(place_of(each.space))}
@@ -203,7 +132,7 @@ def _sources(app: App, caller: Principal, judged: Sequence[_Judged], limit: int)
 
 
 def _hidden(app: App, caller: Principal, judged: Sequence[_Judged]) -> int:
-    """Count what is withheld from the caller, by itself; of private and delegated memories, nothing is counted."""
+    """Count memories that the caller may not read; private and delegated ones are never counted."""
     keys = frozenset(key for each in judged for key in counted_keys(each.space)) - caller.memories
     return app.ledger.list_captures(caller.organization_id, CaptureQuery(keys, frozenset(), limit=0))[1] if keys else 0
 
@@ -217,25 +146,17 @@ def _remember(app: App, call: Call, request: PreviewMemorySpaceAccessRequest, pr
         "policy_reason": preview.reason,
     }
     app.ledger.audit.append(
-        deed(call, "memory.access.preview", call.caller.organization_id, str(request.space_id), details)
+        audit_entry(call, "memory.access.preview", call.caller.organization_id, str(request.space_id), details)
     )
 
 
-_MEMBERS = "/api/memory/spaces/{space_id}/members"
-
 OPERATIONS = (
-    Operation(
-        put_memory_space_member,
-        roles=ADMINS,
-        role_refusal=INSUFFICIENT,
-        scope="write",
-        mutates=True,
-        route=Route("POST", _MEMBERS, tag="memory", errors=frozenset({400, 404, 409})),
-    ),
     Operation(
         preview_memory_space_access,
         roles=ADMINS,
         role_refusal=INSUFFICIENT,
-        route=Route("POST", _MEMBERS + "/preview", tag="memory", errors=frozenset({400, 404})),
+        route=Route(
+            "POST", "/api/memory/spaces/{space_id}/members/preview", tag="memory", errors=frozenset({400, 404})
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-"""What the audit log is to remember of a call."""
+"""Audit entries of calls; they hold ids, never text of a record."""
 
 from auth.memory_policy import WRITE_REASON
 from stores.ledger import AuditDraft
@@ -7,18 +7,18 @@ from tools.app import App
 from tools.operation import Call
 
 WITHHELD = ("team", "shared", "delegated")
-"""Scopes that nobody reads by a role in the organization."""
+"""Scopes that an owner or admin of the organization does not read by that role."""
 REMEMBER = "memory.remember"
 
 
-def deed(
+def audit_entry(
     call: Call,
     action: str,
     organization_id: str | None,
     resource: str | None = None,
     details: JsonObject | None = None,
 ) -> AuditDraft:
-    """Draft the entry of something that the caller does; an organization of None is the server."""
+    """Draft the entry of an action of the caller; no organization stands for the server."""
     request = call.origin.described()
     if call.principal is not None:
         held: JsonObject = {"api_key_id": call.principal.key_id, "grant_id": call.principal.grant_id}
@@ -27,23 +27,23 @@ def deed(
     return AuditDraft(action, organization_id, actor, resource, details or {}, request)
 
 
-def memory_deed(app: App, call: Call, action: str, memory: Entity, details: JsonObject, ids: JsonObject) -> AuditDraft:
-    """Draft the entry of something that the caller does to a raw memory; it holds ids, no text.
+def memory_entry(app: App, call: Call, action: str, memory: Entity, details: JsonObject, ids: JsonObject) -> AuditDraft:
+    """Draft the entry of an action on a raw memory.
 
-    What somebody does to private memories stands in the log of the own personal organization: nobody else learns that
-    there are any. Of those that admins of the organization need not be able to read, no `ids` stand in its log.
+    Actions on private memories go to the log of the caller's personal organization, so that nobody else learns of
+    them. In `WITHHELD` scopes the entry leaves `ids` out.
     """
     organization = call.caller.organization_id
     if memory.memory_scope in WITHHELD:
-        return deed(call, action, organization, None, details)
+        return audit_entry(call, action, organization, None, details)
     if memory.memory_scope != "private":
-        return deed(call, action, organization, memory.id, details | ids)
+        return audit_entry(call, action, organization, memory.id, details | ids)
     home = app.accounts.home_of(call.caller.user_id)
-    return deed(call, action, home, memory.id, details | ids | {"organization_id": organization})
+    return audit_entry(call, action, home, memory.id, details | ids | {"organization_id": organization})
 
 
-def remembered(app: App, call: Call, memory: RawMemory, entity: Entity | None = None) -> AuditDraft:
-    """Draft the entry of what somebody kept as it was said, with what was made of it."""
+def remember_entry(app: App, call: Call, memory: RawMemory, entity: Entity | None = None) -> AuditDraft:
+    """Draft the entry of a kept raw memory, and of the entity that was made of it."""
     kept = memory.entity
     details: JsonObject = {"memory_scope": kept.memory_scope, "policy_allowed": True, "policy_reason": WRITE_REASON}
     ids: JsonObject = {
@@ -52,4 +52,4 @@ def remembered(app: App, call: Call, memory: RawMemory, entity: Entity | None = 
         "source_ids": [kept.id],
         "derived_ids": [] if entity is None else [entity.id],
     }
-    return memory_deed(app, call, REMEMBER, kept, details, ids)
+    return memory_entry(app, call, REMEMBER, kept, details, ids)
