@@ -1,0 +1,113 @@
+"""Print the size budgets of the source tree and fail where one is exceeded.
+
+Run by `make check`. A feature that breaks a budget needs a better design, not a higher budget.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("tools", "stores", "rest_bridge", "auth", "cli", "evals")
+SOURCES = (*PACKAGES, "scripts")
+HIDING_WORDS = ("What ", "Whether ", "How ", "Of ", "By ", "Who ", "Where ", "Which ", "Whose ")
+MODELS = ("*.onnx", "*.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """One line of the table: a figure and the highest value allowed."""
+
+    name: str
+    value: float
+    limit: float
+
+    @property
+    def kept(self) -> bool:
+        return self.value <= self.limit
+
+
+def python_files(*folders: str) -> list[Path]:
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def line_count(paths: list[Path]) -> int:
+    return sum(len(path.read_text().splitlines()) for path in paths)
+
+
+def docstrings(tree: ast.AST) -> Iterator[str]:
+    """Yield every bare string statement: docstrings and the strings below constants and fields."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.value.value.strip()
+
+
+def import_graph(paths: list[Path]) -> dict[str, set[str]]:
+    """Map each module to the modules of ours that its file imports, imports inside functions included."""
+    modules = {_module(path): path for path in paths}
+    graph: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        found = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                submodules = {f"{node.module}.{alias.name}" for alias in node.names} & modules.keys()
+                found |= submodules or {node.module}
+        graph[module] = (found & modules.keys()) - {module}
+    return graph
+
+
+def _module(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Return one import cycle of files, or nothing."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def public_methods(path: Path, name: str) -> int:
+    """Count the public methods and properties that a class defines itself."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            methods = [item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
+            return sum(not method.startswith("_") for method in methods)
+    raise LookupError(f"{path} has no class {name}")
+
+
+def budgets() -> list[Budget]:
+    sources = python_files(*SOURCES)
+    texts = [text for path in sources for text in docstrings(ast.parse(path.read_text()))]
+    hiding = sum(text.startswith(HIDING_WORDS) for text in texts)
+    models = sum(path.stat().st_size for pattern in MODELS for path in (ROOT / "stores/models").glob(pattern))
+    return [
+        Budget("source lines", line_count(sources), 68_000),
+        Budget("source lines in the longest file", max(line_count([path]) for path in sources), 400),
+        Budget("words in docstrings", sum(len(text.split()) for text in texts), 45_000),
+        Budget("% of docstrings that hide their subject", round(100 * hiding / len(texts), 2), 1),
+        Budget("files directly in tools/", len(list((ROOT / "tools").glob("*.py"))), 6),
+        Budget("public methods of Ledger", public_methods(ROOT / "stores/ledger/ledger.py", "Ledger"), 15),
+        Budget("files in a circle of imports", len(circle(import_graph(python_files(*PACKAGES)))), 0),
+        Budget("lines of tests", line_count(python_files("tests")), 46_000),
+        Budget("MB of models in the wheel", round(models / 1e6, 1), 62),
+    ]
+
+
+def main() -> int:
+    table = budgets()
+    for budget in table:
+        mark = "ok  " if budget.kept else "OVER"
+        sys.stdout.write(f"{mark} {budget.name:42}{budget.value:>10,}{budget.limit:>10,}\n")
+    return 0 if all(budget.kept for budget in table) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
