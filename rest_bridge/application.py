@@ -26,7 +26,6 @@ from rest_bridge.openapi import Document, build_document
 from rest_bridge.pages.routes import build_pages
 from rest_bridge.request_ids import RequestIds, log_exchange
 from rest_bridge.routes import build_routes
-from rest_bridge.straight import StraightRoutes
 from rest_bridge.unmatched import Unmatched
 from rest_bridge.websocket import EventSocket
 from tools.app import App
@@ -91,7 +90,6 @@ def build_asgi(app: App, operations: Iterable[Operation] = OPERATIONS) -> Starle
     )
     application.router.redirect_slashes = False
     application.router.default = Unmatched(tuple(application.routes))
-    application.router.routes.insert(0, StraightRoutes(application.routes))
     return application
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import structlog
 
 from stores.errors import NotFound
-from stores.freed import FreedMemory
 from stores.indexer.feed import LedgerUnreadable, reading
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
 from stores.indexer.memory import VectorMemory
@@ -43,7 +42,6 @@ class Supervisor:
         self._files = files
         self._shared = shared
         self._memory = VectorMemory(shared.options.vector_budget_mb * 1_000_000)
-        self._freed = FreedMemory()
         self._lock = threading.Lock()
         self._known: dict[str, Known] = {}
         self._wanted: dict[str, None] = {}
@@ -171,7 +169,6 @@ class Supervisor:
         for each in self._registry.all():
             self._look_at(each)
         self._memory.share(self._registry.all())
-        self._freed.give_back()
 
     def _survey(self) -> None:
         """Find the organizations whose indexes do not hold everything, without opening any; remove what is of none."""
@@ -209,7 +206,6 @@ class Supervisor:
         )
 
     def _note_closed(self, organization: OpenOrganization) -> None:
-        self._freed.note()
         with self._lock:
             known = self._known_of(organization.id)
             known.head, known.closing = max(known.head, organization.head), organization.closing()

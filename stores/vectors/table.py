@@ -8,9 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
+from lancedb import connect
+from lancedb.index import HnswSq
+
 from stores.vectors import conditions, layout
 from stores.vectors.catalog import DELETION, EMPTY, PASSAGE, STATE, Catalog, Held, Validity
-from stores.vectors.engine import HnswSq, connect
 from stores.vectors.layout import STATE_ID, RowWriter
 from stores.vectors.matrix import SLACK, Columns, best_per_record
 from stores.vectors.passages import DenseHits, EmbeddedRecord, Integers, ModelChanged, Vector
