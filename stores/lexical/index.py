@@ -13,10 +13,10 @@ from stores.lexical.generations import Generations
 from stores.lexical.hits import (
     MOST_HELD,
     NO_HITS,
-    Holding,
     Scored,
     happened,
     keys_of,
+    masses,
     records_of,
     saying,
     scores_by_key,
@@ -52,7 +52,7 @@ from stores.lexical.schema import (
     read_progress,
     to_document,
 )
-from stores.lexical.sight import Sight, Sights
+from stores.lexical.term_stats import TermStats
 from stores.lexical.weighing import weigh
 from stores.records import Entity, IndexFilter, Position
 from stores.threads import ThreadPlace, thread_place
@@ -82,7 +82,6 @@ class LexicalIndex:
         self._threads = Threads(self._placed)
         self._code = Marked(lambda: self._columns(CODE, "key")[0])
         self._searcher: Searcher
-        self._sights = Sights(self._schema)
         self._adopt(generations.current())
 
     @classmethod
@@ -141,15 +140,12 @@ class LexicalIndex:
         names are not to be heeded.
         """
         searcher = self._searcher
-        sight = self._sight(searcher, filter.visibility)
-        question = plan(sight, text, heed_names=heed_names)
+        question = plan(self._stats(searcher, filter.visibility), text, heed_names=heed_names)
         if limit < 1:
             return _result(question, LexicalHits.of(()), frozenset())
         named = self._named_so(searcher, question, filter, limit)
         others = self._holding(searcher, question, filter, limit) if question.present else NO_HITS
-        holding = Holding(searcher, self._schema, question, filter)
-        held = holding.masses(named, others)
-        named, others = (holding.as_seen(sight, hits, held) for hits in (named, others))
+        held = masses(searcher, self._schema, question, filter, named, others)
         chosen = frozenset(named.ids)
         others = others.without(chosen)
         shares = np.array([held.get(key, 0.0) for key in others.keys]) / (question.mass or 1.0)
@@ -176,7 +172,7 @@ class LexicalIndex:
         Takes as long as indexing them: about 20,000 short records a second.
         """
         searcher = self._searcher
-        question = plan(self._sight(searcher, visibility), text, heed_names=heed_names)
+        question = plan(self._stats(searcher, visibility), text, heed_names=heed_names)
         hits, named = weigh(question, entities)
         return _result(question, LexicalHits.of(hits[:limit]), named)
 
@@ -238,7 +234,7 @@ class LexicalIndex:
         """
         searcher = self._searcher
         asked = [(microseconds(start), microseconds(end)) for start, end in spans]
-        question = plan(self._sight(searcher, filter.visibility), text, heed_names=heed_names)
+        question = plan(self._stats(searcher, filter.visibility), text, heed_names=heed_names)
         terms = question.present
         query = happening(self._schema, asked, terms, filters(self._schema, filter))
         return list(self._best(searcher, query, limit, by=None if terms else HAPPENED[0]).ids)
@@ -291,7 +287,6 @@ class LexicalIndex:
         self._writer.wait_merging_threads()
         # Whoever still knows a closed index would keep them: this object is in a circle, and in others'.
         del self._writer, self._searcher, self._index
-        self._sights.forget()
         self._names.clear()
         self._threads, self._code = Threads(tuple), Marked(tuple)
 
@@ -329,8 +324,8 @@ class LexicalIndex:
             return NO_HITS
         return self._best(searcher, named(self._schema, question, accepted), limit)
 
-    def _sight(self, searcher: Searcher, visibility: frozenset[str]) -> Sight:
-        return self._sights.of(searcher, visibility, any_of(self._schema, "visibility", visibility))
+    def _stats(self, searcher: Searcher, visibility: frozenset[str]) -> TermStats:
+        return TermStats(searcher, self._schema, any_of(self._schema, "visibility", visibility))
 
     def _best(self, searcher: Searcher, query: Query, limit: int, *, by: str | None = None) -> Scored:
         """The best by their scores, or those with most in a column; ties by id, wherever they lie in the index."""

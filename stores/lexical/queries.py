@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Self, get_args
+from typing import get_args
 
 from tantivy import FieldType, Occur, Query, Schema
 
@@ -18,10 +18,9 @@ from stores.lexical.analysis import (
     several,
     written_tokens,
 )
-from stores.lexical.lengths import K1
 from stores.lexical.names import is_year, numbered
 from stores.lexical.schema import HAPPENED, Field, microseconds
-from stores.lexical.sight import Sight
+from stores.lexical.term_stats import K1, TermStats
 from stores.records import IndexFilter
 
 LONGEST_QUERY = 20_000
@@ -57,10 +56,10 @@ class Term:
     field: Field
     value: str
     documents: int
-    """How many of the records hold it that are seen."""
+    """Number of records that hold it."""
     idf: float
-    boost: float
-    """By what Tantivy's score of it is multiplied."""
+    boost: float = 1.0
+    """Factor on Tantivy's score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +95,8 @@ class Plan:
         """The terms that the index holds."""
         return [term for term in self.terms if term.documents]
 
-    def within(self, field: Field) -> Self:
-        """The question of one field alone."""
-        return replace(self, terms=tuple(term for term in self.terms if term.field == field))
 
-
-def plan(sight: Sight, text: str, *, heed_names: bool = True) -> Plan:
+def plan(stats: TermStats, text: str, *, heed_names: bool = True) -> Plan:
     """Analyse a question against the index's dictionary, as somebody sees it.
 
     The numbers of names count for more, unless names are not to be heeded.
@@ -110,7 +105,7 @@ def plan(sight: Sight, text: str, *, heed_names: bool = True) -> Plan:
     question. An exact token that the index lacks goes: its parts speak for it.
     """
     text = text[:LONGEST_QUERY]
-    weigh = _weigher(sight)
+    weigh = _weigher(stats)
     said = positions(text)
     words = [word for word in dict.fromkeys(word for _, word in said) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
@@ -128,7 +123,7 @@ def plan(sight: Sight, text: str, *, heed_names: bool = True) -> Plan:
         tuple(phrase for phrase in phrases if phrase),
         name_key(text),
         () if any(map(is_single_unspaced, written_so)) else said,
-        _unknown(sight, names, found, weighed),
+        _unknown(stats, names, found, weighed),
     )
 
 
@@ -169,7 +164,7 @@ def _emphasised(terms: Sequence[Term], names: Names) -> list[Term]:
     ]
 
 
-def _unknown(sight: Sight, names: Names, plain: Sequence[Term], terms: Sequence[Term]) -> float:
+def _unknown(stats: TermStats, names: Names, plain: Sequence[Term], terms: Sequence[Term]) -> float:
     """The share of the question that names with numbers are which no record has that is seen.
 
     Such a name is one thing: where no record has its words one behind the other, what has some of them is about
@@ -179,7 +174,7 @@ def _unknown(sight: Sight, names: Names, plain: Sequence[Term], terms: Sequence[
     rarity, known, unknown = {term.value: term.idf for term in plain}, {term.value: term.idf for term in terms}, 0.0
     for name, words in islice(names.items(), MOST_LOOKED_UP):
         values = {name, *(word for _, word in words)} & known.keys()
-        if values and not sight.has_written(name, _version(name, words)):
+        if values and not stats.is_written(name, _version(name, words)):
             unknown += NAMED * max(rarity[value] for value in values)
             known = {value: idf for value, idf in known.items() if value not in values}
     return unknown / (unknown + sum(known.values())) if unknown else 0.0
@@ -191,12 +186,11 @@ def _version(name: str, words: Words) -> Words:
     return [(place - 1, word) for place, word in words[1:]] if is_version else words
 
 
-def _weigher(sight: Sight) -> Callable[[Field], Callable[[str], Term]]:
+def _weigher(stats: TermStats) -> Callable[[Field], Callable[[str], Term]]:
     def in_field(field: Field) -> Callable[[str], Term]:
         def weigh(value: str) -> Term:
-            documents = sight.documents(field, value)
-            idf = sight.idf(documents)
-            return Term(field, value, documents, idf, sight.boost(field, value, idf) if documents else 1.0)
+            documents = stats.documents(field, value)
+            return Term(field, value, documents, stats.idf(documents))
 
         return weigh
 
