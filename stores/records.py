@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 
 from pydantic import JsonValue
 
-from stores.searched import searched_parts
+from stores.indexed_text import indexed_parts
 from stores.space_access import NO_SPACES, SpaceAccess
 
 JsonObject = dict[str, JsonValue]
@@ -380,7 +380,7 @@ def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
 
 def searchable_text(entity: Entity) -> str:
     """The text that is embedded: name, description, content and retrieval keys, each once, but never the tags."""
-    return "\n".join(searched_parts(entity))
+    return "\n".join(indexed_parts(entity))
 
 
 def matches(entity: Entity, wanted: IndexFilter) -> bool:

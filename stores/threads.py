@@ -3,10 +3,10 @@
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from stores.event_times import CAPTURED_AT
+from stores.hashing import hash64
 from stores.language.moments import span_of
 from stores.language.speakers import NOBODY, speaker_of
-from stores.numbers import number_of
-from stores.occasions import CAPTURED_AT
 
 if TYPE_CHECKING:
     from stores.records import Entity
@@ -45,7 +45,7 @@ def thread_place(entity: "Entity") -> ThreadPlace | None:
     if hint is None:
         return None
     name = "\0".join((entity.visibility, entity.category or "", hint, str(entity.metadata[hint])))
-    return ThreadPlace(number_of(name), _order(entity), speaker_of(entity.content, entity.metadata))
+    return ThreadPlace(hash64(name), _order(entity), speaker_of(entity.content, entity.metadata))
 
 
 def _is_name(value: object) -> bool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from auth.policy import may_read, no_project
 from auth.visibility import members_key, project_key
 from stores.analytics import Shown
+from stores.event_times import recent_at
 from stores.ledger import Standing
-from stores.occasions import recent_at
 from stores.records import Entity, IndexFilter, JsonObject, matches, searchable_text
 from tools.app import App
 from tools.context_leading import leading_tasks

@@ -13,8 +13,8 @@ from auth.principal import Principal
 from stores.analytics import Shown
 from stores.clock import new_id
 from stores.errors import InvalidRequest, ValidationFailed
+from stores.event_times import CAPTURED_AT
 from stores.ledger import Transaction, content_hash
-from stores.occasions import CAPTURED_AT
 from stores.records import RAW_MEMORY, Capture, EntityDraft, Facet, IndexFilter, JsonObject, RawMemory
 from tools.app import App
 from tools.dates import moment

@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from auth.policy import MemoryScope
-from stores.occasions import unread_dates
+from stores.event_times import unread_dates
 from stores.records import JsonObject, RawMemory, ReviewState
 from tools.entity_models import BackgroundJobs, EntityId, Label, Labels, MutationReceipt
 from tools.json_values import StoredJson

@@ -9,10 +9,10 @@ from auth.memory_policy import MemoryScopeRequest, writable_memory
 from auth.policy import Visibility, may_read, require_writable
 from auth.principal import Principal
 from stores.errors import ValidationFailed
+from stores.event_times import unread_dates
+from stores.indexed_text import RETRIEVAL_KEYS
 from stores.ledger import Transaction
-from stores.occasions import unread_dates
 from stores.records import Entity, JsonObject, RawMemory
-from stores.searched import RETRIEVAL_KEYS
 from tools.active_task import active_task
 from tools.app import App
 from tools.deeds import remembered

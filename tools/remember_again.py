@@ -7,10 +7,10 @@ from pydantic import JsonValue
 from auth.policy import require_writable, without_stamped
 from auth.principal import Principal
 from stores.errors import Forbidden
+from stores.indexed_text import RETRIEVAL_KEYS
 from stores.language.wording import comparable
 from stores.ledger import SUPERSEDES, Transaction
 from stores.records import Entity
-from stores.searched import RETRIEVAL_KEYS
 from tools.json_values import texts_in
 from tools.linking import referred
 from tools.remember_models import KEYS_LIMIT, RememberRequest

@@ -5,9 +5,9 @@ from hashlib import blake2b
 from typing import Protocol
 
 from stores.embedding import Passage
-from stores.indexer.admission import is_of_the_machine
+from stores.indexer.batch_bisect import is_of_the_machine
 from stores.indexer.lane import describe
-from stores.indexer.remembered import RememberedTokens
+from stores.indexer.vector_cache import TokenCache
 from stores.records import Entity
 from stores.tokens import PassageTokens, TokenRecord, Tokens
 
@@ -65,7 +65,7 @@ class Unfinished:
         """Whether they are those of a record as it is now."""
         return entity.revision == self._revision and text == self._text
 
-    def encode(self, encoder: TokenEncoder, remembered: RememberedTokens) -> int:
+    def encode(self, encoder: TokenEncoder, remembered: TokenCache) -> int:
         """Encode the next passage; return how many that were, none of an empty text."""
         chosen = self._next(encoder, 1)
         for each in chosen:
@@ -92,7 +92,7 @@ class Unencodable(Exception):  # the record is at fault, the model is not
     """The model encodes other texts and not this one."""
 
 
-def encoded(unfinished: Unfinished, encoder: TokenEncoder, remembered: RememberedTokens) -> int:
+def encoded(unfinished: Unfinished, encoder: TokenEncoder, remembered: TokenCache) -> int:
     """Encode the next passage of a record; return how many that were.
 
     Raises:

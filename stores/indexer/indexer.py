@@ -12,6 +12,7 @@ import structlog
 
 from stores.embedding import Embedder
 from stores.graph import Room
+from stores.indexer.embedding_worker import EmbedderSource, EmbeddingWorker
 from stores.indexer.encoding import TokenEncoder
 from stores.indexer.folders import OrganizationFolder
 from stores.indexer.options import IndexerOptions
@@ -19,7 +20,6 @@ from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
 from stores.indexer.registry import Registry, claim, release
 from stores.indexer.status import NAMES, Examined, IndexName, IndexStatus
 from stores.indexer.supervisor import Supervisor
-from stores.indexer.turns import EmbedderSource, EmbeddingThread
 from stores.ledger import Ledger
 
 OPEN_TIMEOUT_S = 20.0
@@ -46,7 +46,7 @@ class Indexer:
     ) -> None:
         self._folder = folder.absolute()
         self._ledger = ledger
-        turns = EmbeddingThread(EmbedderSource(embedder), options, late) if embedder is not None else None
+        turns = EmbeddingWorker(EmbedderSource(embedder), options, late) if embedder is not None else None
         self._turns = turns
         self._builders = ThreadPoolExecutor(BUILDERS, "index-builder")
         self._shared = Shared(

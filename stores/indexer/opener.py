@@ -5,10 +5,10 @@ from pathlib import Path
 from stores.embedding import Embedder, Passage
 from stores.indexer.backfill import MISSING, Backfill
 from stores.indexer.backlog import Progress
+from stores.indexer.embedding_worker import EmbedderSource
 from stores.indexer.encoding import TokenEncoder
 from stores.indexer.handle import closing_on_error
 from stores.indexer.lane import ModelUnavailable, Surroundings, describe, log
-from stores.indexer.turns import EmbedderSource
 from stores.records import Position
 from stores.tokens import TokenStore
 from stores.vectors import ModelChanged, VectorIndex, VectorState

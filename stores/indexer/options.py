@@ -30,9 +30,9 @@ class IndexerOptions:
     passages_per_turn: int = 8
     late_after_s: float = 0.3
     """How long no single write must have come before tokens are encoded: the next one would wait for that."""
-    remembered_passages: int = 4_096
+    cached_passages: int = 4_096
     """Passages whose vectors are kept in memory, so that a change of metadata alone embeds nothing."""
-    remembered_token_bytes: int = 12_000_000
+    cached_token_bytes: int = 12_000_000
     """The same for the vectors of single tokens: some 900 passages."""
     commit_records: int = 64
     commit_after_s: float = 0.25

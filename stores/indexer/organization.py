@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from stores.graph import GraphIndex, Room
+from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import Feed
+from stores.indexer.feed_lane import FeedLane
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
-from stores.indexer.following import FollowingLane
 from stores.indexer.lane import Lane, Surroundings
 from stores.indexer.makers import GraphMaker, LexicalMaker
-from stores.indexer.meaning import VectorLane
 from stores.indexer.options import IndexerOptions
 from stores.indexer.status import IndexName, IndexStatus
-from stores.indexer.turns import EmbeddingThread
+from stores.indexer.vector_lane import VectorLane
 from stores.indexer.waits import Missing, Waits
 from stores.ledger import Ledger
 from stores.lexical import LexicalIndex, layout
@@ -51,7 +51,7 @@ class Shared:
     builders: Executor
     room: Room
     """The memory in which graphs are walked."""
-    turns: EmbeddingThread | None
+    turns: EmbeddingWorker | None
     progressed: Callable[[str], None]
 
 
@@ -80,8 +80,8 @@ class OpenOrganization:
             hurried=lambda: len(self.waits) > 0,
         )
         self.waits = Waits(self._missing)
-        self.lexical = FollowingLane("lexical", LexicalMaker(), around)
-        self.graph = FollowingLane("graph", GraphMaker(options.graph_engine, shared.clock, shared.room), around)
+        self.lexical = FeedLane("lexical", LexicalMaker(), around)
+        self.graph = FeedLane("graph", GraphMaker(options.graph_engine, shared.clock, shared.room), around)
         self.vectors = VectorLane(around, shared.turns) if shared.turns is not None else None
         self.lanes: tuple[Lane, ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
         self.head = 0

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 
+from stores.hashing import hash64
 from stores.language.stop_words import STOP_WORDS
 from stores.language.wording import comparable
-from stores.numbers import number_of
 
 SPEAKER = "speaker"
 """The metadata key of a raw memory that says who said it."""
@@ -57,7 +57,7 @@ def _number_of(words: Iterable[str]) -> int:
 
 def speaker_number(word: str) -> int:
     """A number of 64 bits that stands for a name, in any case of letters."""
-    return number_of(comparable(word).rstrip("."))
+    return hash64(comparable(word).rstrip("."))
 
 
 def asked_about(question: str, speakers: Collection[int]) -> set[int]:

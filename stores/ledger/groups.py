@@ -30,7 +30,7 @@ class Standing(NamedTuple):
     """Microseconds since 1970: a ranking compares hundreds of these, and shows none."""
     created_us: int
     recent_us: int
-    """The moment from which on it gets older, as `stores/occasions.py` tells it."""
+    """The moment from which on it gets older, as `stores/event_times.py` tells it."""
     facets: Facets
     superseded: bool = False
     """What depends on the caller: never known beforehand."""

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, bindparam, case, select
 
+from stores.event_times import CAPTURED_AT, recent_at
 from stores.ledger import schema
 from stores.ledger.damage import DAMAGE
 from stores.ledger.encoding import from_micros, load_object, to_micros
 from stores.ledger.groups import Facets, Standing
 from stores.ledger.listed import as_json, listed
-from stores.occasions import CAPTURED_AT, recent_at
 from stores.records import JsonObject
 
 PAGE = 1_000

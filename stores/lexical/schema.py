@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple, get_args
 
 from tantivy import Document, Index, Schema, SchemaBuilder
 
+from stores.event_times import happened
+from stores.hashing import hash64
+from stores.indexed_text import indexed_parts
 from stores.language.code import is_code
 from stores.lexical.analysis import identifiers, name_key, prepare, token_analyser, word_analyser
-from stores.numbers import number_of
-from stores.occasions import happened
 from stores.records import Entity, Facet, Position, facets
-from stores.searched import searched_parts
 from stores.threads import ThreadPlace
 
 FORMAT = 16
@@ -86,7 +86,7 @@ def to_document(entity: Entity, place: ThreadPlace | None) -> Document:
         document.add_integer("speaker", place.speaker)
     if is_code(entity.content):
         document.add_text(RESERVED, CODE)
-    _add_searched(document, searched_parts(entity))
+    _add_searched(document, indexed_parts(entity))
     return document
 
 
@@ -107,7 +107,7 @@ def names(entity: Entity) -> set[str]:
 @lru_cache(maxsize=65_536)
 def key_of(record_id: str) -> int:
     """Return the 64-bit key of an id: reading it for a hit takes a fiftieth of reading the stored id."""
-    return number_of(record_id)
+    return hash64(record_id)
 
 
 def layout() -> str:

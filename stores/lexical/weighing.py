@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from stores.indexed_text import indexed_parts
 from stores.lexical.analysis import identifiers, positions
 from stores.lexical.queries import Plan
 from stores.lexical.results import LexicalHit
 from stores.lexical.schema import names
 from stores.lexical.term_stats import K1, norm
 from stores.records import Entity
-from stores.searched import searched_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit],
 
 
 def _read(entity: Entity, name: str) -> _Text:
-    written = searched_parts(entity)
+    written = indexed_parts(entity)
     parts = [dict(positions(part)) for part in written]
     counts = Counter(("text", term) for part in parts for term in part.values())
     counts.update(("exact", token) for token in identifiers("\n".join(written)))

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from stores.occasions import named_span
+from stores.event_times import named_span
 from stores.records import Entity
 
 

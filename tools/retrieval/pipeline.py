@@ -11,12 +11,12 @@ import numpy as np
 import structlog
 
 from stores.embedding import EmbeddingFailed
+from stores.event_times import recent_at
 from stores.graph import GraphIndex, NeighbourQuery
 from stores.indexer import OpenIndexes
 from stores.language.moments import Span
 from stores.language.script import is_latin
 from stores.lexical import LexicalHits, LexicalResult
-from stores.occasions import recent_at
 from stores.records import RAW_MEMORY
 from stores.vectors import DenseHits, Vector
 from tools.app import App

@@ -8,8 +8,8 @@ import pytest
 
 from stores.embedding.hands import Hands
 from stores.indexer.encoding import TokenEncoder
-from stores.indexer.late import FURTHER_PASSAGES, PASSAGES_PER_TURN
-from stores.indexer.remembered import RememberedTokens
+from stores.indexer.token_lane import FURTHER_PASSAGES, PASSAGES_PER_TURN
+from stores.indexer.vector_cache import TokenCache
 from stores.tokens import Tokens
 from stores.tokens.store import FILE
 from tests.stores.indexer.samples import (
@@ -134,7 +134,7 @@ def test_what_is_read_ahead_is_read_once_and_a_turn_reads_little_beside_it(
             vectors.follow([f"b{newer.pop()}" for _ in range(3)], [])
         return found
 
-    def counted(encoder: TokenEncoder, remembered: RememberedTokens) -> bool:
+    def counted(encoder: TokenEncoder, remembered: TokenCache) -> bool:
         before = len(late.passages)
         try:
             return turn(encoder, remembered)

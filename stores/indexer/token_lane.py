@@ -13,7 +13,7 @@ from stores.indexer.feed import Feed
 from stores.indexer.handle import Handle
 from stores.indexer.lane import Surroundings, describe, log, log_refused
 from stores.indexer.refusals import AGAIN_S
-from stores.indexer.remembered import RememberedTokens
+from stores.indexer.vector_cache import TokenCache
 from stores.records import Entity, searchable_text
 from stores.tokens import TokenRecord, TokenStore, TokensUnusable
 from stores.vectors import VectorIndex
@@ -108,7 +108,7 @@ class LateRider:
         log.warning("token_vectors_failed", organization=self._around.organization_id, error=describe(error))
         self._around.progressed()
 
-    def turn(self, encoder: TokenEncoder, remembered: RememberedTokens) -> None:
+    def turn(self, encoder: TokenEncoder, remembered: TokenCache) -> None:
         """Encode the tokens of a few passages."""
         handle, vectors = self._handle, self._vectors
         if handle is None or vectors is None or not handle.acquire():
@@ -205,7 +205,7 @@ class LateVectors:
             self._heed_fault()
             return any(each in self._waiting or each in self._under_way for each in record_ids)
 
-    def turn(self, encoder: TokenEncoder, remembered: RememberedTokens) -> bool:
+    def turn(self, encoder: TokenEncoder, remembered: TokenCache) -> bool:
         """Encode the next few passages, and keep the records that are complete; tell whether any is done with.
 
         A record that the model cannot encode, while it encodes others, is refused. A file that is damaged is made anew
@@ -221,7 +221,7 @@ class LateVectors:
                 raise
         return len(self) < before
 
-    def _encode_some(self, encoder: TokenEncoder, remembered: RememberedTokens) -> None:
+    def _encode_some(self, encoder: TokenEncoder, remembered: TokenCache) -> None:
         at_once = encoder.at_once
         left = PASSAGES_PER_TURN + FURTHER_PASSAGES * (at_once - 1)
         alone = PASSAGES_PER_TURN if at_once == 1 else 1
@@ -247,7 +247,7 @@ class LateVectors:
         finally:
             self._keep(done)
 
-    def _encode_ahead(self, encoder: TokenEncoder, remembered: RememberedTokens, most: int) -> None:
+    def _encode_ahead(self, encoder: TokenEncoder, remembered: TokenCache, most: int) -> None:
         """Encode what the turn comes to, several passages at once; it finds them remembered."""
         # Which of them is at fault, if one is, the turn tells: it takes one at a time.
         with suppress(Exception):

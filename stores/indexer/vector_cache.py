@@ -17,7 +17,7 @@ LONGEST = 8
 """Texts of more passages are not kept: one of them would push out hundreds of others."""
 
 
-class RememberedVectors:
+class VectorCache:
     """The least recently used go first. Safe to use from any thread."""
 
     def __init__(self, limit: int) -> None:
@@ -49,7 +49,7 @@ class RememberedVectors:
                 self._kept.popitem(last=False)
 
 
-class RememberedTokens:
+class TokenCache:
     """What was encoded of passages lately: the same text in several organizations is encoded once.
 
     The least recently used go first. Used by the embedding thread alone.

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Generic
 
 from stores.index import Index, IndexBatch
-from stores.indexer.admission import Admission
+from stores.indexer.batch_bisect import Admission
 from stores.indexer.comparison import differences
 from stores.indexer.feed import FeedGap, LedgerUnreadable
 from stores.indexer.folders import Watermark, marker
@@ -23,7 +23,7 @@ PREPARE_AFTER_S = 1.0
 """How long after the last write an index is made ready for reads."""
 
 
-class FollowingLane(Lane, Generic[T]):
+class FeedLane(Lane, Generic[T]):
     """Keeps one index in step with the feed, and builds its successor beside it when that is needed."""
 
     def __init__(self, name: IndexName, maker: Maker[T], around: Surroundings) -> None:

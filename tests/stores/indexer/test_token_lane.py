@@ -242,7 +242,7 @@ def test_deleting_a_record_that_cannot_be_encoded_ends_the_matter(world: World, 
 def test_what_was_refused_is_tried_again_after_an_hour(
     world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("stores.indexer.late.AGAIN_S", 0.0)
+    monkeypatch.setattr("stores.indexer.token_lane.AGAIN_S", 0.0)
     late.refused = "nettle"
     world.write(draft("bad", "a nettle"))
     until(lambda: vectors_of(world).refused == 1)
@@ -296,7 +296,7 @@ def test_a_file_that_cannot_be_read_is_made_anew(world: World, late: LetterToken
 
 
 def test_a_rebuild_on_request_makes_them_anew(world: World, late: LetterTokens) -> None:
-    world.restart(remembered_token_bytes=0)
+    world.restart(cached_token_bytes=0)
     world.write(draft("a", "the kestrel hovers"))
     level(world)
     late.passages = []
@@ -313,7 +313,7 @@ def test_a_text_that_stands_in_two_records_is_encoded_once_as_long_as_it_is_reme
     level(world)
     assert world.tokens("a", "b") == {"a": 4, "b": 4}
     assert len(late.passages) == 1
-    world.restart(remembered_token_bytes=3 * late.width)
+    world.restart(cached_token_bytes=3 * late.width)
     world.write(draft("c", **same))
     world.write(draft("d", **same))
     level(world)

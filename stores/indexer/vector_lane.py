@@ -4,20 +4,20 @@ import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from stores.indexer.admission import divide, is_of_the_machine
 from stores.indexer.backfill import ALL, MISSING, Backfill
 from stores.indexer.backlog import Backlog, Item, Progress
+from stores.indexer.batch_bisect import divide, is_of_the_machine
 from stores.indexer.comparison import differences
+from stores.indexer.embedding_queue import EmbeddingQueue, Work, unreadable, write_works
+from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import FeedGap, LedgerUnreadable, reading
 from stores.indexer.folders import Watermark
 from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.lane import FOREVER, Lane, Surroundings, describe, log
-from stores.indexer.late import LateRider
 from stores.indexer.opener import VectorOpener
 from stores.indexer.refusals import summary
 from stores.indexer.scanning import scan
-from stores.indexer.turns import EmbeddingThread
-from stores.indexer.works import Work, Works, unreadable, write_works
+from stores.indexer.token_lane import LateRider
 from stores.vectors import VectorIndex, VectorState
 from stores.vectors.passages import ranges
 
@@ -34,9 +34,9 @@ class VectorLane(Lane):
 
     name = "vectors"
 
-    def __init__(self, around: Surroundings, turns: EmbeddingThread) -> None:
+    def __init__(self, around: Surroundings, turns: EmbeddingWorker) -> None:
         super().__init__(around)
-        self.works = Works()
+        self.works = EmbeddingQueue()
         self.late = LateRider(around, turns.wake)
         self._turns = turns
         self._opener = VectorOpener(around, turns.source, turns.late)
@@ -125,7 +125,7 @@ class VectorLane(Lane):
         with self._lock:
             self._epoch, self._stored, self._verified = head.epoch, state, True
             self._backlog, self._backfill = Backlog(progress, self._around.options.backlog_limit), backfill
-            self.works, self._buffer, self._handle = Works(), [], handle
+            self.works, self._buffer, self._handle = EmbeddingQueue(), [], handle
             self.late.adopt(handle)
         self._erase_soon(index.erasable)
         self._announce_backfill(handle, objection or "")
@@ -344,7 +344,7 @@ class VectorLane(Lane):
         with self._lock:
             handle, self._handle = self._handle, None
             self.late.let_go()
-            self.works, self._buffer = Works(), []
+            self.works, self._buffer = EmbeddingQueue(), []
         if handle is None:
             return None
         self._leaving = handle

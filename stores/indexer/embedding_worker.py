@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import structlog
 
 from stores.embedding import Embedder
+from stores.indexer.embedding_queue import EmbeddingQueue, Slice
 from stores.indexer.encoding import TokenEncoder
-from stores.indexer.late import LateRider
 from stores.indexer.options import IndexerOptions
-from stores.indexer.remembered import RememberedTokens, RememberedVectors
-from stores.indexer.works import Slice, Works
+from stores.indexer.token_lane import LateRider
+from stores.indexer.vector_cache import TokenCache, VectorCache
 from stores.processor import yield_to_others
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Rider(Protocol):
     """An organization whose records wait for the model."""
 
     @property
-    def works(self) -> Works:
+    def works(self) -> EmbeddingQueue:
         """Its queues."""
         ...
 
@@ -66,7 +66,7 @@ class EmbedderSource:
             return self._made
 
 
-class EmbeddingThread:
+class EmbeddingWorker:
     """Takes turns between organizations, so that no text of whatever length and no import keeps others waiting."""
 
     def __init__(self, source: EmbedderSource, options: IndexerOptions, late: TokenEncoder | None = None) -> None:
@@ -75,8 +75,8 @@ class EmbeddingThread:
         """The model for late interaction; None where there is to be none."""
         self._late_from = 0.0
         """Until when tokens that nobody waits for are left alone."""
-        self.remembered = RememberedVectors(options.remembered_passages)
-        self._tokens = RememberedTokens(options.remembered_token_bytes)
+        self.remembered = VectorCache(options.cached_passages)
+        self._tokens = TokenCache(options.cached_token_bytes)
         self._options = options
         self._signal = threading.Condition()
         self._riders: deque[Rider] = deque()
@@ -212,7 +212,7 @@ class EmbeddingThread:
                 if rider.works.has_done:
                     rider.wake()
 
-    def _next(self, *, interactive: bool) -> tuple[Rider, Works, list[Slice]] | None:
+    def _next(self, *, interactive: bool) -> tuple[Rider, EmbeddingQueue, list[Slice]] | None:
         with self._signal:
             for rider in self._riders:
                 works = rider.works
@@ -223,14 +223,14 @@ class EmbeddingThread:
                     return rider, works, works.take(interactive=interactive, passages=size)
         return None
 
-    def _succeeded(self, rider: Rider, works: Works, slices: list[Slice], vectors: "Vectors") -> None:
+    def _succeeded(self, rider: Rider, works: EmbeddingQueue, slices: list[Slice], vectors: "Vectors") -> None:
         recovered, self._failures, self.outage = bool(self.outage), 0, ""
         if works.deliver(slices, vectors):
             rider.wake()
         if recovered:
             self._tell_all()
 
-    def _failed(self, works: Works, slices: list[Slice], error: Exception) -> None:
+    def _failed(self, works: EmbeddingQueue, slices: list[Slice], error: Exception) -> None:
         """Pause, unless the record is to blame: one that failed before, by itself, now fails again."""
         if any(not each.work.failures for each in slices):
             self._failures += 1

@@ -72,7 +72,7 @@ class Slice:
     texts: list[str]
 
 
-class Works:
+class EmbeddingQueue:
     """Two queues of records and those that are done. Safe for the lane's thread and the embedding thread."""
 
     def __init__(self) -> None:

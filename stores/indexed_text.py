@@ -10,7 +10,7 @@ RETRIEVAL_KEYS = "retrieval_keys"
 """The metadata key of further words by which a record is to be found, in a list."""
 
 
-def searched_parts(entity: "Entity") -> list[str]:
+def indexed_parts(entity: "Entity") -> list[str]:
     """The texts of a record that are searched, each once, in the order in which they stand in `searchable_text`."""
     parts = (entity.name, entity.description, entity.content, _keys(entity.metadata))
     return [part for part in dict.fromkeys(parts) if part]
