@@ -1,4 +1,4 @@
-"""The indexer: everything between the ledger's feed and the three indexes. What this module names is the contract."""
+"""Indexer: everything between the ledger's feed and the three indexes."""
 
 from stores.indexer.indexer import Indexer
 from stores.indexer.options import IndexerOptions
