@@ -1,4 +1,4 @@
-"""When it happened what a record tells of: a time that its sender names, else that of its capture."""
+"""Event times of records: from metadata, else the time of capture."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -11,27 +11,27 @@ if TYPE_CHECKING:
 
 CAPTURED_AT = "captured_at"
 NAMED_IN = ("occurred_at", CAPTURED_AT)
-"""The metadata keys that say it, as `stores/language/moments.py` reads them; the first that can be read counts."""
+"""Metadata keys with event times (`stores/language/moments.py` parses them); the first that parses counts."""
 
 
 class Times(Protocol):
-    """What tells the times of a record."""
+    """Times of a record."""
 
     @property
     def metadata(self) -> Mapping[str, object]:
-        """May say when it happened what the record tells of, and when it was said."""
+        """May hold times of the event and of its capture."""
 
     @property
     def created_at(self) -> datetime:
-        """When it was kept."""
+        """Creation time."""
 
     @property
     def updated_at(self) -> datetime:
-        """When it was changed last."""
+        """Time of the last change."""
 
 
 def happened(entity: "Entity") -> Span | None:
-    """The span that a record's metadata names, else the instant when it was kept; None for a chunk that names none."""
+    """Return the span of the event, by metadata or creation time; None for a chunk without metadata."""
     named = named_span(entity.metadata, kept_at=entity.created_at)
     if named is not None or entity.source_id is not None:
         return named
@@ -39,14 +39,14 @@ def happened(entity: "Entity") -> Span | None:
 
 
 def named_span(metadata: Mapping[str, object], *, kept_at: datetime) -> Span | None:
-    """The span that metadata names; how long ago it was counts from when the record was kept."""
+    """Return the span that metadata names; relative times count from `kept_at`."""
     return next(filter(None, (span_of(metadata.get(key), now=kept_at) for key in NAMED_IN)), None)
 
 
 def recent_at(record: Times) -> datetime:
-    """The moment from which on a record gets older: its last change.
+    """Return the time from which recency counts: the last change.
 
-    What was not changed since it was kept is as old as its capture time says. Nothing gets newer by what it says.
+    An unchanged record is as old as its capture time says; metadata never makes a record newer.
     """
     if record.updated_at > record.created_at:
         return record.updated_at
@@ -55,5 +55,5 @@ def recent_at(record: Times) -> datetime:
 
 
 def unread_dates(metadata: Mapping[str, object], *, kept_at: datetime) -> list[str]:
-    """The keys that hold something that cannot be read as a date: it counts as if it were not there."""
+    """Return the metadata keys whose dates cannot be parsed; they are ignored."""
     return [key for key in NAMED_IN if metadata.get(key) is not None and span_of(metadata[key], now=kept_at) is None]

@@ -1,4 +1,4 @@
-"""What is searched of a record: its own words, and those by which it is to be found beside them; never its tags."""
+"""Indexed text of a record: its own words and its retrieval keys, never its tags."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -7,11 +7,11 @@ if TYPE_CHECKING:
     from stores.records import Entity
 
 RETRIEVAL_KEYS = "retrieval_keys"
-"""The metadata key of further words by which a record is to be found, in a list."""
+"""Metadata key of a list of further words by which a record is found."""
 
 
 def indexed_parts(entity: "Entity") -> list[str]:
-    """The texts of a record that are searched, each once, in the order in which they stand in `searchable_text`."""
+    """Return the indexed texts of a record, each once, in the order of `searchable_text`."""
     parts = (entity.name, entity.description, entity.content, _keys(entity.metadata))
     return [part for part in dict.fromkeys(parts) if part]
 
