@@ -1,4 +1,4 @@
-"""The value types that the stores exchange: what the ledger keeps and the indexes follow."""
+"""Value types of the ledger and the indexes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,21 +13,21 @@ from stores.space_access import NO_SPACES, SpaceAccess
 JsonObject = dict[str, JsonValue]
 
 ORGANIZATION = "organization"
-"""The visibility key of what every member of the organization may read."""
+"""Visibility key of records that every member of the organization may read."""
 
 Kind = Literal["entity", "relation", "capture"]
-"""What a change is about; a capture is what became of a raw memory, whose text is an entity."""
+"""Kinds of changes; a capture is the outcome of a raw memory, whose text is an entity."""
 ReviewState = Literal["pending", "promoted", "archived", "deferred"]
 REVIEW_STATES: tuple[ReviewState, ...] = get_args(ReviewState)
 RAW_MEMORY = "raw_memory"
-"""The type of the entity that holds the text of a raw memory."""
+"""Entity type of the text of a raw memory."""
 ChangeOperation = Literal["create", "update", "delete"]
 Role = Literal["owner", "admin", "member", "viewer"]
 GIVEN_BY: Mapping[Role, frozenset[Role]] = {
     "owner": frozenset({"owner", "admin", "member", "viewer"}),
     "admin": frozenset({"admin", "member", "viewer"}),
 }
-"""Which roles the holder of a role may give and take; whoever is not named gives none."""
+"""Roles that the holder of a role may give and take; others give none."""
 ProjectRole = Literal["project_viewer", "project_contributor", "project_maintainer", "project_owner"]
 PROJECT_ROLES: tuple[ProjectRole, ...] = get_args(ProjectRole)
 """From the least to the most."""
@@ -35,7 +35,7 @@ PROJECT_ROLES: tuple[ProjectRole, ...] = get_args(ProjectRole)
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """One typed record of the graph. A chunk of an ingested document is an entity of type `document`."""
+    """Typed record of the graph. A chunk of an ingested document is an entity of type `document`."""
 
     organization_id: str
     id: str
@@ -64,7 +64,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class EntityDraft:
-    """What a caller wants to be stored; the ledger adds revision and times."""
+    """Entity to store; the ledger adds revision and times."""
 
     id: str
     entity_type: str
@@ -85,27 +85,27 @@ class EntityDraft:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """How a raw memory came to be kept, and what became of it."""
+    """Capture of a raw memory, and its outcome."""
 
     source_id: str
-    """Where it came from, in the sender's words; the memory's own id where the sender says nothing."""
+    """Source in the sender's words; else the memory's own id."""
     capture_surface: str
     captured_at: datetime
     provenance: JsonObject
     agent_id: str | None
-    """Whose diary it is an entry of."""
+    """Owner of the diary that it belongs to."""
     content_hash: str
     """SHA-256 of the text, in hexadecimal digits."""
     review_state: ReviewState = "pending"
     entity_id: str | None = None
-    """The entity that was made of it."""
+    """Entity made of it."""
     candidate: JsonObject | None = None
-    """What reflection proposed, while it waits for a review; None for what was said verbatim."""
+    """Proposal of reflection that waits for review; None for a verbatim memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class RawMemory:
-    """What was said, verbatim: an entity of type `raw_memory`, and how it was captured."""
+    """Verbatim text, an entity of type `raw_memory`, with its capture."""
 
     entity: Entity
     capture: Capture
@@ -113,7 +113,7 @@ class RawMemory:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A fact between two entities, with the time we knew it and the time it was true."""
+    """Fact between two entities, with the time we knew it and the time it was true."""
 
     organization_id: str
     id: str
@@ -133,7 +133,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One page of a source."""
+    """Page of a source."""
 
     id: str
     source_id: str
@@ -144,7 +144,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Where a `document` entity stands in its document."""
+    """Position of a `document` entity in its document."""
 
     id: str
     """The id of the entity that holds the text: a UUID."""
@@ -156,7 +156,7 @@ class Chunk:
 
 
 class Change(NamedTuple):
-    """One row of the change feed. It never carries text."""
+    """Row of the change feed. Never carries text."""
 
     organization_id: str
     sequence: int
@@ -179,7 +179,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far an index has followed which ledger."""
+    """Progress of an index in the feed of a ledger."""
 
     epoch: str
     sequence: int
@@ -189,7 +189,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person with an account."""
+    """Person with an account."""
 
     id: str
     email: str
@@ -201,16 +201,16 @@ class User:
     created_at: datetime
     bio: str | None = None
     email_verified_at: datetime | None = None
-    """When the address was proved to be the user's; None while it never was."""
+    """Time of the address's verification; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternalIdentity:
-    """An account at a sign-in provider that stands for a user here."""
+    """Account at a sign-in provider that stands for a user here."""
 
     provider: str
     subject: str
-    """What the provider calls the account, unique with the provider and never reused by it."""
+    """Account id at the provider, unique there and never reused."""
     user_id: str
     email: str | None
     created_at: datetime
@@ -218,7 +218,7 @@ class ExternalIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Organization:
-    """A tenant."""
+    """Tenant."""
 
     id: str
     name: str
@@ -229,7 +229,7 @@ class Organization:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One sign-in: a family of refresh tokens of which the latest is valid."""
+    """Sign-in: a family of refresh tokens of which the latest is valid."""
 
     id: str
     user_id: str
@@ -244,7 +244,7 @@ class Session:
     user_agent: str | None = None
     ip_address: str | None = None
     last_used_at: datetime | None = None
-    """When its tokens were last rotated; None before the first time."""
+    """Time of the last rotation of its tokens; None before the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class ProjectAccess:
-    """Who may read a project's records. Outlives the project entity, because its tasks do."""
+    """Readers of a project's records. Outlives the project entity, because its tasks do."""
 
     project_id: str
     visibility: Literal["org", "private"]
@@ -269,18 +269,18 @@ class ProjectAccess:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a member was given besides the role in the organization, and every project of it."""
+    """Grants of a member besides the role in the organization, and every project of it."""
 
     projects: tuple[ProjectAccess, ...]
     roles: Mapping[str, ProjectRole]
-    """By project: the greatest of what was granted to the user, to a team of the user, and to its creator."""
+    """Role by project: the highest granted to the user, to a team of the user, or to the creator."""
     team_ids: frozenset[str]
     spaces: SpaceAccess = NO_SPACES
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A user in an organization or a team."""
+    """User in an organization or a team."""
 
     user: User
     role: Role
@@ -289,7 +289,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class ProjectMember:
-    """A user with a role of its own in a project."""
+    """User with a role of its own in a project."""
 
     user: User
     role: ProjectRole
@@ -311,7 +311,7 @@ class Team:
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """An offer of membership to whoever owns an e-mail address."""
+    """Offer of membership to the owner of an e-mail address."""
 
     id: str
     organization_id: str
@@ -324,7 +324,7 @@ class Invitation:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A credential of a user in one organization, without its secret. Empty narrowings narrow nothing."""
+    """Credential of a user in one organization, without its secret. Empty narrowings narrow nothing."""
 
     id: str
     organization_id: str
@@ -347,7 +347,7 @@ Facet = Literal["entity_type", "project_id", "category", "status", "source_id", 
 
 @dataclass(frozen=True, slots=True)
 class IndexFilter:
-    """What a search may return: a prefilter of every index, never applied after the top k."""
+    """Prefilter of a search in every index, never applied after the top k."""
 
     visibility: frozenset[str]
     any_of: Mapping[Facet, frozenset[str]] = field(default_factory=dict)
@@ -360,7 +360,7 @@ class IndexFilter:
 
 
 def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
-    """The lower-cased facet values of an entity, as every index stores them."""
+    """Return the lower-cased facet values of an entity."""
     assignees = entity.metadata.get("assignees")
     single: dict[Facet, JsonValue] = {
         "entity_type": entity.entity_type,
@@ -379,12 +379,12 @@ def facets(entity: Entity) -> dict[Facet, tuple[str, ...]]:
 
 
 def searchable_text(entity: Entity) -> str:
-    """The text that is embedded: name, description, content and retrieval keys, each once, but never the tags."""
+    """Return the text to embed: name, description, content and retrieval keys, each once, without tags."""
     return "\n".join(indexed_parts(entity))
 
 
 def matches(entity: Entity, wanted: IndexFilter) -> bool:
-    """Whether an entity, as the ledger has it now, passes a filter that an index applied to what it knew."""
+    """Return whether the ledger's version of an entity passes a filter that an index applied to its own."""
     if entity.visibility not in wanted.visibility:
         return False
     if wanted.updated_since is not None and entity.updated_at < wanted.updated_since:

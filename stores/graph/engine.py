@@ -13,7 +13,7 @@ from stores.errors import InvalidSetting
 
 Engine = Literal["ladybug", "kuzu"]
 Value = str | datetime | list[str] | list[list[str]]
-"""What a statement may be bound to. No integers: a prepared statement keeps the width of the first one it saw."""
+"""Parameter types. No integers: a prepared statement keeps the width of the first one it saw."""
 
 MIB = 1 << 20
 _RIVAL: Mapping[Engine, Engine] = {"ladybug": "kuzu", "kuzu": "ladybug"}

@@ -40,7 +40,7 @@ class NeighbourQuery:
             raise ValueError("until must be later than as_of")
 
     def finds_nothing(self) -> bool:
-        """Whether an empty set rules every edge out; engines cannot type an empty list."""
+        """Return whether an empty set rules every edge out; engines cannot type an empty list."""
         return (
             any(wanted is not None and not wanted for wanted in (self.visibility, self.entity_types, self.project_ids))
             or not self.ways

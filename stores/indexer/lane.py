@@ -187,7 +187,7 @@ class Lane(ABC):
 
     @abstractmethod
     def _recorded(self) -> Watermark | None:
-        """How far the index is on disk; None when that cannot be relied on."""
+        """Return the watermark on disk; None where it cannot be relied on."""
 
     @abstractmethod
     def _watermark(self) -> int: ...

@@ -28,7 +28,6 @@ class Refusals:
     def __init__(self, generation: Path) -> None:
         self._file = refusals_of(generation)
         self.book: Mapping[str, Refusal] = _read(self._file)
-        """By record id."""
         self._again_at = 0.0
 
     @property

@@ -1,4 +1,4 @@
-"""What texts tell by their words alone: spelling, stop words, who speaks, which days are meant, whether it is code.
+"""Facts from the words of a text alone: spelling, stop words, speakers, dates, code.
 
 Nothing here knows an index; another language than English would begin here.
 """

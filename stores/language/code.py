@@ -1,4 +1,4 @@
-"""Whether a text is code, told by its lines alone: no parser knows every language, and snippets are seldom whole."""
+"""Code detection by lines: no parser knows every language, and snippets are seldom whole."""
 
 import re
 from itertools import islice
@@ -42,7 +42,7 @@ _WORDS = re.compile(r"[^\W\d_]{2,}[,;:]? (?:[^\W\d_]+[,;:]? ){3}[^\W\d_]+")
 
 
 def is_code(text: str) -> bool:
-    """Tell whether most lines of a text are code, of whatever language; comments and documentation tell nothing."""
+    """Return whether most lines of a text are code; comments and documentation do not count."""
     lines = (line.strip() for line in _without_comments(text[:_READ_CHARACTERS]).splitlines())
     telling = [line for line in islice(filter(None, lines), _READ_LINES) if not _SILENT.match(line)]
     code = [line for line in telling if _is_code_line(line)]

@@ -1,4 +1,4 @@
-"""Which span of time a text means: ISO 8601 from a year to an instant, in any zone, or how long ago like `7d`."""
+"""Parsing of time spans: ISO 8601 from a year to an instant, in any zone, or relative like `7d`."""
 
 import re
 from datetime import UTC, date, datetime, timedelta
@@ -25,24 +25,24 @@ _INSTANT = timedelta(microseconds=1)
 
 
 class Span(NamedTuple):
-    """From a moment to another one, aware; the second is not of it."""
+    """Aware half-open interval of time."""
 
     start: datetime
     end: datetime
 
     @property
     def last(self) -> datetime:
-        """The last instant of it."""
+        """Last instant of the span."""
         return max(self.start, self.end - _INSTANT)
 
 
 def read_span(text: str, *, now: datetime) -> Span:
-    """Read the span that a text means, in UTC: `2023-05` is all of May 2023, `2023-05-07T10:00` a minute.
+    """Parse a span, in UTC: `2023-05` is all of May 2023, `2023-05-07T10:00` a minute.
 
-    A time with seconds is an instant, as is how long ago it was, counted from `now`; a time without a zone is in UTC.
+    A time with seconds is an instant, as is a relative time, counted from `now`; a time without a zone is in UTC.
 
     Raises:
-        ValueError: It is none, or lies outside the years 1 to 9999.
+        ValueError: It cannot be parsed, or lies outside the years 1 to 9999.
     """
     text = text.strip()
     try:
@@ -56,7 +56,7 @@ def read_span(text: str, *, now: datetime) -> Span:
 
 
 def span_of(value: object, *, now: datetime) -> Span | None:
-    """Read the span that a value of metadata means; None for what is no text, or none that can be read."""
+    """Parse the span of a metadata value; None where that fails."""
     if not isinstance(value, str):
         return None
     try:
@@ -66,12 +66,12 @@ def span_of(value: object, *, now: datetime) -> Span | None:
 
 
 def instant(moment: datetime) -> Span:
-    """The span of a moment alone."""
+    """Return the span of one moment."""
     return _lasting(moment, _INSTANT)
 
 
 def _iso(text: str) -> Span:
-    """Read what ISO 8601 allows, also where Python 3.11 does not: months, years, days of a year, the end of a day."""
+    """Parse ISO 8601 also where Python 3.11 does not: months, years, days of a year, the end of a day."""
     if alone := _MONTH_OR_YEAR.fullmatch(text):
         return _month_or_year(int(alone[1]), int(alone[2]) if alone[2] else None)
     if in_zone := _DAY_IN_ZONE.fullmatch(text):
@@ -98,7 +98,7 @@ def _day_of_year(year: int, number: int) -> date:
 
 
 def _precision(text: str) -> timedelta:
-    """How long it lasts what the last part of a date and time names."""
+    """Return the length of the last unit given in a date and time."""
     parts = _PARTS.match(text)
     if parts is None or parts["second"]:
         return _INSTANT

@@ -1,4 +1,4 @@
-"""Whether a text is written in Latin letters, which is what the models that ship with the package have read."""
+"""Detection of Latin text, which the models in the package were trained on."""
 
 import unicodedata
 from functools import lru_cache
@@ -7,9 +7,9 @@ _READ_CHARACTERS = 2_000
 
 
 def is_latin(text: str) -> bool:
-    """Tell whether half or more of the letters and digits of a text are Latin letters, of any accent, or 0 to 9.
+    """Return whether half or more of a text's letters and digits are Latin letters, of any accent, or 0 to 9.
 
-    A text without letters and digits (emoji, punctuation) is not. Its first 2,000 characters count.
+    False without letters and digits (emoji, punctuation). Reads the first 2,000 characters.
     """
     if text.isascii():
         return any(map(str.isalnum, text))

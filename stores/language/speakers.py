@@ -1,4 +1,4 @@
-"""Who said what a raw memory holds, and which words of a question can name a speaker."""
+"""Speakers of raw memories, and names of speakers in questions."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -27,12 +27,12 @@ _NO_NAMES = frozenset((*STOP_WORDS, "mr", "mrs", "ms", "dr", "prof"))
 
 
 def speaker_of(content: str, metadata: Mapping[str, object]) -> int:
-    """The number of who said a memory: that of the first word of a name, as questions mostly call people.
+    """Return the number of a memory's speaker: that of the first word of a name, as questions mostly call people.
 
-    Titles and words like "the" are no names ("Dr. Smith" is Smith). It is `metadata.speaker`, else the name before the
-    colon where the content is a line of a transcript: at most three words, of which neither the first nor the last
-    begins with a small letter; a time in brackets may stand before it. `NOBODY` where neither is there, and where there
-    are lines of several people.
+    Titles and words like "the" are skipped ("Dr. Smith" is Smith). The name is `metadata.speaker`, else the one before
+    the colon where the content is a line of a transcript: at most three words of which the first and last are
+    capitalized; a time in brackets may stand before it. `NOBODY` without a name, and where there are lines of several
+    people.
     """
     given = metadata.get(SPEAKER)
     if isinstance(given, str) and (name := given.strip()):
@@ -56,12 +56,12 @@ def _number_of(words: Iterable[str]) -> int:
 
 
 def speaker_number(word: str) -> int:
-    """A number of 64 bits that stands for a name, in any case of letters."""
+    """Return the 64-bit number of a name, ignoring case."""
     return hash64(comparable(word).rstrip("."))
 
 
 def asked_about(question: str, speakers: Collection[int]) -> set[int]:
-    """Of some speakers the one whom a question names first, which is mostly whom it is about, and who is joined to it.
+    """Return the speaker whom a question names first, and those joined to it.
 
     "What does Ines think of Ravi's plan" is about Ines, "what do Ines and Ravi have in common" about both.
     """

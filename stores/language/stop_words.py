@@ -1,4 +1,4 @@
-"""English words that tell nothing of what a text is about: searches leave them out, and they are nobody's name."""
+"""English stop words; searches ignore them, and they are nobody's name."""
 
 _STOP_WORD_TABLE = (
     "a about above after again all also am an and any are as at be because been before being below between both "

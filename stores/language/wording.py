@@ -1,4 +1,4 @@
-"""Words as searches compare them: one function, so that what is stored and what is asked for are folded alike."""
+"""Case folding, the same for stored texts and questions."""
 
 import re
 import unicodedata
@@ -10,9 +10,9 @@ _LIGATURES = str.maketrans({"æ": "ae", "œ": "oe"})
 
 
 def comparable(text: str) -> str:
-    """Return the text without case, so that words which readers take for the same are; doing it twice changes nothing.
+    """Fold the case of a text. Idempotent.
 
-    It tells less apart than `encoding.fold`, by which keys and addresses are compared.
+    Tells less apart than `encoding.fold`, by which keys and addresses are compared.
     """
     if text.isascii():
         return text.lower()
@@ -20,7 +20,7 @@ def comparable(text: str) -> str:
 
 
 def without_accents(text: str) -> str:
-    """Return a text of small letters without accents and ligatures; its length may change."""
+    """Return a lower-case text without accents and ligatures; its length may change."""
     if text.isascii():
         return text
     return _ACCENTS.sub("", unicodedata.normalize("NFKD", text.translate(_LIGATURES)))

@@ -1,4 +1,4 @@
-"""Scores for texts that the index does not hold, such as what a record said before: by its dictionary, in memory."""
+"""Scores of texts outside the index, such as earlier revisions."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -15,14 +15,12 @@ from stores.records import Entity
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A record's terms, as the index would hold them."""
-
     record_id: str
     is_named: bool
     parts: Sequence[dict[int, str]]
-    """The term at each place."""
+    """Term at each place, by part."""
     counts: Counter[tuple[str, str]]
-    """How often each field holds each term."""
+    """Counts by field and term."""
 
     @property
     def length(self) -> int:
@@ -30,9 +28,9 @@ class _Text:
 
 
 def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit], frozenset[str]]:
-    """Return the records that hold some term and every phrase, best first, ties by id; and those named as the question.
+    """Return the records with some term and every phrase, best first, ties by id; and those named as the question.
 
-    BM25 takes the rarity of terms from the index and the usual length of a text from the records that are given.
+    BM25 with the index's idf and the average length of the given records.
     """
     texts = [_read(entity, question.name) for entity in entities]
     average = sum(text.length for text in texts) / len(texts) if texts else 0.0

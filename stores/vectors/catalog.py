@@ -40,7 +40,7 @@ class Catalog:
     records: dict[str, Held] = field(default_factory=dict)
     superseded: set[int] = field(default_factory=set)
     former_states: set[int] = field(default_factory=set)
-    """Those of them that are of no record."""
+    """Invalid rows of no record."""
     passages: int = 0
     """Number of valid passages."""
     state: str | None = None
