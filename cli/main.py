@@ -1,5 +1,6 @@
 """The commands of `engrain`; each imports its modules when it runs."""
 
+import gc
 import os
 from collections.abc import Callable
 from enum import StrEnum
@@ -58,13 +59,13 @@ def serve(
     data_dir: DataDir = None,
 ) -> None:
     """Serve REST, WebSocket and MCP from one data folder, until interrupted."""
-    from cli.gc_pause import gc_paused  # noqa: PLC0415 - only a server needs it
+    # Read when numpy loads. Threads of a BLAS spin while they wait, and take processor time from everything else.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Objects of modules and of requests are hardly ever in cycles, and looking for those takes long.
+    gc.set_threshold(20_000, 20, 100)
+    from cli.serving import run_server  # noqa: PLC0415 - engines load only when they are used
 
-    with gc_paused() as listening:
-        from cli.serving import run_server  # noqa: PLC0415 - engines load only when they are used
-
-        status = run_server(os.environ, host=host, port=port, data_dir=data_dir, listening=listening)
-    raise typer.Exit(status)
+    raise typer.Exit(run_server(os.environ, host=host, port=port, data_dir=data_dir))
 
 
 @app.command()

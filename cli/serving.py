@@ -1,6 +1,7 @@
 """`engrain serve`."""
 
-from collections.abc import Callable, Mapping
+import gc
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,15 +19,11 @@ def run_server(
     host: str | None,
     port: int | None,
     data_dir: Path | None,
-    listening: Callable[[], object],
 ) -> int:
-    """Serve until interrupted; return 1, after a sentence, if the server cannot start.
-
-    `listening` is called once requests are accepted.
-    """
+    """Serve until interrupted; return 1 and print why where the server cannot start."""
 
     def announce(address: str) -> None:
-        listening()
+        gc.freeze()
         # The disk that standard output goes to may be full: serving is what counts.
         with suppress(OSError):
             typer.echo(f"Engrain serves {address} (API {address}/api/docs, MCP {address}/mcp). Stop it with Ctrl-C.")

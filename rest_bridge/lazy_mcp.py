@@ -50,7 +50,7 @@ class LazyMcp:
     async def _run(self) -> None:
         with anyio.move_on_after(HEAD_START_S):
             await self.asked.wait()
-        self.app.warming.start()
+        self.app.preload.start()
         self.mount = await in_thread(self._make)
         async with self.mount.lifespan():
             self.made.set()

@@ -1,4 +1,4 @@
-"""The two sources of chance that tests replace: the time and new ids."""
+"""Time and new ids, which tests replace."""
 
 import os
 import time
@@ -10,14 +10,14 @@ Clock = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """The present, aware, in UTC."""
+    """Return the present in UTC, aware."""
     return datetime.now(UTC)
 
 
 def new_ordered_uuid() -> str:
-    """A fresh UUID that begins with the time in milliseconds (version 7 of RFC 9562), in text form.
+    """Return a UUID that begins with the time in milliseconds (version 7 of RFC 9562), in text form.
 
-    Rows that are stored together lie together in an index of such ids: of 512 relations, a tenth is saved.
+    Rows stored together are then neighbours in an index: of 512 relations, a tenth is saved.
     """
     chance = _chance()
     high, low = chance >> 68, chance & ((1 << 62) - 1)
@@ -31,7 +31,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _chance() -> int:
-    """80 random bits, drawn some hundred at a time: each call of the system lets other threads take their turn."""
+    """Return 80 random bits, drawn some hundred at a time: each system call lets other threads run."""
     while True:
         try:
             return _drawn.pop()
@@ -41,16 +41,15 @@ def _chance() -> int:
 
 
 def new_id(prefix: str) -> str:
-    """A fresh id of the form `<prefix>_<12 hex digits>`."""
+    """Return a fresh id of the form `<prefix>_<12 hex digits>`."""
     return f"{prefix}_{uuid.uuid4().hex[:12]}"
 
 
 class NeighbouringIds:
-    """Makes ids of records that are stored together: their first four digits are the same.
+    """Ids of records that are stored together, with the same first four digits.
 
-    They then lie together in every index that begins with them: with 50,000 records in the ledger a request of 128
-    changes a few pages of each, and not 128. Those of one prefix go up, so that where nothing else tells two records
-    apart the one that was sent first comes first.
+    They are then neighbours in every index: with 50,000 records in the ledger a request of 128 changes a few pages of
+    each, not 128. Those of one prefix ascend, so that ties keep the order of sending.
     """
 
     def __init__(self) -> None:
@@ -58,11 +57,11 @@ class NeighbouringIds:
         self._ending = _chance() & 0x7FFF_FFFF
 
     def typed(self, prefix: str) -> str:
-        """An id like those of `new_id`."""
+        """Return an id as `new_id` does."""
         return f"{prefix}_{self._beginning:04x}{self._next():08x}"
 
     def uuid(self) -> str:
-        """A UUID of version 4 in text form."""
+        """Return a UUID of version 4 in text form."""
         return str(uuid.UUID(int=self._beginning << 112 | self._next() << 80 | _chance(), version=4))
 
     def _next(self) -> int:

@@ -112,7 +112,7 @@ class RecordUnreadable(EngrainError):
         super().__init__(f"{named} cannot be read: its row in the ledger is damaged.")
         self.record_id = record_id
         self.visibility = visibility
-        """Who may know that it exists, in the row's words."""
+        """Visibility key of the row."""
         self.reason = f"its row in the ledger is damaged: {reason}"
         """For operators."""
 

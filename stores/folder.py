@@ -1,4 +1,4 @@
-"""The data folder: one process owns it, and says in its lock who that is."""
+"""Data folder, owned by one process that writes itself into the lock."""
 
 import fcntl
 import json
@@ -20,14 +20,14 @@ class FolderInUse(EngrainError):
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who serves a data folder."""
+    """Process that serves a data folder."""
 
     pid: int
     address: str | None
 
 
 class DataFolder:
-    """An owned data folder. Closing it, or the end of the process, frees it."""
+    """Claimed data folder. Closing it, or the end of the process, frees it."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self.path = path
@@ -35,11 +35,11 @@ class DataFolder:
 
     @classmethod
     def claim(cls, path: Path) -> "DataFolder":
-        """Become the owner of a data folder, which is created when missing.
+        """Claim a data folder, creating it where needed.
 
         Raises:
             FolderInUse: Another process owns it; the message names that process.
-            InvalidSetting: It is no folder, or this user may not write there.
+            InvalidSetting: It is no folder, or you may not write there.
         """
         try:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -56,19 +56,18 @@ class DataFolder:
         return folder
 
     def announce(self, address: str | None) -> None:
-        """Write into the lock who serves the folder and where."""
+        """Write process id and address into the lock."""
         text = json.dumps({"pid": os.getpid(), "address": address}).encode()
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, text, 0)
 
     def close(self) -> None:
-        """Free the folder."""
         os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 
 
 def unusable(path: Path, error: OSError) -> InvalidSetting:
-    """Say why a data folder, or a file in it, cannot be used."""
+    """Return the error for a data folder, or a file in it, that cannot be used."""
     reason = "it is no folder" if isinstance(error, FileExistsError) else error.strerror or str(error)
     return InvalidSetting(f"The data folder cannot be used: {path}: {reason}.", remediation=_ANOTHER)
 
@@ -77,14 +76,14 @@ def require_data_folder(path: Path) -> None:
     """Refuse a folder that no server has ever used, before anything is made there.
 
     Raises:
-        InvalidSetting: There is neither a ledger nor the name that a server gives its folder.
+        InvalidSetting: It has neither a ledger nor the name of a server.
     """
     if not any((path / name).exists() for name in ("ledger.sqlite", "instance")):
         raise InvalidSetting(f"{path} is no data folder: there is no ledger in it.", remediation=_EXISTING)
 
 
 def holder(path: Path) -> Holder | None:
-    """Who serves a data folder now, as its lock says; None when nobody wrote it."""
+    """Return the process that serves a data folder, by its lock; None where nobody wrote it."""
     try:
         found = json.loads((path / "lock").read_text())
         return Holder(int(found["pid"]), found.get("address"))

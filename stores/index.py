@@ -1,4 +1,4 @@
-"""What the indexer asks of every index of one organization. An index is derived from the ledger and may be lost."""
+"""Interface of an index. Indexes are derived from the ledger and may be lost."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from stores.records import Entity, Position, Relation
 
 @dataclass(frozen=True, slots=True)
 class IndexBatch:
-    """The current state of records that changed, up to and including `position`. Applying it twice changes nothing."""
+    """Current state of changed records, up to and including `position`. Applying it is idempotent."""
 
     entities: Sequence[Entity]
     deleted_entities: Sequence[str]
@@ -17,16 +17,16 @@ class IndexBatch:
     deleted_relations: Sequence[str]
     position: Position
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    """Those of the deleted ones that the ledger has and cannot read, and why."""
+    """Reasons by record, of deleted ones that the ledger has and cannot read."""
 
 
 class Index(Protocol):
-    """One derived store of one organization; every method runs on the organization's writer thread but reads."""
+    """Derived store of one organization. Reads from any thread, everything else from the writer's."""
 
     name: str
 
     def position(self) -> Position | None:
-        """How far the feed has been applied; None for a fresh index."""
+        """Return the last applied position; None for a fresh index."""
         ...
 
     def apply(self, batch: IndexBatch) -> None:
@@ -35,19 +35,19 @@ class Index(Protocol):
 
     @property
     def erasable(self) -> int:
-        """How many removed or replaced records may still have text on disk; `compact` brings it to 0."""
+        """Number of removed or replaced records with text on disk; `compact` erases them."""
         ...
 
     def contents(self) -> Mapping[str, int]:
-        """Every entity id and its revision, for `engrain check`."""
+        """Return the revision of every entity, by id."""
         ...
 
     def prepare(self) -> None:
-        """Make ready for reads, a moment after the last of several writes."""
+        """Prepare for reads, a moment after the last write."""
         ...
 
     def compact(self) -> None:
-        """Reclaim space in a quiet moment; text that was deleted is gone from disk afterwards."""
+        """Reclaim space in a quiet moment; erases deleted text from disk."""
         ...
 
     def close(self) -> None:

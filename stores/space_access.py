@@ -1,4 +1,4 @@
-"""What memory spaces give to a user, and take from everybody."""
+"""Rights through memory spaces."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ READING_ROLES = frozenset({"reader"}) | WRITING_ROLES
 
 @dataclass(frozen=True, slots=True)
 class SpaceGrant:
-    """What a membership in a shared or delegated space gives, once it reads at all."""
+    """Rights of a member of a shared or delegated space."""
 
     place: SpacePlace
     writes: bool
@@ -24,16 +24,16 @@ class SpaceGrant:
 
 @dataclass(frozen=True, slots=True)
 class SpaceAccess:
-    """What memory spaces are to one user."""
+    """Memory spaces of one user."""
 
     granted: tuple[SpaceGrant, ...] = ()
-    """By active spaces, until the membership expires."""
+    """Grants of active spaces, until the membership expires."""
     disabled: frozenset[SpacePlace] = frozenset()
-    """Where nobody reads or writes memories, as far as it may be the user's concern."""
+    """Closed spaces, as far as they concern the user."""
 
     @property
     def until(self) -> datetime | None:
-        """When the next of the memberships expires."""
+        """Time when the next membership expires."""
         return min((each.expires_at for each in self.granted if each.expires_at is not None), default=None)
 
 
@@ -41,10 +41,10 @@ NO_SPACES = SpaceAccess()
 
 
 def may_read_by(role: str, permissions: Collection[str]) -> bool:
-    """Whether a member of a space reads its memories; a role that nobody knows gives nothing by itself."""
+    """Return whether a member of a space reads its memories; an unknown role grants nothing."""
     return role in READING_ROLES or bool({"read", "write"}.intersection(permissions))
 
 
 def may_write_by(role: str, permissions: Collection[str]) -> bool:
-    """Whether a member of a space adds memories to it."""
+    """Return whether a member of a space adds memories to it."""
     return role in WRITING_ROLES or "write" in permissions

@@ -1,4 +1,4 @@
-"""Value types of memory spaces: who else than by role, project or team shares raw memories."""
+"""Value types of memory spaces, which share raw memories beyond role, project or team."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,7 +11,7 @@ SpaceState = Literal["active", "disabled"]
 
 @dataclass(frozen=True, slots=True)
 class MemorySpace:
-    """A place for raw memories: a memory scope with its key, of which there is one in an organization."""
+    """Place for raw memories: a memory scope with its key, unique in an organization."""
 
     organization_id: str
     id: str
@@ -31,7 +31,7 @@ class MemorySpace:
 
 @dataclass(frozen=True, slots=True)
 class SpaceMember:
-    """Who belongs to a memory space."""
+    """Member of a memory space."""
 
     organization_id: str
     id: str
@@ -50,7 +50,7 @@ class SpaceMember:
 
 @dataclass(frozen=True, slots=True)
 class MemberDraft:
-    """What is to hold for a principal in a memory space from now on."""
+    """Desired membership of a principal in a memory space."""
 
     principal_type: str
     principal_id: str
@@ -61,7 +61,7 @@ class MemberDraft:
 
 @dataclass(frozen=True, slots=True)
 class SpaceChange:
-    """What becomes of a memory space; None stays as it is, and metadata is merged key by key."""
+    """Change of a memory space; None keeps a field, metadata is merged key by key."""
 
     name: str | None = None
     description: str | None = None

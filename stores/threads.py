@@ -1,4 +1,4 @@
-"""Where a record stands among those that it was captured with: a thread, and its place there."""
+"""Places of raw memories in the thread in which they were captured."""
 
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from stores.records import Entity
 
 THREAD_HINTS = ("thread_id", "session_id")
-"""The metadata keys of a raw memory that say what it was captured with; the first that is there counts."""
+"""Metadata keys that name the thread of a raw memory; the first one present counts."""
 LONGEST = 1_000
-"""Characters, about a passage: a longer text says itself what it is about. What stands next to it was measured to lend
-it nothing but chance (`docs/retrieval.md`)."""
+"""Characters, about a passage. The neighbours of longer texts added nothing (`docs/retrieval.md`)."""
 # Ordinals up to 4 * 10^15, the microseconds since 1970 of this century, keep three decimals; larger ones, as the ids of
 # messages are that hold a time, are told apart where they differ by three. Times come after them, within 64 bits.
 _FINE_UNTIL, _STEPS, _COARSE = 4 * 10**15, 1_000, 3
@@ -24,20 +23,20 @@ _TIMES_FROM = 8 * 10**18
 
 
 class ThreadPlace(NamedTuple):
-    """A thread, where a record stands in it, and who says it: integers of 64 bits."""
+    """Thread, place in it and speaker of a record, as 64-bit integers."""
 
     thread: int
-    """The same for records of one thread that the same people may read: no two scopes ever share one."""
+    """Hash of thread and visibility: no two scopes share one."""
     order: int
-    """Rises in the order of capture."""
+    """Ascends in the order of capture."""
     speaker: int = NOBODY
-    """The number of who says it, where that is known."""
+    """Hash of the speaker, where known."""
 
 
 def thread_place(entity: "Entity") -> ThreadPlace | None:
-    """Say where a raw memory stands; None where its metadata names no thread, for long ones, and for other records.
+    """Return the place of a raw memory in its thread; None for other records, long ones and those without a thread.
 
-    The order is that of `metadata.ordinal`, a number, else that of the time of capture.
+    Ordered by `metadata.ordinal`, a number, else by the time of capture.
     """
     if entity.entity_type != "raw_memory" or len(entity.content) > LONGEST:
         return None
@@ -64,7 +63,6 @@ def _order(entity: "Entity") -> int:
 
 
 def _placed(ordinal: float) -> int:
-    """Rises with the ordinal."""
     size = abs(ordinal)
     order = round(min(size, _FINE_UNTIL) * _STEPS) + max(int(size) - _FINE_UNTIL, 0) // _COARSE
     return order if ordinal >= 0 else -order

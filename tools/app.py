@@ -27,8 +27,8 @@ from stores.errors import InvalidSetting
 from stores.folder import DataFolder, unusable
 from stores.indexer import Indexer, IndexerOptions
 from stores.ledger import Ledger
+from stores.preload import Preload, import_engines, load_model, load_token_encoder
 from stores.processor import processors
-from stores.warming import Warming, import_engines, load_model, load_token_encoder
 from tools.events import EventHub
 from tools.housekeeping import keep_house
 from tools.llm import LanguageModel, ModelSpec, build_language_model
@@ -77,8 +77,8 @@ class App:
     """Reads notes where one is set up."""
     providers: Providers
     mailer: Mailer
-    warming: Warming
-    """To be started when requests are taken: loads what the first of them need."""
+    preload: Preload
+    """Loads engines and models; started once requests are accepted."""
     events: EventHub
     logs: "LogRing"
     clock: Callable[[], datetime]
@@ -229,8 +229,8 @@ def _opened(
         closing.callback(exposures.close)
         usage = Usage(stores.ledger, clock, beside)
         stores.ledger.on_delete.append(usage.forget)
-        warming = Warming(loads)
-        closing.callback(warming.close)
+        preload = Preload(loads)
+        closing.callback(preload.close)
         # First of all: the imports that are waited for compete with what the indexes do.
         closing.callback(stores.indexer.stop)
         yield App(
@@ -252,7 +252,7 @@ def _opened(
             language_model=language_model,
             providers=providers,
             mailer=mailer,
-            warming=warming,
+            preload=preload,
             events=EventHub(stores.ledger, stores.indexer.applied, accounts.renewed),
             logs=logs,
             clock=clock,

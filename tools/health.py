@@ -60,7 +60,7 @@ def _embedder(app: App) -> dict[str, Any]:
 
 def _engines(app: App) -> dict[str, Any]:
     """Say whether the indexes' engines are loaded; the first searches wait for them."""
-    return {"name": "engines", "ready": app.warming.done, "detail": "loaded" if app.warming.done else "loading"}
+    return {"name": "engines", "ready": app.preload.done, "detail": "loaded" if app.preload.done else "loading"}
 
 
 def _ms(start: float) -> float:

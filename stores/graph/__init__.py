@@ -1,10 +1,10 @@
-"""The graph index: which record is related to which, when, and who may see it. Ids only, never text."""
+"""Graph index: relations between records, with times and visibility. Ids only, never text."""
 
 from stores.graph.engine import Engine
+from stores.graph.graph_cache import Room
 from stores.graph.index import GraphIndex
-from stores.graph.nearby import Room
 from stores.graph.neighbours import Direction, Neighbour, NeighbourQuery
-from stores.graph.recovery import probe, set_aside
+from stores.graph.recovery import probe
 from stores.graph.walk import Reached, Step, Walk
 
 __all__ = [
@@ -18,5 +18,4 @@ __all__ = [
     "Step",
     "Walk",
     "probe",
-    "set_aside",
 ]

@@ -1,6 +1,6 @@
-"""The edges of a whole graph as arrays, by the entity that they touch: a walk of three steps takes a few milliseconds.
+"""A graph as adjacency lists in numpy arrays.
 
-A place is the number of an entity, a code that of a word: a visibility key, a name, a type or a project.
+Places number the entities; codes number the strings: visibility keys, relation names, entity types, projects.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from stores.graph.neighbours import Direction, Edge, NeighbourQuery
+from stores.graph.neighbours import Direction, NeighbourQuery
 from stores.graph.schema import BURIED, OPEN_ENDED, stored_time
-from stores.graph.walk import MOST_EDGES, Bounds, Front, Reached, Step, Walk
+from stores.graph.walk import MOST_EDGES, Reached, Step, Walk
 from stores.records import Entity
 
 Ints = npt.NDArray[np.int64]
@@ -26,13 +26,14 @@ _NEVER = np.datetime64(OPEN_ENDED, "us").astype(np.int64)
 
 
 class Adjacency:
-    """A graph as it was when it was read. The entities follow later changes, the edges do not."""
+    """Snapshot of a graph. `put` and `bury` keep its entities current; `changed` names those with newer edges."""
 
     def __init__(self, ids: list[str], first: Ints, edges: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Take the entities, where the edges of each begin (and, last, where they end), and the edges.
+        """Take the ids, the offset of each entity's edges (and the end), and the edges as columns.
 
-        Those of an entity come in the order in which they are followed: latest `valid_at` first, then by relation id.
+        Edges of an entity are sorted by `valid_at`, latest first, then by relation id.
         """
+        self.changed: set[str] = set()
         self._ids = ids
         self._places = {each: place for place, each in enumerate(ids)}
         self._first = first
@@ -43,7 +44,7 @@ class Adjacency:
 
     @classmethod
     def of(cls, entities: pa.Table, edges: pa.Table) -> Self:
-        """Arrange what was read: every entity that an edge touches, hidden ones too, and every edge."""
+        """Build from tables of all entities, buried ones too, and all edges."""
         ids = entities["id"].combine_chunks()
         ends = [_found(edges[name], ids) for name in ("source_id", "target_id")]
         times = {name: _micros(edges[name]) for name in ("created_at", "expired_at", "valid_at", "invalid_at")}
@@ -67,53 +68,44 @@ class Adjacency:
         made._types, made._projects = made._coded(entities["entity_type"]), made._coded(entities["project_id"])
         return made
 
-    def __contains__(self, entity_id: str) -> bool:
-        """Tell whether the edges of an entity are here."""
-        return entity_id in self._places
-
     def __len__(self) -> int:
-        """Count the entities."""
         return len(self._ids)
 
     def put(self, entity: Entity) -> None:
-        """Follow a change of an entity; one that was not there stays unknown."""
+        """Update an entity; a new one stays unknown."""
         if (place := self._places.get(entity.id)) is not None:
             self._types[place] = self._code(entity.entity_type.lower())
             self._projects[place] = self._code(entity.project_id or "")
             self._visibility[place] = self._code(entity.visibility)
 
     def bury(self, entity_id: str) -> None:
-        """Follow the deletion of an entity."""
+        """Hide a deleted entity."""
         if (place := self._places.get(entity_id)) is not None:
             self._visibility[place] = self._code(BURIED)
 
-    def follow(self, origins: Sequence[str], query: NeighbourQuery, now: datetime) -> tuple[list[Edge], bool]:
-        """Follow the edges of entities that are here, in their order, up to the limit of each.
-
-        The second value tells whether some entity had more.
-        """
-        rows, whose, is_cut = self._followed(origins, query, now)
-        return list(self._shown(origins, whose, rows)), is_cut
-
-    def walk(self, start: str, bounds: Bounds, query: NeighbourQuery, now: datetime) -> Walk | None:
+    def walk(
+        self, start: str, query: NeighbourQuery, now: datetime, *, depth: int, cap: int, most_around: float
+    ) -> Walk | None:
         """Walk as `breadth_first` does, all edges of a step at once.
 
-        None where that would pass one of the bounds on work, where an entity on the way has more than its limit, and
-        where the edges of one are not here as they are now.
+        Returns None where the engine has to: the walk would look at too much, meets an entity with more edges than
+        the limit, or meets one whose edges are unknown or have changed.
         """
+        if (place := self._places.get(start)) is None:
+            return None
         visible = self._table(query.visibility)
         is_seen = np.zeros(len(self), np.bool_)
-        ends = np.array([self._places[start]])
+        ends = np.array([place])
         is_seen[ends] = True
         reached, nearest, capped = list[Reached](), [Reached(start, 0, ())], False
         edges = around = 0
-        for _ in range(bounds.depth):
-            if (room := bounds.cap - len(reached)) < 1:
+        for _ in range(depth):
+            if (room := cap - len(reached)) < 1:
                 return Walk(tuple(reached), capped=True)
             rows, whose, is_cut = self._rows(ends, visible, query, now)
             around, edges = around + len(ends), edges + len(rows)
-            is_much = edges > MOST_EDGES or around > bounds.most_around
-            if is_cut or is_much or not bounds.follows(each.id for each in nearest):
+            is_much = edges > MOST_EDGES or around > most_around
+            if is_cut or is_much or not self.changed.isdisjoint([each.id for each in nearest]):
                 return None
             rows, whose, others = self._leading_on(rows, whose, is_seen, room)
             nearest = self._reached(nearest, whose, rows)
@@ -126,7 +118,6 @@ class Adjacency:
         return Walk(tuple(reached), capped)
 
     def _reached(self, origins: Sequence[Reached], whose: Ints, rows: Ints) -> list[Reached]:
-        """Tell how each entity was met, in the order of its first edge; its edges come from one origin."""
         others, codes = self._edges["other"][rows], 2 * self._edges["name"][rows] + self._edges["is_outgoing"][rows]
         steps = {code: Step(self._words[code // 2], _WAYS[code % 2]) for code in np.unique(codes).tolist()}
         before = [origin.path for origin in origins]
@@ -139,27 +130,8 @@ class Adjacency:
                 found[id_] = known._replace(others=(*known.others, path[-1]))
         return list(found.values())
 
-    def arrive(
-        self, origins: Sequence[str], front: Front, query: NeighbourQuery, now: datetime
-    ) -> tuple[list[Edge], int] | None:
-        """Follow the edges of those entities of a front that are here, in their order, and leave out what it may.
-
-        Returns how many edges there are, too. None where some entity has more than its limit, or all have too many.
-        """
-        rows, whose, is_cut = self._followed(origins, query, now)
-        count = len(rows)
-        if is_cut or count > front.most:
-            return None
-        is_seen = np.zeros(len(self), np.bool_)
-        is_seen[[place for each in front.seen if (place := self._places.get(each)) is not None]] = True
-        rows, whose, _ = self._leading_on(rows, whose, is_seen, front.room + 1)
-        return list(self._shown(origins, whose, rows)), count
-
     def _leading_on(self, rows: Ints, whose: Ints, is_seen: Bools, most: int) -> tuple[Ints, Ints, Codes]:
-        """Keep the edges to what is new, of each entity those of the first origin, and of so many entities.
-
-        Returns all that is new as well, in the order of the first edges.
-        """
+        """Keep edges to the first `most` unseen entities, each from its first origin; return all unseen ones, too."""
         is_new = ~is_seen[self._edges["other"][rows]]
         rows, whose = rows[is_new], whose[is_new]
         others, first, which = np.unique(self._edges["other"][rows], return_index=True, return_inverse=True)
@@ -169,12 +141,8 @@ class Adjacency:
         leads_on = (whose == whose[first][which]) & (nth[which] < most)
         return rows[leads_on], whose[leads_on], others[order]
 
-    def _followed(self, origins: Sequence[str], query: NeighbourQuery, now: datetime) -> tuple[Ints, Ints, bool]:
-        places = np.fromiter((self._places[each] for each in origins), np.int64, len(origins))
-        return self._rows(places, self._table(query.visibility), query, now)
-
     def _rows(self, places: Ints, visible: Bools, query: NeighbourQuery, now: datetime) -> tuple[Ints, Ints, bool]:
-        """Return the edges of entities in their order, up to each one's limit; whose they are; whether one had more."""
+        """Return the edges of entities, up to each one's limit, their origins, and whether one had more."""
         asked = _is_in(visible, self._visibility[places])
         at = self._first[places]
         counts = np.where(asked, self._first[places + 1] - at, 0)
@@ -187,16 +155,6 @@ class Adjacency:
         nth = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         within = nth < query.limit_per_id
         return rows[within], whose[within], True
-
-    def _shown(self, origins: Sequence[str], whose: Ints, rows: Ints) -> Iterable[Edge]:
-        others, names, ways = (self._edges[name][rows].tolist() for name in ("other", "name", "is_outgoing"))
-        return zip(
-            map(origins.__getitem__, whose.tolist()),
-            map(self._ids.__getitem__, others),
-            map(self._words.__getitem__, names),
-            map(_WAYS.__getitem__, ways),
-            strict=True,
-        )
 
     def _passes(self, rows: Ints, query: NeighbourQuery, visible: Bools, now: datetime) -> Bools:
         edges = self._edges
@@ -219,7 +177,6 @@ class Adjacency:
         return passes
 
     def _is_named(self, rows: Ints, query: NeighbourQuery) -> Bools:
-        """Test the direction of edges, and their names in it."""
         is_outgoing = self._edges["is_outgoing"][rows]
         passes = np.zeros(len(rows), np.bool_)
         for way in query.ways:
@@ -230,7 +187,7 @@ class Adjacency:
         return passes
 
     def _table(self, words: Iterable[str]) -> Bools:
-        """Return for each code whether it is that of one of the words; the last place is that of all later codes."""
+        """Return a lookup table from code to membership; its last place stands for codes added later."""
         wanted = [code for word in words if (code := self._codes.get(word)) is not None]
         table = np.zeros(len(self._words) + 1, np.bool_)
         table[wanted] = True

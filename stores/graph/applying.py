@@ -1,9 +1,8 @@
-"""Applying a batch of the feed to a graph, inside one open transaction of its writer.
+"""Write a batch of the feed into a graph, inside an open transaction.
 
-Records that the graph does not know yet come as one list in one statement, where the engine finds the ends of each row
-by their key: a tenth of the time of a prepared statement for each. That takes a MATCH of its own for each end: written
-as one, `MATCH (a), (b)`, every pair of entities is formed first. COPY would be faster still, but ladybug 0.22 keeps
-what it copied out of its log: after a kill the position is there and the edges are not.
+New records are written as one list by one statement, where the engine looks rows up by key: a tenth of the time of one
+statement each. Each end needs a MATCH of its own: `MATCH (a), (b)` would form every pair first. COPY is faster, but
+ladybug 0.22 does not log it: after a kill the position is there and the edges are not.
 """
 
 from collections.abc import Sequence
@@ -37,10 +36,7 @@ _WORTH_A_LIST = 8
 
 
 def write(session: Session, batch: IndexBatch) -> set[str]:
-    """Write a batch and the position at its end. Each record is in it once.
-
-    Returns the entities whose edges change by it, at either end.
-    """
+    """Write a batch, with each record once, and its position; return the ends of all edges that change."""
     ends = {end for relation in batch.relations for end in (relation.source_id, relation.target_id)}
     for entity in _known_entities(session, batch.entities):
         session.rows(PUT_ENTITY, **entity_values(entity))
@@ -57,7 +53,7 @@ def write(session: Session, batch: IndexBatch) -> set[str]:
 
 
 def _known_entities(session: Session, entities: Sequence[Entity]) -> Sequence[Entity]:
-    """Create those entities that are new; return the others, or all where they are not worth a list."""
+    """Create the new ones; return the rest, or all where they are not worth a list."""
     if not session.finds_rows_by_key or len(entities) < _WORTH_A_LIST:
         return entities
     known = _existing(session, [entity.id for entity in entities])
@@ -67,7 +63,7 @@ def _known_entities(session: Session, entities: Sequence[Entity]) -> Sequence[En
 
 
 def _known_relations(session: Session, relations: Sequence[Relation]) -> Sequence[Relation]:
-    """Create those relations that are new; return the others, or all where they are not worth a list."""
+    """Create the new ones; return the rest, or all where they are not worth a list."""
     if not session.finds_rows_by_key or len(relations) < _WORTH_A_LIST:
         return relations
     known = {row[0] for row in session.rows(FIND_LINKS, ids=[relation.id for relation in relations])}
@@ -88,7 +84,7 @@ def _existing(session: Session, entity_ids: Sequence[str]) -> set[str]:
 
 
 def _put_relation(session: Session, relation: Relation) -> list[str]:
-    """Create or change one; return where it led before, if that was elsewhere."""
+    """Create or update; return the old ends where they changed."""
     ends = [relation.source_id, relation.target_id]
     values = edge_values(relation)
     known = session.rows(FIND_LINK, id=relation.id)

@@ -1,4 +1,4 @@
-"""Builds a whole graph file at once, by COPY from Arrow tables: a thousand times faster than inserting (K3)."""
+"""Bulk load of a graph file by COPY from Arrow tables, a thousand times faster than inserts (K3)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -62,7 +62,7 @@ def edge_tables(pages: Iterable[Sequence[Relation]]) -> Iterator[pa.Table]:
 
 
 def exported_tables(session: Session) -> tuple[Iterable[pa.Table], Iterable[pa.Table]]:
-    """Everything in a graph that is not buried, as entities and edges."""
+    """Export all entities and edges that are not buried."""
     return [session.table(EXPORT_ENTITIES).cast(_ENTITY)], [session.table(EXPORT_EDGES).cast(_EDGE)]
 
 
@@ -73,7 +73,7 @@ def build(
     edges: Iterable[pa.Table],
     position: Position | None,
 ) -> None:
-    """Write a complete, checkpointed graph file; whatever was at the path is replaced. Ids must be unique."""
+    """Write a complete, checkpointed graph file, replacing any at the path. Ids must be unique."""
     discard(path)
     database = Database(path, engine, _POOL_MB)
     try:
@@ -111,7 +111,6 @@ def _fill(session: Session, entities: Iterable[pa.Table], edges: Iterable[pa.Tab
 
 
 def _with_ends(edges: pa.Table) -> pa.Table:
-    """COPY takes the first two columns for the ends; the source is kept as a property, too."""
     ends = [edges["source_id"], edges["target_id"]]
     return pa.table([*ends, *edges.select(_PROPERTIES).columns], names=["from", "to", *_PROPERTIES])
 
@@ -125,7 +124,7 @@ def _copy_stand_ins(session: Session, edges: pa.Table, known: set[str]) -> None:
 
 
 def _sized(tables: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Regroup into few large tables: each COPY of edges rewrites what its neighbours in the file hold."""
+    """Regroup into few large tables: each COPY rewrites parts of the file."""
     held: list[pa.Table] = []
     for table in tables:
         for start in range(0, table.num_rows, _ROWS_PER_COPY):

@@ -1,4 +1,4 @@
-"""The embedded graph engine: loaded by name, opened with safe limits, driven through prepared statements."""
+"""The embedded graph engine: loading, safe options, prepared statements."""
 
 import importlib
 import importlib.util  # kuzu's COPY from Arrow looks it up and fails if nobody imported it
@@ -13,7 +13,7 @@ from stores.errors import InvalidSetting
 
 Engine = Literal["ladybug", "kuzu"]
 Value = str | datetime | list[str] | list[list[str]]
-"""What a statement may be bound to. No integers: a prepared statement keeps the width of the first one it saw."""
+"""Parameter types. No integers: a prepared statement keeps the width of the first one it saw."""
 
 MIB = 1 << 20
 _RIVAL: Mapping[Engine, Engine] = {"ladybug": "kuzu", "kuzu": "ladybug"}
@@ -29,11 +29,6 @@ _FINDS_ROWS_BY_KEY: Mapping[Engine, bool] = {
 _HOP_HINTS: Mapping[Engine, str] = {
     "ladybug": "",  # its own plan is twice as fast as the hinted one
     "kuzu": "HINT (e0 JOIN r1) JOIN e1",  # its own plan reads every entity: 20 times slower
-}
-
-_FOLLOWS_PATHS: Mapping[Engine, bool] = {
-    "ladybug": True,
-    "kuzu": False,  # reads every entity for a path of two edges, and takes no hint against it
 }
 
 
@@ -69,11 +64,9 @@ class Session:
 
     def __init__(self, module: ModuleType, database: Any, engine: Engine) -> None:
         self.hop_hint = _HOP_HINTS[engine]
-        """How to follow the edges `r1` of an entity `e0` to entities `e1`, where the planner needs to be told."""
-        self.follows_paths = _FOLLOWS_PATHS[engine]
-        """Whether a path of several edges costs about what it passes."""
+        """Join hint for the edges `r1` between `e0` and `e1`, where the planner needs one."""
         self.finds_rows_by_key = _FINDS_ROWS_BY_KEY[engine]
-        """Whether MATCH finds the entity that a row of a list names by its key."""
+        """UNWIND followed by MATCH looks rows up by key."""
         self._connection = module.Connection(database, num_threads=1)
         self._prepare = importlib.import_module(f"{module.__name__}.prepared_statement").PreparedStatement
         self._prepared: dict[str, Any] = {}

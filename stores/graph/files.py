@@ -1,4 +1,4 @@
-"""Where a graph lies on disk, and how much memory a file of its size needs."""
+"""Paths of a graph's files, and the buffer pool for a file of its size."""
 
 import os
 from pathlib import Path
@@ -10,22 +10,22 @@ _POOL_PER_FILE = 4
 
 
 def database_path(folder: Path, engine: Engine) -> Path:
-    """The graph file. Its name holds engine and schema: after a change of either, a fresh index follows the feed."""
+    """Path of the graph file; it names engine and schema, so that a change of either starts a fresh index."""
     return folder / f"{engine}-{SCHEMA_VERSION}.db"
 
 
 def building_path(folder: Path, engine: Engine) -> Path:
-    """Where a rebuild is prepared."""
+    """Path of the file that a rebuild writes."""
     return folder / f"{engine}-{SCHEMA_VERSION}.building"
 
 
 def log_path(path: Path) -> Path:
-    """The write-ahead log of a graph file."""
+    """Path of the write-ahead log."""
     return path.with_name(f"{path.name}.wal")
 
 
 def pool_for(path: Path, floor_mb: int) -> int:
-    """The buffer pool, in MiB, with which the graph can be checkpointed; memory is taken only as it is used.
+    """Return the buffer pool, in MiB, that a checkpoint of this file needs; memory is taken as it is used.
 
     A checkpoint rewrites the edges of up to 131,072 entities at once: 200,000 edges (a file of 55 MiB) failed with
     64 MiB on both engines and with 128 MiB on kuzu.
@@ -35,14 +35,14 @@ def pool_for(path: Path, floor_mb: int) -> int:
 
 
 def remove_strangers(folder: Path, keep: Path) -> None:
-    """Delete what other engines, older schemas and interrupted rebuilds left: all of it is derived."""
+    """Delete files of other engines, older schemas and interrupted rebuilds."""
     for path in folder.iterdir():
         if path.is_file() and not path.name.startswith(keep.name):
             path.unlink()
 
 
 def replace_graph(built: Path, target: Path) -> None:
-    """Put a finished, closed graph in the place of another. The old log goes first: it belongs to the old file."""
+    """Replace a graph file by a finished, closed one; delete the old file's log first."""
     log_path(target).unlink(missing_ok=True)
     _sync(target.parent)
     built.replace(target)

@@ -1,4 +1,4 @@
-"""A readers-writer lock, and the process-wide list of graphs that are open."""
+"""A readers-writer lock, and the process-wide registry of open graphs."""
 
 import threading
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ _open_folders_lock = threading.Lock()
 
 
 def claim(folder: Path) -> None:
-    """Reserve a graph for one opener: the engine itself would let a second one in and corrupt the file.
+    """Register a graph as open: the engine itself would let a second opener corrupt the file.
 
     Raises:
         RuntimeError: This process has the graph open already.
@@ -28,7 +28,7 @@ def release(folder: Path) -> None:
 
 
 class Gate:
-    """Many share it, or one has it alone; whoever wants it alone goes first. Not re-entrant."""
+    """Readers-writer lock that prefers writers. Not re-entrant."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -38,7 +38,7 @@ class Gate:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        """Keep everybody out who wants to be alone."""
+        """Hold the lock for reading."""
         with self._changed:
             self._changed.wait_for(lambda: not self._alone and not self._wanted_alone)
             self._sharing += 1
@@ -51,7 +51,7 @@ class Gate:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Wait until nobody else is inside and keep everybody out."""
+        """Hold the lock for writing."""
         with self._changed:
             self._wanted_alone += 1
             try:

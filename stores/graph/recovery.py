@@ -1,7 +1,6 @@
-"""After an unclean stop: whether a graph can be opened at all, and how to get a bad one out of the way."""
+"""Check of a graph file after an unclean stop."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -25,9 +24,9 @@ database.close()
 
 
 def probe(folder: Path, engine: Engine, *, timeout_s: float = 60) -> bool:
-    """Try in a child process whether the graph opens and can be read; a damaged log may abort who opens it.
+    """Return whether a child process can open and read the graph: a damaged log may abort the process.
 
-    Costs a process start, so call it only after an unclean stop. A folder without a graph is fine.
+    Costs a process start. True for a folder without a graph.
     """
     path = database_path(folder, engine)
     if not path.exists():
@@ -43,20 +42,3 @@ def probe(folder: Path, engine: Engine, *, timeout_s: float = 60) -> bool:
     finally:
         gate.release(folder)
     return child.returncode == 0
-
-
-def set_aside(folder: Path) -> Path | None:
-    """Move a bad graph with its log out of the way, to `<folder>.set-aside`; None where there was none.
-
-    Only the latest bad graph is kept, for whoever wants to look at it.
-    """
-    if not folder.exists():
-        return None
-    gate.claim(folder)
-    try:
-        aside = folder.with_name(f"{folder.name}.set-aside")
-        if aside.exists():
-            shutil.rmtree(aside)
-        return folder.rename(aside)
-    finally:
-        gate.release(folder)

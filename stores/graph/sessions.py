@@ -1,4 +1,4 @@
-"""The connections to one graph file: one that writes, a few that read, and how they are all replaced at once."""
+"""Connections to one graph file: one for writing, a few for reading."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ _READERS = 3
 
 
 class Sessions:
-    """Open connections. Whoever replaces them must be alone inside the graph's gate."""
+    """Connection pool. Hold the graph's gate exclusively to replace its connections."""
 
     def __init__(self, path: Path, engine: Engine, floor_mb: int) -> None:
         self._path = path
@@ -36,7 +36,7 @@ class Sessions:
 
     @contextmanager
     def reader(self) -> Iterator[Session]:
-        """Borrow a reading connection; waits while all are in use. One that failed is not used again."""
+        """Borrow a reading connection, waiting for a free one. One that failed is closed."""
         session = self._readers.get()
         try:
             if session is None:
@@ -50,12 +50,12 @@ class Sessions:
         self._readers.put(session)
 
     def renew_writer(self) -> None:
-        """Drop the writing connection and whatever state it is in."""
+        """Replace the writing connection."""
         self.writer.close()
         self.writer = self._database.session()
 
     def grow_pool(self) -> None:
-        """Reopen with a larger buffer pool when the file has outgrown the present one. Call after a checkpoint."""
+        """Reopen with a larger buffer pool where the file has outgrown it. Call after a checkpoint."""
         if pool_for(self._path, self._floor_mb) > 2 * self._database.pool_mb:
             self.reopen(lambda: None)
 

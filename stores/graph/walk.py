@@ -1,5 +1,6 @@
 """A bounded breadth-first walk."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -22,92 +23,51 @@ class Reached(NamedTuple):
     distance: int
     path: tuple[Step, ...]
     others: tuple[Step, ...] = ()
-    """What else links it to the entity from which the walk arrived, each name and direction once."""
+    """Other edges from the entity before it, each name and direction once."""
 
     @property
     def name(self) -> str:
-        """The type of the relation by which the walk arrived."""
+        """Type of the relation by which the walk arrived."""
         return self.path[-1].name
 
     @property
     def direction(self) -> Direction:
-        """The direction in which the walk arrived."""
+        """Direction in which the walk arrived."""
         return self.path[-1].direction
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What a walk reached, nearest first; the start is not among it."""
+    """Entities of a walk without its start, nearest first."""
 
     entities: tuple[Reached, ...]
     capped: bool
-    """Whether there may be more: a bound was reached, or an entity had more edges than were followed."""
+    """There may be more: a bound was reached, or an entity had more edges than were followed."""
 
 
 Hop = Callable[[Sequence[str]], tuple[Sequence[Edge], bool]]
-"""The neighbours of some entities, and whether some were left out."""
+"""Returns the edges of some entities, and whether some were left out."""
 
-
-class Front(NamedTuple):
-    """Where a walk stands."""
-
-    distance: int
-    ids: Sequence[str]
-    """What lies so many steps from the start."""
-    seen: Mapping[str, Reached]
-    """These and what is nearer: edges that lead back there may be left out."""
-    room: int
-    """Entities of which there may be more; edges to others after one too many may be left out."""
-    most: int
-    """Edges that it may look at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """How far a walk goes."""
-
-    depth: int
-    cap: int
-    most_around: float
-    """Entities whose edges are followed."""
-    follows: Callable[[Iterable[str]], bool]
-    """Whether the edges of all these are here as they are now."""
-
-
-Ring = Callable[[Front], tuple[Sequence[Edge], int] | None]
-"""All edges of a front that lead on, and how many it has; None where entities are to be asked for theirs."""
 
 AT_ONCE = 16
-"""Entities whose neighbours are looked up before asking whether there is room for more."""
+"""Entities looked up between two checks of the bounds."""
 MOST_EDGES = 20_000
-"""Edges that a walk looks at; those of the entities after that are left out."""
+"""Edges that a walk looks at before it stops."""
 
 
-def breadth_first(
-    start: str, *, depth: int, cap: int, neighbours: Hop, ring: Ring = lambda _: None, most_around: int | None = None
-) -> Walk:
-    """Visit everything within `depth` edges of the start, at most `cap` entities; each only on its first arrival.
+def breadth_first(start: str, *, depth: int, cap: int, neighbours: Hop, most_around: float = math.inf) -> Walk:
+    """Visit at most `cap` entities within `depth` edges of the start, each on its first arrival.
 
-    The work is bounded, too: nobody's neighbours are looked up once the cap or `MOST_EDGES` is reached, or once they
-    were of about `most_around` entities.
+    Stops looking up neighbours at the cap, at `MOST_EDGES`, or after about `most_around` entities.
     """
     seen: dict[str, Reached] = {start: Reached(start, 0, ())}
     frontier = [start]
     capped, edges, around = False, 0, 0
-    for distance in range(depth):
+    for _ in range(depth):
         arrivals: dict[str, Reached] = {}
-        is_near = most_around is None or around + len(frontier) <= most_around
         room = cap - (len(seen) - 1)
-        front = Front(distance, frontier, seen, room, MOST_EDGES - edges)
-        if distance and is_near and room > 0 and (found := ring(front)) is not None:
-            arrivals = _arrivals(_from(frontier, found[0]), seen, {})
-            pages: Iterable[int] = ()
-            around, edges = around + len(frontier), edges + found[1]
-        else:
-            pages = range(0, len(frontier), AT_ONCE)
-        for place in pages:
-            is_enough = most_around is not None and around >= most_around
-            if is_enough or len(seen) + len(arrivals) > cap or edges > MOST_EDGES:
+        for place in range(0, len(frontier), AT_ONCE):
+            if around >= most_around or len(arrivals) >= room or edges > MOST_EDGES:
                 capped = True
                 break
             origins = frontier[place : place + AT_ONCE]
@@ -125,7 +85,7 @@ def breadth_first(
 
 
 def _from(origins: Sequence[str], found: Iterable[Edge]) -> Iterator[Edge]:
-    """Leave out the edges of other origins, and order the rest as if each origin had been asked in its turn."""
+    """Order edges by origin; leave out those of other origins."""
     of: dict[str, list[Edge]] = {origin: [] for origin in origins}
     for edge in found:
         if (edges := of.get(edge[0])) is not None:
@@ -134,7 +94,6 @@ def _from(origins: Sequence[str], found: Iterable[Edge]) -> Iterator[Edge]:
 
 
 def _arrivals(found: Iterable[Edge], seen: Mapping[str, Reached], known: Mapping[str, Reached]) -> dict[str, Reached]:
-    """Tell what is met for the first time; all edges of an origin are found together."""
     arrivals: dict[str, Reached] = {}
     origins: dict[str, str] = {}
     # Few different ones, and few ways from an origin: made once, and not for each of thousands of edges.

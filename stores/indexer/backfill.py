@@ -1,4 +1,4 @@
-"""Records to embed besides what the feed brings: missing ones that a comparison found, or all when asked for."""
+"""Embedding of records that the feed does not bring: missing ones, or all on request."""
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
@@ -7,11 +7,11 @@ from pathlib import Path
 from stores.indexer.folders import marker
 
 MISSING, ALL = "missing", "all"
-"""What a marker beside a generation asks for: the records that it lacks, or every record whatever it holds."""
+"""Modes of a backfill: records that the generation lacks, or every record."""
 
 
 class Backfill:
-    """What is left of it. A marker beside the generation lets it outlive the process. The lane's lock guards it."""
+    """Records to embed again. A marker beside the generation outlives the process. Guarded by the lane's lock."""
 
     def __init__(self, generation: Path | None = None) -> None:
         self._marker = marker(generation) if generation is not None else None
@@ -22,21 +22,20 @@ class Backfill:
 
     @property
     def asked(self) -> str:
-        """What the marker asks for; empty without one."""
+        """Mode that the marker asks for; empty without one."""
         return self._marker.read_text("utf-8") if self._marker is not None and self._marker.exists() else ""
 
     @property
     def waits(self) -> bool:
-        """Tell whether records wait to be queued."""
         return bool(self._waiting)
 
     def is_done(self, left_out: Collection[str] = ()) -> bool:
-        """Tell whether everything is in the index but those records."""
+        """Return whether all but those records are in the index."""
         return not self._waiting and self._under_way.issubset(left_out)
 
     @property
     def left(self) -> frozenset[str]:
-        """The records that are not in the index yet."""
+        """Records that are not in the index yet."""
         return frozenset(self._waiting).union(self._under_way)
 
     def __len__(self) -> int:
@@ -44,33 +43,30 @@ class Backfill:
 
     @property
     def detail(self) -> str:
-        """How far it is, for people."""
         return f"{self.total - len(self)} of {self.total} records embedded"
 
     def ask(self, mode: str) -> None:
-        """Write the marker."""
         if self._marker is not None:
             self._marker.write_text(mode, "utf-8")
 
     def begin(self, mode: str, expected: Mapping[str, int], held: Mapping[str, int]) -> None:
-        """Compare revisions: what the ledger no longer has is removed first, then come those to embed."""
+        """Compare revisions and queue the differences: records to remove first, then those to embed."""
         gone = [each for each in held if each not in expected]
         wanted = [each for each, revision in expected.items() if mode == ALL or held.get(each) != revision]
         self._waiting, self._under_way = deque([*gone, *wanted]), set()
         self.total, self.active = len(self._waiting), True
 
     def next(self, limit: int) -> Collection[str]:
-        """Remove the next records; `embedded` brings them to an end."""
+        """Take the next records; `embedded` ends them."""
         ids = [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
         self._under_way.update(ids)
         return ids
 
     def embedded(self, record_ids: Iterable[str]) -> None:
-        """Note that records are in the index."""
         self._under_way.difference_update(record_ids)
 
     def end(self) -> None:
-        """Remove the marker: the generation is whole; where records are left out, the next opening looks for them."""
+        """Remove the marker; keep it where records are left out, so that the next opening looks for them."""
         self.active = False
         if self._under_way:
             self.ask(MISSING)

@@ -1,8 +1,8 @@
-"""What the vector lane still has to do: which records wait, which changes they cover, how far everything is done.
+"""Backlog of the vector lane: waiting records, the changes that they cover, and the progress.
 
-Pure bookkeeping, no I/O and no lock. Records are embedded out of order, interactive ones first, so what is done is a
-contiguous prefix of the feed plus a set of sequence numbers above it. Deferred changes beyond a limit are left in the
-feed and read again later: an import of any size costs bounded memory, and interactive writes behind it are seen.
+No I/O and no lock. Records are embedded out of order, interactive ones first, so progress is a contiguous prefix of the
+feed plus a set of sequence numbers above it. Deferred changes above a limit stay in the feed and are read again later,
+so an import of any size takes bounded memory and interactive writes behind it are seen.
 """
 
 from collections import OrderedDict
@@ -15,7 +15,7 @@ from stores.records import Change
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """One record to embed, and the changes of the feed that are done with it. A backfilled one has no changes."""
+    """Record to embed, with the changes of the feed that it covers; none for a backfill."""
 
     record_id: str
     interactive: bool
@@ -24,25 +24,24 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Everything up to `prefix` is applied, and the numbers above it that `applied` holds."""
+    """Applied sequence numbers: all up to `prefix`, and those in `applied` above it."""
 
     prefix: int
     applied: frozenset[int]
 
     def contains(self, sequence: int) -> bool:
-        """Say whether that change is applied."""
         return sequence <= self.prefix or sequence in self.applied
 
 
 class Backlog:
-    """The records to embed, each at most once in the queues and at most once in work."""
+    """Records to embed, each at most once queued and at most once in work."""
 
     def __init__(self, progress: Progress, limit: int) -> None:
         self.prefix = progress.prefix
         self.scanned = progress.prefix
-        """Interactive changes up to here are queued."""
+        """Sequence number up to which interactive changes are queued."""
         self.reached = progress.prefix
-        """Deferred changes up to here are queued."""
+        """Sequence number up to which deferred changes are queued."""
         self._applied = set(progress.applied)
         self._limit = limit
         self._interactive: OrderedDict[str, Item] = OrderedDict()
@@ -55,27 +54,25 @@ class Backlog:
 
     @property
     def waits_interactive(self) -> bool:
-        """Tell whether an interactive record is queued."""
         return bool(self._interactive)
 
     @property
     def waits_deferred(self) -> bool:
-        """Tell whether a deferred record is queued."""
         return bool(self._deferred)
 
     @property
     def idle(self) -> bool:
-        """Tell whether nothing is queued, in work or left in the feed."""
+        """Nothing is queued, in work or left in the feed."""
         queued = self._interactive or self._deferred or self._held or self._taken or self._outstanding
         return not queued and self.reached == self.scanned
 
     @property
     def wants_more(self) -> bool:
-        """Tell whether deferred changes were left in the feed and there is room for them now."""
+        """Deferred changes were left in the feed and there is room for them."""
         return self.reached < self.scanned and len(self._deferred) <= self._limit // 2
 
     def scan(self, changes: Sequence[Change]) -> None:
-        """Queue the changes that follow those scanned before."""
+        """Queue new changes; leave deferred ones above the limit in the feed."""
         for change in changes:
             in_step = self.reached == self.scanned
             self.scanned = change.sequence
@@ -87,7 +84,7 @@ class Backlog:
         self._settle()
 
     def catch_up(self, changes: Sequence[Change]) -> None:
-        """Queue the deferred ones among changes that were scanned before and left."""
+        """Queue deferred changes that `scan` left in the feed."""
         for change in changes:
             if change.sequence > self.scanned:
                 break
@@ -97,26 +94,25 @@ class Backlog:
         self._settle()
 
     def backfill(self, record_ids: Iterable[str]) -> None:
-        """Queue records for which no change waits."""
         for record_id in record_ids:
             self._queue(record_id, interactive=False)
 
     def take(self, *, interactive: bool, limit: int) -> list[Item]:
-        """Remove the longest waiting records from a queue; each must come back through `release`."""
+        """Take the oldest records of a queue; each must come back through `release`."""
         queue = self._interactive if interactive else self._deferred
         items = [queue.popitem(last=False)[1] for _ in range(min(limit, len(queue)))]
         self._taken.update(item.record_id for item in items)
         return items
 
     def release(self, item: Item) -> None:
-        """Note that a record has its vectors; changes of it that came meanwhile are queued now."""
+        """Mark a record as embedded; changes that came meanwhile are queued."""
         self._taken.discard(item.record_id)
         held = self._held.pop(item.record_id, None)
         if held is not None:
             (self._interactive if held.interactive else self._deferred)[held.record_id] = held
 
     def retake(self, item: Item) -> bool:
-        """Take a released record again; False where a newer change of it waits, which then stands for this one, too."""
+        """Take a released record again; return False where a newer change covers it."""
         waits = any(item.record_id in each for each in (self._taken, self._interactive, self._deferred))
         if waits:
             self._queue(item.record_id, interactive=item.interactive).sequences |= item.sequences
@@ -125,23 +121,23 @@ class Backlog:
         return not waits
 
     def is_outdated(self, record_id: str) -> bool:
-        """Tell whether a record has changed since it was taken."""
+        """Return whether a record changed since it was taken."""
         return record_id in self._held
 
     def supersede(self, item: Item) -> None:
-        """Give up a record that was taken: its newer change stands for the older ones, too."""
+        """Give up a taken record in favour of its newer change."""
         self._held[item.record_id].sequences |= item.sequences
         self.release(item)
 
     def after(self, items: Iterable[Item]) -> Progress:
-        """Compute the progress that committing those records will make."""
+        """Return the progress after a commit of those records."""
         done = {sequence for item in items for sequence in item.sequences}
         lowest = min((number for number in self._outstanding if number not in done), default=self.reached + 1)
         prefix = min(self.reached, lowest - 1)
         return Progress(prefix, frozenset(number for number in self._applied | done if number > prefix))
 
     def commit(self, items: Iterable[Item]) -> None:
-        """Note that those records are in the index."""
+        """Mark records as indexed."""
         for item in items:
             for number in item.sequences:
                 self._forget(number, item.record_id)
@@ -149,7 +145,7 @@ class Backlog:
         self._settle()
 
     def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Say whether a transaction that ends at `sequence` and changed those records is applied."""
+        """Return whether a transaction that ends at `sequence` and changed those records is applied."""
         if sequence <= self.prefix:
             return True
         if sequence in self._outstanding or sequence not in self._applied:
@@ -157,7 +153,6 @@ class Backlog:
         return not any(number <= sequence for each in record_ids for number in self._owned.get(each, ()))
 
     def pending(self, head: int) -> int:
-        """Count the changes up to `head` that are not applied."""
         return max(0, head - self.prefix - len(self._applied))
 
     def _add(self, change: Change) -> None:

@@ -1,4 +1,4 @@
-"""Whether an index holds what the ledger holds, named record by record."""
+"""Comparison of an index with the ledger, record by record."""
 
 from collections.abc import Collection, Mapping
 from typing import Protocol, runtime_checkable
@@ -10,29 +10,25 @@ PAGE = 1_000
 
 
 class Comparable(Protocol):
-    """What is asked of an index that is compared."""
-
     def contents(self) -> Mapping[str, int]:
-        """Every entity id and its revision."""
+        """Return the revision of every entity, by id."""
         ...
 
 
 @runtime_checkable
 class HoldsRelations(Protocol):
-    """An index of relations, too."""
-
     def relation_ids(self) -> Collection[str]:
-        """Every relation's id."""
+        """Return the id of every relation."""
         ...
 
 
 def differences(
     ledger: Ledger, organization_id: str, index: Comparable, after: int, awaited: Collection[str] = ()
 ) -> list[str]:
-    """One sentence for each record that is missing, superfluous or stale.
+    """Describe each record that is missing, superfluous or stale, one sentence each.
 
-    What the feed has yet to bring to an index at `after` is no difference, and neither is a record that is `awaited`,
-    or a relation that an index cannot show because an end of it is.
+    Ignores what the feed has yet to bring to an index at `after`, records that are `awaited`, and relations with an
+    awaited end.
     """
     contents = dict(index.contents())
     relations = set(index.relation_ids()) if isinstance(index, HoldsRelations) else None
@@ -48,7 +44,6 @@ def differences(
 
 
 def compare(contents: Mapping[str, int], expected: Mapping[str, int], ignored: Collection[str]) -> list[str]:
-    """Compare revisions by id."""
     found = []
     for each in sorted((contents.keys() | expected.keys()) - set(ignored)):
         held, wanted = contents.get(each), expected.get(each)
@@ -62,7 +57,6 @@ def compare(contents: Mapping[str, int], expected: Mapping[str, int], ignored: C
 
 
 def compare_relations(held: set[str], expected: set[str], ignored: Collection[str]) -> list[str]:
-    """Compare the sets of relations."""
     left_out = set(ignored)
     return [
         *(f"relation {each} is missing" for each in sorted(expected - held - left_out)),
@@ -71,7 +65,6 @@ def compare_relations(held: set[str], expected: set[str], ignored: Collection[st
 
 
 def _led(ledger: Ledger, organization_id: str, relation_ids: Collection[str], ends: Collection[str]) -> set[str]:
-    """Those of some relations that have one of these ends."""
     if not ends or not relation_ids:
         return set()
     with reading():
@@ -80,7 +73,7 @@ def _led(ledger: Ledger, organization_id: str, relation_ids: Collection[str], en
 
 
 def changed_after(ledger: Ledger, organization_id: str, after: int) -> set[str]:
-    """The records that the feed names after a sequence number."""
+    """Return the records that the feed names after a sequence number."""
     changed: set[str] = set()
     while changes := ledger.changes(organization_id, after, PAGE):
         changed.update(change.record_id for change in changes)

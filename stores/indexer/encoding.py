@@ -1,31 +1,31 @@
-"""Encoding the tokens of one record, one passage at a time, and telling whether it is to blame where that fails."""
+"""Token encoding of one record, a passage at a time."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Protocol
 
 from stores.embedding import Passage
-from stores.indexer.admission import is_of_the_machine
+from stores.indexer.batch_bisect import is_of_the_machine
 from stores.indexer.lane import describe
-from stores.indexer.remembered import RememberedTokens
+from stores.indexer.vector_cache import TokenCache
 from stores.records import Entity
 from stores.tokens import PassageTokens, TokenRecord, Tokens
 
 PROBE = "A text of a few plain words."
-"""What a model that works encodes."""
+"""A working model encodes this."""
 
 
 class TokenEncoder(Protocol):
-    """Encodes passages to token vectors; `LateEncoder` for one."""
+    """Late-interaction model, `LateEncoder` for one."""
 
     @property
     def model(self) -> str:
-        """What the vectors are recorded with."""
+        """Name that the vectors are recorded with."""
         ...
 
     @property
     def width(self) -> int:
-        """Bytes of each token's vector."""
+        """Bytes of a token's vector."""
         ...
 
     def split(self, text: str) -> list[Passage]:
@@ -33,20 +33,24 @@ class TokenEncoder(Protocol):
         ...
 
     def encode_passage(self, text: str) -> Tokens:
-        """Return the vectors of its tokens."""
+        """Return the vectors of the tokens."""
         ...
 
     @property
     def at_once(self) -> int:
-        """How many passages it encodes at once at present."""
+        """Passages that it encodes in parallel at present."""
         ...
 
     def encode_passages(self, texts: Sequence[str]) -> list[Tokens | None]:
-        """Return the same of several, in order; None where it failed, or was not begun."""
+        """Encode several, in order; None where it failed, or was not begun."""
         ...
 
 
-class Unfinished:
+class Unencodable(Exception):  # the record is at fault, the model is not
+    """The model encodes other texts and not this one."""
+
+
+class Encoding:
     """A record some of whose passages are encoded."""
 
     def __init__(self, entity: Entity, text: str) -> None:
@@ -58,24 +62,46 @@ class Unfinished:
 
     @property
     def is_done(self) -> bool:
-        """Whether all of them are."""
+        """All passages are encoded."""
         return self._passages is not None and len(self._tokens) == len(self._passages)
 
     def is_of(self, entity: Entity, text: str) -> bool:
-        """Whether they are those of a record as it is now."""
+        """Return whether the record is unchanged."""
         return entity.revision == self._revision and text == self._text
 
-    def encode(self, encoder: TokenEncoder, remembered: RememberedTokens) -> int:
-        """Encode the next passage; return how many that were, none of an empty text."""
-        chosen = self._next(encoder, 1)
-        for each in chosen:
-            found = remembered.encoded(self._text[each.start : each.end], encoder.encode_passage)
-            self._tokens.append(PassageTokens(each.start, each.end, found))
-        return len(chosen)
-
     def texts(self, encoder: TokenEncoder, most: int) -> list[str]:
-        """The passages that are encoded next."""
+        """Return the texts of the next passages."""
         return [self._text[each.start : each.end] for each in self._next(encoder, most)]
+
+    def advance(self, encoder: TokenEncoder, cache: TokenCache) -> None:
+        """Encode the next passage.
+
+        Raises:
+            Unencodable: It fails twice, and another text can be encoded in between.
+            Exception: The model, or the machine, is at fault.
+        """
+        try:
+            self._advance(encoder, cache)
+            return
+        except Exception as error:
+            if is_of_the_machine(error):
+                raise
+            encoder.encode_passage(PROBE)
+        try:
+            self._advance(encoder, cache)
+        except Exception as error:
+            if is_of_the_machine(error):
+                raise
+            raise Unencodable(describe(error)) from error
+
+    def record(self) -> TokenRecord:
+        """Return the vectors of a record that is done."""
+        return TokenRecord(self.record_id, self._revision, digest_of(self._text), self._tokens)
+
+    def _advance(self, encoder: TokenEncoder, cache: TokenCache) -> None:
+        for each in self._next(encoder, 1):
+            found = cache.encoded(self._text[each.start : each.end], encoder.encode_passage)
+            self._tokens.append(PassageTokens(each.start, each.end, found))
 
     def _next(self, encoder: TokenEncoder, most: int) -> list[Passage]:
         if self._passages is None:
@@ -83,36 +109,7 @@ class Unfinished:
         first = len(self._tokens)
         return self._passages[first : first + most]
 
-    def record(self) -> TokenRecord:
-        """What is to be kept once it is done."""
-        return TokenRecord(self.record_id, self._revision, digest_of(self._text), self._tokens)
-
-
-class Unencodable(Exception):  # the record is at fault, the model is not
-    """The model encodes other texts and not this one."""
-
-
-def encoded(unfinished: Unfinished, encoder: TokenEncoder, remembered: RememberedTokens) -> int:
-    """Encode the next passage of a record; return how many that were.
-
-    Raises:
-        Unencodable: The record is to blame: twice it cannot be encoded, and another text can in between.
-        Exception: The model, or the machine, is.
-    """
-    try:
-        return unfinished.encode(encoder, remembered)
-    except Exception as error:
-        if is_of_the_machine(error):
-            raise
-        encoder.encode_passage(PROBE)
-    try:
-        return unfinished.encode(encoder, remembered)
-    except Exception as error:
-        if is_of_the_machine(error):
-            raise
-        raise Unencodable(describe(error)) from error
-
 
 def digest_of(text: str) -> bytes:
-    """What tells a text from others."""
+    """Return a digest that identifies a text."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

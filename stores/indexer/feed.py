@@ -1,4 +1,4 @@
-"""One organization's change feed, as the indexes read it: batches of current state, and whether a position holds."""
+"""Change feed of one organization, read as batches of current state."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,22 +13,22 @@ from stores.records import Change, Entity, Kind, Position, Relation
 Urgency = Literal["none", "deferred", "interactive", "full"]
 
 KEPT_READS = 3
-"""Reads that wait for the second of two indexes: as far as it may fall behind the first and still share them."""
+"""Batches kept for the second of two indexes."""
 CHUNK = 64
-"""Records read at once, after which their size decides whether the batch goes on."""
+"""Records read at once; then their size decides whether the batch goes on."""
 
 
 class FeedGap(Exception):  # a state of the feed that asks for a rebuild, not a fault
-    """The feed no longer holds what follows a position."""
+    """The feed no longer holds the changes after a position."""
 
 
 class LedgerUnreadable(Unavailable):  # the ledger is at fault, no index is
-    """503: the ledger did not answer; the index that asked is as good as before."""
+    """503: the ledger did not answer; the index is as good as before."""
 
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Tell faults of the ledger from those of an index."""
+    """Convert faults of the ledger, to tell them from those of an index."""
     try:
         yield
     except (FeedGap, LedgerUnreadable):
@@ -38,7 +38,7 @@ def reading() -> Iterator[None]:
 
 
 class Feed:
-    """Reads the feed of one organization. Safe to share between the threads of its indexes."""
+    """Change feed of one organization. Thread-safe."""
 
     def __init__(self, ledger: Ledger, organization_id: str, *, batch_changes: int, batch_characters: int) -> None:
         self._ledger = ledger
@@ -49,25 +49,22 @@ class Feed:
         self._kept: dict[Position, IndexBatch] = {}
 
     def origin(self) -> Position:
-        """The position before the first change."""
         return Position(self._ledger.epoch, 0, "")
 
     def head(self) -> Position:
-        """The newest position."""
         with reading():
             return self._ledger.head(self.organization_id)
 
     def position(self, sequence: int) -> Position:
-        """The position of a sequence number."""
         with reading():
             batch = self._ledger.batch_at(self.organization_id, sequence) if sequence else ""
         return Position(self._ledger.epoch, sequence, batch or "")
 
     def changes(self, after: Position, limit: int) -> list[Change]:
-        """The changes that follow, oldest first.
+        """Return the changes after a position, oldest first.
 
         Raises:
-            FeedGap: The next one has been pruned, or the ledger has been given a new epoch.
+            FeedGap: The next one is pruned, or the ledger has a new epoch.
         """
         with reading():
             if self._ledger.epoch != after.epoch:
@@ -83,7 +80,7 @@ class Feed:
         return changes
 
     def urgency(self, after: Position) -> Urgency:
-        """Tell whether somebody may wait for what follows."""
+        """Return how urgent the next changes are."""
         with reading():
             count, deferred = self._ledger.follows(self.organization_id, after.sequence, self._limit)
         if not count or count >= self._limit:
@@ -91,7 +88,7 @@ class Feed:
         return "deferred" if deferred == count else "interactive"
 
     def reaches_back(self, at_most: int) -> bool:
-        """Tell whether the whole history is in the feed and short enough to follow from its beginning."""
+        """Return whether the feed holds the whole history and is short enough to follow from its beginning."""
         if self.head().sequence > at_most:
             return False
         try:
@@ -101,7 +98,7 @@ class Feed:
         return True
 
     def objection(self, position: Position) -> str | None:
-        """Say why an index at that position cannot follow this ledger; None when it can."""
+        """Return the reason why an index at that position cannot follow this ledger, or None."""
         head = self.head()
         if position.epoch != head.epoch:
             return "it followed another ledger"
@@ -119,13 +116,12 @@ class Feed:
         return None
 
     def read(self, after: Position) -> IndexBatch | None:
-        """The current state of the records changed after a position; None when nothing follows.
+        """Return the current state of the records changed after a position; None without changes.
 
-        Two indexes share one read: the second one takes what the first left. A batch ends early when its text grows
-        large.
+        Two indexes share one read. A batch ends early when its text grows large.
 
         Raises:
-            FeedGap: The next change has been pruned.
+            FeedGap: The next change is pruned.
         """
         with self._lock:
             batch = self._kept.pop(after, None)
@@ -136,13 +132,12 @@ class Feed:
             return batch
 
     def current(self, kinds: Mapping[str, Kind], position: Position) -> IndexBatch:
-        """The current state of some records, as a batch that leads to a position."""
+        """Return the current state of some records as a batch."""
         wanted = [each for each, kind in kinds.items() if kind == "entity"]
         stated = [each for each, kind in kinds.items() if kind == "relation"]
         return _batch(wanted, self.entities(wanted), stated, self._facts(stated), position)
 
     def entities(self, record_ids: Sequence[str]) -> Read[Entity]:
-        """The current state of those that exist, and why some of them cannot be read."""
         with reading():
             return self._ledger.read_entities(self.organization_id, record_ids)
 
@@ -158,7 +153,7 @@ class Feed:
         while taken < len(changes) and (not taken or characters < self._characters):
             chunk = changes[taken : taken + CHUNK]
             taken += len(chunk)
-            # What the changes name is read after them: it is never older than they are.
+            # Read after the changes, so that no record is older than its change.
             wanted = [each for each in _named(chunk, "entity") if each not in named]
             named |= dict.fromkeys(wanted)
             read = self.entities(wanted)

@@ -1,10 +1,9 @@
-"""Where the indexes of one organization lie on disk: numbered generations, a pointer to the one that serves, a marker.
+"""Index files of one organization: numbered generations and a pointer to the serving one.
 
-`open` is there while a process has the organization open; found at the start, it tells of an unclean stop.
-`watermarks.json` says how far each index was when the organization was closed. `<index>/current` holds the number of
-the generation that serves, `<index>/0003/` is one generation; a rebuild fills the next one while that one serves.
-`<index>/0003.damaged` was set aside until the rebuild has replaced it, `<index>/0003.incomplete` says that not
-everything that the ledger holds is in that generation yet, and `<index>/0003.refused` which records never got in.
+`open` exists while a process has the organization open; at a start it tells of an unclean stop. `watermarks.json` has
+the progress of each index at the last clean stop. `<index>/current` names the serving generation, such as
+`<index>/0003/`; a rebuild fills the next one. `0003.damaged` waits for the rebuild that replaces it, `0003.incomplete`
+marks a generation that lacks records, `0003.refused` lists the records that it refused.
 """
 
 import json
@@ -28,44 +27,42 @@ _SCRATCH = "scratch-"
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """How far one index of a closed organization had come."""
+    """Progress of one index of a closed organization."""
 
     sequence: int
     applied: list[list[int]] = field(default_factory=list)
-    """Ranges of sequence numbers above it that have been applied, first and last included."""
+    """Applied ranges above `sequence`, both ends included."""
     complete: bool = True
     refused: int = 0
-    """Records that the index is without because it refused them."""
+    """Number of refused records."""
     erasable: int = 0
-    """How many of those that are gone, or were replaced, are still in its files."""
+    """Number of deleted or replaced records still in its files."""
 
     def contains(self, sequence: int) -> bool:
-        """Say whether the index holds that change."""
         return sequence <= self.sequence or any(first <= sequence <= last for first, last in self.applied)
 
     def pending(self, head: int) -> int:
-        """Count the changes up to `head` that the index does not hold."""
         return max(0, head - self.sequence - sum(last - first + 1 for first, last in self.applied))
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """What is known about an organization without opening it."""
+    """Record of a clean stop, read without opening the organization."""
 
     epoch: str
     model: str
-    """The embedding model of its vectors; empty when it has none."""
+    """Embedding model; empty without vectors."""
     watermarks: dict[str, Watermark]
     boot: str = ""
-    """The run of the machine; in another one, files that were not forced to disk may be missing."""
+    """Boot id: after another boot, files that were not synced may be missing."""
     tokens: str = ""
-    """By what the vectors of its tokens are made; empty when it has none."""
+    """Model of the token vectors; empty without any."""
     words: str = ""
-    """How its index of words is laid out."""
+    """Format of the lexical index."""
 
 
 class OrganizationFolder:
-    """The folder of one organization's indexes. Nobody else touches it."""
+    """Folder of one organization's indexes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -79,7 +76,7 @@ class OrganizationFolder:
         return self.path / "watermarks.json"
 
     def mark_open(self) -> bool:
-        """Leave a marker for the next start; True when the last stop was clean and the machine ran ever since."""
+        """Leave a marker for the next start; return whether the last stop was clean and the machine ran ever since."""
         closing = self.closing()
         clean = closing.boot == _boot() if closing is not None else not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
@@ -89,17 +86,16 @@ class OrganizationFolder:
         return clean
 
     def mark_closed(self, closing: Closing) -> None:
-        """Record the watermarks and remove the marker."""
         write(self._record, json.dumps(asdict(replace(closing, boot=_boot()))))
         self._marker.unlink(missing_ok=True)
 
     def remove(self) -> bool:
-        """Remove everything; False when something could not be removed."""
+        """Remove everything; return False where that failed."""
         shutil.rmtree(self.path, ignore_errors=True)
         return not self.path.exists()
 
     def closing(self) -> Closing | None:
-        """The record of the last clean stop; None when there is none or the folder was left open."""
+        """Return the record of the last clean stop, or None."""
         if self._marker.exists():
             return None
         try:
@@ -111,7 +107,7 @@ class OrganizationFolder:
             return None
 
     def current(self, name: IndexName) -> Path | None:
-        """The generation that serves."""
+        """Return the serving generation."""
         try:
             generation = self.path / name / (self.path / name / "current").read_text("utf-8").strip()
         except (OSError, ValueError):
@@ -119,7 +115,7 @@ class OrganizationFolder:
         return generation if generation.is_dir() and generation.parent == self.path / name else None
 
     def fresh(self, name: IndexName) -> Path:
-        """An empty folder for the next generation, not yet the one that serves."""
+        """Create an empty folder for the next generation."""
         parent = self.path / name
         parent.mkdir(parents=True, exist_ok=True)
         taken = [int(entry.name[:4]) for entry in parent.iterdir() if entry.name[:4].isdigit()]
@@ -128,17 +124,17 @@ class OrganizationFolder:
         return folder
 
     def point(self, name: IndexName, generation: Path) -> None:
-        """Let a generation serve from now on."""
+        """Make a generation the serving one."""
         write(self.path / name / "current", generation.name)
 
     def set_aside(self, name: IndexName, generation: Path) -> None:
-        """Move a damaged generation out of the way; the rebuild that replaces it removes it."""
+        """Rename a damaged generation; the rebuild removes it."""
         (self.path / name / "current").unlink(missing_ok=True)
         if generation.exists():
             generation.rename(generation.with_name(generation.name + DAMAGED))
 
     def sweep(self, name: IndexName, keep: Collection[Path], *, damaged: bool = True) -> None:
-        """Remove every generation but those, damaged ones too: they hold text that may have been deleted since."""
+        """Remove all other generations; they may hold text that was deleted since."""
         for entry in self._entries(name):
             if entry.is_dir() and entry not in keep and (damaged or not entry.name.endswith(DAMAGED)):
                 shutil.rmtree(entry, ignore_errors=True)
@@ -149,7 +145,7 @@ class OrganizationFolder:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Lend an empty folder that is removed at the end."""
+        """Lend a temporary folder."""
         folder = tempfile.mkdtemp(prefix=_SCRATCH, dir=self.path)
         try:
             yield Path(folder)
@@ -166,12 +162,12 @@ class OrganizationFolder:
 
 
 def marker(generation: Path) -> Path:
-    """The file beside a generation that says: not everything that the ledger holds is in it yet."""
+    """Return the path of the marker of an incomplete generation."""
     return generation.with_name(generation.name + INCOMPLETE)
 
 
 def refusals_of(generation: Path) -> Path:
-    """The file beside a generation that names the records which it is without."""
+    """Return the path of the file that names a generation's refused records."""
     return generation.with_name(generation.name + REFUSED)
 
 
@@ -184,7 +180,7 @@ def _boot() -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Replace a file: whole, or not at all."""
+    """Replace a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(path.name + ".new")
     temporary.write_text(text, "utf-8")

@@ -1,4 +1,4 @@
-"""An open index shared by one writer and any number of readers."""
+"""Open index, shared by one writer and any number of readers."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -8,8 +8,6 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Closable(Protocol):
-    """What every index offers at its end."""
-
     def close(self) -> None:
         """Release files, threads and locks."""
         ...
@@ -20,7 +18,7 @@ T = TypeVar("T", bound=Closable)
 
 @contextmanager
 def closing_on_error(index: Closable) -> Iterator[None]:
-    """Close an index that nobody has taken over yet when something goes wrong."""
+    """Close an index when the block raises."""
     try:
         yield
     except BaseException:
@@ -29,7 +27,7 @@ def closing_on_error(index: Closable) -> Iterator[None]:
 
 
 class Handle(Generic[T]):
-    """Closes its index when it has been retired and the last reader has let go, never before."""
+    """Reference-counted index: closed once it is retired and the last reader has let go."""
 
     def __init__(self, index: T, folder: Path) -> None:
         self.index = index
@@ -40,7 +38,7 @@ class Handle(Generic[T]):
         self._closed = threading.Event()
 
     def acquire(self) -> bool:
-        """Hold the index open; False when it is on its way out."""
+        """Hold the index open; return False when it is retired."""
         with self._lock:
             if self._retired is not None:
                 return False
@@ -48,7 +46,6 @@ class Handle(Generic[T]):
             return True
 
     def release(self) -> None:
-        """Let go of the index; the last one out closes it when it has been retired."""
         with self._lock:
             self._readers -= 1
             last = self._retired is not None and self._readers == 0
@@ -56,7 +53,7 @@ class Handle(Generic[T]):
             self._close()
 
     def retire(self, then: Callable[[], None] = lambda: None) -> None:
-        """Admit no more readers, close as soon as there is none, then call `then`. A second call changes nothing."""
+        """Admit no more readers, close after the last one, then call `then`. Idempotent."""
         with self._lock:
             if self._retired is not None:
                 return
@@ -66,7 +63,7 @@ class Handle(Generic[T]):
             self._close()
 
     def wait_closed(self, timeout_s: float) -> bool:
-        """Wait for the last reader of a retired index; False when it is still reading after that time."""
+        """Wait for the last reader; return False on timeout."""
         return self._closed.wait(timeout_s)
 
     def _close(self) -> None:

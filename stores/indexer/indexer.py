@@ -1,4 +1,4 @@
-"""The indexer: follows the ledger's feed into three indexes for every organization, and lends them to searches."""
+"""Indexer: follows the ledger's feed into three indexes per organization, and lends them to searches."""
 
 import asyncio
 import time
@@ -12,6 +12,7 @@ import structlog
 
 from stores.embedding import Embedder
 from stores.graph import Room
+from stores.indexer.embedding_worker import EmbedderSource, EmbeddingWorker
 from stores.indexer.encoding import TokenEncoder
 from stores.indexer.folders import OrganizationFolder
 from stores.indexer.options import IndexerOptions
@@ -19,12 +20,11 @@ from stores.indexer.organization import OpenIndexes, OpenOrganization, Shared
 from stores.indexer.registry import Registry, claim, release
 from stores.indexer.status import NAMES, Examined, IndexName, IndexStatus
 from stores.indexer.supervisor import Supervisor
-from stores.indexer.turns import EmbedderSource, EmbeddingThread
 from stores.ledger import Ledger
 
 OPEN_TIMEOUT_S = 20.0
 FRESH_TIMEOUT_S = 2.0
-"""How long the search that opens an organization waits until its indexes hold what was committed before."""
+"""Wait of the search that opens an organization for its indexes to catch up."""
 EXAMINE_POLL_S = 0.05
 BUILDERS = 2
 
@@ -32,7 +32,10 @@ log = structlog.get_logger("indexer")
 
 
 class Indexer:
-    """Every method may be called from any thread. The ledger's commits must reach `notify`."""
+    """Keeps the indexes of all organizations in step with the ledger. Thread-safe.
+
+    Register `notify` for the ledger's commits and `forget` for its deletions.
+    """
 
     def __init__(
         self,
@@ -46,7 +49,7 @@ class Indexer:
     ) -> None:
         self._folder = folder.absolute()
         self._ledger = ledger
-        turns = EmbeddingThread(EmbedderSource(embedder), options, late) if embedder is not None else None
+        turns = EmbeddingWorker(EmbedderSource(embedder), options, late) if embedder is not None else None
         self._turns = turns
         self._builders = ThreadPoolExecutor(BUILDERS, "index-builder")
         self._shared = Shared(
@@ -58,19 +61,18 @@ class Indexer:
             turns=turns,
             progressed=self._progressed,
         )
-        """How text becomes terms."""
         self._registry = Registry(self._make, options)
         self._supervisor = Supervisor(self._registry, self._folder, self._files, self._shared)
         self._waiting_is_over = False
         self.on_applied: list[Callable[[str, int], None]] = []
-        """Called with an organization and the sequence number up to which every healthy index holds everything.
+        """Listeners, called with an organization and the watermark of its healthy indexes.
 
-        Also called when only changes above that number were applied: ask `applied` about those. Calls come from the
-        indexes' threads and must not block.
+        Also called when only changes above the watermark were applied: ask `applied` about those. Called on the
+        indexes' threads; must not block.
         """
 
     def start(self) -> None:
-        """Take possession of the folder, catch up what is behind and follow the feed.
+        """Claim the folder, catch up and follow the feed.
 
         Raises:
             RuntimeError: Another indexer of this process has the folder.
@@ -86,7 +88,7 @@ class Indexer:
         self._registry.stop()
 
     def close(self, timeout_s: float = 10) -> None:
-        """Finish what is running and close every index; the feed brings the rest after the next start."""
+        """Finish what is running and close every index; replay brings the rest."""
         until = time.monotonic() + timeout_s
         self._supervisor.stop()
         found = self._registry.stop()
@@ -100,7 +102,7 @@ class Indexer:
         release(self._folder)
 
     def notify(self, organization_id: str, sequence: int) -> None:
-        """Take note of a commit. Quick: give it to the ledger as a listener."""
+        """Take note of a commit. Does not block."""
         organization = self._registry.get(organization_id)
         if organization is not None:
             organization.wake(sequence)
@@ -108,11 +110,11 @@ class Indexer:
             self._supervisor.want(organization_id, sequence)
 
     def forget(self, organization_id: str) -> None:
-        """Close a deleted organization and remove its indexes. Never raises: give it to the ledger as a listener."""
+        """Close a deleted organization and remove its indexes. Never raises."""
         self._supervisor.forget(organization_id)
 
     def applied(self, organization_id: str, sequence: int) -> bool:
-        """Say whether a change is in every healthy index. Never opens an organization."""
+        """Return whether every healthy index holds a change. Never opens an organization."""
         organization = self._registry.find(organization_id)
         if organization is not None:
             return organization.applied(sequence)
@@ -125,8 +127,7 @@ class Indexer:
     ) -> list[str]:
         """Block until every healthy index holds the changes of those records up to a sequence number.
 
-        Returns the names of the indexes that do not hold them: none at best, those that failed (they are not waited
-        for), or those that were not ready in time.
+        Returns the names of the indexes that do not: failed ones, which are not waited for, and late ones.
         """
         with self._held(organization_id) as organization:
             waiting = self._wait(organization, sequence, record_ids)
@@ -139,7 +140,7 @@ class Indexer:
     async def applied_within(
         self, organization_id: str, sequence: int, record_ids: Sequence[str], timeout_s: float
     ) -> list[str]:
-        """Do what `wait_applied` does without a thread for each waiter."""
+        """`wait_applied` without a thread for each waiter."""
         organization = self._registry.hold_if_open(organization_id)
         if organization is None:
             if self._waiting_is_over:
@@ -154,14 +155,14 @@ class Indexer:
             organization.let_go()
 
     def end_waits(self) -> None:
-        """Answer whoever waits for a write with what is missing now; from here on nobody waits. For a server's end."""
+        """Answer all waiters with the indexes missing now, and later ones at once. For a server's end."""
         self._waiting_is_over = True
         for organization in self._registry.known():
             organization.waits.end()
 
     @contextmanager
     def indexes(self, organization_id: str) -> Iterator[OpenIndexes]:
-        """Lend the indexes of an organization, which is opened when it is not; none closes before the end.
+        """Lend the indexes of an organization, opening it where it is closed.
 
         Waits for an index that is being opened, for graph and vectors only a moment.
 
@@ -174,12 +175,12 @@ class Indexer:
                 yield lent
 
     def degraded(self, organization_id: str) -> dict[str, str]:
-        """Why an index of an open organization is missing or incomplete, by name."""
+        """Return the reason for each missing or incomplete index of an open organization."""
         organization = self._registry.get(organization_id)
         return organization.degraded() if organization is not None else {}
 
     def status(self) -> list[IndexStatus]:
-        """Where every index of every organization is. Cheap: what is closed is not opened."""
+        """Return the status of every index. Cheap: opens nothing."""
         opened = {organization.id: organization for organization in self._registry.known()}
         lines = self._supervisor.closed_status(opened)
         for organization in opened.values():
@@ -187,25 +188,25 @@ class Indexer:
         return sorted(lines, key=lambda line: (line.organization_id, NAMES.index(line.index)))
 
     def status_of(self, organization_id: str) -> list[IndexStatus]:
-        """Where the indexes of one organization are; empty while it is closed."""
+        """Return the status of an organization's indexes; empty while it is closed."""
         organization = self._registry.get(organization_id)
         return organization.status() if organization is not None else []
 
     @property
     def surveyed(self) -> bool:
-        """Tell whether `status` knows every organization yet; shortly after the start it does not."""
+        """`status` knows every organization; False shortly after the start."""
         return self._supervisor.surveyed
 
     def watermarks(self) -> dict[str, int]:
-        """The sequence number below which no index needs an organization's feed any more, for `prune_feed`."""
+        """Return, for `prune_feed`, the sequence number up to which no index needs an organization's feed any more."""
         return self._supervisor.watermarks()
 
     def check(self, organization_id: str) -> list[str]:
-        """Compare every index with the ledger; one sentence for each difference. Blocks."""
+        """Compare every index with the ledger; return one sentence for each difference. Blocks."""
         return [f"{each.index}: {found}" for each in self.examine(organization_id) for found in each.differences]
 
     def examine(self, organization_id: str, wait_s: float = 0) -> list[Examined]:
-        """Compare every index with the ledger, after waiting until all are level, but not longer than that. Blocks."""
+        """Compare every index with the ledger once all are level, or after `wait_s`. Blocks."""
         with self._held(organization_id) as organization:
             for lane in organization.lanes:
                 lane.wait_settled(OPEN_TIMEOUT_S)
@@ -218,10 +219,10 @@ class Indexer:
             ]
 
     def reindex(self, organization_id: str, names: Collection[IndexName] = NAMES) -> None:
-        """Build indexes anew from the ledger and block until they serve; what is there serves meanwhile.
+        """Rebuild indexes from the ledger and block until the new ones serve.
 
-        An index that is not configured is passed over; vectors of a model that there is none of any more are removed.
-        Raises what a rebuild failed with.
+        Skips indexes that are not configured; removes vectors where there is no model any more. Raises what a rebuild
+        raised.
         """
         with self._held(organization_id) as organization:
             if "vectors" in names:
@@ -230,7 +231,7 @@ class Indexer:
                 done.result()
 
     def report(self, organization_id: str, name: IndexName, error: BaseException) -> None:
-        """Say that a search met a damaged index: it is opened again and, if that does not help, built anew."""
+        """Report a damaged index that a search met: it is opened again, then rebuilt."""
         organization = self._registry.get(organization_id)
         lane = organization.lane(name) if organization is not None else None
         if lane is not None:
@@ -242,7 +243,7 @@ class Indexer:
         return organization.wait(sequence, record_ids)
 
     def is_settled(self, organization_id: str) -> bool:
-        """Tell whether the words and the graph of an organization can be asked without waiting for them."""
+        """Return whether lexical index and graph can be asked without waiting."""
         organization = self._registry.hold_if_open(organization_id)
         if organization is None:
             return False
@@ -260,11 +261,6 @@ class Indexer:
             organization.let_go()
 
     def _open(self, organization_id: str) -> OpenOrganization:
-        """Hold an organization that was closed, brought up to date if that is quick.
-
-        Raises:
-            NotFound: The ledger does not know it.
-        """
         head = self._ledger.head(organization_id).sequence
         organization = self._registry.hold(organization_id, OPEN_TIMEOUT_S)
         organization.wake(head)

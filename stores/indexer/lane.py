@@ -1,4 +1,4 @@
-"""What every index's thread has in common: it wakes, takes a step, sleeps, fails and tries again."""
+"""Thread of one index: wakes, takes a step, sleeps, fails and tries again."""
 
 import threading
 import time
@@ -22,12 +22,12 @@ log = structlog.get_logger("indexer")
 FOREVER = 3600.0
 COMPACTION_SHARE = 20.0
 GATHER_SHARE = 10.0
-"""Writes for which nobody waits gather so many times as long as the last commit took."""
+"""Gathering time of writes that nobody waits for, in multiples of the last commit's time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the lanes of one organization share."""
+    """Dependencies shared by the lanes of one organization."""
 
     organization_id: str
     ledger: Ledger
@@ -36,24 +36,24 @@ class Surroundings:
     options: IndexerOptions
     builders: Executor
     clean: bool
-    """The last stop was clean; otherwise the indexes are compared with the ledger before they are trusted."""
+    """The last stop was clean; otherwise indexes are compared with the ledger first."""
     clock: Callable[[], datetime]
     progressed: Callable[[], None]
-    """Called after every step that others may wait for."""
+    """Called after each step that others may wait for."""
     hurried: Callable[[], bool]
-    """Whether somebody waits for a write to show."""
+    """Somebody waits for a write."""
 
 
 class Interrupted(Exception):  # not a fault: the lane is closing
-    """A rebuild was given up because its organization is being closed."""
+    """The organization is being closed."""
 
 
 class ModelUnavailable(Exception):  # the model is at fault, no index is
-    """The embedding model cannot be loaded or reached; the vectors that there are stay as they are."""
+    """The embedding model cannot be loaded or reached; the vectors stay as they are."""
 
 
 class Lane(ABC):
-    """One index of one organization and the thread that writes it. Everything public may be called from any thread."""
+    """One index of one organization and the thread that writes it. Thread-safe."""
 
     name: IndexName
 
@@ -82,43 +82,41 @@ class Lane(ABC):
         self._thread = threading.Thread(target=self._run, name=f"{self.name} {around.organization_id}", daemon=True)
 
     def start(self) -> None:
-        """Begin to follow the ledger."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Look at the feed soon: at once where somebody waits for a write, else when those at hand have gathered."""
+        """Look at the feed soon: at once where somebody waits for a write, else once writes have gathered."""
         # Looking at every single write would cost the requests that make them more than the write itself.
         if time.monotonic() >= self._deaf_until or self._around.hurried():
             self._signal.set()
 
     def stop(self) -> None:
-        """Finish what is running and begin nothing more; `join` waits for it."""
+        """Begin nothing more; `join` waits for what is running."""
         self._closing.set()
         self._signal.set()
 
     def join(self, timeout_s: float) -> bool:
-        """Wait for the thread to end; False when it still runs after that time."""
+        """Wait for the thread; return False on timeout."""
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
     def wait_settled(self, timeout_s: float) -> bool:
-        """Wait until the index has been opened, or is known to be of no use for now."""
+        """Wait until the index is open or known to be unusable for now."""
         return self._settled.wait(timeout_s)
 
     @property
     def recorded(self) -> Watermark | None:
-        """How far the index is on disk, also after the lane has ended; None when that cannot be relied on."""
+        """Watermark on disk, also after the lane has ended; None where it cannot be relied on."""
         with self._lock:
             return self._final or self._recorded()
 
     @property
     def reason(self) -> str:
-        """Why search does without this index, or with an incomplete one; empty when it is whole."""
+        """Reason why search lacks this index or part of it; empty when it is whole."""
         with self._lock:
             return self._objection()
 
     def status(self, head: int) -> IndexStatus:
-        """How far this index is, given the ledger's newest sequence number."""
         with self._lock:
             final = self._final
             watermark = final.sequence if final is not None else self._watermark()
@@ -131,39 +129,35 @@ class Lane(ABC):
             return IndexStatus(self._around.organization_id, self.name, state, watermark, pending, detail, refused)
 
     def report(self, error: BaseException) -> None:
-        """Take note that a reader met a damaged index: it is opened again, or rebuilt."""
+        """Report a damaged index that a reader met: it is opened again, or rebuilt."""
         with self._lock:
             self._reported = error
         self._signal.set()
 
     def contains(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Say whether the transaction that ends there and changed those records is in the index."""
+        """Return whether the index holds a transaction that ends there and changed those records."""
         with self._lock:
             return self._contains(sequence, record_ids) if self._final is None else self._final.contains(sequence)
 
     @property
     def waitable(self) -> bool:
-        """Tell whether changes will get into this index by themselves, so that it makes sense to wait for it."""
+        """Changes will get into this index by themselves, so waiting makes sense."""
         with self._lock:
             return self._state != "failed" and (self._final is not None or self._hopeful())
 
-    def worth_waiting(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Tell whether a change that the index does not hold will get into it by itself."""
-        return self.waitable
-
     @property
     def erases(self) -> bool:
-        """Tell whether what is gone, or was replaced, is still in its files, and will be erased in a quiet moment."""
+        """Deleted or replaced records are in its files and will be erased in a quiet moment."""
         recorded = self.recorded
         return recorded is not None and recorded.erasable > 0
 
     @property
     @abstractmethod
     def busy(self) -> bool:
-        """Tell whether there is work that closing would interrupt."""
+        """Closing would interrupt work."""
 
     def rebuild(self) -> "Future[None]":
-        """Build the index anew from the ledger; what is there serves and follows until then."""
+        """Rebuild the index from the ledger; the present one serves until then."""
         done: Future[None] = Future()
         with self._lock:
             self._asking.append(done)
@@ -172,19 +166,18 @@ class Lane(ABC):
 
     @abstractmethod
     def differences(self) -> list[str]:
-        """Compare the index with the ledger; what is still on its way is no difference."""
+        """Compare the index with the ledger, ignoring changes on their way."""
 
     def _why_absent(self) -> list[str]:
-        """The difference that it makes that there is no index to compare: none while one is being made."""
         return [f"it cannot be used: {self._detail}"] if self._state == "failed" else []
 
     @abstractmethod
     def _step(self) -> float:
-        """Do one piece of work and return for how many seconds there is nothing more to do; 0 for more at once."""
+        """Do one piece of work; return the seconds until there is more, 0 for at once."""
 
     @abstractmethod
     def _release(self) -> Path | None:
-        """Let go of everything that is open; return the folder that served."""
+        """Close what is open; return the folder that served."""
 
     @abstractmethod
     def _contains(self, sequence: int, record_ids: Collection[str]) -> bool: ...
@@ -194,7 +187,7 @@ class Lane(ABC):
 
     @abstractmethod
     def _recorded(self) -> Watermark | None:
-        """How far the index is on disk; None when that cannot be relied on."""
+        """Return the watermark on disk; None where it cannot be relied on."""
 
     @abstractmethod
     def _watermark(self) -> int: ...
@@ -204,14 +197,13 @@ class Lane(ABC):
 
     @abstractmethod
     def _refused(self) -> Collection[str]:
-        """Why the index is without some records, for each of them."""
+        """Return the reason of each refused record."""
 
     @abstractmethod
     def _left_out(self) -> str:
         """Say in a line that there are such records; empty where there are none."""
 
     def _remark(self) -> str:
-        """What operators should know of an index that can be relied on; empty where that is nothing."""
         return ""
 
     def _objection(self) -> str:
@@ -255,7 +247,6 @@ class Lane(ABC):
             return 0.0
 
     def _postpone(self, reason: str) -> float:
-        """Something else than the index is at fault: keep it as it is and try again later."""
         with self._lock:
             self._detail = reason
         if not self._postponed:
@@ -265,7 +256,6 @@ class Lane(ABC):
         return self._pause_s(self._postponed)
 
     def _fail(self, error: BaseException) -> None:
-        """Let go of the index and open it again later; at the second time in a row, build it anew."""
         self._failures += 1
         self._retry_at = time.monotonic() + self._backoff_s()
         self._log_failure(error)
@@ -319,7 +309,6 @@ class Lane(ABC):
         return bool(new)
 
     def _answer(self, error: BaseException | None = None) -> None:
-        """Tell those who asked for a rebuild how it went."""
         with self._lock:
             promised, self._promised = self._promised, []
             if isinstance(error, Interrupted):
@@ -335,36 +324,27 @@ class Lane(ABC):
             self._state, self._detail = state, detail
 
     def _took(self, seconds: float) -> None:
-        """Note how long the engine took for a commit."""
         self._commit_s = seconds
 
     def _unhurried_s(self) -> float:
-        """How long writes gather for which nobody waits: on a busy machine longer, so that searches get their share."""
         options = self._around.options
         return max(options.gather_unhurried_s, min(GATHER_SHARE * self._commit_s, options.gather_deferred_s))
 
     def _erase_soon(self, erasable: int) -> None:
-        """Have what an earlier opening left behind erased as soon as the index has caught up."""
         if erasable:
             self._commits += 1
             self._last_work_at -= timedelta(seconds=self._around.options.quiet_s)
 
     def _done(self) -> None:
-        """Note that a commit succeeded."""
         self._failures, self._trouble = 0, ""
         self._advanced()
 
     def _advanced(self) -> None:
-        """Note that the index went on, so that it is tidied in the next quiet moment."""
         self._commits += 1
         self._last_work_at = self._around.clock()
         self._around.progressed()
 
     def _compaction_due(self, commits: int | None = None) -> bool:
-        """Tell whether the index has been left alone for long enough, or had as many commits as given.
-
-        What takes long is done less often: a twentieth of the time at most goes into it.
-        """
         if not self._commits or time.monotonic() < self._compact_not_before:
             return False
         quiet_s = (self._around.clock() - self._last_work_at).total_seconds()
@@ -381,12 +361,11 @@ class Lane(ABC):
 
 
 def log_refused(organization_id: str, index: IndexName, kind: str, record_id: str, reason: str) -> None:
-    """Name a record that an index cannot take."""
     # Not as `organization_id`: its owners read those lines, and the record may be somebody's own.
     log.error("record_refused", organization=organization_id, index=index, kind=kind, id=record_id, reason=reason)
 
 
 def describe(error: BaseException) -> str:
-    """One line about a fault, for people who operate the server."""
+    """Return one line about an error, for operators."""
     text = str(error).strip().splitlines()
     return f"{type(error).__name__}: {text[0][:300]}" if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""How the lexical index and the graph are opened, and filled from one snapshot of the ledger."""
+"""Adapters that open and fill the lexical index and the graph."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -21,10 +21,7 @@ class DamagedGraph(Exception):  # says what is wrong, not who is
 
 
 class LexicalMaker:
-    """Opens and fills the index of words."""
-
     def open(self, folder: Path, *, clean: bool) -> LexicalIndex:
-        """Open the index in a folder; Tantivy's commits are whole or absent, so an unclean stop is no concern."""
         return LexicalIndex.open(folder)
 
     def fill(self, index: LexicalIndex, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
@@ -38,21 +35,19 @@ class LexicalMaker:
 
 
 class GraphMaker:
-    """Opens and fills the graph."""
-
     def __init__(self, engine: GraphEngine, clock: Callable[[], datetime], room: Room) -> None:
         self._engine: GraphEngine = engine
         self._clock = clock
         self._room = room
 
     def open(self, folder: Path, *, clean: bool) -> GraphIndex:
-        """Open the graph in a folder; after an unclean stop a child process tries first, because it may be killed."""
+        """Open the graph; after an unclean stop a child process tries first, because opening may abort it."""
         if not clean and not probe(folder, self._engine):
             raise DamagedGraph("The graph cannot be opened after an unclean stop.")
         return GraphIndex.open(folder, engine=self._engine, clock=self._clock, room=self._room)
 
     def fill(self, index: GraphIndex, around: Surroundings, admit: Admit, check: Callable[[], None]) -> None:
-        """Load every entity and relation in bulk; page by page, which takes long, where that stops at a record."""
+        """Load every entity and relation in bulk, or page by page where a record stops that."""
         with around.ledger.snapshot(around.organization_id) as snapshot:
             try:
                 entities, relations = snapshot.entities(), snapshot.relations()
@@ -71,7 +66,6 @@ class GraphMaker:
 
 
 def _leave_out(snapshot: Snapshot, admit: Admit) -> None:
-    """Say which records could not be read."""
     entities, relations = snapshot.unreadable_entities, snapshot.unreadable_relations
     if entities or relations:
         admit(IndexBatch((), list(entities), (), list(relations), snapshot.position, {**relations, **entities}))

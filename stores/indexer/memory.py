@@ -1,4 +1,4 @@
-"""One budget of memory for the vectors of all organizations."""
+"""Memory budget for the vectors of all organizations."""
 
 from collections.abc import Sequence
 
@@ -6,14 +6,14 @@ from stores.indexer.organization import OpenOrganization
 
 
 class VectorMemory:
-    """The most recently used organizations are searched in memory, as many as fit. Not thread-safe."""
+    """Keeps the vectors of the most recently used organizations in memory. Not thread-safe."""
 
     def __init__(self, budget_bytes: int) -> None:
         self._budget = budget_bytes
         self._dropped: dict[str, int] = {}
 
     def share(self, organizations: Sequence[OpenOrganization]) -> None:
-        """Drop the vectors of those that do not fit, load those that fit again."""
+        """Drop the vectors that do not fit; load those that fit again."""
         room = self._budget
         names = {each.id for each in organizations}
         self._dropped = {each: size for each, size in self._dropped.items() if each in names}

@@ -1,21 +1,21 @@
-"""How the vectors of an organization are opened: with which model, in which generation, and whether they can follow."""
+"""Opening of an organization's vector index."""
 
 from pathlib import Path
 
 from stores.embedding import Embedder, Passage
 from stores.indexer.backfill import MISSING, Backfill
 from stores.indexer.backlog import Progress
+from stores.indexer.embedding_worker import EmbedderSource
 from stores.indexer.encoding import TokenEncoder
 from stores.indexer.handle import closing_on_error
 from stores.indexer.lane import ModelUnavailable, Surroundings, describe, log
-from stores.indexer.turns import EmbedderSource
 from stores.records import Position
 from stores.tokens import TokenStore
 from stores.vectors import ModelChanged, VectorIndex, VectorState
 
 
 class VectorOpener:
-    """Whatever fails because of the model fails as `ModelUnavailable`: no vectors on disk are worse for it."""
+    """Opens the vector index. Faults of the model are raised as `ModelUnavailable`."""
 
     def __init__(self, around: Surroundings, source: EmbedderSource, late: TokenEncoder | None) -> None:
         self._around = around
@@ -23,7 +23,7 @@ class VectorOpener:
         self._late = late
 
     def open(self) -> tuple[Path, VectorIndex]:
-        """Open the generation that serves; where there is none, or it is of no use, a fresh one that serves at once."""
+        """Open the serving generation, or a fresh one where there is none or it is unusable."""
         files, embedder = self._around.files, self._model()
         folder = files.current("vectors")
         index = self._open_folder(folder, embedder) if folder is not None else None
@@ -34,7 +34,7 @@ class VectorOpener:
         return folder, index
 
     def objection_to(self, state: VectorState | None) -> str | None:
-        """Say why the index cannot follow this ledger. Its newest single change must be of this history, too."""
+        """Return the reason why the index cannot follow this ledger, or None."""
         feed = self._around.feed
         if state is None:
             return None
@@ -46,7 +46,7 @@ class VectorOpener:
         return objection
 
     def state_of(self, epoch: str, progress: Progress) -> VectorState:
-        """How far an index is, with the batches that `objection_to` looks for."""
+        """Return the state to store for a progress."""
         position = self._around.feed.position(progress.prefix)
         batch = position.batch
         if progress.applied:
@@ -54,7 +54,7 @@ class VectorOpener:
         return VectorState(Position(epoch, progress.prefix, batch), progress.applied)
 
     def divide(self, text: str) -> list[Passage]:
-        """Divide a text into passages; an empty one has none."""
+        """Divide a text into passages."""
         if not text:
             return []
         embedder = self._model()
@@ -77,7 +77,7 @@ class VectorOpener:
         budget = self._around.options.vector_budget_mb
         index = VectorIndex.open(folder, model=embedder.model, dimension=dimension, memory_budget_mb=budget)
         if self._late is None:
-            # Nothing follows it, and what is deleted would stay in it.
+            # Deleted records would stay in it.
             TokenStore.remove(folder)
         else:
             with closing_on_error(index):
@@ -85,14 +85,13 @@ class VectorOpener:
         return index
 
     def _open_folder(self, folder: Path, embedder: Embedder) -> VectorIndex | None:
-        """Open what is there; None when it is of no use."""
         organization_id = self._around.organization_id
         try:
             return self._opened(folder, embedder)
         except ModelChanged as change:
             log.info("embedding_model_changed", organization_id=organization_id, reason=str(change))
         except (OSError, ModelUnavailable):
-            raise  # What is on disk may be whole.
+            raise  # The files may be whole.
         except Exception as error:  # noqa: BLE001  # engines raise anything about a damaged file
             log.error("index_damaged", organization_id=organization_id, index="vectors", reason=describe(error))
             self._around.files.set_aside("vectors", folder)

@@ -1,4 +1,4 @@
-"""One organization whose indexes are open: its lanes, who waits for them and who reads from them."""
+"""Open organization: its lanes, waiters and readers."""
 
 import threading
 import time
@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from stores.graph import GraphIndex, Room
+from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import Feed
+from stores.indexer.feed_lane import FeedLane
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
-from stores.indexer.following import FollowingLane
 from stores.indexer.lane import Lane, Surroundings
 from stores.indexer.makers import GraphMaker, LexicalMaker
-from stores.indexer.meaning import VectorLane
 from stores.indexer.options import IndexerOptions
 from stores.indexer.status import IndexName, IndexStatus
-from stores.indexer.turns import EmbeddingThread
+from stores.indexer.vector_lane import VectorLane
 from stores.indexer.waits import Missing, Waits
 from stores.ledger import Ledger
 from stores.lexical import LexicalIndex, layout
@@ -25,38 +25,38 @@ from stores.vectors import VectorIndex
 
 OPENING = "it is being opened"
 GRAPH_TIMEOUT_S = 3.0
-"""How long a search waits for a graph that is being opened: after an unclean stop it is tried out first."""
+"""Wait of a search for a graph that is being opened: after an unclean stop a child process tries it first."""
 VECTORS_TIMEOUT_S = 0.5
-"""How long it waits for vectors: a model may take seconds to load, and words do not need it."""
+"""Wait of a search for vectors: a model may take seconds to load."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenIndexes:
-    """The indexes to search in, each None when it cannot be searched now."""
+    """Indexes to search in; None where one cannot be searched now."""
 
     lexical: LexicalIndex | None
     graph: GraphIndex | None
     vectors: VectorIndex | None
     degraded: Mapping[str, str]
-    """Why an index is missing or incomplete, by name. An index that is not configured is not named."""
+    """Reason for each missing or incomplete index; one that is not configured is not named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all organizations share."""
+    """Dependencies shared by all organizations."""
 
     ledger: Ledger
     options: IndexerOptions
     clock: Callable[[], datetime]
     builders: Executor
     room: Room
-    """The memory in which graphs are walked."""
-    turns: EmbeddingThread | None
+    """Memory budget of graph copies."""
+    turns: EmbeddingWorker | None
     progressed: Callable[[str], None]
 
 
 class OpenOrganization:
-    """The lanes of one organization. Safe to use from any thread."""
+    """Lanes of one open organization. Thread-safe."""
 
     def __init__(self, organization_id: str, files: OrganizationFolder, shared: Shared) -> None:
         self.id = organization_id
@@ -80,8 +80,8 @@ class OpenOrganization:
             hurried=lambda: len(self.waits) > 0,
         )
         self.waits = Waits(self._missing)
-        self.lexical = FollowingLane("lexical", LexicalMaker(), around)
-        self.graph = FollowingLane("graph", GraphMaker(options.graph_engine, shared.clock, shared.room), around)
+        self.lexical = FeedLane("lexical", LexicalMaker(), around)
+        self.graph = FeedLane("graph", GraphMaker(options.graph_engine, shared.clock, shared.room), around)
         self.vectors = VectorLane(around, shared.turns) if shared.turns is not None else None
         self.lanes: tuple[Lane, ...] = (self.lexical, self.graph, *([self.vectors] if self.vectors else []))
         self.head = 0
@@ -91,7 +91,6 @@ class OpenOrganization:
         self._discarded = False
 
     def start(self) -> None:
-        """Begin to follow the ledger."""
         for lane in self.lanes:
             lane.start()
 
@@ -109,28 +108,26 @@ class OpenOrganization:
             self.used_at = time.monotonic()
 
     def let_go(self) -> None:
-        """End a `hold`."""
         with self._lock:
             self._users -= 1
 
     @property
     def held(self) -> bool:
-        """Tell whether somebody reads or waits."""
         return self._users > 0
 
     @property
     def busy(self) -> bool:
-        """Tell whether there is work that closing would interrupt or put off."""
+        """Closing would interrupt or delay work."""
         return self._works or self._tidies
 
     @property
     def may_be_put_off(self) -> bool:
-        """Tell whether closing would put off vectors of tokens and erasing alone, for which nobody waits."""
+        """Closing would delay token vectors and erasing only."""
         return self._tidies and not self._works and not len(self.waits)
 
     @property
     def _tidies(self) -> bool:
-        encodes = self.vectors is not None and bool(self.vectors.late)
+        encodes = self.vectors is not None and bool(self.vectors.tokens)
         return encodes or any(lane.erases for lane in self.lanes)
 
     @property
@@ -140,20 +137,19 @@ class OpenOrganization:
         return any(not lane.contains(self.head) for lane in self.lanes if lane.waitable)
 
     def drop_vectors(self) -> None:
-        """Remove vectors that nothing follows, as there is no model: what is deleted would stay in them."""
+        """Remove vectors where there is no model any more: deleted records would stay in them."""
         if self.vectors is None:
             self._files.sweep("vectors", ())
 
     def lane(self, name: IndexName) -> Lane | None:
-        """The lane of an index; None when it is not configured."""
         return next((lane for lane in self.lanes if lane.name == name), None)
 
     def wait_settled(self, timeout_s: float) -> bool:
-        """Wait until the words and, for a moment, the graph are open or known to be of no use."""
+        """Wait until lexical index and, for a moment, graph are open or known to be unusable."""
         return self.lexical.wait_settled(timeout_s) and self.graph.wait_settled(min(timeout_s, GRAPH_TIMEOUT_S))
 
     def wait(self, sequence: int, record_ids: Sequence[str]) -> "Future[list[str]]":
-        """Wait until a write is in every healthy index; the names of those without it, none at best."""
+        """Wait for a write; the future has the names of the indexes without it."""
         waiting = self.waits.add(sequence, record_ids)
         if not waiting.done():
             # Also where they know of the write: they were in no hurry.
@@ -162,30 +158,29 @@ class OpenOrganization:
         return waiting
 
     def applied(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Say whether every healthy index holds a change."""
+        """Return whether every healthy index holds a change."""
         return not any(not lane.contains(sequence, record_ids) and lane.waitable for lane in self.lanes)
 
     def watermark(self) -> int:
-        """The sequence number up to which every healthy index holds everything."""
+        """Return the sequence number up to which every healthy index holds everything."""
         marks = [lane.status(self.head).watermark for lane in self.lanes if lane.waitable]
         return min(marks, default=0)
 
     def without(self, sequence: int, record_ids: Sequence[str]) -> list[str]:
-        """The indexes that do not hold a write."""
+        """Return the indexes that do not hold a write."""
         return list(self._missing(sequence, record_ids).names)
 
     def status(self) -> list[IndexStatus]:
-        """One line for each index."""
         return [lane.status(self.head) for lane in self.lanes]
 
     @property
     def level(self) -> bool:
-        """Tell whether there is nothing to wait for: every index holds everything, or has failed."""
+        """Every index holds everything, or has failed."""
         return all(each.state == "failed" or (each.state == "ready" and not each.pending) for each in self.status())
 
     @contextmanager
     def lend(self) -> Iterator[OpenIndexes]:
-        """Hold what can be searched until the end."""
+        """Hold the indexes open for a search."""
         if self.vectors is not None:
             self.vectors.wait_settled(VECTORS_TIMEOUT_S)
         lexical, graph = self.lexical.acquire(), self.graph.acquire()
@@ -205,16 +200,15 @@ class OpenOrganization:
                     handle.release()
 
     def degraded(self) -> dict[str, str]:
-        """Why an index is missing or incomplete, by name."""
+        """Return the reason for each missing or incomplete index."""
         return {lane.name: reason for lane in self.lanes if (reason := lane.reason)}
 
     def stop(self) -> None:
-        """Ask every lane to finish what is running."""
         for lane in self.lanes:
             lane.stop()
 
     def close(self, timeout_s: float) -> bool:
-        """Close the indexes and record how far they are; False when a lane does not end in time."""
+        """Close the indexes and record their watermarks; return False where a lane does not end in time."""
         self.stop()
         until = time.monotonic() + timeout_s
         ended = sum(lane.join(max(0.0, until - time.monotonic())) for lane in self.lanes) == len(self.lanes)
@@ -225,13 +219,13 @@ class OpenOrganization:
         return ended
 
     def discard(self, timeout_s: float) -> bool:
-        """Close the indexes for good, recording nothing; False when a lane does not end in time."""
+        """Close the indexes without recording anything; return False where a lane does not end in time."""
         with self._lock:
             self._discarded = True
         return self.close(timeout_s)
 
     def closing(self) -> Closing:
-        """What is to be known about this organization while it is closed."""
+        """Return the record of a clean stop."""
         marks: dict[str, Watermark] = {lane.name: mark for lane in self.lanes if (mark := lane.recorded) is not None}
         turns = self._shared.turns
         closing = Closing(self._shared.ledger.epoch, "", marks, words=layout())
@@ -241,9 +235,7 @@ class OpenOrganization:
 
     def _missing(self, sequence: int, record_ids: Sequence[str]) -> Missing:
         without = [lane for lane in self.lanes if not lane.contains(sequence, record_ids)]
-        return Missing(
-            tuple(lane.name for lane in without), any(lane.worth_waiting(sequence, record_ids) for lane in without)
-        )
+        return Missing(tuple(lane.name for lane in without), any(lane.waitable for lane in without))
 
     def _progressed(self) -> None:
         self.waits.review()

@@ -1,4 +1,4 @@
-"""Which records an index is without because it refused them, and why: in a file beside the generation."""
+"""Records that an index refused, in a file beside the generation."""
 
 import json
 import time
@@ -9,44 +9,40 @@ from typing import Literal, NamedTuple
 from stores.indexer.folders import refusals_of, write
 
 AGAIN_S = 3_600.0
-"""How long what was refused rests before it is tried again: the reason may have been a passing one after all."""
+"""Seconds before refused records are tried again: the reason may have passed."""
 MOST = 10_000
-"""Records; where an index refuses more than that, it is of no use."""
+"""Refused records above which an index is useless."""
 
 
 class Refusal(NamedTuple):
-    """Why a record is not in an index."""
-
     kind: Literal["entity", "relation"]
     reason: str
 
 
 class Refusals:
-    """The book of one generation. Only the lane's thread writes in it; `book` is replaced whole, so that all may read.
+    """Refused records of one generation, kept in a file. Written by the lane's thread; `book` is replaced whole.
 
-    It is written to disk before the index's position moves on: a kill in between brings the records again.
+    The file is written before the index's position moves on, so that a kill in between brings the records again.
     """
 
     def __init__(self, generation: Path) -> None:
         self._file = refusals_of(generation)
         self.book: Mapping[str, Refusal] = _read(self._file)
-        """By record id."""
         self._again_at = 0.0
 
     @property
     def due(self) -> bool:
-        """Tell whether it is time to try them again: after the opening, then once an hour."""
+        """It is time to try them again: after opening, then once an hour."""
         return bool(self.book) and time.monotonic() >= self._again_at
 
     def put_off(self) -> None:
-        """Note that they have just been tried."""
         self._again_at = time.monotonic() + AGAIN_S
 
     def note(self, refused: Mapping[str, Refusal], tried: Collection[str]) -> list[str]:
-        """Take down what became of the records that were tried; return those that are refused for the first time.
+        """Record the outcome of a try; return the records that are refused for the first time.
 
         Raises:
-            RuntimeError: There are too many.
+            RuntimeError: Too many are refused.
         """
         kept = {each: why for each, why in self.book.items() if each not in tried} | dict(refused)
         if len(kept) > MOST:
@@ -63,12 +59,12 @@ class Refusals:
         return new
 
     def sentences(self) -> list[str]:
-        """One for each record, for operators."""
+        """Return one line for each record, for operators."""
         return [f"{why.kind} {each} cannot be indexed: {why.reason}" for each, why in sorted(self.book.items())]
 
 
 def summary(reasons: Collection[str], *, verb: str = "indexed") -> str:
-    """Say how many records are left out and why the first of them is; empty when none is."""
+    """Return the count and the first reason as one line; empty without any."""
     return f"{len(reasons)} record(s) cannot be {verb}: {next(iter(reasons))}" if reasons else ""
 
 

@@ -1,4 +1,4 @@
-"""Which organizations are open: as many as allowed, the least recently used idle one makes room."""
+"""LRU of open organizations."""
 
 import threading
 import time
@@ -26,13 +26,12 @@ def claim(folder: Path) -> None:
 
 
 def release(folder: Path) -> None:
-    """Let the folder be used again."""
     with _claimed_lock:
         _claimed.discard(folder.resolve())
 
 
 class Registry:
-    """The open organizations. Opening is quick; closing waits for threads and is left to `close_surplus`."""
+    """Open organizations. Opening is quick; closing waits for threads and is left to `close_surplus`."""
 
     def __init__(self, make: Callable[[str], OpenOrganization], options: IndexerOptions) -> None:
         self._make = make
@@ -44,27 +43,25 @@ class Registry:
         self._closed = False
 
     def get(self, organization_id: str) -> OpenOrganization | None:
-        """The organization, if it is open."""
         with self._changed:
             return self._open.get(organization_id)
 
     def find(self, organization_id: str) -> OpenOrganization | None:
-        """The organization, if it is open or being closed: it still knows how far its indexes are."""
+        """Return an organization that is open or being closed."""
         with self._changed:
             return self._open.get(organization_id) or self._leaving.get(organization_id)
 
     def all(self) -> list[OpenOrganization]:
-        """Every open organization."""
         with self._changed:
             return list(self._open.values())
 
     def known(self) -> list[OpenOrganization]:
-        """Every organization that is open or being closed."""
+        """Return all that are open or being closed."""
         with self._changed:
             return [*self._open.values(), *self._leaving.values()]
 
     def hold(self, organization_id: str, timeout_s: float) -> OpenOrganization:
-        """Open an organization if it is not, and keep it open until `let_go`.
+        """Open an organization where it is closed, and keep it open until `let_go`.
 
         Raises:
             TimeoutError: It is being closed and that takes longer.
@@ -87,7 +84,7 @@ class Registry:
             return found
 
     def hold_if_open(self, organization_id: str) -> OpenOrganization | None:
-        """Keep an organization open until `let_go`, if it is open."""
+        """Keep an open organization open until `let_go`."""
         with self._changed:
             found = self._open.get(organization_id)
             if found is not None:
@@ -96,26 +93,26 @@ class Registry:
 
     @property
     def room(self) -> bool:
-        """Tell whether another organization can be opened for what waits in the feed."""
+        """Another organization can be opened for waiting changes."""
         with self._changed:
             limit = self._options.open_limit
             return len(self._open) < limit or any(not each.held and not each.busy for each in self._open.values())
 
     @property
     def has_emergency_room(self) -> bool:
-        """Tell whether another one may be opened although all are at work."""
+        """Another one may be opened although all are busy."""
         with self._changed:
             return len(self._open) < 2 * self._options.open_limit
 
     def close_surplus(self, note: Callable[[OpenOrganization], None]) -> None:
-        """Close what is above the limit; `note` takes down what is to be known while it is closed."""
+        """Close organizations above the limit, calling `note` with each."""
         while victim := self._choose():
             victim.close(timeout_s=60)
             note(victim)
             self._left(victim)
 
     def discard(self, organization_id: str, timeout_s: float) -> bool:
-        """Close an organization and never open it again; False while a lane runs or somebody reads on."""
+        """Close an organization for good; return False while a lane runs or somebody reads."""
         with self._changed:
             self._discarded.add(organization_id)
             victim = self._open.pop(organization_id, None) or self._leaving.get(organization_id)
@@ -129,7 +126,7 @@ class Registry:
         return ended
 
     def stop(self) -> list[OpenOrganization]:
-        """Open nothing more; return what is open, each asked to finish what it does."""
+        """Open nothing more; stop and return the open ones."""
         with self._changed:
             self._closed = True
             found = list(self._open.values())
@@ -156,8 +153,7 @@ class Registry:
 
     def _least_wanted(self, *, crowded: bool) -> OpenOrganization | None:
         free = [each for each in self._open.values() if not each.held]
-        # Encoding tokens and erasing take longer than the rest, and go on when there is a place again. Whatever waits
-        # for them keeps its place from others that wait for the same: two would only take turns at being opened.
+        # Token vectors and erasing go on when there is room again.
         idle = [each for each in free if not each.busy] or [each for each in free if each.may_be_put_off]
         if not idle and crowded:
             now = time.monotonic()

@@ -1,4 +1,4 @@
-"""How the backlog of the vector lane takes in what the feed brings."""
+"""Reading of the feed into the backlog of the vector lane."""
 
 from threading import Lock
 
@@ -10,10 +10,10 @@ READ_CHANGES = 500
 
 
 def scan(feed: Feed, epoch: str, backlog: Backlog, lock: Lock) -> None:
-    """Queue what the feed has brought since the last time, and what was left in it where there is room now.
+    """Queue new changes, and those left in the feed for which there is room now.
 
     Raises:
-        FeedGap: The next change has been pruned.
+        FeedGap: The next change is pruned.
     """
     while changes := feed.changes(Position(epoch, backlog.scanned, ""), READ_CHANGES):
         with lock:

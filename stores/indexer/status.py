@@ -1,4 +1,4 @@
-"""What the indexer says about itself."""
+"""Status of indexes."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,26 +11,26 @@ NAMES: tuple[IndexName, ...] = ("lexical", "graph", "vectors")
 
 @dataclass(frozen=True, slots=True)
 class IndexStatus:
-    """One line of `/api/health/ready`."""
+    """Line of `/api/health/ready`."""
 
     organization_id: str
     index: IndexName
     state: State
     watermark: int
-    """Everything up to this sequence number has been applied."""
+    """Sequence number up to which everything is applied."""
     pending: int
-    """Changes of the feed that are not applied yet."""
+    """Number of changes that are not applied yet."""
     detail: str = ""
     refused: int = 0
-    """Records that the index is without because it, or a model, refused them."""
+    """Number of records that the index or a model refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One index held against the ledger, or the ledger itself."""
+    """Comparison of one index, or of the ledger itself."""
 
     index: IndexName | Literal["analytics", "ledger"]
     pending: int
-    """Changes of the feed, or records, that it has still to take in; they are no difference."""
+    """Number of changes or records on their way; they are no difference."""
     differences: list[str]
-    """One sentence for each record that it should hold otherwise."""
+    """One sentence for each."""

@@ -1,4 +1,4 @@
-"""The indexer's own thread: opens what is wanted, catches up what is behind, closes what is too much, shares memory."""
+"""Indexer thread: opens organizations with changes, closes surplus ones, shares memory."""
 
 import threading
 from collections.abc import Callable, Collection
@@ -9,7 +9,6 @@ from pathlib import Path
 import structlog
 
 from stores.errors import NotFound
-from stores.freed import FreedMemory
 from stores.indexer.feed import LedgerUnreadable, reading
 from stores.indexer.folders import Closing, OrganizationFolder, Watermark
 from stores.indexer.memory import VectorMemory
@@ -26,14 +25,14 @@ log = structlog.get_logger("indexer")
 
 @dataclass(slots=True)
 class Known:
-    """What is known about an organization that may be closed."""
+    """Facts about an organization that may be closed."""
 
     head: int = 0
     closing: Closing | None = None
 
 
 class Supervisor:
-    """Keeps the book of organizations and queues those that need to be opened."""
+    """Opens organizations that are behind and closes surplus ones."""
 
     def __init__(
         self, registry: Registry, folder: Path, files: Callable[[str], OrganizationFolder], shared: Shared
@@ -43,14 +42,13 @@ class Supervisor:
         self._files = files
         self._shared = shared
         self._memory = VectorMemory(shared.options.vector_budget_mb * 1_000_000)
-        self._freed = FreedMemory()
         self._lock = threading.Lock()
         self._known: dict[str, Known] = {}
         self._wanted: dict[str, None] = {}
         self._behind: dict[str, None] = {}
         self._deleted: set[str] = set()
         self._left_over: set[str] = set()
-        """Deleted ones that are still open or whose folder is still there."""
+        """Deleted organizations still open or with a folder."""
         self.surveyed = False
         self._signal = threading.Event()
         self._stopping = threading.Event()
@@ -58,24 +56,21 @@ class Supervisor:
 
     @property
     def expected(self) -> tuple[IndexName, ...]:
-        """The indexes that every organization has."""
+        """Indexes that every organization has."""
         return NAMES if self._shared.turns is not None else NAMES[:2]
 
     def start(self) -> None:
-        """Look at what the last stop left, then keep watch."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Open nothing more."""
         self._stopping.set()
         self._signal.set()
 
     def join(self, timeout_s: float) -> None:
-        """Wait for the thread to end."""
         self._thread.join(timeout_s)
 
     def want(self, organization_id: str, sequence: int) -> None:
-        """Open an organization soon: it has a commit to follow."""
+        """Open an organization soon, for a commit."""
         with self._lock:
             if organization_id in self._deleted:
                 return
@@ -85,7 +80,7 @@ class Supervisor:
         self._signal.set()
 
     def forget(self, organization_id: str, timeout_s: float = DISCARD_TIMEOUT_S) -> None:
-        """Close a deleted organization for good and remove its folder; what does not work now is tried again."""
+        """Close a deleted organization and remove its folder; failures are retried."""
         with self._lock:
             self._deleted.add(organization_id)
             self._left_over.add(organization_id)
@@ -94,18 +89,18 @@ class Supervisor:
         self._remove(organization_id, timeout_s)
 
     def progressed(self) -> None:
-        """Look whether there is room now for an organization that waits for it."""
+        """Check for room for a waiting organization."""
         if self._wanted or self._behind:
             self._signal.set()
 
     def closing(self, organization_id: str) -> Closing | None:
-        """What was recorded when an organization was last closed."""
+        """Return the record of an organization's last clean stop."""
         with self._lock:
             known = self._known.get(organization_id)
             return known.closing if known is not None else None
 
     def closed_status(self, opened: Collection[str]) -> list[IndexStatus]:
-        """Where the indexes of all other organizations are, as far as that is known without opening them."""
+        """Return the status of all closed organizations."""
         with self._lock:
             known = {each: (what.head, what.closing) for each, what in self._known.items()}
         lines: list[IndexStatus] = []
@@ -115,7 +110,7 @@ class Supervisor:
         return lines
 
     def watermarks(self) -> dict[str, int]:
-        """The lowest watermark of each organization; one that is not known whole is left out."""
+        """Return the lowest watermark of each organization whose indexes are complete."""
         with self._lock:
             closed = {each: what.closing for each, what in self._known.items()}
         found: dict[str, int] = {}
@@ -128,7 +123,6 @@ class Supervisor:
 
     def _closed_line(self, organization_id: str, name: IndexName, head: int, closing: Closing | None) -> IndexStatus:
         mark = (closing.watermarks.get(name) if closing is not None else None) or Watermark(0)
-        # How much is left of what was being built is not recorded.
         is_other = self._other_model(closing) if name == "vectors" else name == "lexical" and self._other_words(closing)
         is_whole = mark.complete and not is_other
         pending = mark.pending(head) if is_whole else head
@@ -137,7 +131,6 @@ class Supervisor:
         return IndexStatus(organization_id, name, state, mark.sequence, pending, refused=mark.refused)
 
     def _other_model(self, closing: Closing | None) -> bool:
-        """Tell whether vectors, or those of tokens, are by another model than the one that there is, or missing."""
         turns = self._shared.turns
         if turns is None or closing is None:
             return False
@@ -145,7 +138,6 @@ class Supervisor:
         return bool(model and closing.model != model) or bool(tokens and closing.tokens != tokens)
 
     def _other_words(self, closing: Closing | None) -> bool:
-        """Tell whether words are indexed otherwise than they would be now."""
         return closing is not None and closing.words != layout()
 
     def _run(self) -> None:
@@ -171,11 +163,9 @@ class Supervisor:
         for each in self._registry.all():
             self._look_at(each)
         self._memory.share(self._registry.all())
-        self._freed.give_back()
 
     def _survey(self) -> None:
-        """Find the organizations whose indexes do not hold everything, without opening any; remove what is of none."""
-        # Before the ledger is asked, so that each of them belongs to an organization that it names, or to none.
+        # Before the ledger is read, so that every folder of an organization is one that it names.
         folders = {entry.name for entry in self._folder.iterdir() if entry.is_dir()} if self._folder.is_dir() else set()
         with reading():
             organizations = self._shared.ledger.organizations()
@@ -209,7 +199,6 @@ class Supervisor:
         )
 
     def _note_closed(self, organization: OpenOrganization) -> None:
-        self._freed.note()
         with self._lock:
             known = self._known_of(organization.id)
             known.head, known.closing = max(known.head, organization.head), organization.closing()
@@ -227,7 +216,6 @@ class Supervisor:
                 self._wanted.pop(organization_id, None)
 
     def _open_behind(self) -> None:
-        """Open one after the other, when there is room and nobody is more urgent."""
         while not self._stopping.is_set() and not self._wanted and self._registry.room:
             with self._lock:
                 organization_id = next(iter(self._behind), None)
@@ -257,7 +245,6 @@ class Supervisor:
         return opened
 
     def _look_at(self, organization: OpenOrganization) -> None:
-        """Find the commits and the deletions of other processes, which nobody announces."""
         head = self._head(organization.id)
         if head is None:
             self.forget(organization.id, 0)
@@ -269,13 +256,11 @@ class Supervisor:
             organization.wake(head)
 
     def _head(self, organization_id: str) -> int | None:
-        """The newest sequence number; None where the organization is deleted."""
         with reading(), suppress(NotFound):
             return self._shared.ledger.head(organization_id).sequence
         return None
 
     def _known_of(self, organization_id: str) -> Known:
-        """What is known, to be changed; of a deleted organization nothing is kept."""
         return Known() if organization_id in self._deleted else self._known.setdefault(organization_id, Known())
 
     def _note_behind(self, organization_id: str) -> None:

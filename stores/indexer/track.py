@@ -1,4 +1,4 @@
-"""What a lane that follows the feed works on: an index, how it is made, how far it is and what it is without."""
+"""Index of a feed lane and its adapter."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ T = TypeVar("T", bound=Index)
 
 
 class Maker(Protocol[T]):
-    """How one kind of index is opened and filled."""
+    """Adapter that opens and fills one kind of index."""
 
     def open(self, folder: Path, *, clean: bool) -> T:
-        """Open what is in the folder, or raise; after an unclean stop with care."""
+        """Open the index, or raise; with care after an unclean stop."""
         ...
 
     def fill(
         self, index: T, around: Surroundings, admit: Callable[[IndexBatch], None], check: Callable[[], None]
     ) -> None:
-        """Load everything that the ledger holds into an empty index; call `check` between pages.
+        """Load everything from the ledger into an empty index; call `check` between pages.
 
-        What goes through `admit` stops at no single record.
+        `admit` skips records that the index refuses.
         """
         ...
 
 
 @dataclass(slots=True)
 class Track(Generic[T]):
-    """An open index, how far it is and what it is without."""
+    """Open index with its position and refused records."""
 
     handle: Handle[T]
     position: Position

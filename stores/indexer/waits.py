@@ -1,4 +1,4 @@
-"""Who waits until a write is in the indexes of one organization."""
+"""Waiting until a write is in the indexes of one organization."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -9,24 +9,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The indexes that do not hold a write yet."""
+    """Indexes that do not hold a write yet."""
 
     names: tuple[str, ...]
     hopeful: bool
-    """One of them is well and will hold it soon: waiting makes sense."""
+    """One of them will hold it soon."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Waiter:
-    """One write that somebody waits for."""
-
     sequence: int
     record_ids: Sequence[str]
     done: "Future[list[str]]"
 
 
 class Waits:
-    """Answers with the names of the indexes that are still without the write, none at best. Holds no thread."""
+    """Waiters for writes of one organization, as futures. The result names the indexes without the write."""
 
     def __init__(self, missing: Callable[[int, Sequence[str]], Missing]) -> None:
         self._missing = missing
@@ -48,14 +46,14 @@ class Waits:
         return waiter.done
 
     def review(self) -> None:
-        """Answer those whose wait is over, because the indexes went on or one of them failed."""
+        """Answer those whose write is indexed, or will not be."""
         with self._lock:
             waiters = list(self._waiters)
         for waiter in waiters:
             self._settle(waiter)
 
     def end(self) -> None:
-        """Answer everybody with what is missing now, and nobody waits any more."""
+        """Answer everybody now, and later ones at once."""
         with self._lock:
             self._over = True
             waiters = list(self._waiters)
@@ -71,6 +69,6 @@ class Waits:
         with self._lock:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
-        # Whoever waited may have given up, or another thread may have answered.
+        # It may be cancelled, or answered by another thread.
         with suppress(InvalidStateError):
             waiter.done.set_result(list(missing.names))

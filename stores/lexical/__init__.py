@@ -1,4 +1,4 @@
-"""The lexical index: which records hold the words of a question, answered by Tantivy."""
+"""Lexical index: records by the words of a question, with Tantivy."""
 
 from stores.lexical.analysis import distinct
 from stores.lexical.index import LexicalIndex

@@ -1,4 +1,4 @@
-"""How text becomes terms: the same for records and for questions, so that what is written can be found."""
+"""Text analysis, the same for records and questions."""
 
 import re
 import unicodedata
@@ -65,13 +65,8 @@ def prepare(text: str) -> str:
     return in_one_spelling(" ".join([word if _is_plain(word) else _split(word) for word in words]))
 
 
-def analysed(prepared: str) -> list[str]:
-    """Return the terms of a prepared text, in order, with repetitions, without stop words."""
-    return word_analyser().analyze(prepared)
-
-
 def analyse(text: str) -> list[str]:
-    return analysed(prepare(text))
+    return word_analyser().analyze(prepare(text))
 
 
 def positions(text: str) -> list[tuple[int, str]]:
@@ -127,14 +122,14 @@ def members(tokens: Iterable[str]) -> list[str]:
 
 
 def is_single_unspaced(term: str) -> bool:
-    """Whether a term is one character of a script without spaces, which only the exact field holds everywhere."""
+    """Return whether a term is one character of a script without spaces."""
     return _SINGLE_UNSPACED.fullmatch(term) is not None
 
 
 def name_key(text: str) -> str:
-    """What a record's name and a question are compared by; empty where there is nothing to compare.
+    """Return the key by which names and questions are compared; empty where there is none.
 
-    Case, spacing, forms of emoji, backticks, and quotes around the whole count for nothing.
+    Ignores case, spacing, forms of emoji, backticks, and quotes around the whole.
     """
     whole = _FORMS.sub("", comparable(" ".join(normalise(text).split())))
     quote = _QUOTED.fullmatch(whole)
@@ -189,7 +184,6 @@ def _admit(token: str, found: dict[str, None]) -> None:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether a word is what most are: Latin letters, none of them a capital but the first."""
     return word.isascii() and word.isalpha() and (word.islower() or word.istitle())
 
 

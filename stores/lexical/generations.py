@@ -1,4 +1,4 @@
-"""Where the lexical index's files lie: a folder per generation, so that a rewritten index replaces the old at once."""
+"""Files of the lexical index: a folder per generation, so that a rewritten index replaces the old one atomically."""
 
 import os
 import re
@@ -9,7 +9,7 @@ _BUILDING = "building"
 
 
 class Generations:
-    """The generations of one index in one folder; the highest of the present format is the valid one."""
+    """Generations of one index in a folder; the highest of the present format is valid."""
 
     def __init__(self, folder: Path, format_name: str) -> None:
         self._folder = folder
@@ -17,7 +17,7 @@ class Generations:
         self._format = format_name
 
     def current(self) -> Path:
-        """The valid generation, created where there is none; everything else in the folder is removed."""
+        """Return the valid generation, creating it where needed; remove everything else."""
         self._folder.mkdir(parents=True, exist_ok=True)
         numbers = self._numbers()
         newest = self._path(max(numbers, default=1))
@@ -28,21 +28,20 @@ class Generations:
         return newest
 
     def start(self) -> Path:
-        """An empty folder for the next generation."""
+        """Create an empty folder for the next generation."""
         building = self._folder / _BUILDING
         _remove(building)
         building.mkdir()
         return building
 
     def adopt(self) -> Path:
-        """Make the generation that was built the valid one, durably."""
+        """Make the built generation the valid one, durably."""
         adopted = self._path(max(self._numbers(), default=0) + 1)
         os.rename(self._folder / _BUILDING, adopted)
         _sync(self._folder)
         return adopted
 
     def retire(self) -> None:
-        """Remove every generation but the valid one."""
         self.current()
 
     def _numbers(self) -> list[int]:

@@ -1,24 +1,22 @@
-"""Which terms the hits of a question hold, and what they score as somebody sees the index."""
+"""Hits of the engine, and the terms of a question that they hold."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from tantivy import DocAddress, Document, Occur, Query, Schema, Searcher
 
-from stores.lexical.lengths import Lengths, Norms, Part, rescored
 from stores.lexical.queries import Plan, any_of, any_of_numbers, covering, filters, phrase
 from stores.lexical.results import Numbers
-from stores.lexical.schema import HAPPENED, LENGTHS, Field
-from stores.lexical.sight import Sight
+from stores.lexical.schema import HAPPENED
 from stores.records import IndexFilter
 
 MOST_HELD = 2_000
-"""Records of which it is read what they hold of a question, those with most of it first."""
+"""Records whose terms `held` reads, those with most of the question first."""
+# Records whose share of a question is read at once. With half or twice as many, a search of 5,000 abstracts takes a
+# tenth longer.
 _AT_ONCE = 1_000
-# Records whose share of a question is read before those hits that are not among them are asked for by id: with half or
-# twice as many, a search of 5,000 abstracts takes a tenth longer.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,13 +29,13 @@ class Scored:
     addresses: list[DocAddress]
 
     def without(self, record_ids: Collection[str]) -> Self:
-        """Those that are not among some."""
+        """Drop some records."""
         if not record_ids:
             return self
         return self._at([at for at, each in enumerate(self.ids) if each not in record_ids])
 
     def in_order(self, limit: int | None = None) -> Self:
-        """The first of these, whatever order they are in."""
+        """Sort by score, then id, and keep the first."""
         if (np.diff(self.scores) < 0).all():
             return self if limit is None or len(self.ids) <= limit else self._at(range(limit))
         by_score = sorted(zip((-self.scores).tolist(), self.ids, range(len(self.ids)), strict=True))
@@ -57,12 +55,12 @@ NO_HITS = Scored((), np.zeros(0), (), [])
 
 
 def keys_of(searcher: Searcher, addresses: list[DocAddress]) -> list[int]:
-    """The keys of records, from a column."""
+    """Read the keys of records."""
     return [int(value or 0) for value in searcher.fast_field_values("key", addresses)]
 
 
 def scores_by_key(searcher: Searcher, query: Query, limit: int) -> dict[int, float]:
-    """What a query gives to records, by their keys; the highest of them."""
+    """Return the highest scores of a query, by record key."""
     found = searcher.search(query, limit=limit, count=False).hits
     keys = keys_of(searcher, [address for _, address in found])
     return dict(zip(keys, [score for score, _ in found], strict=True))
@@ -71,7 +69,7 @@ def scores_by_key(searcher: Searcher, query: Query, limit: int) -> dict[int, flo
 def happened(
     searcher: Searcher, schema: Schema, keys: Collection[int], spans: Sequence[tuple[int, int]]
 ) -> Iterator[int]:
-    """Those of some records, by key, that tell of what may have happened in one of the spans, in microseconds."""
+    """Yield the keys of records whose time meets one of the spans, in microseconds."""
     query = any_of_numbers(schema, "key", keys)
     addresses = [address for _, address in searcher.search(query, limit=len(keys), count=False).hits]
     # Columns of so few records are read faster than ranges of times are gone through.
@@ -82,7 +80,7 @@ def happened(
 
 
 def saying(searcher: Searcher, schema: Schema, question: Plan, record_ids: Collection[str]) -> Iterator[int]:
-    """Those of some records, by key, that say a question as it is asked: its words one behind the other."""
+    """Yield the keys of records that hold the whole question as a phrase."""
     if question.words and record_ids:
         said = Query.boolean_query([
             (Occur.Must, phrase(schema, question.words)),
@@ -92,54 +90,24 @@ def saying(searcher: Searcher, schema: Schema, question: Plan, record_ids: Colle
 
 
 def records_of(searcher: Searcher) -> Iterator[Document]:
-    """All records that an index holds."""
+    """Yield all records of an index."""
     for _, address in searcher.search(Query.all_query(), limit=max(searcher.num_docs, 1), count=False).hits:
         document = searcher.doc(address)
         if document.get_first("id") is not None:
             yield document
 
 
-class Holding:
-    """What the hits of one question hold of it."""
-
-    def __init__(self, searcher: Searcher, schema: Schema, question: Plan, accepted: IndexFilter) -> None:
-        self._searcher, self._schema = searcher, schema
-        self._question, self._accepted = question, accepted
-
-    def masses(self, *found: Scored, question: Plan | None = None) -> dict[int, float]:
-        """The summed idf of the terms of the question that each hit holds, by its key; one that holds none may lack."""
-        question = question or self._question
-        if not question.present or not any(hits.ids for hits in found):
-            return {}
-        # Nearly every hit is among those that hold most of the question; asking for all by id takes thrice as long.
-        query = covering(self._schema, question, filters(self._schema, self._accepted))
-        held = scores_by_key(self._searcher, query, _AT_ONCE)
-        pairs = (pair for hits in found for pair in zip(hits.ids, hits.keys, strict=True))
-        others = [record_id for record_id, key in pairs if key not in held] if len(held) == _AT_ONCE else []
-        if others:
-            query = covering(self._schema, question, [any_of(self._schema, "id", others)])
-            held |= scores_by_key(self._searcher, query, len(others))
-        return held
-
-    def as_seen(self, sight: Sight, hits: Scored, held: Mapping[int, float]) -> Scored:
-        """The hits with what they score where nothing counts that is not seen, best first, ties by id.
-
-        Tantivy takes how long texts are on average over everything. What the hits hold is as `masses` says.
-        """
-        lengths, question = sight.lengths, self._question
-        if lengths is None or not hits.ids or not question.present:
-            return hits
-        tokens = self._part(lengths, hits, "exact", self.masses(hits, question=question.within("exact")))
-        words = self._part(lengths, hits, "text", held)
-        words = words._replace(masses=np.maximum(words.masses - tokens.masses, 0.0))
-        return replace(hits, scores=rescored(hits.scores, words, tokens)).in_order()
-
-    def _part(self, lengths: Lengths, hits: Scored, field: Field, masses: Mapping[int, float]) -> Part:
-        """What each hit holds in a field, and its norms there."""
-        present = self._question.within(field).present
-        if not present:
-            nothing = np.zeros(len(hits.ids))
-            return Part(nothing, Norms(nothing, nothing))
-        sizes = self._searcher.fast_field_values(LENGTHS[field], hits.addresses)
-        norms = lengths.norms(field, present[0].value, [int(size or 0) for size in sizes])
-        return Part(np.array([masses.get(key, 0.0) for key in hits.keys]), norms)
+def masses(
+    searcher: Searcher, schema: Schema, question: Plan, accepted: IndexFilter, *found: Scored
+) -> dict[int, float]:
+    """Return the summed idf of the question's terms that each hit holds, by key; a hit that holds none may lack."""
+    if not question.present or not any(hits.ids for hits in found):
+        return {}
+    # Nearly every hit is among those that hold most of the question; asking for all by id takes three times as long.
+    held = scores_by_key(searcher, covering(schema, question, filters(schema, accepted)), _AT_ONCE)
+    pairs = (pair for hits in found for pair in zip(hits.ids, hits.keys, strict=True))
+    others = [record_id for record_id, key in pairs if key not in held] if len(held) == _AT_ONCE else []
+    if others:
+        query = covering(schema, question, [any_of(schema, "id", others)])
+        held |= scores_by_key(searcher, query, len(others))
+    return held

@@ -1,4 +1,4 @@
-"""The lexical index of one organization: it follows the ledger and answers which records hold a question's words."""
+"""Lexical index of one organization."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -13,10 +13,10 @@ from stores.lexical.generations import Generations
 from stores.lexical.hits import (
     MOST_HELD,
     NO_HITS,
-    Holding,
     Scored,
     happened,
     keys_of,
+    masses,
     records_of,
     saying,
     scores_by_key,
@@ -52,24 +52,24 @@ from stores.lexical.schema import (
     read_progress,
     to_document,
 )
-from stores.lexical.sight import Sight, Sights
+from stores.lexical.term_stats import TermStats
 from stores.lexical.weighing import weigh
 from stores.records import Entity, IndexFilter, Position
 from stores.threads import ThreadPlace, thread_place
 
 _HEAP_BYTES = 30_000_000
-# Equal scores are ordered by id as long as no more records than this share the last place.
+# Equal scores are ordered by id where at most so many records share the last place.
 _DEEPEST_TIE = 4_096
-# Ids that are kept in memory, by their key; above that all are forgotten and read again as they are found.
+# Ids cached by key; above that the cache is cleared.
 _MOST_NAMES = 200_000
-# From which share on that was written since, an index is written as one again, and up to how many records: 10,000
-# abstracts take a second, while writes wait.
+# Share of records written since the last rewrite from which `prepare` rewrites, and the size up to which it does:
+# 10,000 abstracts take a second, while writes wait.
 _SCATTERED = 0.25
 _MOST_JOINED = 20_000
 
 
 class LexicalIndex:
-    """A Tantivy index with one writer. Reads may come from any thread, everything else from the writer's."""
+    """Tantivy index with one writer. Reads from any thread, everything else from the writer's."""
 
     name = "lexical"
 
@@ -82,21 +82,20 @@ class LexicalIndex:
         self._threads = Threads(self._placed)
         self._code = Marked(lambda: self._columns(CODE, "key")[0])
         self._searcher: Searcher
-        self._sights = Sights(self._schema)
         self._adopt(generations.current())
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open or create the index in a folder; discard one of another format."""
+        """Open or create the index; one of another format is discarded."""
         return cls(Generations(folder.absolute(), layout()))
 
     @property
     def erasable(self) -> int:
-        """How many removed or replaced records may still have text on disk; `compact` brings it to 0."""
+        """Number of removed or replaced records with text on disk; `compact` erases them."""
         return self._progress.erasable
 
     def position(self) -> Position | None:
-        """How far the feed has been applied; None for a fresh index."""
+        """Return the last applied position; None for a fresh index."""
         return self._progress.position
 
     def apply(self, batch: IndexBatch) -> None:
@@ -129,27 +128,24 @@ class LexicalIndex:
             self._remember(key_of(record_id), record_id)
 
     def contents(self) -> Mapping[str, int]:
-        """Every record's id and revision."""
+        """Return the revision of every record, by id."""
         return {document["id"][0]: document["revision"][0] for document in records_of(self._searcher)}
 
     def search(self, text: str, *, filter: IndexFilter, limit: int, heed_names: bool = True) -> LexicalResult:
-        """Find the records that hold the question's words, best first, ties by id.
+        """Return the records that hold the question's words, best first, ties by id.
 
-        Any text is a question: quotation marks require a phrase, nothing else is syntax. A text without words (or of
-        stop words only) finds the records of that name, which always come first, and nothing else. Of a long text the
-        first 20,000 characters and the 64 rarest terms count. The numbers of names (`ENG-104`) count five times, unless
-        names are not to be heeded.
+        Any text is a question; quotation marks require a phrase, nothing else is syntax. Records named as the whole
+        question come first; a text without words (or of stop words only) finds only those. Of a long text the first
+        20,000 characters and the 64 rarest terms count. Numbers in names (`ENG-104`) count five times with
+        `heed_names`.
         """
         searcher = self._searcher
-        sight = self._sight(searcher, filter.visibility)
-        question = plan(sight, text, heed_names=heed_names)
+        question = plan(self._stats(searcher, filter.visibility), text, heed_names=heed_names)
         if limit < 1:
             return _result(question, LexicalHits.of(()), frozenset())
         named = self._named_so(searcher, question, filter, limit)
         others = self._holding(searcher, question, filter, limit) if question.present else NO_HITS
-        holding = Holding(searcher, self._schema, question, filter)
-        held = holding.masses(named, others)
-        named, others = (holding.as_seen(sight, hits, held) for hits in (named, others))
+        held = masses(searcher, self._schema, question, filter, named, others)
         chosen = frozenset(named.ids)
         others = others.without(chosen)
         shares = np.array([held.get(key, 0.0) for key in others.keys]) / (question.mass or 1.0)
@@ -169,41 +165,39 @@ class LexicalIndex:
         limit: int,
         heed_names: bool = True,
     ) -> LexicalResult:
-        """Score records that the index does not hold, as if it held them; best first, ties by id.
-
-        How rare a word is for who sees records of these visibility keys is what the index says.
+        """Score records that the index does not hold, with its term statistics; best first, ties by id.
 
         Takes as long as indexing them: about 20,000 short records a second.
         """
         searcher = self._searcher
-        question = plan(self._sight(searcher, visibility), text, heed_names=heed_names)
+        question = plan(self._stats(searcher, visibility), text, heed_names=heed_names)
         hits, named = weigh(question, entities)
         return _result(question, LexicalHits.of(hits[:limit]), named)
 
     def around(self, record_ids: Iterable[str], radius: int) -> Alongside:
-        """The records that stand at most so many places away from others in their thread.
+        """Return the records at most `radius` places away in their thread.
 
-        All records of a thread have the same visibility key. What the ledger says of them by now is not looked at.
+        All records of a thread have the same visibility key; the ledger is not asked.
         """
         return self._threads.around(map(key_of, record_ids), radius)
 
     def speakers_of(self, record_ids: Iterable[str]) -> list[int]:
-        """The number of who says each; `NOBODY` where that is not known, and of records that stand in no thread."""
+        """Return the speaker of each record, `NOBODY` where unknown."""
         return self._threads.speakers_of(map(key_of, record_ids))
 
     def code_among(self, record_ids: Iterable[str]) -> list[bool]:
-        """Whether the content of each is code, told by its lines; False for a record that the index does not hold."""
+        """Return whether the content of each is code; False for unknown records."""
         return self._code.among(map(key_of, record_ids))
 
     def saying(self, found: LexicalResult, record_ids: Iterable[str]) -> set[str]:
-        """Those of some records that say a question as it is asked: its words one behind the other."""
+        """Return the records that hold the whole question as a phrase."""
         by_key = {key_of(record_id): record_id for record_id in record_ids}
         if found.question is None:
             return set()
         return {by_key[key] for key in saying(self._searcher, self._schema, found.question, by_key.values())}
 
     def held(self, found: LexicalResult, *, filter: IndexFilter) -> HeldTerms:
-        """Say which of a question's terms the records of threads hold, of those that hold the rarest."""
+        """Return the question's terms in records of threads, for those that hold the rarest."""
         question, searcher = found.question, self._searcher
         terms = question.present[:MOST_MARKED] if question is not None else []
         if question is None or not terms:
@@ -216,7 +210,7 @@ class LexicalIndex:
         )
 
     def happened(self, record_ids: Iterable[str], spans: Sequence[tuple[datetime, datetime]]) -> set[str]:
-        """Those of some records that tell of what may have happened from one moment to another, in one of the spans."""
+        """Return the records whose event meets one of the spans."""
         by_key = {key_of(record_id): record_id for record_id in record_ids}
         if not by_key or not spans:
             return set()
@@ -232,19 +226,19 @@ class LexicalIndex:
         limit: int,
         heed_names: bool = True,
     ) -> list[str]:
-        """Records that tell of what may have happened in one of the spans, those that hold the most of a text first.
+        """Return records whose event meets one of the spans, those with most of the text first.
 
-        Where none of its words is known, what happened last comes first.
+        Latest events first where none of the words is known.
         """
         searcher = self._searcher
         asked = [(microseconds(start), microseconds(end)) for start, end in spans]
-        question = plan(self._sight(searcher, filter.visibility), text, heed_names=heed_names)
+        question = plan(self._stats(searcher, filter.visibility), text, heed_names=heed_names)
         terms = question.present
         query = happening(self._schema, asked, terms, filters(self._schema, filter))
         return list(self._best(searcher, query, limit, by=None if terms else HAPPENED[0]).ids)
 
     def named_by(self, keys: Iterable[int]) -> dict[int, str]:
-        """The ids of records that the index holds, by their keys."""
+        """Return the ids of records by their keys."""
         found: dict[int, str] = {}
         unknown: list[int] = []
         for key in keys:
@@ -262,36 +256,32 @@ class LexicalIndex:
         return found
 
     def prepare(self) -> None:
-        """Write the index as one where much of it was written in pieces: a search takes up to twice as long in those.
+        """Merge an index of at most 20,000 records that was written in many segments.
 
-        As `compact` does it; not for an index of more than 20,000 records.
+        Searching those takes up to twice as long.
         """
         count, scattered = self._searcher.num_docs, self._progress.scattered
         if self._searcher.num_segments > 1 and count <= _MOST_JOINED and scattered >= _SCATTERED * count:
             self._rewrite()
 
     def compact(self) -> None:
-        """Write the index anew without what was removed, if anything was.
+        """Rewrite the index without removed records, if there are any.
 
-        Tantivy's binding cannot force a merge, and a deletion there only hides a record: the live records are copied
-        into a fresh index (stored fields, about 20,000 short records a second) that replaces this one by a rename.
-        Searches go on meanwhile; the next `apply` waits.
+        Tantivy's binding cannot force a merge, and a deletion only hides a record: live records are copied into a fresh
+        index (stored fields, about 20,000 short records a second) that replaces this one by a rename. Searches go on;
+        the next `apply` waits.
         """
         if self._progress.erasable:
             self._rewrite()
 
     def close(self) -> None:
-        """Wait for running merges, and release the lock, the engine's thread and its memory; search no more.
-
-        A second call does nothing.
-        """
+        """Wait for merges and release lock, thread and memory. Idempotent."""
         if self._is_closed:
             return
         self._is_closed = True
         self._writer.wait_merging_threads()
-        # Whoever still knows a closed index would keep them: this object is in a circle, and in others'.
+        # Free them now: this object is in reference cycles.
         del self._writer, self._searcher, self._index
-        self._sights.forget()
         self._names.clear()
         self._threads, self._code = Threads(tuple), Marked(tuple)
 
@@ -329,11 +319,11 @@ class LexicalIndex:
             return NO_HITS
         return self._best(searcher, named(self._schema, question, accepted), limit)
 
-    def _sight(self, searcher: Searcher, visibility: frozenset[str]) -> Sight:
-        return self._sights.of(searcher, visibility, any_of(self._schema, "visibility", visibility))
+    def _stats(self, searcher: Searcher, visibility: frozenset[str]) -> TermStats:
+        return TermStats(searcher, self._schema, any_of(self._schema, "visibility", visibility))
 
     def _best(self, searcher: Searcher, query: Query, limit: int, *, by: str | None = None) -> Scored:
-        """The best by their scores, or those with most in a column; ties by id, wherever they lie in the index."""
+        """Return the best hits by score or column; ties by id, wherever they lie in the index."""
         depth = limit + 1
         while True:
             found = searcher.search(query, limit=depth, count=False, order_by_field=by).hits
@@ -349,7 +339,6 @@ class LexicalIndex:
         return Scored(self._ids(searcher, keys, addresses), scores, keys, addresses).in_order(limit)
 
     def _ids(self, searcher: Searcher, keys: Sequence[int], addresses: Sequence[DocAddress]) -> list[str]:
-        """The ids of records, from memory where they are known."""
         known = list(map(self._names.get, keys))
         for at, record_id in enumerate(known):
             if record_id is None:
@@ -363,13 +352,11 @@ class LexicalIndex:
         self._names[key] = record_id
 
     def _placed(self) -> Iterator[Placed]:
-        """The key and place of every record that stands in a thread."""
         columns = self._columns(THREADED, "key", "thread", "place", "speaker")
         for key, thread, order, speaker in zip(*columns, strict=True):
             yield key, ThreadPlace(thread, order, speaker)
 
     def _columns(self, mark: str, *names: str) -> list[list[int]]:
-        """Columns of all records with a mark."""
         searcher = self._searcher
         query = Query.term_query(self._schema, RESERVED, mark, "basic")
         hits = searcher.search(query, limit=max(searcher.num_docs, 1), count=False).hits
@@ -378,7 +365,6 @@ class LexicalIndex:
 
 
 def _result(question: Plan, hits: LexicalHits, named: frozenset[str]) -> LexicalResult:
-    """Join hits with what their scores are measured by."""
     return LexicalResult(
         hits,
         # Scores have 24 bits: keep the promise of a ceiling regardless.

@@ -1,11 +1,11 @@
-"""Which records have a mark: in memory, some 70 bytes for each that has it."""
+"""In-memory set of marked records; some 70 bytes each."""
 
 import threading
 from collections.abc import Callable, Iterable
 
 
 class Marked:
-    """One writer; reads may come from any thread. Filled by the first who asks or writes."""
+    """Set of record keys, read from the index at its first use. Thread-safe."""
 
     def __init__(self, read: Callable[[], Iterable[int]]) -> None:
         self._read = read
@@ -13,14 +13,13 @@ class Marked:
         self._keys: set[int] | None = None
 
     def update(self, gone: Iterable[int], marked: Iterable[int]) -> None:
-        """Take the mark from records, by their keys, and give it to others; what is in both has it."""
+        """Unmark records, then mark others."""
         with self._lock:
             keys = self._filled()
             keys.difference_update(gone)
             keys.update(marked)
 
     def among(self, keys: Iterable[int]) -> list[bool]:
-        """Whether each has the mark."""
         with self._lock:
             return list(map(self._filled().__contains__, keys))
 

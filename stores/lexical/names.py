@@ -1,4 +1,4 @@
-"""Which tokens name one thing by a number: tickets, errors, versions, references, addresses of machines. Pure.
+"""Tokens that name one thing by a number: tickets, errors, versions, references, machine addresses. Pure.
 
 Amounts, days, times, ranges and plain numbers are none. What is left out is no harm: it counts as words do.
 """
@@ -55,10 +55,9 @@ MOST_READ = 512
 
 
 def numbered(text: str, tokens: Sequence[str] | None = None) -> list[str]:
-    """Return what a text names by a number, lower-cased, distinct, in order: `e4031`, `ws-2026-14`, `gv8k2m`.
+    """Return the names with numbers in a text, lower-cased, distinct, in order: `e4031`, `ws-2026-14`, `gv8k2m`.
 
-    Any dash is a hyphen, and what is put around a name or hangs behind it is left out. `tokens` are the written ones of
-    the text, where they are there already.
+    Any dash is a hyphen; punctuation around a name is dropped. `tokens` are the text's written tokens where known.
     """
     plain = text.translate(_DASHES)
     if tokens is None or plain != text:
@@ -68,7 +67,7 @@ def numbered(text: str, tokens: Sequence[str] | None = None) -> list[str]:
 
 
 def is_numbered(token: str) -> bool:
-    """Whether a lower-cased token names something by a number."""
+    """Return whether a lower-cased token is a name with a number."""
     bare = token.removeprefix("#")
     if not any(map(str.isdigit, bare)) or not bare.isascii() or _is_date(bare) or _AMOUNT.fullmatch(bare):
         return False
@@ -84,18 +83,17 @@ def is_numbered(token: str) -> bool:
 
 
 def _is_date(token: str) -> bool:
-    """Whether it is a day, a month or a year, with a word before it or none: `2026-05-04`, `mid-2023`, `backup2023`."""
+    """Match a day, month or year, with or without a word before it: `2026-05-04`, `mid-2023`, `backup2023`."""
     day = _WORD_BEFORE.sub("", token)
     return any(pattern.fullmatch(day) for pattern in (_DATE, _DAY_IN_A_ROW))
 
 
 def is_year(word: str) -> bool:
-    """Whether a word is a year."""
     return re.fullmatch(_YEAR, word) is not None
 
 
 def _is_long(token: str) -> bool:
-    """Whether digits with separators are no range and no date: `77-20418`, `2026-211`."""
+    """Match digits with separators that are no range or date: `77-20418`, `2026-211`."""
     chunks = _SEPARATOR.split(token)
     first, *_, last = chunks
     rises = len(chunks) == 2 and int(first) < int(last)
@@ -105,7 +103,7 @@ def _is_long(token: str) -> bool:
 
 
 def _is_code(token: str) -> bool:
-    """Whether letters and digits with separators are one thing: `l-26/40773`, `ws-2026-14`, `node-07`, `sensor_1`."""
+    """Match letters and digits with separators: `l-26/40773`, `ws-2026-14`, `node-07`, `sensor_1`."""
     chunks = _SEPARATOR.split(token)
     # `cd40/cd4` are two things.
     is_several = not all(part.isdigit() for part in token.split("/")[1:])

@@ -1,4 +1,4 @@
-"""Which records stand next to each other in a thread: in memory, some 260 bytes for each record that has one."""
+"""Neighbours in threads: in memory, some 260 bytes for each record in a thread."""
 
 import threading
 from bisect import bisect_left
@@ -10,34 +10,32 @@ from stores.language.speakers import NOBODY
 from stores.threads import ThreadPlace
 
 MOST_THREADED = 200_000
-"""Records in threads of one organization; where there are more, none has neighbours until the index is opened again."""
+"""Records in threads above which none has neighbours until the index is opened again."""
 
 Placed = tuple[int, ThreadPlace]
-"""A record's key and its place."""
+"""Key and place of a record."""
 
 
 class Alongside(NamedTuple):
-    """Pairs of a record and one that stands near it in its thread, those of one record behind each other."""
+    """Pairs of a record and a neighbour in its thread, grouped by record."""
 
     owners: list[int]
-    """Which of the records that were asked about, counted from 0, ascending."""
+    """Positions of the records in the question, ascending."""
     keys: list[int]
-    """The keys of those that stand near."""
+    """Keys of the neighbours."""
     distances: list[int]
-    """How many places away they are."""
+    """Distances in places."""
 
 
 class _Thread(NamedTuple):
-    """The records of one thread."""
-
     order: list[tuple[int, int]]
-    """Where each stands, and its key, ascending."""
+    """Pairs of place and key, ascending."""
     keys: list[int]
-    """The keys alone, in the same order."""
+    """Keys in the same order."""
 
 
 class Threads:
-    """One writer; reads may come from any thread. Filled by the first who asks or writes."""
+    """Threads of an index, read at the first use. Thread-safe."""
 
     def __init__(self, read: Callable[[], Iterable[Placed]], most: int | None = None) -> None:
         self._read = read
@@ -49,7 +47,7 @@ class Threads:
         self._is_full = False
 
     def update(self, placed: Iterable[tuple[int, ThreadPlace | None]]) -> None:
-        """Put each record, by its key, where it stands now; with None it is in no thread or gone."""
+        """Set the place of each record by its key; None removes it."""
         with self._lock:
             self._fill()
             for key, place in () if self._is_full else placed:
@@ -59,7 +57,7 @@ class Threads:
             self._check_room()
 
     def around(self, keys: Iterable[int], radius: int) -> Alongside:
-        """Those that stand at most so many places away from each."""
+        """Return the records at most `radius` places away from each."""
         found = Alongside([], [], [])
         with self._lock:
             self._fill()
@@ -70,7 +68,7 @@ class Threads:
         return found
 
     def speakers_of(self, keys: Iterable[int]) -> list[int]:
-        """Who says each of some records."""
+        """Return the speaker of each record."""
         with self._lock:
             self._fill()
             places = map(self._places.get, keys)
@@ -123,5 +121,4 @@ class Threads:
 
 @cache
 def _distances(before: int, after: int) -> tuple[int, ...]:
-    """How far away they are that stand before and after a record."""
     return *range(before, 0, -1), *range(1, after + 1)

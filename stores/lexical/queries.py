@@ -1,9 +1,9 @@
-"""How a question becomes a Tantivy query: terms, required phrases and filters, never its query parser."""
+"""Conversion of a question to Tantivy queries: terms, phrases and filters, never its query parser."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Self, get_args
+from typing import get_args
 
 from tantivy import FieldType, Occur, Query, Schema
 
@@ -18,10 +18,9 @@ from stores.lexical.analysis import (
     several,
     written_tokens,
 )
-from stores.lexical.lengths import K1
 from stores.lexical.names import is_year, numbered
 from stores.lexical.schema import HAPPENED, Field, microseconds
-from stores.lexical.sight import Sight
+from stores.lexical.term_stats import K1, TermStats
 from stores.records import IndexFilter
 
 LONGEST_QUERY = 20_000
@@ -29,16 +28,16 @@ LONGEST_QUERY = 20_000
 MOST_CONSIDERED = 512
 """Distinct terms whose rarity is looked up, in order."""
 MOST_TERMS = 64
-"""Distinct terms that are searched, rarest first."""
+"""Distinct terms searched, rarest first."""
 MOST_PHRASES = 8
 MOST_LOOKED_UP = 8
-"""Names with numbers, the first of a question, of which it is looked up whether a record has them."""
+"""Names with numbers that are looked up, the first of a question."""
 NAMED = 5.0
-"""How many times the number of such a name counts: few records have it, and they are what is asked about."""
+"""Weight of the number of a name: the few records that have it are what is asked about."""
 FEWEST_DIGITS = 2
-"""Of a word of such a name that counts so; the parts of `v2.4.1` are in many texts."""
+"""Digits of a word of a name that counts so; the parts of `v2.4.1` are in many texts."""
 MOST_MARKED = 24
-"""Terms, the rarest, of which is told which records hold them."""
+"""Terms in the bit masks of `marking`, the rarest."""
 
 Words = Sequence[tuple[int, str]]
 """Words with their places."""
@@ -52,65 +51,57 @@ _FEW = 8
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing that is looked for."""
-
     field: Field
     value: str
     documents: int
-    """How many of the records hold it that are seen."""
+    """Number of records that hold it."""
     idf: float
-    boost: float
-    """By what Tantivy's score of it is multiplied."""
+    boost: float = 1.0
+    """Factor on Tantivy's score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """An analysed question."""
+    """Analysed question."""
 
     terms: tuple[Term, ...]
     phrases: tuple[tuple[tuple[int, str], ...], ...]
     name: str
-    """What the name of a record would be that is the question itself; empty where there can be none."""
+    """Name key of the question; empty where no record can have it."""
     words: Words
-    """All of its words, in order; none where some are of a script without spaces, whose pairs tell no order."""
+    """All words in order; none with a script without spaces, whose bigrams tell no order."""
     unknown: float = 0.0
-    """The share of the question's idf that belongs to names with numbers that no record has which is seen."""
+    """Share of the question's idf in names with numbers that no visible record has."""
 
     @property
     def ceiling(self) -> float:
-        """The BM25 score that no record can reach: every term, infinitely often, in a text of no length."""
+        """Upper bound of the BM25 score of any record."""
         return self.mass * (K1 + 1)
 
     @property
     def mass(self) -> float:
-        """The sum of the terms' idf, of which a record's coverage is a share."""
+        """Sum of the terms' idf; coverage is a share of it."""
         return sum(term.idf for term in self.terms)
 
     @property
     def is_prose(self) -> bool:
-        """Whether it is told by words alone: no identifier of it is known, and it has nothing in quotation marks."""
+        """It has no known identifier and no quotation marks."""
         return not self.phrases and all(term.field == "text" for term in self.terms)
 
     @property
     def present(self) -> list[Term]:
-        """The terms that the index holds."""
+        """Terms that the index holds."""
         return [term for term in self.terms if term.documents]
 
-    def within(self, field: Field) -> Self:
-        """The question of one field alone."""
-        return replace(self, terms=tuple(term for term in self.terms if term.field == field))
 
+def plan(stats: TermStats, text: str, *, heed_names: bool = True) -> Plan:
+    """Analyse a question with the index's term statistics.
 
-def plan(sight: Sight, text: str, *, heed_names: bool = True) -> Plan:
-    """Analyse a question against the index's dictionary, as somebody sees it.
-
-    The numbers of names count for more, unless names are not to be heeded.
-
-    A word that the index lacks stays, with the highest idf, because a record that cannot hold it covers less of the
-    question. An exact token that the index lacks goes: its parts speak for it.
+    Numbers of names count for more with `heed_names`. A missing word stays, with the highest idf, since a record
+    without it covers less of the question. A missing exact token is dropped: its parts speak for it.
     """
     text = text[:LONGEST_QUERY]
-    weigh = _weigher(sight)
+    weigh = _weigher(stats)
     said = positions(text)
     words = [word for word in dict.fromkeys(word for _, word in said) if not is_single_unspaced(word)]
     plain = {word.value: word for word in map(weigh("text"), words[:MOST_CONSIDERED])}
@@ -128,7 +119,7 @@ def plan(sight: Sight, text: str, *, heed_names: bool = True) -> Plan:
         tuple(phrase for phrase in phrases if phrase),
         name_key(text),
         () if any(map(is_single_unspaced, written_so)) else said,
-        _unknown(sight, names, found, weighed),
+        _unknown(stats, names, found, weighed),
     )
 
 
@@ -138,10 +129,10 @@ def _exact(
     plain: Mapping[str, Term],
     weigh: Callable[[str], Term],
 ) -> tuple[list[Term], set[str]]:
-    """The exact tokens worth looking for, and the words that they replace.
+    """Return the exact tokens to look for, and the words that they replace.
 
-    A plain word is looked for exactly only where no record holds it as a word: somebody else's odd spelling of a common
-    word must not count as a rare term of the question, and `tiktok` must find `TikTok` without missing the word itself.
+    A plain word is looked for exactly only where no record holds it as a word: an odd spelling of a common word must
+    not count as rare, and `tiktok` must find `TikTok`.
     """
     exact: list[Term] = []
     spoken_for: set[str] = set()
@@ -157,10 +148,7 @@ def _exact(
 
 
 def _emphasised(terms: Sequence[Term], names: Names) -> list[Term]:
-    """Let what tells one name from others count for more: the whole of it, and those of its words with some digits.
-
-    Years tell little: a text of that year has them as well.
-    """
+    """Raise the weight of names with numbers and of their words with digits, except years."""
     words = {word for words in names.values() for _, word in words if not is_year(word)}
     telling = {word for word in words if sum(map(str.isdigit, word)) >= FEWEST_DIGITS} | names.keys()
     return [
@@ -169,34 +157,32 @@ def _emphasised(terms: Sequence[Term], names: Names) -> list[Term]:
     ]
 
 
-def _unknown(sight: Sight, names: Names, plain: Sequence[Term], terms: Sequence[Term]) -> float:
-    """The share of the question that names with numbers are which no record has that is seen.
+def _unknown(stats: TermStats, names: Names, plain: Sequence[Term], terms: Sequence[Term]) -> float:
+    """Return the share of the question in names with numbers that no visible record has.
 
-    Such a name is one thing: where no record has its words one behind the other, what has some of them is about
-    something else. Its rarest word counts as the number of a name does, and no other of them; `terms` are the plain
-    ones as they count.
+    A name is one thing: where no record has its words in order, records with some of them are about something else. Its
+    rarest word counts, with the weight of a name. `terms` are the `plain` ones as they count.
     """
     rarity, known, unknown = {term.value: term.idf for term in plain}, {term.value: term.idf for term in terms}, 0.0
     for name, words in islice(names.items(), MOST_LOOKED_UP):
         values = {name, *(word for _, word in words)} & known.keys()
-        if values and not sight.has_written(name, _version(name, words)):
+        if values and not stats.is_written(name, _version(name, words)):
             unknown += NAMED * max(rarity[value] for value in values)
             known = {value: idf for value, idf in known.items() if value not in values}
     return unknown / (unknown + sum(known.values())) if unknown else 0.0
 
 
 def _version(name: str, words: Words) -> Words:
-    """The words of a name; of `v2.4.1` those without the letter, as a change log has them."""
+    """Return the words of a name; of `v2.4.1` those without the letter, as in change logs."""
     is_version = name[0] == "v" and name[1].isdigit() and words[:1] == [(0, "v")]
     return [(place - 1, word) for place, word in words[1:]] if is_version else words
 
 
-def _weigher(sight: Sight) -> Callable[[Field], Callable[[str], Term]]:
+def _weigher(stats: TermStats) -> Callable[[Field], Callable[[str], Term]]:
     def in_field(field: Field) -> Callable[[str], Term]:
         def weigh(value: str) -> Term:
-            documents = sight.documents(field, value)
-            idf = sight.idf(documents)
-            return Term(field, value, documents, idf, sight.boost(field, value, idf) if documents else 1.0)
+            documents = stats.documents(field, value)
+            return Term(field, value, documents, stats.idf(documents))
 
         return weigh
 
@@ -204,7 +190,7 @@ def _weigher(sight: Sight) -> Callable[[Field], Callable[[str], Term]]:
 
 
 def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
-    """The query for records that hold some term and every phrase, scored by BM25."""
+    """Return the query for records with some term and every phrase, scored by BM25."""
     terms = [_weighed(schema, term) for term in question.present]
     required = [phrase(schema, words) for words in question.phrases]
     return Query.boolean_query(
@@ -216,7 +202,7 @@ def scored(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
 
 
 def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
-    """The query for records whose name is the question, scored by BM25 where they hold its terms."""
+    """Return the query for records named as the question, scored by BM25."""
     required = [Query.term_query(schema, "name", question.name, "basic"), *filters(schema, accepted)]
     return Query.boolean_query(
         [
@@ -227,7 +213,7 @@ def named(schema: Schema, question: Plan, accepted: IndexFilter) -> Query:
 
 
 def covering(schema: Schema, question: Plan, required: Iterable[Query]) -> Query:
-    """The query whose score is the summed idf of the terms that a record holds."""
+    """Return the query whose score is the summed idf of a record's terms."""
     held = [
         (Occur.Should, Query.const_score_query(Query.term_query(schema, term.field, term.value), term.idf))
         for term in question.present
@@ -239,7 +225,7 @@ def covering(schema: Schema, question: Plan, required: Iterable[Query]) -> Query
 
 
 def marking(schema: Schema, terms: Sequence[Term], required: Iterable[Query]) -> Query:
-    """The query whose score says which of the terms a record holds: a sum of powers of two, the first term's highest.
+    """Return the query whose score is a bit mask of a record's terms, the first term highest.
 
     A score has 24 bits.
     """
@@ -257,7 +243,7 @@ def marking(schema: Schema, terms: Sequence[Term], required: Iterable[Query]) ->
 def happening(
     schema: Schema, spans: Iterable[tuple[int, int]], terms: Iterable[Term], required: Iterable[Query]
 ) -> Query:
-    """The query for records that tell of what may have happened in one of the spans, scored by the terms they hold."""
+    """Return the query for records whose event meets one of the spans, scored by terms."""
     first, last = HAPPENED
     within = [
         Query.boolean_query([
@@ -273,7 +259,7 @@ def happening(
 
 
 def phrase(schema: Schema, words: Words) -> Query:
-    """The query for records that have these words at these distances."""
+    """Return the query for a phrase with these distances."""
     if len(words) > 1:
         return Query.phrase_query(schema, "text", list(words))
     word = words[0][1]
@@ -281,7 +267,7 @@ def phrase(schema: Schema, words: Words) -> Query:
 
 
 def filters(schema: Schema, accepted: IndexFilter) -> list[Query]:
-    """What a record must match before it competes."""
+    """Return the required queries of a filter."""
     found = [any_of(schema, "visibility", accepted.visibility)]
     found += [any_of(schema, facet, {value.lower() for value in values}) for facet, values in accepted.any_of.items()]
     if accepted.updated_since is not None:
@@ -296,12 +282,12 @@ def filters(schema: Schema, accepted: IndexFilter) -> list[Query]:
 
 
 def union(queries: list[Query]) -> Query:
-    """Any of the queries; none when there are none."""
+    """Return the query for any of the queries; matches nothing without any."""
     return Query.boolean_query([(Occur.Should, query) for query in queries]) if queries else Query.empty_query()
 
 
 def any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
-    """Records that have one of the values in a field."""
+    """Return the query for records with one of the values in a field."""
     accepted = sorted(values)
     if len(accepted) <= _FEW:
         return union([Query.term_query(schema, field, value, "basic") for value in accepted])
@@ -309,7 +295,7 @@ def any_of(schema: Schema, field: str, values: Iterable[str]) -> Query:
 
 
 def any_of_numbers(schema: Schema, field: str, values: Iterable[int]) -> Query:
-    """Records that have one of the numbers in a field."""
+    """Return the query for records with one of the numbers in a field."""
     return Query.term_set_query(schema, field, sorted(values))
 
 

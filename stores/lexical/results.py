@@ -1,4 +1,4 @@
-"""What a lexical search returns."""
+"""Results of a lexical search."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ Numbers = NDArray[np.float64]
 
 
 class LexicalHit(NamedTuple):
-    """One record that holds at least one word of the query."""
+    """Record that holds at least one word of the query."""
 
     record_id: str
     score: float
     """BM25; comparable within one result only."""
     coverage: float
-    """The idf-weighted share of the query's terms that the record holds, 0 to 1; comparable between queries."""
+    """Idf-weighted share of the query's terms in the record, 0 to 1; comparable between queries."""
 
 
 class LexicalHits(Sequence[LexicalHit]):
-    """Hits as columns, in their order: hundreds of them are ranked, and few are looked at one by one."""
+    """Hits as columns: hundreds are ranked, few are looked at one by one."""
 
     def __init__(self, ids: Sequence[str], scores: Numbers, coverage: Numbers) -> None:
         self.ids = ids
@@ -32,7 +32,6 @@ class LexicalHits(Sequence[LexicalHit]):
 
     @classmethod
     def of(cls, hits: Iterable[LexicalHit]) -> Self:
-        """Take hits one by one."""
         found = list(hits)
         return cls(
             [hit.record_id for hit in found],
@@ -64,29 +63,29 @@ class LexicalResult:
 
     hits: LexicalHits
     ceiling: float
-    """The BM25 score that no record can exceed for this query: `score / ceiling` is comparable between queries."""
+    """Upper bound of BM25 for this query: `score / ceiling` is comparable between queries."""
     terms: Mapping[str, float]
-    """The analysed terms that were looked for, rarest first, and the idf of each."""
+    """Idf of each analysed term, rarest first."""
     named: frozenset[str] = frozenset()
-    """Those hits whose name is the whole question; they come first."""
+    """Hits whose name is the whole question; they come first."""
     question: Plan | None = None
-    """The analysed question; None where nothing was searched."""
+    """Analysed question; None where nothing was searched."""
 
     @property
     def unknown(self) -> float:
-        """The share of the question that identifiers are which no record holds that is seen."""
+        """Share of the question that identifiers are which no visible record holds."""
         return self.question.unknown if self.question is not None else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class HeldTerms:
-    """Which of a question's terms the records of threads hold."""
+    """Terms of a question that records in threads hold."""
 
     shares: tuple[float, ...]
-    """The share of the question's idf that each term has, rarest first; the least rare of many are left out."""
+    """Share of each term in the question's idf, rarest first, without the least rare of many."""
     marks: Mapping[int, int]
-    """By a record's key: a bit for each term that it holds, the lowest bit for the last term."""
+    """Bits by record key, one for each term that it holds, the lowest for the last term."""
 
     def of(self, keys: Iterable[int]) -> list[int]:
-        """The bits of some records, 0 for one that holds no term."""
+        """Return the bits of some records; 0 for one that holds no term."""
         return [self.marks.get(key, 0) for key in keys]

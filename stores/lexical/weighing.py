@@ -1,4 +1,4 @@
-"""Scores for texts that the index does not hold, such as what a record said before: by its dictionary, in memory."""
+"""Scores of texts outside the index, such as earlier revisions."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -6,23 +6,21 @@ from dataclasses import dataclass
 
 from stores.indexed_text import indexed_parts
 from stores.lexical.analysis import identifiers, positions
-from stores.lexical.lengths import K1, norm, usual
 from stores.lexical.queries import Plan
 from stores.lexical.results import LexicalHit
 from stores.lexical.schema import names
+from stores.lexical.term_stats import K1, norm
 from stores.records import Entity
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A record's terms, as the index would hold them."""
-
     record_id: str
     is_named: bool
     parts: Sequence[dict[int, str]]
-    """The term at each place."""
+    """Term at each place, by part."""
     counts: Counter[tuple[str, str]]
-    """How often each field holds each term."""
+    """Counts by field and term."""
 
     @property
     def length(self) -> int:
@@ -30,13 +28,13 @@ class _Text:
 
 
 def weigh(question: Plan, entities: Iterable[Entity]) -> tuple[list[LexicalHit], frozenset[str]]:
-    """Return the records that hold some term and every phrase, best first, ties by id; and those named as the question.
+    """Return the records with some term and every phrase, best first, ties by id; and those named as the question.
 
-    BM25 takes the rarity of terms from the index and the usual length of a text from the records that are given.
+    BM25 with the index's idf and the average length of the given records.
     """
     texts = [_read(entity, question.name) for entity in entities]
     average = sum(text.length for text in texts) / len(texts) if texts else 0.0
-    hits = [hit for text in texts if (hit := _hit(question, text, usual(average))) is not None]
+    hits = [hit for text in texts if (hit := _hit(question, text, average)) is not None]
     named = frozenset(text.record_id for text in texts if text.is_named)
     return sorted(hits, key=lambda hit: (hit.record_id not in named, -hit.score, hit.record_id)), named
 

@@ -1,4 +1,4 @@
-"""The vector index: which passages mean what a question means. Importing this loads no engine."""
+"""Vector index: passages by meaning. Importing this loads no engine."""
 
 from stores.vectors.index import VectorIndex
 from stores.vectors.passages import (

@@ -1,15 +1,15 @@
-"""Which rows of the table are valid. The table is a log: a record's newest rows replace the ones before."""
+"""Valid rows of the table. The table is a log: a record's newest rows replace the ones before."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 PASSAGE, EMPTY, DELETION, STATE = range(4)
-"""What a row is: a passage, a record without text, a record's end, how far the index has come."""
+"""Kinds of rows: passage, record without text, deletion, progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A record's rows, which one commit wrote next to each other."""
+    """Rows of a record, written next to each other by one commit."""
 
     revision: int
     rows: range
@@ -17,39 +17,38 @@ class Held:
 
     @property
     def passage_rows(self) -> range:
-        """Its rows that hold a vector of a text."""
+        """Rows with a vector of a text."""
         return self.rows if self.kind == PASSAGE else range(0)
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """Which rows a search may read, at one moment."""
+    """Rows that a search may read, at one moment."""
 
     below: int
     """Rows from this number on were not there yet."""
     without: frozenset[int]
 
     def admits(self, row: int) -> bool:
-        """Whether a search may read that row."""
         return row < self.below and row not in self.without
 
 
 @dataclass(slots=True, eq=False)
 class Catalog:
-    """Every record that the index holds, and every row that is no longer valid but still in the table."""
+    """Held records, and rows that are invalid but still in the table."""
 
     records: dict[str, Held] = field(default_factory=dict)
     superseded: set[int] = field(default_factory=set)
     former_states: set[int] = field(default_factory=set)
-    """Those of them that are of no record."""
+    """Invalid rows of no record."""
     passages: int = 0
-    """How many passages are valid."""
+    """Number of valid passages."""
     state: str | None = None
     state_row: int | None = None
     next_row: int = 0
 
     def read(self, rows: Iterable[tuple[int, int, str, int, int]]) -> None:
-        """Take in rows in their order: number, kind, record id, revision, passage number."""
+        """Read rows in their order: number, kind, record id, revision, passage number."""
         for number, kind, record_id, revision, passage in rows:
             held = self.records.get(record_id)
             if kind == PASSAGE and passage and held:
@@ -73,7 +72,6 @@ class Catalog:
             self.passages -= len(before.passage_rows)
 
     def put_state(self, row: int, state: str) -> None:
-        """Note the newest state."""
         if self.state_row is not None:
             self.superseded.add(self.state_row)
             self.former_states.add(self.state_row)
@@ -86,5 +84,4 @@ class Catalog:
         self.former_states.difference_update(rows)
 
     def validity(self) -> Validity:
-        """What is valid now."""
         return Validity(self.next_row, frozenset(self.superseded))

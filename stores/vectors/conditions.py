@@ -1,4 +1,4 @@
-"""How a filter is said in LanceDB's SQL."""
+"""Filters as LanceDB's SQL."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from stores.vectors.matrix import microseconds
 
 
 def wanted(accepted: IndexFilter) -> str:
-    """The condition for passages that a filter accepts, replaced ones among them."""
+    """Return the condition for passages that a filter accepts, replaced ones included."""
     conditions = [f"kind = {PASSAGE}", f"visibility IN ({literals(accepted.visibility)})"]
     conditions += [
         f"array_has_any({facet}, make_array({literals(values)}))" for facet, values in accepted.any_of.items()
@@ -23,10 +23,10 @@ def wanted(accepted: IndexFilter) -> str:
 
 
 def numbered(rows: Iterable[int]) -> str:
-    """The condition for rows of those numbers, of which there must be some."""
+    """Return the condition for rows of those numbers, at least one."""
     return f"row IN ({', '.join(map(str, rows))})"
 
 
 def literals(values: Iterable[str]) -> str:
-    """Strings as SQL literals."""
+    """Return strings as SQL literals."""
     return ", ".join("'{}'".format(value.replace("'", "''")) for value in sorted(values))

@@ -26,7 +26,7 @@ _MOST_REPLACED = 1_000
 
 
 class VectorIndex:
-    """Passages and their vectors, one writer. Searches may come from any thread and never wait for the writer."""
+    """Passages and their vectors, with one writer. Searches never wait for the writer."""
 
     name = "vectors"
 
@@ -53,7 +53,7 @@ class VectorIndex:
         memory_budget_mb: int = 512,
         index_from: int = INDEX_FROM,
     ) -> Self:
-        """Open the index in a folder, creating both where needed; the first call of a process takes seconds.
+        """Open or create the index in a folder; the first call of a process takes seconds.
 
         Raises:
             ModelChanged: The folder holds vectors of another model: build a new index in a new folder.
@@ -64,22 +64,21 @@ class VectorIndex:
         return cls(table, dimension, memory_budget_mb * 1_000_000, index_from)
 
     def state(self) -> VectorState | None:
-        """How far the vector lane has come; None for a fresh index."""
+        """Return the progress of the vector lane; None for a fresh index."""
         state = self._catalog.state
         return None if state is None else VectorState.from_json(state)
 
     def contents(self) -> Mapping[str, int]:
-        """Every record's id and revision, those without text included."""
+        """Return the revision of every record, those without text included."""
         return {record_id: held.revision for record_id, held in self._catalog.records.copy().items()}
 
     def replace(self, records: Sequence[EmbeddedRecord], deleted: Sequence[str], state: VectorState) -> None:
-        """Make these the only passages of those records, remove the deleted ones, store the state: one commit.
+        """Replace the passages of records, remove the deleted ones and store the state, in one commit. Idempotent.
 
-        Of a record that occurs twice the last one counts; one that is deleted as well is kept. Doing it twice changes
-        nothing.
+        The last version of a record counts; one that is also deleted is kept.
 
         Raises:
-            ValueError: A vector has the wrong shape or holds something that is not a finite number.
+            ValueError: A vector has the wrong shape or a number that is not finite.
         """
         latest = {record.record_id: record for record in records}
         self._check(latest.values())
@@ -92,10 +91,10 @@ class VectorIndex:
                 self._erase()
 
     def search(self, vector: Vector, *, filter: IndexFilter, limit: int) -> DenseHits:
-        """Find the records whose best passage is nearest to a vector of length 1, best first, ties by id.
+        """Return the records whose best passage is nearest to a unit vector, best first, ties by id.
 
-        The first search loads the vectors into memory, unless they exceed the budget or were dropped: LanceDB then
-        answers, exactly below `INDEX_FROM` passages.
+        The first search loads the vectors into memory. Where they exceed the budget or were dropped, LanceDB answers,
+        exactly below `INDEX_FROM` passages.
         """
         if limit < 1 or not filter.visibility or not all(filter.any_of.values()):
             return DenseHits.of(())
@@ -106,7 +105,7 @@ class VectorIndex:
         return self._table.search(query, wanted(filter), self._validity, limit)
 
     def measure(self, vector: Vector, record_ids: Iterable[str]) -> DenseHits:
-        """Tell how near records are to a vector of length 1; none where the vectors are not in memory."""
+        """Return the scores of records for a unit vector; empty where the vectors are not in memory."""
         snapshot = self._snapshot()
         return snapshot.measure(self._question(vector), record_ids) if snapshot is not None else DenseHits.of(())
 
@@ -117,7 +116,7 @@ class VectorIndex:
         return query
 
     def vectors_of(self, record_ids: Iterable[str]) -> dict[str, Vector]:
-        """The vector of each record's first passage; records without text are left out."""
+        """Return the vector of each record's first passage; records without text are left out."""
         snapshot = self._snapshot()
         if snapshot is not None:
             found = {each: snapshot.vector(each) for each in record_ids}
@@ -126,7 +125,7 @@ class VectorIndex:
         return self._table.vectors({each: item.rows.start for each, item in held.items() if item and item.passage_rows})
 
     def spans(self, record_id: str) -> list[tuple[int, int]]:
-        """Where the passages of a record stand in its text, in order; none for one that is unknown or has no text."""
+        """Return the spans of a record's passages in its text, in order."""
         snapshot = self._snapshot()
         if snapshot is not None:
             return snapshot.spans(record_id)
@@ -134,32 +133,32 @@ class VectorIndex:
         return self._table.spans(held.passage_rows) if held is not None and held.passage_rows else []
 
     def memory_bytes(self) -> int:
-        """The memory that the vectors take at the moment."""
+        """Return the memory of the vectors."""
         matrix = self._matrix
         return matrix.bytes if matrix else 0
 
     def drop_matrix(self) -> None:
-        """Give the memory back, without waiting: LanceDB answers until `load_matrix` is called."""
+        """Free the memory without waiting: LanceDB answers until `load_matrix`."""
         self._dropped, self._matrix = True, None
 
     def load_matrix(self) -> bool:
-        """Search in memory again, unless the vectors exceed the budget; say whether that is so.
+        """Search in memory again; return False where the vectors exceed the budget.
 
-        They are loaded now, or by the next search when the writer is busy.
+        Loads now, or by the next search when the writer is busy.
         """
         self._dropped = not self._fits()
         return not self._dropped and self._snapshot(wait_s=0) is not None
 
     @property
     def erasable(self) -> int:
-        """How many rows of removed or replaced records are still on disk; `compact` brings it to 0."""
+        """Number of rows of removed or replaced records on disk; `compact` erases them."""
         return max(0, len(self._catalog.superseded) - len(self._catalog.former_states))
 
     def compact(self) -> None:
-        """Drop replaced and deleted rows for good, merge what is left and build what large indexes need.
+        """Erase replaced and deleted rows, merge the rest and build the approximate index of large tables.
 
-        Seconds per 100,000 passages, and about a minute per 100,000 when the approximate index is built first; searches
-        go on, `replace` waits.
+        Seconds per 100,000 passages, and about a minute per 100,000 when the approximate index is built first; blocks
+        `replace`, not searches.
         """
         with self._writing:
             self._erase()
@@ -169,7 +168,6 @@ class VectorIndex:
                 self._table.ensure_index()
 
     def close(self) -> None:
-        """Release the table and the memory."""
         with self._writing:
             self._matrix = None
             if self.tokens is not None:
@@ -200,7 +198,6 @@ class VectorIndex:
             self._install(self._load())
 
     def _snapshot(self, wait_s: float = _LOAD_WAIT_S) -> Snapshot | None:
-        """What is in memory, loaded where it is missing; None when LanceDB is to answer."""
         matrix = self._matrix
         if matrix is None and not self._dropped and self._writing.acquire(timeout=wait_s):
             try:

@@ -1,4 +1,4 @@
-"""How passages lie in the table, as Arrow columns. Imported only when an index is opened: it loads Arrow."""
+"""Arrow layout of the table. Imported only when an index is opened: it loads Arrow."""
 
 from typing import Any, get_args
 
@@ -22,7 +22,7 @@ _PLACES = {"start": pa.int32(), "end": pa.int32(), "updated_at": pa.int64()}
 
 
 def schema(model: str, dimension: int) -> Any:
-    """The table's schema; what the vectors were made with is written on it."""
+    """Return the table's schema, labelled with model and dimension."""
     fields: dict[str, Any] = {
         **_NUMBERS,
         "record_id": pa.string(),
@@ -36,17 +36,15 @@ def schema(model: str, dimension: int) -> Any:
 
 
 def label(model: str, dimension: int) -> dict[str, str]:
-    """What is written on the table."""
     return {"format": FORMAT, "model": model, "dimension": str(dimension)}
 
 
 def read_label(table_schema: Any) -> dict[str, str]:
-    """Read what `label` wrote."""
     return {key.decode(): value.decode() for key, value in (table_schema.metadata or {}).items()}
 
 
 class RowWriter:
-    """Gathers the rows of one commit, column by column."""
+    """Collects the rows of one commit, column by column."""
 
     def __init__(self, table_schema: Any, first_row: int) -> None:
         self._schema = table_schema
@@ -55,7 +53,7 @@ class RowWriter:
         self._row = first_row
 
     def add_record(self, record: EmbeddedRecord) -> range:
-        """Add a record's passages, or one row that says that it has none; return the numbers of its rows."""
+        """Add a record's passages, or one row that it has none; return the row numbers."""
         first = self._row
         shared: dict[str, Any] = {
             "record_id": record.record_id,
@@ -77,7 +75,6 @@ class RowWriter:
         return range(self._row - 1, self._row)
 
     def table(self) -> Any:
-        """The rows as an Arrow table."""
         arrays = [
             self._vectors(field.type) if field.name == "vector" else pa.array(self._columns[field.name], field.type)
             for field in self._schema
@@ -96,13 +93,13 @@ class RowWriter:
 
 
 def light_rows(table: Any) -> list[tuple[int, int, str, int, int]]:
-    """The columns that a catalog reads, in the order of the row numbers."""
+    """Return the columns that a catalog reads, by row number."""
     ordered = table.sort_by("row")
     return list(zip(*(ordered.column(name).to_pylist() for name in LIGHT), strict=True))
 
 
 def vectors(table: Any) -> Vector:
-    """The vectors of a table's rows, one per line."""
+    """Return the vectors of a table's rows, one per line."""
     column = table.column("vector")
     width = column.type.list_size
     lines = [chunk.flatten().to_numpy().reshape(-1, width) for chunk in column.chunks]
@@ -110,7 +107,7 @@ def vectors(table: Any) -> Vector:
 
 
 def columns(batch: Any, valid: Integers) -> Columns:
-    """The passages among some rows whose numbers are given, ready for the matrix."""
+    """Return the passages among the numbered rows, for the matrix."""
     table = pa.Table.from_batches([batch])
     chosen = np.flatnonzero(np.isin(table.column("row").to_numpy(), valid))
     rows = table.drop_columns(["vector"]).take(pa.array(chosen)).combine_chunks()

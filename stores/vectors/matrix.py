@@ -29,14 +29,13 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 class Growing(Generic[Scalar]):
-    """An array that only grows: what a reader has seen never changes."""
+    """Append-only array: readers keep what they have seen."""
 
     def __init__(self, dtype: type[Scalar]) -> None:
         self._values: NDArray[Scalar] = np.empty(16, dtype)
         self._size = 0
 
     def extend(self, values: Iterable[object]) -> None:
-        """Append; readers that hold the values so far keep them."""
         added = np.asarray(values if isinstance(values, np.ndarray) else list(values), self._values.dtype)
         size = self._size + len(added)
         if size > len(self._values):
@@ -47,13 +46,13 @@ class Growing(Generic[Scalar]):
         self._size = size
 
     def all(self) -> NDArray[Scalar]:
-        """The values so far, without a copy."""
+        """Return the values so far, without a copy."""
         return self._values[: self._size]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """One consistent state of the matrix."""
+    """Consistent state of the matrix."""
 
     blocks: tuple[Vector, ...]
     size: int
@@ -66,12 +65,12 @@ class Snapshot:
     numbers: Integers
     """A number for each passage that its record has alone."""
     places: Mapping[str, Sequence[int]]
-    """Where each record's passages lie; those of newer commits may lie beyond `size`."""
+    """Rows of each record's passages; those of newer commits may lie beyond `size`."""
     postings: Mapping[tuple[str, str], Growing[np.int64]]
     """For each key and value the places of the passages that have it, ascending; may grow beyond `size`."""
 
     def search(self, vector: Vector, accepted: IndexFilter, limit: int) -> DenseHits:
-        """Find the records whose best passage is nearest, best first, ties by id."""
+        """Return the records whose best passage is nearest, best first, ties by id."""
         places = np.flatnonzero(self._wanted(accepted))
         if not len(places) or limit < 1:
             return DenseHits.of(())
@@ -86,12 +85,12 @@ class Snapshot:
             taken = min(4 * taken, len(places))
 
     def measure(self, vector: Vector, record_ids: Iterable[str]) -> DenseHits:
-        """Tell how near the best passage of each of some records is, best first, ties by id."""
+        """Return the best score of each of some records, best first, ties by id."""
         places = np.flatnonzero(self._of(record_ids) & self.alive)
         return self._hits(places, self._scores(vector, places)) if len(places) else DenseHits.of(())
 
     def vector(self, record_id: str) -> Vector | None:
-        """A copy of the vector of a record's first passage; None when this snapshot lacks it."""
+        """Copy the vector of a record's first passage; None where it is missing."""
         places = self.places.get(record_id, ())
         if not places or places[0] >= self.size:
             return None
@@ -99,7 +98,7 @@ class Snapshot:
         return copied
 
     def spans(self, record_id: str) -> list[tuple[int, int]]:
-        """Where the passages of a record stand in its text."""
+        """Return the spans of a record's passages."""
         places = [place for place in self.places.get(record_id, ()) if place < self.size]
         return sorted(zip(self.starts[places].tolist(), self.ends[places].tolist(), strict=True))
 
@@ -149,7 +148,6 @@ class Snapshot:
         return max(1.0, min(self.size / max(len(self.places), 1), _MOST_EACH))
 
     def _hits(self, places: Integers, scores: Vector) -> DenseHits:
-        """Keep each record's best passage, the first of equals; order by score, then id."""
         rounded: Numbers = np.asarray(np.round(scores.astype(np.float64), DIGITS), np.float64)
         order = np.lexsort((self.starts[places], -rounded))
         # Of each record the first in this order, its best.
@@ -163,7 +161,7 @@ class Snapshot:
 
 
 class Matrix:
-    """The writer's side: appends passages, buries those that are gone and hands out snapshots."""
+    """Writer's side: appends and buries passages, and publishes snapshots."""
 
     def __init__(self, dimension: int) -> None:
         self._dimension = dimension
@@ -178,17 +176,17 @@ class Matrix:
 
     @property
     def bytes(self) -> int:
-        """The memory that the rows take."""
+        """Memory of the rows."""
         return row_bytes(self._dimension) * self._size
 
     @property
     def wasteful(self) -> bool:
-        """Whether more rows are buried than alive, and enough of them to matter."""
+        """More rows are buried than alive, and enough of them to matter."""
         alive = int(np.count_nonzero(self._alive))
         return self._size - alive > max(alive, _FEW_BURIED)
 
     def append(self, record: EmbeddedRecord) -> None:
-        """Add the passages of a record, which must not be there; `publish` shows them."""
+        """Add the passages of a new record; `publish` shows them."""
         places = range(self._size, self._size + len(record.passages))
         if not places:
             return
@@ -205,7 +203,7 @@ class Matrix:
                 self._posting((facet, value)).extend(places)
 
     def append_columns(self, columns: "Columns") -> None:
-        """Add passages that were read from the table."""
+        """Add passages read from the table."""
         base = self._size
         self._append_vectors(columns.vectors)
         self._starts.extend(columns.starts)
@@ -219,7 +217,7 @@ class Matrix:
             self._posting(key).extend(places + base)
 
     def bury(self, record_ids: Iterable[str]) -> None:
-        """Take records out of the search from the next `publish` on."""
+        """Remove records from the next `publish` on."""
         places = [place for record_id in record_ids for place in self._places.pop(record_id, ())]
         if places:
             # Snapshots hold the array of before.
@@ -283,10 +281,10 @@ def best_per_record(found: Iterable[tuple[float, str, int, int]]) -> DenseHits:
 
 
 def microseconds(moment: datetime) -> int:
-    """A time as an integer that keeps its order."""
+    """Convert a time to microseconds since 1970."""
     return int(moment.timestamp() * 1_000_000)
 
 
 def row_bytes(dimension: int) -> int:
-    """What one passage takes in memory."""
+    """Return the memory of one passage."""
     return 4 * dimension + _ROW_BYTES

@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 
 
 class ModelChanged(Exception):
-    """The index holds vectors of another embedding model; the way out is a new index in a new folder."""
+    """The index holds vectors of another model: build a new index in a new folder."""
 
     def __init__(self, found: str, wanted: str) -> None:
         super().__init__(f"The index was made with {found}, not with {wanted}.")
@@ -27,7 +27,7 @@ class ModelChanged(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddedPassage:
-    """A stretch of a record's text, in characters, and its vector of length 1."""
+    """Stretch of a record's text, in characters, and its unit vector."""
 
     start: int
     end: int
@@ -36,7 +36,7 @@ class EmbeddedPassage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EmbeddedRecord:
-    """A record as the vector index holds it; one without text has no passages and is held all the same."""
+    """Record of the vector index; one without text has no passages."""
 
     record_id: str
     revision: int
@@ -47,12 +47,11 @@ class EmbeddedRecord:
 
     @classmethod
     def of(cls, entity: Entity, passages: Sequence[EmbeddedPassage]) -> Self:
-        """Join an entity with the passages of its searchable text."""
         return cls(entity.id, entity.revision, entity.visibility, facets(entity), entity.updated_at, passages)
 
 
 class DenseHit(NamedTuple):
-    """A record and its best passage."""
+    """Record and its best passage."""
 
     record_id: str
     score: float
@@ -62,7 +61,7 @@ class DenseHit(NamedTuple):
 
 
 class DenseHits(Sequence[DenseHit]):
-    """Hits as columns, in their order: hundreds of them are ranked, and few are looked at one by one."""
+    """Hits as columns: hundreds are ranked, few are looked at one by one."""
 
     def __init__(self, ids: Sequence[str], scores: Numbers, starts: Integers, ends: Integers) -> None:
         self.ids = ids
@@ -71,7 +70,6 @@ class DenseHits(Sequence[DenseHit]):
 
     @classmethod
     def of(cls, hits: Iterable[DenseHit]) -> Self:
-        """Take hits one by one."""
         found = list(hits)
         return cls(
             [hit.record_id for hit in found],
@@ -100,26 +98,25 @@ class DenseHits(Sequence[DenseHit]):
 
 @dataclass(frozen=True, slots=True)
 class VectorState:
-    """How far the vector lane has come: all changes up to a position, and single ones above it."""
+    """Progress of the vector lane: all changes up to a position, and single ones above it."""
 
     position: Position
     applied: frozenset[int] = frozenset()
 
     def to_json(self) -> str:
-        """Write the numbers above the position as ranges, because an import leaves thousands of them in a row."""
+        """Serialize, with the numbers above the position as ranges."""
         position = self.position
         return json.dumps([position.epoch, position.sequence, position.batch, ranges(self.applied)])
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote."""
         epoch, sequence, batch, pairs = json.loads(text)
         applied = frozenset(number for first, last in pairs for number in range(first, last + 1))
         return cls(Position(epoch, sequence, batch), applied)
 
 
 def ranges(numbers: Iterable[int]) -> list[list[int]]:
-    """Numbers as pairs of a first and a last one."""
+    """Return numbers as pairs of first and last."""
     found: list[list[int]] = []
     for number in sorted(numbers):
         if found and found[-1][1] == number - 1:

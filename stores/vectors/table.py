@@ -8,9 +8,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
+from lancedb import connect
+from lancedb.index import HnswSq
+
 from stores.vectors import conditions, layout
 from stores.vectors.catalog import DELETION, EMPTY, PASSAGE, STATE, Catalog, Held, Validity
-from stores.vectors.engine import HnswSq, connect
 from stores.vectors.layout import STATE_ID, RowWriter
 from stores.vectors.matrix import SLACK, Columns, best_per_record
 from stores.vectors.passages import DenseHits, EmbeddedRecord, Integers, ModelChanged, Vector
@@ -25,10 +27,10 @@ _ROWS_PER_DELETE = 20_000
 
 
 class PassageTable:
-    """A log of passages: each commit appends rows and the state, `compact` drops the rows that others replaced.
+    """Log of passages: each commit appends rows and the state; `compact` drops replaced rows.
 
-    Appending costs the same at every size and is one commit for data and state; LanceDB's merge costs a scan, and
-    grows with every commit since the last compaction.
+    Appending costs the same at every size and is one commit for data and state; LanceDB's merge costs a scan, and grows
+    with every commit since the last compaction.
     """
 
     def __init__(self, table: Any, folder: Path) -> None:
@@ -60,7 +62,7 @@ class PassageTable:
         return cls(table, folder)
 
     def catalog(self) -> Catalog:
-        """Read which rows are valid, without their vectors."""
+        """Read which rows are valid, without vectors."""
         catalog = Catalog()
         rows = self._table.search().select(layout.LIGHT).limit(None).to_arrow()
         catalog.read(layout.light_rows(rows))
@@ -83,7 +85,7 @@ class PassageTable:
         return Written(held, state_row.start)
 
     def search(self, vector: Vector, condition: str, valid: Validity, limit: int) -> DenseHits:
-        """Find the records whose best passage is nearest among rows of a condition, best first, ties by id."""
+        """Return the records whose best passage is nearest among rows of a condition, best first, ties by id."""
         taken = limit
         while True:
             taken = 4 * taken
@@ -94,13 +96,12 @@ class PassageTable:
                 return hits[:limit]
 
     def load(self, valid: Integers) -> Iterator[Columns]:
-        """Read the passages of those row numbers, some thousands at a time."""
+        """Read the passages of rows, some thousands at a time."""
         query = self._table.search().where(f"kind = {PASSAGE}").select(layout.PASSAGES).limit(None)
         for batch in query.to_batches():
             yield layout.columns(batch, valid)
 
     def vectors(self, rows: Mapping[str, int]) -> dict[str, Vector]:
-        """Read the vectors of single rows."""
         if not rows:
             return {}
         condition = conditions.numbered(rows.values())
@@ -108,12 +109,11 @@ class PassageTable:
         return dict(zip(found.column("record_id").to_pylist(), layout.vectors(found), strict=True))
 
     def spans(self, rows: Iterable[int]) -> list[tuple[int, int]]:
-        """Read where the passages of single rows begin and end, in order."""
         found = self._table.search().where(conditions.numbered(rows)).select(["start", "end"]).limit(None).to_arrow()
         return sorted(zip(*(found.column(name).to_pylist() for name in ("start", "end")), strict=True))
 
     def compact(self, drop: Collection[int]) -> None:
-        """Remove rows and merge what is left; afterwards nothing of what was removed is on disk."""
+        """Erase removed rows from disk and merge the rest."""
         # Ascending: when this is cut short, no record's end is forgotten before the record is.
         rows = sorted(drop)
         for at in range(0, len(rows), _ROWS_PER_DELETE):
@@ -124,19 +124,18 @@ class PassageTable:
             self.rewrite()
 
     def rewrite(self) -> None:
-        """Write everything anew, without the rows that were deleted; an approximate index is lost."""
+        """Write everything again without deleted rows; loses the approximate index."""
         self._table.add(self._table.to_arrow(), mode="overwrite")
         self._approximate = self._indexed()
         self._merge()
 
     def ensure_index(self) -> None:
-        """Build the approximate index where there is none: about a minute per 100,000 passages."""
+        """Build the approximate index where it is missing: about a minute per 100,000 passages."""
         if not self._approximate:
             self._table.create_index("vector", config=HnswSq(distance_type="dot"))
             self._approximate = True
 
     def close(self) -> None:
-        """Let go of the table."""
         self._table = None
 
     def _merge(self) -> None:
@@ -167,8 +166,6 @@ class PassageTable:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What one commit wrote, and where."""
-
     held: Mapping[str, Held]
     state_row: int
 

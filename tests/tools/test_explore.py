@@ -152,7 +152,7 @@ async def test_a_hub_whose_neighbours_are_linked_twice_shows_each_of_them(
     if learnt:
         with owner.app.indexer.indexes(owner.organization_id) as indexes:
             assert indexes.graph is not None
-            assert indexes.graph.learn()
+            assert indexes.graph._cache.load()
     pages = [
         await owner.call("explore", mode="related", entity_id=hub, limit=5, offset=offset) for offset in (0, 5, 10)
     ]

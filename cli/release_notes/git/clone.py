@@ -65,7 +65,7 @@ class _Work:
 
 
 class _Callbacks(pygit2.RemoteCallbacks):
-    """Hands out what the address and the SSH agent have, once for a connection; never asks anybody."""
+    """Workers out what the address and the SSH agent have, once for a connection; never asks anybody."""
 
     def __init__(self, url: str, progress: Progress, stop: threading.Event) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stores.graph import GraphIndex, probe, set_aside
+from stores.graph import GraphIndex, probe
 from tests.stores.graph.drafts import ENGINE, batch, entities, relation
 
 CHECKOUT = Path(__file__).parents[3]
@@ -74,32 +74,17 @@ def test_a_folder_without_a_graph_passes_the_probe(tmp_path: Path) -> None:
     assert probe(tmp_path / "graph", ENGINE)
 
 
-def test_a_damaged_graph_fails_the_probe_and_is_set_aside_with_its_log(tmp_path: Path) -> None:
+def test_a_damaged_graph_fails_the_probe(tmp_path: Path) -> None:
     folder = tmp_path / "graph"
     write_until_killed(folder, 20)
     (file,) = folder.glob("*.db")
     file.write_bytes(b"\xff" * file.stat().st_size)
-    names = {path.name for path in folder.iterdir()}
     assert not probe(folder, ENGINE)
-    for _ in range(2):
-        aside = set_aside(folder)
-        assert aside is not None
-        assert names <= {path.name for path in aside.iterdir()}
-        with closing(GraphIndex.open(folder, engine=ENGINE)) as graph:
-            assert graph.position() is None
-            graph.apply(batch(entities("ab"), [relation("r", "a", "b")]))
-        names = {f"{ENGINE}-1.db"}
 
 
-def test_there_is_nothing_to_set_aside_where_nothing_is(tmp_path: Path) -> None:
-    assert set_aside(tmp_path / "graph") is None
-
-
-def test_an_open_graph_is_neither_probed_nor_set_aside(graph: GraphIndex, tmp_path: Path) -> None:
+def test_an_open_graph_is_not_probed(graph: GraphIndex, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="open in this process already"):
         probe(tmp_path / "graph", ENGINE)
-    with pytest.raises(RuntimeError, match="open in this process already"):
-        set_aside(tmp_path / "graph")
 
 
 def test_a_probe_that_takes_too_long_fails(graph: GraphIndex, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from stores.graph import GraphIndex, Reached, Step, neighbours, walk
+from stores.graph import GraphIndex, Reached, Step, walk
 from stores.graph.neighbours import Edge
 from stores.graph.walk import breadth_first
 from tests.stores.graph.drafts import EVERYTHING, batch, entities, relation
@@ -72,22 +72,6 @@ def test_a_walk_looks_nobody_up_once_it_is_full(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(walk, "MOST_EDGES", 150)
     assert not breadth_first("a", depth=1, cap=1_000, neighbours=back).capped
     assert breadth_first("a", depth=2, cap=1_000, neighbours=back).capped
-
-
-def test_where_paths_are_too_many_a_walk_asks_one_by_one(graph: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = [f"n{number}" for number in range(30)]
-    star = [relation(f"s{name}", "hub", name) for name in names]
-    further = [relation(f"f{name}", name, "end") for name in names]
-    graph.apply(batch([*entities(names), *entities(["hub", "end"])], [*star, *further, relation("x", "a", "hub")]))
-    graph.apply(batch(entities("a")))
-    whole = graph.walk("a", depth=3, query=EVERYTHING)
-    assert ({each.id for each in whole.entities}, whole.capped) == ({"hub", *names, "end"}, False)
-    narrow = replace(EVERYTHING, limit_per_id=10)
-    cut = graph.walk("a", depth=2, query=narrow)
-    assert (len(cut.entities), cut.capped) == (11, True)
-    monkeypatch.setattr(neighbours, "RING_LIMIT", 20)
-    assert graph.walk("a", depth=3, query=EVERYTHING) == whole
-    assert graph.walk("a", depth=2, query=narrow) == cut
 
 
 def test_a_walk_may_follow_other_relations_backwards(chain: GraphIndex) -> None:

@@ -1,15 +1,11 @@
 """Passages are encoded several at once while nobody searches, and what is stored is the same."""
 
 import threading
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from stores.embedding.workers import Workers
-from stores.indexer.encoding import TokenEncoder
-from stores.indexer.late import FURTHER_PASSAGES, PASSAGES_PER_TURN
-from stores.indexer.remembered import RememberedTokens
 from stores.tokens import Tokens
 from stores.tokens.store import FILE
 from tests.stores.indexer.samples import (
@@ -115,44 +111,6 @@ def test_a_text_that_stayed_as_it_was_is_not_encoded_again(world: World, late: L
     world.write(draft("d", "d kestrel", name="d"), deferred=True)
     level(world)
     assert late.passages == ["d\nd kestrel"]
-
-
-def test_what_is_read_ahead_is_read_once_and_a_turn_reads_little_beside_it(
-    world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Newer records come while older ones are read ahead: those wait for the next turn, and these are kept."""
-    organization = world.indexer._registry.get(ORG)
-    assert organization is not None
-    assert organization.vectors is not None
-    vectors = organization.vectors.late._vectors
-    assert vectors is not None
-    ahead, turn, turns = late.encode_passages, vectors.turn, []
-
-    def meanwhile(texts: Sequence[str]) -> list[Tokens | None]:
-        found = ahead(texts)
-        if newer:
-            vectors.follow([f"b{newer.pop()}" for _ in range(3)], [])
-        return found
-
-    def counted(encoder: TokenEncoder, remembered: RememberedTokens) -> bool:
-        before = len(late.passages)
-        try:
-            return turn(encoder, remembered)
-        finally:
-            turns.append(len(late.passages) - before)
-
-    late.gate.clear()
-    texts = {f"{kind}{number}": f"{kind}{number} kestrel" for kind in "ab" for number in range(9)}
-    world.write(*(draft(name, text, name=name) for name, text in texts.items()), deferred=True)
-    until(lambda: waiting(world) == 18)
-    newer = list(range(9))
-    monkeypatch.setattr(vectors, "turn", counted)
-    monkeypatch.setattr(late, "encode_passages", meanwhile)
-    late.gate.set()
-    level(world)
-    assert sorted(late.passages) == sorted(f"{name}\n{text}" for name, text in texts.items())
-    assert max(turns) <= PASSAGES_PER_TURN + 2 * FURTHER_PASSAGES + 1
-    assert vectors._parked == {}
 
 
 def test_after_a_question_a_turn_is_as_long_as_by_one_alone(

@@ -10,7 +10,7 @@ import pytest
 
 from stores.index import IndexBatch
 from stores.indexer import IndexerOptions, IndexStatus
-from stores.indexer.remembered import LONGEST
+from stores.indexer.vector_cache import LONGEST
 from stores.records import ORGANIZATION, IndexFilter, Position
 from stores.vectors import VectorState
 from tests.stores.indexer.samples import EVERYONE, ORG, PATIENCE_S, HashEmbedder, World, draft, until

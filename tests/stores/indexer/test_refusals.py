@@ -16,7 +16,7 @@ import pytest
 from stores.graph import GraphIndex
 from stores.index import Index
 from stores.indexer import IndexName, IndexStatus
-from stores.indexer.admission import Admission, divide, is_of_the_machine
+from stores.indexer.batch_bisect import Admission, divide, is_of_the_machine
 from stores.indexer.feed import Feed
 from stores.indexer.refusals import MOST, Refusal, Refusals
 from stores.lexical import LexicalIndex
@@ -318,7 +318,7 @@ def test_a_reindex_ends_where_a_record_cannot_be_embedded(world: World) -> None:
     world.write(*[draft(f"e{at}", f"kestrel {at}") for at in range(20)], draft("a", "poison"))
     world.settle()
     embedder.refused = "poison"
-    world.restart(remembered_passages=0)
+    world.restart(cached_passages=0)
     world.indexer.reindex(ORG, ["vectors"])
     assert refused(world)["vectors"] == 1
     embedder.refused = None

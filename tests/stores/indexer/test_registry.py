@@ -8,7 +8,6 @@ import pytest
 
 from stores.embedding import EmbeddingFailed
 from stores.errors import NotFound
-from stores.freed import FreedMemory
 from tests.stores.indexer.samples import PATIENCE_S, HashEmbedder, LetterTokens, World, draft, until
 
 MANY = [f"org-{number:03d}" for number in range(100)]
@@ -155,19 +154,3 @@ def test_an_organization_that_the_ledger_does_not_know_is_not_opened(two: World)
         pass
     assert two.indexer._registry.all() == []
     assert not (two.indexes / ".." / "elsewhere").exists()
-
-
-def test_memory_is_given_back_after_organizations_were_closed_to_make_room(two: World) -> None:
-    given_back: list[int] = []
-
-    def trim(pad: int) -> int:
-        given_back.append(pad)
-        return 1
-
-    two.start(open_limit=1, poll_s=0.05)
-    two.indexer._supervisor._freed = FreedMemory(trim)
-    two.write(draft("a"), org="big")
-    two.settle("big")
-    assert given_back == []
-    two.write(draft("b"), org="small")
-    until(lambda: given_back == [0])

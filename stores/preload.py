@@ -1,4 +1,4 @@
-"""Imports the engines and loads the model beside the first requests, so that neither the start nor they wait for it."""
+"""Background loading of engines and models after the start."""
 
 import importlib
 import threading
@@ -10,31 +10,31 @@ from stores.embedding import Embedder
 from stores.embedding.late import LateEncoder
 
 CLOSE_TIMEOUT_S = 10.0
-"""How long closing waits for imports that are under way: a library that is cut short can crash."""
+"""A library whose import is cut short can crash."""
 
-log = structlog.get_logger("warming")
+log = structlog.get_logger("preload")
 
 
-class Warming:
-    """Runs what loads something, in order, in a thread of its own; what fails is told by the requests that need it."""
+class Preload:
+    """Runs loaders in order in a thread. A loader that fails fails again in the request that needs it."""
 
     def __init__(self, loads: Sequence[Callable[[], object]]) -> None:
         self._loads = tuple(loads)
         self._closing = False
-        self._thread = threading.Thread(target=self._run, name="warming", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="preload", daemon=True)
 
     @property
     def done(self) -> bool:
-        """Tell whether everything is loaded, or was tried."""
+        """All loaders have run."""
         return self._thread.ident is not None and not self._thread.is_alive()
 
     def start(self) -> None:
-        """Begin, unless it has begun."""
+        """Start the thread, once."""
         if self._thread.ident is None:
             self._thread.start()
 
     def close(self) -> None:
-        """Begin nothing more, and wait for what has begun."""
+        """Skip the remaining loaders and wait for the running one."""
         self._closing = True
         if self._thread.ident is not None:
             self._thread.join(CLOSE_TIMEOUT_S)
@@ -46,7 +46,7 @@ class Warming:
 
 
 def load_model(embedder: Embedder | None) -> None:
-    """Embed a word, so that the model is there for the first question."""
+    """Load the embedding model, by embedding a word."""
     if embedder is None:
         return
     try:
@@ -56,7 +56,7 @@ def load_model(embedder: Embedder | None) -> None:
 
 
 def load_token_encoder(encoder: LateEncoder | None) -> None:
-    """Encode a word, so that the model is loaded for the first search."""
+    """Load the token model, by encoding a word."""
     if encoder is None:
         return
     try:
@@ -66,7 +66,7 @@ def load_token_encoder(encoder: LateEncoder | None) -> None:
 
 
 def import_engines(graph_engine: str, embedder: Embedder | None) -> None:
-    """Import the engines of the indexes that are kept: without an embedder there is none of vectors."""
-    vectors = () if embedder is None else ("stores.vectors.engine",)
+    """Import the engines; that of vectors only where there is an embedder."""
+    vectors = () if embedder is None else ("lancedb",)
     for engine in ("tantivy", *vectors, graph_engine):
         importlib.import_module(engine)

@@ -1,43 +1,43 @@
-"""The lane of the vector index: records go through the embedding thread and are committed in groups."""
+"""Lane of the vector index: records go through the embedding worker and are committed in groups."""
 
 import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from stores.indexer.admission import divide, is_of_the_machine
 from stores.indexer.backfill import ALL, MISSING, Backfill
 from stores.indexer.backlog import Backlog, Item, Progress
+from stores.indexer.batch_bisect import divide, is_of_the_machine
 from stores.indexer.comparison import differences
+from stores.indexer.embedding_queue import EmbeddingQueue, Work, unreadable, write_works
+from stores.indexer.embedding_worker import EmbeddingWorker
 from stores.indexer.feed import FeedGap, LedgerUnreadable, reading
 from stores.indexer.folders import Watermark
 from stores.indexer.handle import Handle, closing_on_error
 from stores.indexer.lane import FOREVER, Lane, Surroundings, describe, log
-from stores.indexer.late import LateRider
 from stores.indexer.opener import VectorOpener
 from stores.indexer.refusals import summary
 from stores.indexer.scanning import scan
-from stores.indexer.turns import EmbeddingThread
-from stores.indexer.works import Work, Works, unreadable, write_works
+from stores.indexer.token_lane import TokenLane
 from stores.vectors import VectorIndex, VectorState
 from stores.vectors.passages import ranges
 
 READY_RECORDS = 48
-"""Records that are read and divided ahead of the model, interactive and deferred ones each."""
+"""Records read and divided ahead of the model, of either kind."""
 AT_ONCE = 16
 WAIT_FOR_READERS_S = 5.0
 SELDOM = 20
-"""How much longer what the index refused rests than what the model did: it is the less likely to change."""
+"""Factor on the rest of records that the index refused: they are less likely to change."""
 
 
 class VectorLane(Lane):
-    """Keeps the vector index in step. Also a rider of the embedding thread."""
+    """Keeps the vector index in step, through the embedding worker."""
 
     name = "vectors"
 
-    def __init__(self, around: Surroundings, turns: EmbeddingThread) -> None:
+    def __init__(self, around: Surroundings, turns: EmbeddingWorker) -> None:
         super().__init__(around)
-        self.works = Works()
-        self.late = LateRider(around, turns.wake)
+        self.works = EmbeddingQueue()
+        self.tokens = TokenLane(around, turns.wake)
         self._turns = turns
         self._opener = VectorOpener(around, turns.source, turns.late)
         self._handle: Handle[VectorIndex] | None = None
@@ -51,23 +51,21 @@ class VectorLane(Lane):
         self._seen_outage = ""
 
     def start(self) -> None:
-        """Begin to follow the ledger and take part in the turns."""
         self._turns.join_in(self)
         super().start()
 
     def acquire(self) -> Handle[VectorIndex] | None:
-        """Hold the index open for reading; None when there is none to read."""
+        """Hold the index open for reading; None when there is none."""
         with self._lock:
             return self._handle if self._handle is not None and self._handle.acquire() else None
 
     @property
     def busy(self) -> bool:
-        """Tell whether records wait for their vectors; those of tokens do not count."""
+        """Records wait for their vectors; those of tokens do not count."""
         with self._lock:
             return self._state in ("catching_up", "rebuilding") or not self._backlog.idle or bool(self._buffer)
 
     def differences(self) -> list[str]:
-        """Compare the index with the ledger; what is still on its way is no difference."""
         with self._lock:
             handle, after, awaited = self._handle, self._backlog.prefix, self._backfill.left
             if handle is None or not handle.acquire():
@@ -76,7 +74,7 @@ class VectorLane(Lane):
         try:
             return [
                 *(f"entity {each} cannot be embedded: {why}" for each, why in sorted(self._failing().items())),
-                *self.late.differences(),
+                *self.tokens.differences(),
                 *differences(self._around.ledger, self._around.organization_id, handle.index, after, awaited),
             ]
         finally:
@@ -117,7 +115,7 @@ class VectorLane(Lane):
             mode = ALL if objection else backfill.asked or ("" if self._verified else MISSING)
             if mode:
                 self._compare(backfill, mode, index)
-        # What a backfill brings is at least as new as the head was before.
+        # A backfill brings at least the state of the head.
         progress = Progress(head.sequence if mode else 0, frozenset())
         if state is not None and not objection:
             progress = Progress(state.position.sequence, state.applied)
@@ -125,8 +123,8 @@ class VectorLane(Lane):
         with self._lock:
             self._epoch, self._stored, self._verified = head.epoch, state, True
             self._backlog, self._backfill = Backlog(progress, self._around.options.backlog_limit), backfill
-            self.works, self._buffer, self._handle = Works(), [], handle
-            self.late.adopt(handle)
+            self.works, self._buffer, self._handle = EmbeddingQueue(), [], handle
+            self.tokens.adopt(handle)
         self._erase_soon(index.erasable)
         self._announce_backfill(handle, objection or "")
         return handle
@@ -140,7 +138,7 @@ class VectorLane(Lane):
             raise
         with self._lock:
             self._backfill = backfill
-        self.late.begin_again()
+        self.tokens.begin_again()
         self._announce_backfill(handle, "on request")
 
     def _compare(self, backfill: Backfill, mode: str, index: VectorIndex) -> None:
@@ -180,7 +178,6 @@ class VectorLane(Lane):
             self._advanced()
 
     def _prepare(self) -> None:
-        """Read and divide the next records, a few turns ahead of the model."""
         while items := self._take():
             self._read(items)
 
@@ -278,12 +275,12 @@ class VectorLane(Lane):
             self._backfill.embedded(newest)
             if self._backfill.active and self._backfill.total:
                 self._detail = self._backfill.detail
-        self.late.follow(newest, [work.item.record_id for work in done if work.entity is None])
+        self.tokens.follow(newest, [work.item.record_id for work in done if work.entity is None])
         self._end_backfill_if_done(handle)
         self._done()
 
     def _without_refused(self, index: VectorIndex, done: Sequence[Work], why: str) -> list[Work]:
-        """Let those rest that the index refuses, and return the others; raise where the index itself is to blame."""
+        """Set refused records aside and return the others; raise where the index itself is at fault."""
         state = self._state_with([])
         newest = {work.item.record_id: work for work in done}
         refused = divide(list(newest.values()), lambda some: write_works(index, some, state), why)
@@ -292,9 +289,9 @@ class VectorLane(Lane):
     def _without(self, index: VectorIndex, done: Sequence[Work], refused: Sequence[tuple[Work, str]]) -> list[Work]:
         state = self._state_with([])
         gone = {work.item.record_id for work, _ in refused}
-        # What it held of them is no longer so. An index that does not take that takes nothing.
+        # Remove outdated versions; an index that refuses that is damaged.
         index.replace([], list(gone), state)
-        self.late.follow([], gone)
+        self.tokens.follow([], gone)
         for work, reason in refused:
             for other in done:
                 if other.item.record_id == work.item.record_id:
@@ -304,24 +301,21 @@ class VectorLane(Lane):
             if rests:
                 self._log_refused("entity", work.item.record_id, reason, is_new=not work.refusals)
                 self.works.refuse(work, reason, lambda refusals: SELDOM * self._pause_s(refusals))
-        self._turns.wake()  # It looks then when they will have rested.
+        self._turns.wake()
         return [work for work in done if work.item.record_id not in gone]
 
     def _state_with(self, works: Sequence[Work]) -> VectorState:
-        """How far the index is once it holds those records."""
         with self._lock:
             progress = self._backlog.after([work.item for work in works])
         return self._opener.state_of(self._epoch, progress)
 
     def _quiet(self, index: VectorIndex) -> float:
-        self.late.try_again()
         if self._compaction_due(self._around.options.compact_after_commits):
             self._store_progress(index)
             self._compact(index.compact)
         return self._rest()
 
     def _store_progress(self, index: VectorIndex) -> None:
-        """Write down how far changes of relations have moved the watermark, without a commit of theirs."""
         state = self._state_with([])
         if state != self._stored:
             index.replace([], [], state)
@@ -343,8 +337,8 @@ class VectorLane(Lane):
     def _release(self) -> Path | None:
         with self._lock:
             handle, self._handle = self._handle, None
-            self.late.let_go()
-            self.works, self._buffer = Works(), []
+            self.tokens.let_go()
+            self.works, self._buffer = EmbeddingQueue(), []
         if handle is None:
             return None
         self._leaving = handle
@@ -353,16 +347,7 @@ class VectorLane(Lane):
         return handle.folder
 
     def _contains(self, sequence: int, record_ids: Collection[str]) -> bool:
-        return self._is_embedded(sequence, record_ids) and not self.late.awaits(record_ids)
-
-    def _is_embedded(self, sequence: int, record_ids: Collection[str]) -> bool:
         return self._handle is not None and self._backlog.contains(sequence, record_ids)
-
-    def worth_waiting(self, sequence: int, record_ids: Collection[str] = ()) -> bool:
-        """Tell whether the index will hold a change soon; not where tokens alone are missing, and are given up."""
-        with self._lock:
-            is_given_up = self.late.rests and self._is_embedded(sequence, record_ids)
-        return self.waitable and not is_given_up
 
     def _hopeful(self) -> bool:
         return not self._turns.outage
@@ -371,7 +356,7 @@ class VectorLane(Lane):
         if self._stored is None or self._handle is None:
             return None
         sequence, applied = self._stored.position.sequence, ranges(self._stored.applied)
-        complete = not self._backfill.active and not self.late
+        complete = not self._backfill.active and not self.tokens
         return Watermark(sequence, applied, complete, len(self._refused()), self._handle.index.erasable)
 
     def _watermark(self) -> int:
@@ -379,20 +364,20 @@ class VectorLane(Lane):
 
     def _pending(self, head: int) -> int:
         # A record may wait in more than one.
-        waiting = max(self._backlog.pending(head), len(self._backfill), len(self.late))
+        waiting = max(self._backlog.pending(head), len(self._backfill), len(self.tokens))
         return waiting if self._handle is not None else head
 
     def _refused(self) -> Collection[str]:
         return list(self._failing().values())
 
     def _failing(self) -> dict[str, str]:
-        return {**self.late.refused, **({} if self._turns.outage else self.works.failing.copy())}
+        return {**self.tokens.refused, **({} if self._turns.outage else self.works.failing.copy())}
 
     def _left_out(self) -> str:
         return summary(self._refused(), verb="embedded")
 
     def _remark(self) -> str:
-        return self.late.trouble
+        return self.tokens.trouble
 
     def _hindrance(self) -> str:
         if self.works.failing:

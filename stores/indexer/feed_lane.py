@@ -1,4 +1,4 @@
-"""The lane of an index that applies the feed as it comes: the words and the graph."""
+"""Lane of an index that applies the feed as it comes: lexical and graph."""
 
 import time
 from collections.abc import Collection, Iterator
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Generic
 
 from stores.index import Index, IndexBatch
-from stores.indexer.admission import Admission
+from stores.indexer.batch_bisect import Admission
 from stores.indexer.comparison import differences
 from stores.indexer.feed import FeedGap, LedgerUnreadable
 from stores.indexer.folders import Watermark, marker
@@ -20,11 +20,11 @@ from stores.indexer.track import Maker, T, Track
 
 WAIT_FOR_READERS_S = 5.0
 PREPARE_AFTER_S = 1.0
-"""How long after the last write an index is made ready for reads."""
+"""Quiet time before an index is prepared for reads."""
 
 
-class FollowingLane(Lane, Generic[T]):
-    """Keeps one index in step with the feed, and builds its successor beside it when that is needed."""
+class FeedLane(Lane, Generic[T]):
+    """Keeps the lexical index or the graph in step; rebuilds it beside the serving one."""
 
     def __init__(self, name: IndexName, maker: Maker[T], around: Surroundings) -> None:
         self.name = name
@@ -39,12 +39,12 @@ class FollowingLane(Lane, Generic[T]):
         self._leaving: Handle[T] | None = None
         self._first_seen: float | None = None
         self._whole_from = 0
-        """A fresh index is read from when it holds what there was before it; until then a marker is beside it."""
+        """Not served until it reaches this sequence number; a marker file says so."""
         self._applied_at = 0.0
         self._is_unprepared = False
 
     def acquire(self) -> Handle[T] | None:
-        """Hold the index open for reading; None when there is none to read."""
+        """Hold the index open for reading; None when there is none."""
         with self._lock:
             track = self._serving
             is_whole = track is not None and track.position.sequence >= self._whole_from
@@ -52,11 +52,10 @@ class FollowingLane(Lane, Generic[T]):
 
     @property
     def busy(self) -> bool:
-        """Tell whether a rebuild runs or the index is not up to date."""
+        """A rebuild runs or the index is behind."""
         return self._state in ("catching_up", "rebuilding")
 
     def differences(self) -> list[str]:
-        """Compare the index with the ledger; what is still on its way is no difference."""
         with self._lock:
             track, follows = self._serving, self._follows
             if track is None or not follows or not track.handle.acquire():
@@ -92,7 +91,6 @@ class FollowingLane(Lane, Generic[T]):
         return self._quiet(self._serving)
 
     def _advance_build(self) -> float:
-        """Take the next step of a rebuild: begin it, receive it, bring it up to date, let it serve."""
         if self._build is not None and not self._build.done():
             return FOREVER
         try:
@@ -121,7 +119,6 @@ class FollowingLane(Lane, Generic[T]):
         return FOREVER
 
     def _put_off(self, error: Exception) -> None:
-        """A rebuild failed: drop it and begin another one later."""
         successor, self._next = self._next, None
         if successor is not None:
             successor.handle.retire()
@@ -136,7 +133,6 @@ class FollowingLane(Lane, Generic[T]):
         self._around.progressed()
 
     def _lose_track(self, reason: str) -> None:
-        """The serving index cannot follow any more: it goes on serving what it has until its successor is built."""
         with self._lock:
             self._follows = False
         self._asked = reason
@@ -171,7 +167,7 @@ class FollowingLane(Lane, Generic[T]):
         try:
             track = self._opened(folder, clean=self._around.clean and not self._failures)
         except (OSError, LedgerUnreadable):
-            raise  # The machine is short of something: what is on disk may be whole.
+            raise  # The files may be whole.
         except Exception as error:  # noqa: BLE001  # engines raise anything about a damaged file
             self._log_failure(error)
             self._around.files.set_aside(self.name, folder)
@@ -180,10 +176,9 @@ class FollowingLane(Lane, Generic[T]):
         with closing_on_error(track.handle.index):
             objection = self._around.feed.objection(track.position)
             head = self._around.feed.head().sequence
-            # It is fresh, or another engine or an older schema left nothing for this one in it.
+            # New, or written by another engine or schema.
             if track.position.sequence == 0 < head:
                 marker(folder).touch()
-            # A stop in the middle left some of it.
             if marker(folder).exists():
                 self._whole_from = head
         with self._lock:
@@ -215,7 +210,6 @@ class FollowingLane(Lane, Generic[T]):
 
     @contextmanager
     def _fresh(self) -> Iterator[Index]:
-        """Lend an empty index of this kind."""
         with self._around.files.scratch() as folder:
             index = self._maker.open(folder, clean=True)
             try:
@@ -224,7 +218,6 @@ class FollowingLane(Lane, Generic[T]):
                 index.close()
 
     def _admit(self, track: Track[T], batch: IndexBatch) -> None:
-        """Apply a batch, but for the records that the index refuses."""
         index, since = track.handle.index, track.position
         unreadable = _unreadable(batch)
         # Before the position moves on.
@@ -239,7 +232,6 @@ class FollowingLane(Lane, Generic[T]):
             self._log_refused(track.refusals.book[each].kind, each, track.refusals.book[each].reason)
 
     def _try_again(self, track: Track[T]) -> None:
-        """Try what the index refused, as the ledger has it now."""
         kinds = {each: why.kind for each, why in track.refusals.book.items()}
         self._admit(track, self._around.feed.current(kinds, track.position))
         track.refusals.put_off()
@@ -268,7 +260,6 @@ class FollowingLane(Lane, Generic[T]):
         return 0.0
 
     def _patience(self, track: Track[T]) -> float:
-        """Let writes gather: for a moment, or longer where nobody waits for them. 0 when there are enough, or none."""
         if self._next is track or not self._settled.is_set():
             return 0.0
         hurried, now = self._around.hurried(), time.monotonic()
@@ -285,7 +276,6 @@ class FollowingLane(Lane, Generic[T]):
         return max(0.0, self._deaf_until - now)
 
     def _catch_up(self, track: Track[T]) -> float:
-        """Bring the successor to where the serving index is, then let it serve."""
         delay = self._advance(track)
         files, old = self._around.files, self._serving
         behind = old is None or not self._follows or track.position.sequence < old.position.sequence

@@ -1,4 +1,4 @@
-"""Walks in memory: as the engine takes them, whatever is applied before, during and after the reading."""
+"""Walks of the cached copy equal those of the engine, whatever is applied before, during and after the read."""
 
 import threading
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stores.graph import GraphIndex, NeighbourQuery, Room, Walk, nearby
+from stores.graph import GraphIndex, NeighbourQuery, Room, Walk, graph_cache
 from stores.graph.neighbours import Edge
 from stores.graph.walk import breadth_first
 from stores.index import IndexBatch
@@ -67,7 +67,7 @@ def learnt(graph: GraphIndex) -> GraphIndex:
         for number, each in enumerate(IDS[:55])
     ]
     graph.load([there], [web()], Position("epoch", 1, ""))
-    assert graph.learn()
+    assert graph._cache.load()
     return graph
 
 
@@ -81,7 +81,7 @@ def plain(graph: GraphIndex, start: str, query: NeighbourQuery, cap: int = 500) 
 
 
 def agree(graph: GraphIndex, *starts: str) -> None:
-    assert graph._nearby._arrays is not None, "the walks are taken in memory"
+    assert graph._cache._copy is not None, "the walks are taken in memory"
     for query in QUERIES:
         for start in starts or IDS:
             assert graph.walk(start, depth=3, query=query) == plain(graph, start, query), (start, query)
@@ -113,26 +113,17 @@ def test_what_is_applied_after_the_reading_shows_in_the_next_walk(learnt: GraphI
     agree(learnt)
 
 
-def test_past_a_limit_the_latest_edges_are_followed(learnt: GraphIndex) -> None:
+def test_past_a_limit_the_engine_walks(learnt: GraphIndex) -> None:
     leaves = [f"leaf{number}" for number in range(40)]
     spokes = [relation(each, each, "n1", valid_at=NOW - number * HOUR) for number, each in enumerate(leaves)]
     learnt.apply(batch(entities(leaves), spokes))
-    assert learnt.learn()
-    narrow = replace(EVERYTHING, limit_per_id=5)
-    walk = learnt.walk("n1", depth=1, query=narrow)
+    assert learnt._cache.load()
+    walk = learnt.walk("leaf9", depth=2, query=replace(EVERYTHING, limit_per_id=5))
     assert walk.capped
-    assert {"leaf0", "leaf1"} <= {each.id for each in walk.entities}
-    assert len(walk.entities) <= 5
-    far = learnt.walk("leaf9", depth=2, query=narrow)
-    assert far.capped
-    assert set(walk.entities) == {replace_step(each) for each in far.entities[1:]}
+    assert len(walk.entities) <= 6
 
 
-def replace_step(reached: Any) -> Any:
-    return reached._replace(distance=1, path=reached.path[1:])
-
-
-def test_a_batch_that_comes_during_the_reading_is_in_it(graph: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_during_the_read_is_not_lost(graph: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     graph.apply(batch(entities("abcd"), [relation("1", "a", "b")]))
     read = graph._export
 
@@ -141,14 +132,13 @@ def test_a_batch_that_comes_during_the_reading_is_in_it(graph: GraphIndex, monke
         graph.apply(batch([entity("b", visibility=SECRET)], [relation("2", "a", "c")], sequence=2))
         return tables
 
-    monkeypatch.setattr(graph._nearby, "_read", slowly)
-    assert graph.learn()
-    assert graph._nearby._arrays is not None
+    monkeypatch.setattr(graph._cache, "_read", slowly)
+    assert not graph._cache.load()
     assert [each.id for each in graph.walk("a", depth=2, query=EVERYTHING).entities] == ["c"]
 
 
-def test_what_has_no_room_is_walked_by_the_engine_and_what_was_walked_last_stays(tmp_path: Path) -> None:
-    room = Room(2 * nearby.BYTES_PER_ENTITY * 3)
+def test_the_least_recently_walked_graph_is_evicted(tmp_path: Path) -> None:
+    room = Room(2 * graph_cache.BYTES_PER_ENTITY * 3)
 
     def opened(name: str, size: int) -> GraphIndex:
         graph = GraphIndex.open(tmp_path / name, engine=ENGINE, clock=lambda: NOW, room=room)
@@ -156,36 +146,35 @@ def test_what_has_no_room_is_walked_by_the_engine_and_what_was_walked_last_stays
         return graph
 
     with closing(opened("a", 3)) as a, closing(opened("b", 3)) as b, closing(opened("c", 3)) as c:
-        assert [graph.learn() for graph in (a, b)] == [True, True]
-        a.walk("e0", depth=1, query=EVERYTHING)
-        assert c.learn()
-        assert [graph._nearby._arrays is not None for graph in (a, b, c)] == [True, False, True]
+        assert [graph._cache.load() for graph in (a, b)] == [True, True]
+        a.walk("e0", depth=2, query=EVERYTHING)
+        assert c._cache.load()
+        assert [graph._cache._copy is not None for graph in (a, b, c)] == [True, False, True]
         with closing(opened("d", 7)) as d:
-            assert not d.learn()
+            assert not d._cache.load()
             assert d.walk("e0", depth=2, query=EVERYTHING).entities == ()
         a.close()
-        assert b.learn()
-        assert c._nearby._arrays is not None, "who closes gives the place back"
+        assert b._cache.load()
+        assert c._cache._copy is not None, "closing gives the memory back"
 
 
-def test_a_graph_that_changes_much_is_read_again_in_its_time(
-    graph: GraphIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearby, "FEW_CHANGED", 3)
+def test_a_graph_that_changes_much_is_read_again(graph: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_cache, "FEW_CHANGED", 3)
     graph.apply(batch(entities("abcdef"), [relation("1", "a", "b")]))
-    assert graph.learn()
+    assert graph._cache.load()
     graph.apply(batch(relations=[relation("2", "c", "d"), relation("3", "e", "f")], sequence=2))
-    assert graph._nearby._arrays is None
-    for depth in (1, 3):
-        graph.walk("a", depth=depth, query=EVERYTHING)
-        assert graph._nearby._thread is None, "a single step is not worth it, and any other comes too early"
-    graph._nearby._not_before = 0.0
+    assert graph._cache._copy is None
     graph.walk("a", depth=3, query=EVERYTHING)
-    assert isinstance(graph._nearby._thread, threading.Thread)
-    graph._nearby._thread.join()
-    assert graph._nearby._arrays is not None
+    assert graph._cache._thread is None, "too soon after the last read"
+    graph._cache._not_before = 0.0
+    graph.walk("a", depth=1, query=EVERYTHING)
+    assert graph._cache._thread is None, "the engine takes single steps"
+    graph.walk("a", depth=3, query=EVERYTHING)
+    assert isinstance(graph._cache._thread, threading.Thread)
+    graph._cache._thread.join()
+    assert graph._cache._copy is not None
     graph.load([entities("xy")], [[relation("r", "x", "y")]], Position("epoch", 3, ""))
-    assert graph._nearby._arrays is None
+    assert graph._cache._copy is None
     assert [each.id for each in graph.walk("x", depth=3, query=EVERYTHING).entities] == ["y"]
 
 
@@ -195,31 +184,16 @@ def test_where_reading_fails_the_engine_walks(graph: GraphIndex, monkeypatch: py
     def fail() -> Any:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(graph._nearby, "_read", fail)
+    monkeypatch.setattr(graph._cache, "_read", fail)
     for _ in range(2):
         assert len(graph.walk("a", depth=3, query=EVERYTHING).entities) == 1
-    assert graph._nearby._thread is not None
-    graph._nearby._thread.join()
-    assert graph._nearby._arrays is None
-    assert not graph._nearby._room._sizes
+    assert graph._cache._thread is not None
+    graph._cache._thread.join()
+    assert graph._cache._copy is None
+    assert not graph._cache._room._sizes
 
 
 def test_an_empty_graph_fits_into_memory(graph: GraphIndex) -> None:
-    assert graph.learn()
+    assert graph._cache.load()
     graph.apply(IndexBatch(entities("ab"), (), [relation("1", "a", "b")], (), Position("epoch", 1, "")))
     assert [each.id for each in graph.walk("a", depth=3, query=EVERYTHING).entities] == ["b"]
-
-
-def test_a_large_graph_is_in_memory_before_it_is_walked(graph: GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stores.graph.nearby.LARGE", 1_000_000)
-    graph.prepare()
-    assert graph._nearby._thread is None
-    monkeypatch.setattr("stores.graph.nearby.LARGE", 0)
-    monkeypatch.setattr(graph._nearby._room, "_budget", -1)
-    graph.prepare()
-    assert graph._nearby._thread is None
-    monkeypatch.setattr(graph._nearby._room, "_budget", 1_000_000)
-    graph.prepare()
-    assert graph._nearby._thread is not None
-    graph._nearby._thread.join()
-    assert graph._nearby.arrays(1) is not None

@@ -1,4 +1,4 @@
-"""Warming: in order, beside everything else, and waited for only when it has begun."""
+"""Preloading: in order, in the background, and awaited at the end only where it has begun."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from stores.warming import Warming, load_model
+from stores.preload import Preload, load_model
 
 
 def test_closing_waits_for_what_has_begun_and_begins_nothing_more() -> None:
@@ -17,20 +17,20 @@ def test_closing_waits_for_what_has_begun_and_begins_nothing_more() -> None:
         may_end.wait(10)
         done.append("first")
 
-    warming = Warming([slowly, lambda: done.append("second")])
-    warming.start()
-    warming.start()
+    preload = Preload([slowly, lambda: done.append("second")])
+    preload.start()
+    preload.start()
     assert begun.wait(10)
-    assert not warming.done
+    assert not preload.done
     threading.Timer(0.05, may_end.set).start()
-    warming.close()
+    preload.close()
     assert done == ["first"]
-    assert warming.done
+    assert preload.done
 
 
 def test_closing_does_not_begin_what_nobody_started() -> None:
     done = list[str]()
-    Warming([lambda: done.append("loaded")]).close()
+    Preload([lambda: done.append("loaded")]).close()
     assert done == []
 
 
@@ -46,7 +46,7 @@ def test_a_model_that_fails_stops_nothing() -> None:
 
 @pytest.mark.parametrize(("embedder", "loaded"), [("None", "False"), ("object()", "True")])
 def test_the_engine_of_vectors_is_loaded_where_there_are_any(embedder: str, loaded: str) -> None:
-    script = f"from stores.warming import import_engines; import_engines('kuzu', {embedder})"
+    script = f"from stores.preload import import_engines; import_engines('kuzu', {embedder})"
     told = "print('lancedb' in sys.modules, {'tantivy', 'kuzu'} <= sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", f"import sys; {script}; {told}"], check=True, capture_output=True)
     assert done.stdout.decode().split() == [loaded, "True"]

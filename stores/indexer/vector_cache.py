@@ -1,8 +1,9 @@
-"""Vectors of texts embedded lately, so that a change of metadata alone costs no embedding."""
+"""Caches of vectors by text, so that a change of metadata alone costs no embedding."""
 
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,12 @@ from stores.tokens import Tokens
 if TYPE_CHECKING:
     from stores.embedding.embedder import Vectors
 
-AHEAD = 256
-"""Passages that are kept until they are asked for, whatever else is to be remembered: some 4 MB."""
 LONGEST = 8
-"""Texts of more passages are not kept: one of them would push out hundreds of others."""
+"""Passages; a longer text is not cached, since it would evict hundreds of others."""
 
 
-class RememberedVectors:
-    """The least recently used go first. Safe to use from any thread."""
+class VectorCache:
+    """LRU cache of passage vectors. Thread-safe."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -26,7 +25,7 @@ class RememberedVectors:
         self._kept: OrderedDict[bytes, Vectors] = OrderedDict()
 
     def recall(self, texts: Sequence[str]) -> "list[Vectors] | None":
-        """The vectors of all these texts, or None."""
+        """Return the vectors of all these texts, or None."""
         keys = [_key(text) for text in texts[: LONGEST + 1]]
         if len(keys) > LONGEST:
             return None
@@ -38,7 +37,7 @@ class RememberedVectors:
             return [self._kept[key] for key in keys]
 
     def keep(self, texts: Sequence[str], vectors: "Sequence[Vectors]") -> None:
-        """Remember the vectors of the passages of one text."""
+        """Cache the vectors of the passages of one text."""
         if len(texts) > LONGEST:
             return
         keys = [_key(text) for text in texts]
@@ -49,38 +48,32 @@ class RememberedVectors:
                 self._kept.popitem(last=False)
 
 
-class RememberedTokens:
-    """What was encoded of passages lately: the same text in several organizations is encoded once.
-
-    The least recently used go first. Used by the embedding thread alone.
-    """
+class TokenCache:
+    """LRU cache of token vectors by text, also across organizations. Used by the embedding worker alone."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit = limit_bytes
         self._size = 0
         self._kept: OrderedDict[bytes, Tokens] = OrderedDict()
-        self._ahead: OrderedDict[bytes, Tokens] = OrderedDict()
+        self._filled: dict[bytes, Tokens] = {}
         self.encodings = 0
-        """How many passages `encoded` had to have encoded so far, or tried to."""
+        """Passages that `encoded` did not find."""
 
-    def encode_ahead(self, texts: Sequence[str], encode: Callable[[list[str]], list[Tokens | None]]) -> None:
-        """Have passages encoded that are asked for soon, as far as they are not known."""
-        keys = {_key(text): text for text in texts}
-        unknown = {key: text for key, text in keys.items() if key not in self._kept and key not in self._ahead}
-        for key, found in zip(unknown, encode(list(unknown.values())), strict=True):
-            if found is not None:
-                self._ahead[key] = found
-        while len(self._ahead) > AHEAD:
-            self._ahead.popitem(last=False)
+    def fill(self, texts: Sequence[str], encode: Callable[[list[str]], list[Tokens | None]]) -> None:
+        """Encode those of several passages that are missing, for the next calls of `encoded`; ignore failures."""
+        missing = {key: text for text in texts if (key := _key(text)) not in self._kept}
+        with suppress(Exception):
+            found = zip(missing, encode(list(missing.values())), strict=True)
+            self._filled = {key: vectors for key, vectors in found if vectors is not None}
 
     def encoded(self, text: str, encode: Callable[[str], Tokens]) -> Tokens:
-        """The vectors of a passage, encoded where they are not known."""
+        """Return the vectors of a passage, encoding it where they are missing."""
         key = _key(text)
         found = self._kept.get(key)
         if found is not None:
             self._kept.move_to_end(key)
             return found
-        found = self._ahead.pop(key, None)
+        found = self._filled.pop(key, None)
         if found is None:
             self.encodings += 1
             found = encode(text)

@@ -1,23 +1,22 @@
-"""The one thread that embeds: turns of a few passages, one organization after the other, interactive writes first.
+"""The thread that embeds: micro-batches of a few passages, round-robin over organizations.
 
-Tokens that somebody waits for come after single writes and before bulk writes, and take every other turn where there
-are many of either: no organization's texts keep another one's tokens waiting, and none's tokens another one's texts.
+Order: single writes, bulk writes, token vectors, for which nobody waits.
 """
 
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import structlog
 
 from stores.embedding import Embedder
+from stores.indexer.embedding_queue import EmbeddingQueue, Slice
 from stores.indexer.encoding import TokenEncoder
-from stores.indexer.late import LateRider
 from stores.indexer.options import IndexerOptions
-from stores.indexer.remembered import RememberedTokens, RememberedVectors
-from stores.indexer.works import Slice, Works
+from stores.indexer.token_lane import TokenLane
+from stores.indexer.vector_cache import TokenCache, VectorCache
 from stores.processor import yield_to_others
 
 if TYPE_CHECKING:
@@ -27,25 +26,25 @@ log = structlog.get_logger("indexer")
 
 
 class Rider(Protocol):
-    """An organization whose records wait for the model."""
+    """An organization that takes part."""
 
     @property
-    def works(self) -> Works:
-        """Its queues."""
+    def works(self) -> EmbeddingQueue:
+        """Records that wait for the embedding model."""
         ...
 
     @property
-    def late(self) -> LateRider:
-        """What waits for token vectors."""
+    def tokens(self) -> TokenLane:
+        """Records that wait for token vectors."""
         ...
 
     def wake(self) -> None:
-        """Called when records are complete, or the model failed."""
+        """Called when records are complete or the model failed."""
         ...
 
 
 class EmbedderSource:
-    """The embedder, made when it is first needed."""
+    """Embedder, made at its first use."""
 
     def __init__(self, given: "Embedder | Callable[[], Embedder]") -> None:
         self._given = given
@@ -54,61 +53,55 @@ class EmbedderSource:
 
     @property
     def model(self) -> str:
-        """The name of the model; empty as long as it is not known without making the embedder."""
+        """Name of the model; empty until the embedder is made."""
         known = self._made if callable(self._given) else self._given
         return known.model if known is not None else ""
 
     def get(self) -> Embedder:
-        """The embedder; raises what making it raises, and tries again the next time."""
+        """Return the embedder; raises what making it raises, each time."""
         with self._lock:
             if self._made is None:
                 self._made = self._given() if callable(self._given) else self._given
             return self._made
 
 
-class EmbeddingThread:
-    """Takes turns between organizations, so that no text of whatever length and no import keeps others waiting."""
+class EmbeddingWorker:
+    """Worker for all organizations. No long text and no import keeps others waiting for more than a turn."""
 
     def __init__(self, source: EmbedderSource, options: IndexerOptions, late: TokenEncoder | None = None) -> None:
         self.source = source
         self.late = late
-        """The model for late interaction; None where there is to be none."""
-        self._late_from = 0.0
-        """Until when tokens that nobody waits for are left alone."""
-        self.remembered = RememberedVectors(options.remembered_passages)
-        self._tokens = RememberedTokens(options.remembered_token_bytes)
+        """Late-interaction model, if any."""
+        self._tokens_from = 0.0
+        """Time of the next token turn: a single write is often followed by others."""
+        self.remembered = VectorCache(options.cached_passages)
+        self._token_cache = TokenCache(options.cached_token_bytes)
         self._options = options
         self._signal = threading.Condition()
         self._riders: deque[Rider] = deque()
-        self._token_riders: deque[Rider] = deque()
-        """The same ones. In an order of their own, so that the vectors of one are not behind the tokens of another."""
-        self._last: Literal["texts", "tokens", ""] = ""
-        """What had the last turn; tokens only where somebody waits for them."""
         self._woken = False
         self._closing = False
         self._failures = 0
         self._not_before = 0.0
         self._rested_at: float | None = None
         self.outage = ""
-        """Why the model does not embed at present; empty when it does."""
+        """Reason of the last failure; empty while the model works."""
         self._thread = threading.Thread(target=self._run, name="embedding", daemon=True)
 
     def start(self) -> None:
-        """Begin to take turns."""
+        """Start the thread."""
         self._thread.start()
 
     def join_in(self, rider: Rider) -> None:
-        """Let an organization take part."""
+        """Add an organization."""
         with self._signal:
             self._riders.append(rider)
-            self._token_riders.append(rider)
         self.wake()
 
     def leave(self, rider: Rider) -> None:
-        """Let an organization out; a turn of it that is running is finished."""
+        """Remove an organization; its running turn is finished."""
         with self._signal:
             self._riders = deque(each for each in self._riders if each is not rider)
-            self._token_riders = deque(each for each in self._token_riders if each is not rider)
 
     def wake(self) -> None:
         """Look at the queues."""
@@ -117,7 +110,7 @@ class EmbeddingThread:
             self._signal.notify()
 
     def stop(self, timeout_s: float) -> bool:
-        """Finish the running turn; False when it is not finished by then."""
+        """Finish the running turn; False when it is not finished in time."""
         with self._signal:
             self._closing = True
             self._signal.notify()
@@ -133,7 +126,6 @@ class EmbeddingThread:
                 log.exception("embedding_turn_failed")
 
     def _wait(self) -> bool:
-        """Wait for something to do; False at the end."""
         with self._signal:
             while not self._closing:
                 pause = self._not_before - time.monotonic()
@@ -149,22 +141,15 @@ class EmbeddingThread:
 
     def _turn(self) -> None:
         self._look_around()
-        last, self._last = self._last, ""
-        found = None
-        if last != "texts":
-            found = self._next(interactive=True) or (self._next(interactive=False) if last == "tokens" else None)
-        if found is None and self._late_turn(hurried=True):
-            self._last = "tokens"
+        found = self._next(interactive=True) or self._next(interactive=False)
+        if found is None:
+            self._token_turn()
             return
-        if (found := found or self._next(interactive=True) or self._next(interactive=False)) is None:
-            self._late_turn(hurried=False)
-            return
-        self._last = "texts"
         rider, works, slices = found
-        # Whatever comes of this turn, there may be another one to take.
+        # There may be another turn to take, whatever becomes of this one.
         self._woken = True
         if any(each.work.item.interactive for each in slices):
-            self._late_from = max(self._late_from, time.monotonic() + self._options.late_after_s)
+            self._tokens_from = time.monotonic() + self._options.late_after_s
         texts = [text for each in slices for text in each.texts]
         try:
             vectors = self.source.get().embed_documents(texts)
@@ -177,32 +162,31 @@ class EmbeddingThread:
 
     @property
     def token_label(self) -> str:
-        """Model of the token vectors; empty where there are none."""
+        """Model of the token vectors; empty without any."""
         return "" if self.late is None else self.late.model
 
-    def _late_turn(self, *, hurried: bool) -> bool:
-        """Encode tokens of a record that somebody waits for, or else where nothing waits; tell whether it came to it.
-
-        Searches find everything without them, and rank it a little worse.
-        """
+    def _token_turn(self) -> None:
+        """Encode tokens of the next organization that lacks some, unless a write may follow the last one."""
         if self.late is None:
-            return False
-        earliest, now = 0.0 if hurried else self._late_from, time.monotonic()
+            return
+        now = time.monotonic()
         with self._signal:
-            waiting = [each for each in self._token_riders if (each.late.is_hurried if hurried else each.late)]
-            rider = next((each for each in waiting if max(earliest, each.late.rests_until) <= now), None)
+            due = {rider: max(self._tokens_from, rider.tokens.rests_until) for rider in self._riders if rider.tokens}
+            rider = next((each for each, at in due.items() if at <= now), None)
             if rider is None:
-                due = [max(earliest, each.late.rests_until) for each in waiting]
-                self._rested_at = min([*due, *([] if self._rested_at is None else [self._rested_at])], default=None)
-                return False
-            self._token_riders.remove(rider)
-            self._token_riders.append(rider)
+                pauses = [*due.values(), *([] if self._rested_at is None else [self._rested_at])]
+                self._rested_at = min(pauses, default=None)
+                return
+            self._put_last(rider)
         self._woken = True
         try:
-            rider.late.turn(self.late, self._tokens)
+            rider.tokens.turn(self.late, self._token_cache)
         except Exception as error:  # noqa: BLE001  # a damaged file of a model, a full disk
-            rider.late.fail(error, self._options.retry_at_most_s)
-        return True
+            rider.tokens.fail(error, self._options.retry_at_most_s)
+
+    def _put_last(self, rider: Rider) -> None:
+        self._riders.remove(rider)
+        self._riders.append(rider)
 
     def _look_around(self) -> None:
         with self._signal:
@@ -212,26 +196,25 @@ class EmbeddingThread:
                 if rider.works.has_done:
                     rider.wake()
 
-    def _next(self, *, interactive: bool) -> tuple[Rider, Works, list[Slice]] | None:
+    def _next(self, *, interactive: bool) -> tuple[Rider, EmbeddingQueue, list[Slice]] | None:
         with self._signal:
             for rider in self._riders:
                 works = rider.works
                 if works.waiting(interactive=interactive):
-                    self._riders.remove(rider)
-                    self._riders.append(rider)
+                    self._put_last(rider)
                     size = self._options.passages_per_turn
                     return rider, works, works.take(interactive=interactive, passages=size)
         return None
 
-    def _succeeded(self, rider: Rider, works: Works, slices: list[Slice], vectors: "Vectors") -> None:
+    def _succeeded(self, rider: Rider, works: EmbeddingQueue, slices: list[Slice], vectors: "Vectors") -> None:
         recovered, self._failures, self.outage = bool(self.outage), 0, ""
         if works.deliver(slices, vectors):
             rider.wake()
         if recovered:
             self._tell_all()
 
-    def _failed(self, works: Works, slices: list[Slice], error: Exception) -> None:
-        """Pause, unless the record is to blame: one that failed before, by itself, now fails again."""
+    def _failed(self, works: EmbeddingQueue, slices: list[Slice], error: Exception) -> None:
+        """Pause, unless the record is to blame: it failed before, in a turn of its own."""
         if any(not each.work.failures for each in slices):
             self._failures += 1
             self._not_before = time.monotonic() + self._pause_s(self._failures)

@@ -1,4 +1,4 @@
-"""The records of one organization on their way through the embedding model, a few passages at a time."""
+"""Embedding queue of one organization."""
 
 import threading
 import time
@@ -19,42 +19,40 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Work:
-    """One record: its text, its passages, and the vectors of the first of them."""
+    """Record on its way through the model: text, passages, and the vectors made so far."""
 
     item: Item
     entity: Entity | None
-    """None: the record is gone."""
+    """None for a deleted record."""
     text: str = ""
     passages: Sequence[Passage] = ()
     vectors: "list[Vectors]" = field(default_factory=list)
     failures: int = 0
-    """Turns in a row that it was in and that failed. It takes the next one by itself, so that it cannot fail others."""
+    """Failed turns in a row. It takes the next one alone, so that it cannot fail others."""
     refusals: int = 0
-    """How often the index refused it with the vectors that it got."""
+    """Times that the index refused it with its vectors."""
     rests_until: float = 0.0
     unreadable: str = ""
-    """Why the ledger, which has the record, cannot read it; the index is without it then."""
+    """Reason why the ledger cannot read the record; it is then left out."""
     is_stale: bool = False
-    """It rested because of that, and is to be read again."""
+    """Rested as unreadable; to be read again."""
 
     @classmethod
     def of(cls, item: Item, read: Read[Entity], divide: Callable[[str], Sequence[Passage]]) -> "Work":
-        """Begin with a record as it was read; one that is not there is gone."""
         entity = read.found.get(item.record_id)
         text = searchable_text(entity) if entity is not None else ""
         return cls(item, entity, text, divide(text), unreadable=read.unreadable.get(item.record_id, ""))
 
     def texts(self) -> list[str]:
-        """The text of each passage."""
         return [self.text[each.start : each.end] for each in self.passages]
 
     @property
     def remaining(self) -> int:
-        """How many passages have no vector yet."""
+        """Number of passages without a vector."""
         return len(self.passages) - len(self.vectors)
 
     def record(self) -> EmbeddedRecord | None:
-        """The record with its vectors, all of which are there; None where it is gone."""
+        """Return the record with its vectors; None where it is gone."""
         if self.entity is None:
             return None
         passages = [
@@ -66,14 +64,14 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The passages of one record that take part in a turn."""
+    """Passages of one record that take part in a turn."""
 
     work: Work
     texts: list[str]
 
 
-class Works:
-    """Two queues of records and those that are done. Safe for the lane's thread and the embedding thread."""
+class EmbeddingQueue:
+    """Two queues of records, interactive and deferred, and the finished ones. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -83,30 +81,28 @@ class Works:
         self._resting: list[Work] = []
         self._done: list[Work] = []
         self.failing: dict[str, str] = {}
-        """Records that the model, or the index, refused last time, and why."""
+        """Reasons by record, of those that the model or the index refused last time."""
 
     def add(self, work: Work) -> None:
-        """Queue a record."""
         with self._lock:
             self._queue(work).append(work)
 
     def finish(self, works: Iterable[Work]) -> None:
-        """Take records that need no model."""
+        """Add records that need no model."""
         with self._lock:
             self._finish(works)
 
     def waiting(self, *, interactive: bool) -> int:
-        """How many records wait for the model."""
         return len(self._interactive if interactive else self._deferred)
 
     def in_progress(self, *, interactive: bool) -> bool:
-        """Tell whether a record of that kind waits for the model or is in it."""
+        """Return whether such a record waits for the model or is in it."""
         with self._lock:
             running = any(each.work.item.interactive == interactive for each in self._running)
             return running or bool(self._interactive if interactive else self._deferred)
 
     def take(self, *, interactive: bool, passages: int) -> list[Slice]:
-        """Remove the next records, or the first passages of a long one."""
+        """Take the next records, or the first passages of a long one."""
         slices: list[Slice] = []
         with self._lock:
             queue = self._interactive if interactive else self._deferred
@@ -120,7 +116,7 @@ class Works:
         return slices
 
     def deliver(self, slices: Sequence[Slice], vectors: "Vectors") -> bool:
-        """Receive one vector per text, in order; True when a record is complete. A long one goes to the back."""
+        """Receive one vector per text, in order; return whether a record is complete. Long ones queue again."""
         at = 0
         with self._lock:
             self._running = ()
@@ -137,7 +133,7 @@ class Works:
         return bool(complete)
 
     def fail(self, slices: Sequence[Slice], reason: str, pause_s: Callable[[int], float]) -> None:
-        """Let the records of a turn that failed rest: longer each time, and only those that failed by themselves."""
+        """Let the records of a failed turn rest; longer each time for those that failed alone."""
         now = time.monotonic()
         with self._lock:
             self._running = ()
@@ -149,7 +145,7 @@ class Works:
                 self._resting.append(work)
 
     def refuse(self, work: Work, reason: str, pause_s: Callable[[int], float]) -> None:
-        """Let a record rest that the index refused; then it is embedded again, as its vectors may be to blame."""
+        """Let a record that the index refused rest, then embed it again: its vectors may be to blame."""
         with self._lock:
             work.refusals += 1
             work.vectors, work.is_stale = [], bool(work.unreadable)
@@ -158,24 +154,23 @@ class Works:
             self._resting.append(work)
 
     def accept(self, works: Iterable[Work]) -> None:
-        """Note that records are in the index, those too that it refused before."""
+        """Mark records as indexed, also those refused before."""
         with self._lock:
             for work in works:
                 if work.refusals:
                     self.failing.pop(work.item.record_id, None)
 
     def left_out(self) -> set[str]:
-        """The records that rest because they failed by themselves, in the model or at the index."""
+        """Return the records that rest because they failed alone, in the model or at the index."""
         with self._lock:
             return {work.item.record_id for work in self._resting if work.failures > 1 or work.refusals}
 
     @property
     def has_done(self) -> bool:
-        """Tell whether there is something to collect."""
         return bool(self._done)
 
     def wake_rested(self) -> float | None:
-        """Queue the records that have rested, behind all others; return when the next one will have."""
+        """Queue the records that have rested; return when the next one will have."""
         if not self._resting:
             return None
         now = time.monotonic()
@@ -188,7 +183,7 @@ class Works:
             return min((work.rests_until for work in self._resting), default=None)
 
     def withdraw(self, outdated: Callable[[str], bool]) -> list[Work]:
-        """Remove resting records that have changed since: their new text may not be refused."""
+        """Remove resting records that have changed since."""
         if not self._resting:
             return []
         with self._lock:
@@ -199,7 +194,7 @@ class Works:
             return found
 
     def collect(self) -> list[Work]:
-        """Remove what is done."""
+        """Take the finished records."""
         with self._lock:
             done, self._done = self._done, []
             return done
@@ -212,13 +207,13 @@ class Works:
 
 
 def write_works(index: VectorIndex, works: Sequence[Work], state: VectorState) -> None:
-    """Put records with their vectors into an index, the newest of each, and take those out that are gone."""
+    """Write the newest version of each record and remove those that are gone."""
     newest = {work.item.record_id: work for work in works}
     records = [record for work in newest.values() if (record := work.record()) is not None]
     index.replace(records, [each for each, work in newest.items() if work.entity is None], state)
 
 
 def unreadable(works: Sequence[Work]) -> list[tuple[Work, str]]:
-    """Find the records, the newest of each, that the ledger cannot read, and why."""
+    """Return the records that the ledger cannot read, with the reason."""
     newest = {work.item.record_id: work for work in works}
     return [(work, work.unreadable) for work in newest.values() if work.unreadable]

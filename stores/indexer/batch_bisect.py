@@ -1,8 +1,8 @@
-"""How a batch gets into an index when one of its records cannot: divided until that one is found and left out.
+"""Bisection of a batch that an index refuses, until the record at fault is found and left out.
 
-A record is to blame where a new, empty index refuses it as well and takes a batch without it. Where the new one takes
-the record, the index that refused it is damaged; where the new one takes nothing, the machine is short of something.
-Both are left to the lane, which opens the index again, builds it anew or waits.
+A record is at fault where an empty index refuses it, too, and takes a batch without it. Where the empty index takes the
+record, the other one is damaged; where it takes nothing, the machine is short of something. Both are the lane's: it
+opens the index again, rebuilds it or waits.
 """
 
 import re
@@ -20,7 +20,7 @@ from stores.records import Entity, Position, Relation
 T = TypeVar("T")
 
 _OF_NO_RECORD = (OSError, MemoryError, LedgerUnreadable, Interrupted)
-# How the engines begin what they say of disks: to Python all their errors are of one type.
+# Beginnings of the engines' messages about disks: to Python all their errors are of one type.
 _OF_THE_DISK = re.compile(
     r"IO exception|An IO error|Failed to open file|lance error: LanceError\(IO\)|Internal error: '.*\(os error \d+\)"
 )
@@ -28,16 +28,14 @@ _OF_THE_DISK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """What a batch does with one record."""
-
     kind: Literal["entity", "relation"]
     id: str
     record: Entity | Relation | None
-    """None: it is removed."""
+    """None for a removal."""
 
 
 class Admission:
-    """Applies batches to an index. `fresh` lends a new one of its kind; `check` is called between two attempts."""
+    """Applies batches to an index. `fresh` lends an empty index of its kind; `check` runs between attempts."""
 
     def __init__(
         self, index: Index, fresh: Callable[[], AbstractContextManager[Index]], check: Callable[[], None]
@@ -47,13 +45,13 @@ class Admission:
         self._check = check
 
     def attempt(self, batch: IndexBatch, since: Position) -> Mapping[str, Refusal] | None:
-        """Apply a batch; None when it is in. Otherwise all of it is in but the refused records, which are returned.
+        """Apply a batch; return None, or the refused records where all others are in.
 
-        The position is then still that of `since`: apply an empty batch to move it. What was known of a refused record
-        has left the index, as if it had never been there.
+        Then the position is still that of `since` (apply an empty batch to move it), and the index holds nothing of
+        the refused records.
 
         Raises:
-            Exception: What the index raised, where no record is to blame.
+            Exception: The index raised it, and no record is to blame.
         """
         try:
             self._index.apply(batch)
@@ -64,7 +62,7 @@ class Admission:
             refused = divide(pieces, lambda some: self._apply(some, since), describe(error))
             if not self._are_to_blame([piece for piece, _ in refused], since):
                 raise
-            # What the index held of them is no longer so.
+            # Remove outdated versions.
             self._apply([replace(piece, record=None) for piece, _ in refused if piece.record is not None], since)
             return {piece.id: Refusal(piece.kind, why) for piece, why in refused}
         return None
@@ -74,7 +72,6 @@ class Admission:
         self._index.apply(_batch(pieces, since))
 
     def _are_to_blame(self, pieces: Sequence[_Piece], since: Position) -> bool:
-        """Tell whether a new index refuses each of them, too. One that takes nothing raises."""
         if not pieces:
             return True
         with self._fresh() as fresh:
@@ -88,12 +85,12 @@ class Admission:
 
 
 def divide(items: Sequence[T], attempt: Callable[[Sequence[T]], None], why: str) -> list[tuple[T, str]]:
-    """Of items that failed together, find those that fail by themselves, and why; all others are attempted.
+    """Bisect items that failed together: return those that fail alone, with the reason; attempt all others.
 
-    Errors are told as text, because what they were raised in holds on to the index's files.
+    Reasons are text because exceptions hold on to the index's files.
 
     Raises:
-        Exception: What an attempt raised, where it speaks of the machine.
+        Exception: An attempt raised it because of the machine.
     """
     if len(items) == 1:
         return [(items[0], why)]
@@ -110,7 +107,7 @@ def divide(items: Sequence[T], attempt: Callable[[Sequence[T]], None], why: str)
 
 
 def is_of_the_machine(error: Exception) -> bool:
-    """Tell whether no record is to blame for an error."""
+    """Return whether an error is the fault of disk, memory or ledger rather than of a record."""
     return isinstance(error, _OF_NO_RECORD) or _OF_THE_DISK.match(str(error)) is not None
 
 

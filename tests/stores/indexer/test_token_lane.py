@@ -1,19 +1,15 @@
 """Token vectors follow the vector index, behind everything that somebody waits for."""
 
 import json
-import threading
-from collections.abc import Callable
-from functools import partial
-from typing import TypeVar
 
 import pytest
 
 from stores.embedding import EmbeddingFailed, Passage
-from stores.tokens import Tokens
 from stores.tokens.store import FILE
 from tests.stores.indexer.samples import (
     ORG,
     PASSAGE_WORDS,
+    PATIENCE_S,
     LetterTokens,
     World,
     draft,
@@ -22,9 +18,6 @@ from tests.stores.indexer.samples import (
     vectors_of,
     waiting,
 )
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 def test_records_are_found_before_they_have_token_vectors(world: World, late: LetterTokens) -> None:
@@ -38,85 +31,23 @@ def test_records_are_found_before_they_have_token_vectors(world: World, late: Le
     assert world.tokens("a", "b") == {"a": 4, "b": 3}
 
 
-def test_whoever_waits_for_a_write_waits_for_its_token_vectors(world: World, late: LetterTokens) -> None:
-    world.restart(late_after_s=3600)
-    world.write(*(draft(f"n{number}", "word " * 20 * PASSAGE_WORDS) for number in range(20)))
+def test_nobody_waits_for_token_vectors(world: World, late: LetterTokens) -> None:
+    late.gate.clear()
     sequence = world.write(draft("a", "the kestrel hovers"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], 300) == []
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], PATIENCE_S) == []
+    assert world.tokens("a") == {}
+    late.gate.set()
+    level(world)
     assert world.tokens("a") == {"a": 4}
 
 
-@pytest.mark.parametrize("what", ["texts", "bulk", "tokens"])
-def test_no_text_of_another_organization_keeps_a_write_from_its_token_vectors(
-    world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
-    """`tokens`: somebody waits for the other text, too."""
-    assert world.embedder is not None
-    world.add_organization("other")
-    world.write(draft("before"), org="other")
-    world.settle("other")
-    embed, encode, through = world.embedder.embed_documents, late.encode_passage, threading.Event()
-    turns: list[str] = []
-
-    def slowly(work: Callable[[T], R], given: T) -> R:
-        if "word" in str(given):
-            turns.append(work.__name__)
-            through.wait(0.02)
-        return work(given)
-
-    monkeypatch.setattr(world.embedder, "embed_documents", partial(slowly, embed))
-    monkeypatch.setattr(late, "encode_passage", partial(slowly, encode))
-    long = " ".join(f"word{number}" for number in range(1_000 * PASSAGE_WORDS))
-    sequence = world.write(draft("long", long), org="other", deferred=what == "bulk")
-    until(lambda: bool(turns))
-    if what == "tokens":
-        organization = world.indexer._registry.get("other")
-        assert organization is not None
-        organization.wait(sequence, ["long"])
-    sequence = world.write(draft("a", "the kestrel hovers"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
-    so_far = len(turns)
-    through.set()
-    level(world, "other")
-    assert so_far < len([turn for turn in turns if turn == "embed_documents"])
-    assert world.tokens("long", org="other").keys() == {"long"}
-
-
-def test_the_tokens_that_one_organization_waits_for_leave_turns_to_the_texts_of_others(
-    world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.add_organization("other")
-    world.write(draft("before"), org="other")
-    level(world, "other")
-    encode, through = late.encode_passage, threading.Event()
-
-    def slowly(text: str) -> Tokens:
-        if "word" in text:
-            through.wait(0.02)
-        return encode(text)
-
-    monkeypatch.setattr(late, "encode_passage", slowly)
-    long = " ".join(f"word{number}" for number in range(1_000 * PASSAGE_WORDS))
-    sequence = world.write(draft("long", long), org="other")
-    until(lambda: world.by_meaning("word7", "other")[:1] == ["long"])
-    organization = world.indexer._registry.get("other")
-    assert organization is not None
-    waiting_for_it = organization.wait(sequence, ["long"])
-    world.write(draft("a", "the kestrel hovers"), deferred=True)
-    until(lambda: world.by_meaning("the kestrel hovers")[:1] == ["a"])
-    assert not waiting_for_it.done()
-    through.set()
-    assert waiting_for_it.result(60) == []
-
-
-def test_a_long_record_makes_way_and_is_resumed(world: World, late: LetterTokens) -> None:
+def test_a_write_waits_for_no_more_than_one_turn_of_tokens(world: World, late: LetterTokens) -> None:
     text = " ".join(f"word{number}" for number in range(30 * PASSAGE_WORDS))
     late.gate.clear()
     world.write(draft("long", text))
     until(lambda: world.by_meaning("word7")[:1] == ["long"])
-    sequence = world.write(draft("a", "the kestrel hovers"))
+    world.write(draft("a", "the kestrel hovers"))
     late.gate.set()
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
     level(world)
     assert world.tokens("a", "long").keys() == {"a", "long"}
     assert sum("word" in passage for passage in late.passages) == len(late.split(f"long\n{text}"))
@@ -178,7 +109,8 @@ def test_a_model_that_fails_is_asked_again_after_a_pause_and_holds_nothing_up(wo
     world.restart(retry_at_most_s=2.0)
     late.failure = EmbeddingFailed("not today")
     sequence = world.write(draft("a", "the kestrel hovers"))
-    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == ["vectors"]
+    assert world.indexer.wait_applied(ORG, sequence, ["a"], 60) == []
+    until(lambda: "token vectors" in vectors_of(world).detail)
     assert vectors_of(world).detail == "token vectors are missing: EmbeddingFailed: not today"
     assert world.indexer.degraded(ORG) == {}
     assert world.by_meaning("the kestrel hovers") == ["a"]
@@ -239,19 +171,6 @@ def test_deleting_a_record_that_cannot_be_encoded_ends_the_matter(world: World, 
     assert world.indexer.check(ORG) == []
 
 
-def test_what_was_refused_is_tried_again_after_an_hour(
-    world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("stores.indexer.late.AGAIN_S", 0.0)
-    late.refused = "nettle"
-    world.write(draft("bad", "a nettle"))
-    until(lambda: vectors_of(world).refused == 1)
-    late.refused = None
-    world.write(draft("good", "a heron"))
-    until(lambda: len(world.tokens("bad", "good")) == 2)
-    assert vectors_of(world).refused == 0
-
-
 def test_no_record_is_to_blame_for_a_model_that_cannot_even_divide_a_text(
     world: World, late: LetterTokens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,7 +215,7 @@ def test_a_file_that_cannot_be_read_is_made_anew(world: World, late: LetterToken
 
 
 def test_a_rebuild_on_request_makes_them_anew(world: World, late: LetterTokens) -> None:
-    world.restart(remembered_token_bytes=0)
+    world.restart(cached_token_bytes=0)
     world.write(draft("a", "the kestrel hovers"))
     level(world)
     late.passages = []
@@ -313,7 +232,7 @@ def test_a_text_that_stands_in_two_records_is_encoded_once_as_long_as_it_is_reme
     level(world)
     assert world.tokens("a", "b") == {"a": 4, "b": 4}
     assert len(late.passages) == 1
-    world.restart(remembered_token_bytes=3 * late.width)
+    world.restart(cached_token_bytes=3 * late.width)
     world.write(draft("c", **same))
     world.write(draft("d", **same))
     level(world)

@@ -1,0 +1,242 @@
+"""Token vectors of one organization, made from what its vector index holds.
+
+The embedding worker calls `turn` when no text waits; nobody waits for token vectors. Records are encoded in the order
+in which they came. A long one takes several turns. A record that changes meanwhile begins again.
+"""
+
+import sqlite3
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from itertools import islice
+
+from stores.indexer.encoding import Encoding, TokenEncoder, Unencodable, digest_of
+from stores.indexer.handle import Handle
+from stores.indexer.lane import Surroundings, describe, log, log_refused
+from stores.indexer.vector_cache import TokenCache
+from stores.records import Entity, searchable_text
+from stores.tokens import TokenRecord, TokenStore, TokensUnusable
+from stores.vectors import VectorIndex
+
+PASSAGES_PER_TURN = 4
+"""A write that is made meanwhile waits for these: .7 s on a slow processor."""
+FURTHER_PASSAGES = 2
+"""Additional ones for each that is encoded in parallel: together they take a third longer than alone."""
+
+
+class TokenLane:
+    """Token vectors of whichever vector index is open. `turn` is called by one thread, everything else by any."""
+
+    def __init__(self, around: Surroundings, wake: Callable[[], None]) -> None:
+        self._around = around
+        self._wake = wake
+        self._lock = threading.Lock()
+        self._handle: Handle[VectorIndex] | None = None
+        self._store: TokenStore | None = None
+        self._waiting: OrderedDict[str, None] = OrderedDict()
+        self._under_way: set[str] = set()
+        """Waiting records that are being encoded and have not changed since."""
+        self._current: Encoding | None = None
+        """The record at which the last turn ended."""
+        self._is_lost = False
+        """All records wait because the file cannot be used."""
+        self._is_new = False
+        """The file was made again and holds nothing yet."""
+        self.refused: Mapping[str, str] = {}
+        """Reasons by record, of those that the model cannot encode. Replaced whole."""
+        self.rests_until = 0.0
+        self.trouble = ""
+        """Reason of the last failure; empty after a success."""
+
+    def __len__(self) -> int:
+        with self._lock:
+            self._check_fault()
+            return len(self._waiting)
+
+    def adopt(self, handle: Handle[VectorIndex]) -> None:
+        """Follow an index; records whose vectors are missing or outdated wait."""
+        store, held = handle.index.tokens, handle.index.contents()
+        known: Mapping[str, int] = {}
+        if store is not None:
+            store.on_fault = self._wake
+            with suppress(TokensUnusable):
+                known = _without_superfluous(store, held)
+        with self._lock:
+            self._handle, self._store = handle, store
+            self._is_lost, self._is_new = store is not None and bool(store.fault), False
+            self.rests_until, self.trouble = 0.0, ""
+            missing = [each for each, revision in held.items() if known.get(each) != revision]
+            self._restart(missing if store is not None else ())
+        self._wake()
+
+    def let_go(self) -> None:
+        """Follow no index."""
+        with self._lock:
+            self._handle = self._store = None
+            self._restart(())
+
+    def follow(self, changed: Iterable[str], deleted: Iterable[str]) -> None:
+        """Queue records that the index took in, and drop those that are gone from it."""
+        gone = set(deleted)
+        with self._lock:
+            if self._store is None:
+                return
+            new = [each for each in changed if each not in gone]
+            self._under_way.difference_update(gone, new)
+            self._forget_refusals({*gone, *new})
+            for record_id in gone:
+                self._waiting.pop(record_id, None)
+            self._waiting.update(dict.fromkeys(new))
+            with suppress(TokensUnusable):
+                # Under the lock, so that a turn that is ending cannot bring back what is gone.
+                self._store.drop(list(gone))
+        self._wake()
+
+    def begin_again(self) -> None:
+        """Delete all token vectors and make them again."""
+        with self._lock:
+            if self._store is None or self._handle is None:
+                return
+            # A file that cannot be made again now has a fault then: the next turn tries it.
+            with suppress(sqlite3.Error, OSError):
+                self._store.mend(anew=True)
+            self._is_lost = bool(self._store.fault)
+            self._restart(self._handle.index.contents())
+        self._wake()
+
+    def differences(self) -> list[str]:
+        """Check the file; where it cannot be read, it is made again."""
+        store = self._store
+        fault = (store.fault or store.check()) if store is not None else ""
+        if fault:
+            self._wake()
+        return [f"token vectors cannot be read: {fault}"] if fault else []
+
+    def fail(self, error: Exception, pause_s: float) -> None:
+        """Pause after a failure of the model."""
+        self.rests_until, self.trouble = time.monotonic() + pause_s, f"token vectors are missing: {describe(error)}"
+        # Not as `organization_id`, as where a record is refused.
+        log.warning("token_vectors_failed", organization=self._around.organization_id, error=describe(error))
+        self._around.progressed()
+
+    def turn(self, encoder: TokenEncoder, cache: TokenCache) -> None:
+        """Encode the next few passages and store the records that are complete.
+
+        Raises:
+            TokensUnusable: The file fails again although it is new.
+        """
+        handle, store, before = self._handle, self._store, len(self)
+        if handle is None or store is None or not handle.acquire():
+            return
+        try:
+            if store.fault:
+                self._mend(handle.index, store)
+            self._encode(store, encoder, cache)
+            self.rests_until, self.trouble = 0.0, ""
+        except TokensUnusable:
+            if self._is_new:
+                raise
+        finally:
+            handle.release()
+            if len(self) < before:
+                self._around.progressed()
+
+    def _encode(self, store: TokenStore, encoder: TokenEncoder, cache: TokenCache) -> None:
+        at_once = encoder.at_once
+        left = PASSAGES_PER_TURN + FURTHER_PASSAGES * (at_once - 1)
+        batch = self._begun(store, left)
+        if at_once > 1:
+            texts = [text for each in batch for text in each.texts(encoder, left)][:left]
+            cache.fill(texts, encoder.encode_passages)
+        enough = cache.encodings + (PASSAGES_PER_TURN if at_once == 1 else 1)
+        done: list[TokenRecord] = []
+        try:
+            for each in batch:
+                try:
+                    while left > 0 and cache.encodings < enough and not each.is_done:
+                        left -= 1
+                        self._current = each
+                        each.advance(encoder, cache)
+                except Unencodable as error:
+                    self._refuse(each.record_id, str(error))
+                    continue
+                if not each.is_done:
+                    return
+                done.append(each.record())
+                self._current = None
+        finally:
+            self._keep(store, done)
+
+    def _begun(self, store: TokenStore, most: int) -> list[Encoding]:
+        with self._lock:
+            ids = list(islice(self._waiting, most))
+            current = (
+                self._current if self._current is not None and self._current.record_id in self._under_way else None
+            )
+            self._current = None
+            self._under_way.update(ids)
+        entities = self._around.feed.entities(ids).found
+        texts = {each.id: searchable_text(each) for each in entities.values()}
+        digests = store.digests(texts)
+        same = {each for each in ids if each not in texts or digests.get(each) == digest_of(texts[each])}
+        store.confirm({each: entities[each].revision for each in same if each in entities})
+        with self._lock:
+            for each in same & self._under_way:
+                self._drop(each)
+        return [_resumed(current, entities[each], texts[each]) for each in ids if each not in same]
+
+    def _keep(self, store: TokenStore, done: list[TokenRecord]) -> None:
+        with self._lock:
+            valid = [record for record in done if record.record_id in self._under_way]
+            if valid:
+                store.put(valid)
+                self._is_new = False
+            for record in valid:
+                self._drop(record.record_id)
+
+    def _refuse(self, record_id: str, reason: str) -> None:
+        with self._lock:
+            self._current = None
+            if record_id not in self._under_way:  # it has changed meanwhile, or is gone
+                return
+            self._drop(record_id)
+            self.refused = {**self.refused, record_id: f"no token vectors: {reason}"}
+        log_refused(self._around.organization_id, "vectors", "entity", record_id, self.refused[record_id])
+
+    def _drop(self, record_id: str) -> None:
+        self._under_way.discard(record_id)
+        self._waiting.pop(record_id, None)
+        self._forget_refusals({record_id})
+
+    def _mend(self, index: VectorIndex, store: TokenStore) -> None:
+        store.mend()
+        with self._lock:
+            self._is_lost, self._is_new = False, True
+        _without_superfluous(store, index.contents())
+
+    def _check_fault(self) -> None:
+        if self._store is not None and self._store.fault and not self._is_lost and self._handle is not None:
+            self._is_lost = True
+            self._restart(self._handle.index.contents())
+
+    def _restart(self, record_ids: Iterable[str]) -> None:
+        self._current, self.refused = None, {}
+        self._under_way.clear()
+        self._waiting = OrderedDict.fromkeys(record_ids)
+
+    def _forget_refusals(self, record_ids: set[str]) -> None:
+        if not self.refused.keys().isdisjoint(record_ids):
+            self.refused = {each: why for each, why in self.refused.items() if each not in record_ids}
+
+
+def _resumed(current: Encoding | None, entity: Entity, text: str) -> Encoding:
+    is_same = current is not None and current.record_id == entity.id and current.is_of(entity, text)
+    return current if current is not None and is_same else Encoding(entity, text)
+
+
+def _without_superfluous(store: TokenStore, held: Mapping[str, int]) -> Mapping[str, int]:
+    known = store.contents()
+    store.drop([each for each in known if each not in held])
+    return known
