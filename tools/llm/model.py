@@ -9,7 +9,6 @@ Provider = Literal["openai", "anthropic", "google", "ollama"]
 Why = Literal["timeout", "unreachable", "refused", "bad_answer"]
 A = TypeVar("A", bound=BaseModel)
 LIBRARY = "pydantic_ai"
-"""What the extra `llm` installs: the only library behind all providers."""
 
 
 class ModelFailed(Exception):
@@ -28,8 +27,6 @@ class ModelFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """Which model, and where."""
-
     provider: Provider
     model: str
     base_url: str | None = None
@@ -39,14 +36,11 @@ class ModelSpec:
 
     @property
     def name(self) -> str:
-        """What the model is called in answers and logs."""
         return f"{self.provider}:{self.model}"
 
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """What the settings of a model are called where it is set up, for sentences about them."""
-
     provider: str = "ENGRAIN_LLM_PROVIDER"
     api_key: str = "ENGRAIN_LLM_API_KEY"
     base_url: str = "ENGRAIN_LLM_BASE_URL"

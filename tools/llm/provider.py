@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 QUIET_S = 30.0
-"""How long a server that did not answer in time, or not at all, is not asked again: every reflection would wait."""
 ANSWER_TOKENS = 8_000
 REQUESTS = 2
 """A model that answers in another shape is asked once more."""
@@ -27,7 +26,6 @@ SERVERS: Mapping[Provider, str | None] = {
     "google": None,
     "ollama": "http://127.0.0.1:11434/v1",
 }
-"""Where each is by default. Always said, because the library would take another one from the environment."""
 NO_KEY = "none"
 """Sent where no key is set, because the library would take one from the environment to whatever server it asks."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -52,7 +50,6 @@ class RemoteModel:
         importlib.import_module(f"{LIBRARY}.models.{self._spec.provider}")
 
     async def ask(self, instructions: str, text: str, answer: type[A]) -> A:
-        """Return the answer in the wanted shape."""
         if time.monotonic() < self._quiet_until:
             raise ModelFailed("unreachable")
         # Outside of the time limit: the first import takes seconds.

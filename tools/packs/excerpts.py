@@ -41,7 +41,6 @@ def excerpt_around(text: str, start: int, limit: int) -> str:
 
 
 def _ends(text: str) -> Iterator[int]:
-    """Where sentences and lines end; what the text breaks off is no end."""
     spans = list(sentences(text))
     for place, (_, end) in enumerate(spans):
         if place < len(spans) - 1 or (text[end - 1] in _MARKS and text[end : end + 1].isspace()):

@@ -16,8 +16,6 @@ FACETS: tuple[Facet, ...] = get_args(Facet)
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """What stands in a facet."""
-
     title: str
     types: tuple[str, ...]
 
@@ -36,7 +34,6 @@ SHELVES: Mapping[Facet, Shelf] = {
     "recent_memory": Shelf("Recent Memory", ("session", "episode", "note")),
     "verification": Shelf("Verification", ("claim", "rule", "procedure")),
 }
-"""By facet: its title, and the entity types that it takes."""
 
 INTENTS: Mapping[Intent, tuple[Facet, ...]] = {
     "build": (
@@ -55,7 +52,6 @@ INTENTS: Mapping[Intent, tuple[Facet, ...]] = {
         "active_work", "decisions", "planning", "ideation", "domain", "procedures", "prior_art", "recent_memory",
     ),
 }  # fmt: skip
-"""By intent: its facets, in the order in which a pack shows them."""
 
 LIMITS: Mapping[Layer, int] = {"wake": 8, "recall": 24, "deep_search": 50}
 """Items that a layer holds at most."""
@@ -65,16 +61,13 @@ FEWEST_EACH, MOST_EACH = 2, 8
 
 
 def facets_of(intent: Intent, layer: Layer) -> tuple[Facet, ...]:
-    """Return the facets of a pack, in order."""
     facets = INTENTS[intent]
     return tuple(facet for facet in facets if facet in ON_WAKING) if layer == "wake" else facets
 
 
 def types_of(facets: Iterable[Facet]) -> frozenset[str]:
-    """Return every type that one of the facets takes."""
     return frozenset(each for facet in facets for each in SHELVES[facet].types)
 
 
 def most_each(limit: int, facets: Sequence[Facet]) -> int:
-    """Return how many items one facet may have."""
     return max(FEWEST_EACH, min(ceil(limit / len(facets)), MOST_EACH))

@@ -13,12 +13,10 @@ CHARACTERS_PER_TOKEN = 4
 CONTENT_SHARE = 0.85
 """The part of the budget that items may take; headings and the last line have the rest."""
 CONTENT_LIMIT = 1200
-"""Characters of one record."""
 SHORTEST = 160
 """Characters of a long text below which the least useful item is left out instead."""
 GOAL_LIMIT = 200
 NAME_LIMIT = 60
-"""Of a related record."""
 FREE_ITEMS, FREE_EACH, FREE_CONTENT = 8, 3, 280
 """Without a budget: items in all, items of a section, and characters of each."""
 QUOTE = "  > "
@@ -36,8 +34,6 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the Markdown shows of one item."""
-
     section: str
     id: str
     name: str
@@ -46,7 +42,6 @@ class Entry:
     content: str
     links: tuple[Link, ...] = ()
     is_cut: bool = False
-    """Whether the record has more text than this, whatever the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +57,6 @@ class _Block:
         return f"{self.head}\n{_shown(self.quoted, limit)}" if self.quoted else self.head
 
     def length(self, limit: int) -> int:
-        """The most characters that it takes with its line break."""
         return len(self.head) + 1 + (min(len(self.quoted), limit) + 1 if self.quoted else 0)
 
 
@@ -98,7 +92,6 @@ def render(
 
 
 def trimmed(missing: int, shortened: int, *, by_budget: bool = True) -> str:
-    """Say what was cut. What the length of one item cuts, no budget brings back."""
     said = [f"{missing} left out"] if missing else []
     said += [f"{shortened} shortened"] if shortened else []
     way_out = "Read one whole by its id" + (", or ask for a larger markdown_token_budget." if by_budget else ".")
@@ -106,13 +99,11 @@ def trimmed(missing: int, shortened: int, *, by_budget: bool = True) -> str:
 
 
 def on_one_line(text: str, limit: int) -> str:
-    """Return a text without line breaks, cut after so many characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
 def _fitted(blocks: list[_Block], budget: int, title: int, hint: str) -> tuple[list[_Block], int]:
-    """Choose how many items to show, and the common length to which long ones are cut."""
     allowed = budget * CHARACTERS_PER_TOKEN
     last = max(len(hint), len(trimmed(len(blocks), len(blocks))))
     for count in range(len(blocks), 0, -1):
@@ -126,7 +117,6 @@ def _fitted(blocks: list[_Block], budget: int, title: int, hint: str) -> tuple[l
 
 
 def _common_limit(blocks: Sequence[_Block], room: int) -> int:
-    """The greatest length to which texts can be cut so that all blocks fit; negative where nothing does."""
     left = room - sum(block.length(0) for block in blocks)
     lengths = sorted(len(block.quoted) for block in blocks)
     for place, length in enumerate(lengths):
@@ -168,7 +158,6 @@ def _link(link: Link) -> str:
 
 
 def _without_gaps(lines: Sequence[str]) -> list[str]:
-    """Leave one empty line where there are several."""
     return [line for place, line in enumerate(lines) if line.strip() or (place and lines[place - 1].strip())]
 
 

@@ -15,12 +15,7 @@ Not scores: these move a little with words in records that the caller may not re
 tell nothing of those.
 """
 LEAST_SHARE = 0.5
-"""Where nothing is near, what has this share of the nearest record's cosine is kept all the same."""
 WORDLESS_SHARE, WORDLESS_MOST = 0.35, 0.2
-"""What holds no word of the goal needs this share of the nearest record's cosine, or a cosine of the second figure.
-
-Not in `deep_search`. In a small collection everything is among the nearest; next to what the goal is about it is noise.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +30,10 @@ class Option:
     nearness: float = 1.0
     """The cosine to the goal; 1 where something else than meaning speaks for it."""
     shares_words: bool = True
-    """Whether it holds a word of the goal."""
     is_under_way: bool = False
-    """Whether it is a task that the project is at work on, and so leads whatever its score."""
 
     @property
     def is_done(self) -> bool:
-        """Whether it is work that is over."""
         return self.status in DONE and self.entity_type in SHELVES["active_work"].types
 
 

@@ -33,7 +33,6 @@ HUBS = ("project", "source")
 LOOKED_AT = 100
 """Records of a section's kinds from which a list of them is taken: those that changed last."""
 SPARE = 2
-"""How many times as many items are asked for: the state of work, or where they come from, takes some away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +43,10 @@ class Floors:
     """
 
     with_words: float
-    """Of what holds a word of it."""
     wordless: float
     share: float
-    """Of the nearest record's, for what holds a word of it."""
     wordless_share: float
     peak: float = 0.0
-    """Of the nearest record: below it, nothing is about what is looked for."""
 
 
 TOPIC = Floors(with_words=0.12, wordless=0.2, share=0.25, wordless_share=0.4)
@@ -90,8 +86,6 @@ class SectionRequest(ContextRequest):
 
 @dataclass(frozen=True, slots=True)
 class Gatherer:
-    """What is the same for all sections of a run."""
-
     app: App
     call: Call
     request: PlanRequest
@@ -102,7 +96,6 @@ class Gatherer:
 
     @property
     def caller(self) -> Principal:
-        """Who asks."""
         return self.call.caller
 
 
@@ -189,13 +182,11 @@ def _asked(gatherer: Gatherer, alike: Sequence[Section]) -> SectionRequest:
 
 
 def _beside_the_point(gatherer: Gatherer, section: Section) -> set[str]:
-    """The project itself, which is linked to all of its records, where a section is about something in it."""
     project = gatherer.request.project
     return {project} if project is not None and (section.is_on_its_own or not section.is_first) else set()
 
 
 def _listed(gatherer: Gatherer, section: Section, known: set[str]) -> list[Source]:
-    """What there is of a section's kinds and no search brought up, what changed last first."""
     project, caller = gatherer.request.project, gatherer.caller
     query = EntityQuery(
         visibility=visible_beside(caller, project),
@@ -221,7 +212,6 @@ def _is_shelved(section: Section, entity: Entity) -> bool:
 
 
 def _fits(section: Section, entity: Entity) -> bool:
-    """Whether the state of work is one of those that the section tells of."""
     status = str(entity.metadata.get("status") or "").lower()
     if entity.entity_type not in WORK or section.is_requested:
         return True
@@ -234,7 +224,6 @@ def _readable(gatherer: Gatherer, ids: Collection[str]) -> Mapping[str, Entity]:
 
 
 def _neighbours(gatherer: Gatherer, sources: Sequence[Source]) -> list[Source]:
-    """What is linked to the sources and says something, half as many as there may be sources."""
     request, extent, known = gatherer.request, gatherer.extent, {each.id for each in sources}
     around = related_items(gatherer.app, gatherer.caller, [*known], limit=extent.related, project_id=request.project)
     wanted: dict[str, Tie] = {}
@@ -262,7 +251,6 @@ def _links(gatherer: Gatherer, ids: Sequence[str]) -> Mapping[str, list[Link]]:
 def _judged(
     gatherer: Gatherer, sources: Sequence[Source], around: Mapping[str, Sequence[Link]]
 ) -> tuple[list[str], list[str]]:
-    """Say what the sources took the place of, and what is not settled: their own claims, and what contradicts them."""
     replaced = {link.id for links in around.values() for link in links if _replaces(link)}
     opposed = {
         (source.id, link.id) for source in sources for link in around.get(source.id, ()) if link.name == "CONTRADICTS"

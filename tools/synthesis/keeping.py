@@ -39,14 +39,11 @@ class Document:
 
     @property
     def source_id(self) -> str:
-        """What the raw memory says that it comes from."""
         return f"{self.artifact_id}{GENERATED}"
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where a document is kept."""
-
     memory: RawMemory
     is_new: bool
 

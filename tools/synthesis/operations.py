@@ -88,7 +88,6 @@ Answer = TypeVar("Answer", "SynthesisRun", "_Drafted")
 
 
 async def _whole(app: App, call: Call, answer: Callable[[], Answer]) -> Answer:
-    """Answer from all indexes: one that is being opened, as after a start, is there in a moment."""
     for wait_s in WAITS_S:
         found = await answered(app, call.caller.organization_id, answer)
         run = found if isinstance(found, SynthesisRun) else found.run
@@ -115,7 +114,6 @@ def _handbook(app: App, caller: Principal, request: HandbookRequest) -> DraftReq
 
 
 def _require_project(caller: Principal, project_id: str | None) -> None:
-    """Refuse a project that the caller may not read; one that does not exist is refused in the same words."""
     if project_id is not None and not may_read(caller, project_key(project_id)):
         raise Forbidden(
             f"project_access_denied: there is no project {project_id} that you may read.",
@@ -195,7 +193,6 @@ def _shown(pack: Pack) -> SourcePack:
 async def _kept(
     app: App, call: Call, request: DraftRequest, place: Visibility | None, drafted: _Drafted
 ) -> SynthesisDraft:
-    """Name the document by its text, and keep it where it is to be kept."""
     run = drafted.run
     text = drafted.markdown if request.output_format == "markdown" else as_json(drafted.payload)
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
@@ -231,7 +228,6 @@ async def _kept(
 
 
 BULKY = frozenset({"request", "outline", "source_packs", "verification"})
-"""What the text says in less: agents need not know its shape."""
 ERRORS = frozenset({400})
 
 OPERATIONS = (

@@ -37,12 +37,9 @@ class Section:
     work: frozenset[str] = OPEN
     required_ids: tuple[str, ...] = ()
     is_requested: bool = False
-    """Whether somebody asked for it in words of their own."""
     is_first: bool = False
     is_listed: bool = False
-    """Whether everything of its kinds belongs in it, whatever is looked for."""
     is_on_its_own: bool = False
-    """Whether it is looked for by its own words alone, not by the goal."""
 
 
 def run_id(request: PlanRequest) -> str:
@@ -53,7 +50,6 @@ def run_id(request: PlanRequest) -> str:
 
 
 def extent_of(request: PlanRequest) -> Extent:
-    """Say how much the depth of a request allows."""
     return EXTENTS[request.depth]
 
 
@@ -88,7 +84,6 @@ def sections_of(request: PlanRequest) -> list[Section]:
 
 
 def _requested(place: int, wanted: RequiredSection, base: str) -> Section:
-    """Look for a section by its own words where they say what it is about; a “Summary” is about the goal."""
     own = "\n".join(filter(None, (wanted.title.strip(), wanted.prompt.strip())))
     is_on_its_own = bool(terms(own).stems - GENERIC)
     alike = None if is_on_its_own else _TEMPLATES.get(wanted.title.strip().casefold())

@@ -20,7 +20,6 @@ from tools.synthesis.remembered import GENERATED, is_generated
 from tools.synthesis.sources import facet_of
 
 ARTIFACT = "artifact:"
-"""How the ids of documents begin that were drafted."""
 FIELDS: Mapping[str, Facet | None] = {
     "decision_ids": "decisions",
     "task_ids": "active_work",
@@ -64,12 +63,10 @@ class Pins:
         return tuple(pin.lifecycle for pin in self._of(section) if pin.lifecycle not in ("", "archived"))
 
     def archived(self, section: Section) -> int:
-        """How many are archived."""
         return sum(pin.lifecycle == "archived" for pin in self._of(section))
 
 
 def read_pins(app: App, caller: Principal, request: PlanRequest, sections: Sequence[Section]) -> Pins:
-    """Read everything that a request names. Each id stands once in a section. Blocks."""
     named = [(each, field) for field in FIELDS for each in dict.fromkeys(getattr(request, field))]
     required = [(each, section.id) for section in sections for each in section.required_ids]
     usable = _read(app, caller, [*(each for each, _ in named), *(each for each, _ in required)])
@@ -87,7 +84,6 @@ def read_pins(app: App, caller: Principal, request: PlanRequest, sections: Seque
 
 
 def _home(sections: Sequence[Section], pin: Pin) -> str:
-    """The first section that takes the record's type, else that of its field, else the first."""
     wanted = [FIELDS[pin.field]]
     if pin.record is not None:
         wanted.insert(0, facet_of(pin.record.entity_type, str(pin.record.metadata.get("status") or "")))
@@ -104,8 +100,6 @@ def _home(sections: Sequence[Section], pin: Pin) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Usable:
-    """What the caller may read of the ids that were named."""
-
     entities: Mapping[str, Entity]
     memories: Mapping[str, RawMemory]
     lifecycles: Mapping[str, str]

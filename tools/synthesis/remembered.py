@@ -9,13 +9,10 @@ from tools.derivation import LINK
 from tools.json_values import texts_in
 
 SURFACE = "synthesis"
-"""What synthesis is called where captures say how they came to be."""
 GENERATED = ":generated"
-"""How the source ids of kept documents end."""
 
 
 def is_generated(memory: RawMemory) -> bool:
-    """Tell whether a raw memory is a document that synthesis made."""
     return memory.capture.capture_surface == SURFACE and memory.capture.source_id.endswith(GENERATED)
 
 

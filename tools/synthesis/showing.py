@@ -18,7 +18,6 @@ def planned_text(run: SynthesisRun) -> str:
 
 
 def verified_text(run: SynthesisRun) -> str:
-    """Say whether every section rests on sources, and what is missing."""
     checked = run.verification
     word = "pass: every section rests on sources" if checked.status == "pass" else f"{checked.gap_count} gap(s)"
     lines = [f"{run.run_id}: {word}; {checked.source_count} source(s).", *_gaps(checked.gaps)]

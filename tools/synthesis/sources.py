@@ -23,7 +23,6 @@ CLAIMS = "unresolved_claims"
 CLAIMS_SHOWN, CLAIM_LIMIT = 10, 300
 NAME_LIMIT = 160
 SECRETS = frozenset({"private_key", "key", "token", "secret", "credential"})
-"""What no document quotes."""
 REDACTED = "Redacted record"
 WORK = ("task", "epic", "project")
 
@@ -36,7 +35,6 @@ class Source:
     type: str
     name: str
     text: str
-    """What is drawn from; empty where it was redacted, or has none."""
     score: float
     document: str | None
     """Name of the document source."""
@@ -50,7 +48,6 @@ class Source:
     around: str | None = None
     """The source that it is linked to, where that brought it in."""
     is_outgoing: bool = True
-    """Whether the relation leads from that source to this one."""
     is_pinned: bool = False
     is_redacted: bool = False
     claims: tuple[str, ...] = ()
@@ -73,8 +70,6 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Tie:
-    """How a record came along with a source."""
-
     relation: str
     around: str
     is_outgoing: bool
@@ -93,7 +88,6 @@ class Pack:
     """Why each record was dropped that was corrected by another."""
     claims: tuple[str, ...] = ()
     degraded: Mapping[str, str] = field(default_factory=dict)
-    """What could not be searched, and a word for why."""
 
     @property
     def source_ids(self) -> list[str]:

@@ -18,7 +18,6 @@ from tools.synthesis.templates import Extent
 from tools.text.plain import one_line
 
 NAMED_ALREADY = 0.7
-"""How alike a name and the first sentence are where the sentence alone is enough (Dice's coefficient of stems)."""
 SENTENCE_LIMIT = 400
 IN_ORDER = frozenset({"procedures", "planning"})
 """Facets of records that are read from their beginning: the steps of a procedure are no list to pick from."""
@@ -27,7 +26,6 @@ _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*]{1,300}?)(?<=[^\s*])\
 SHARED = 3
 """Sources that a section tells of where another one could as well; the rest goes to that one."""
 FEWEST_WORDS = 3
-"""Of a sentence that says something without what stands around it."""
 GOES_ON = " …"
 _ENDS = '.!?…:;"”»)`'
 
@@ -37,17 +35,13 @@ class Statement:
     """One thing that a document says, and the sources that say it."""
 
     name: str
-    """Of the first source; empty where the text begins with it."""
     text: str
     """Sentences of the first source; empty where there is nothing but a name."""
     state: str
-    """Of work: `doing` and so on."""
     source_ids: tuple[str, ...]
     facet: Facet | None
     relation: str | None = None
-    """How it belongs to the statement that it stands under."""
     is_outgoing: bool = True
-    """Whether the relation leads from there to here."""
     below: tuple["Statement", ...] = ()
 
     @property
@@ -67,22 +61,18 @@ class Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a section says."""
-
     pack: Pack
     statements: tuple[Statement, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
 
     @property
     def source_ids(self) -> list[str]:
-        """What it cites, in the order of the text."""
         cited = [each for statement in self.statements for one in (statement, *statement.below)
                  for each in one.source_ids]  # fmt: skip
         return list(dict.fromkeys([*cited, *(each.source_id for each in self.elsewhere)]))
 
 
 def tell(packs: Sequence[Pack], extent: Extent) -> list[Told]:
-    """Say what the sources of each section say. What one section says, no other repeats."""
     homes = _homes(packs)
     told = []
     for place, pack in enumerate(packs):
@@ -95,10 +85,6 @@ def tell(packs: Sequence[Pack], extent: Extent) -> list[Told]:
 
 
 def _homes(packs: Sequence[Pack]) -> dict[str, int]:
-    """The section that tells of each source: where it was pinned, else where it scores best, else the first.
-
-    A section that says in its own words what it is about comes before others.
-    """
     ranks: dict[str, list[tuple[tuple[bool, bool, bool, float], int]]] = {}
     for place, pack in enumerate(packs):
         for source in pack.sources:
@@ -116,7 +102,6 @@ def _homes(packs: Sequence[Pack]) -> dict[str, int]:
 
 
 def _elsewhere(packs: Sequence[Pack], homes: dict[str, int], place: int) -> Iterable[Elsewhere]:
-    """What a section that somebody asked for shares with another one."""
     pack = packs[place]
     if not pack.section.is_requested and any(homes[each.id] == place for each in pack.sources):
         return
@@ -140,7 +125,6 @@ def _statement(source: Source, pack: Pack, extent: Extent) -> Statement:
 
 
 def _sentences(text: str) -> list[str]:
-    """The sentences of a preview that stand alone, without the marks of its layout."""
     is_cut_before, is_cut_after = text.startswith("…"), text.endswith("…")
     found = []
     for block in blocks(text):
@@ -156,13 +140,11 @@ def _sentences(text: str) -> list[str]:
 
 
 def _number(text: str, block: Block) -> str:
-    """The number of a step, which a block is without."""
     mark = _NUMBER.search(text[: block.start]) if block.ordered else None
     return mark[0].lstrip() if mark else ""
 
 
 def _start(found: Sequence[str], query: str, room: int) -> int:
-    """Where to begin to quote: at the first sentence if all fit, else where most of what is looked for is said."""
     if sum(map(len, found)) <= room:
         return 0
     wanted = terms(query)
@@ -176,7 +158,6 @@ def _share(found: Sequence[str], start: int, room: int, wanted: Terms) -> int:
 
 
 def _from(found: Sequence[str], start: int, room: int) -> list[str]:
-    """As many sentences in a row as there is room for, one at least."""
     kept: list[str] = []
     for sentence in found[start:]:
         if kept and sum(map(len, kept)) + len(sentence) > room:
@@ -193,7 +174,6 @@ def _ended(sentence: str) -> str:
 
 
 def _says(sentence: str, name: str) -> bool:
-    """Whether a sentence says what the name says, so that the name need not stand before it."""
     if sentence.casefold().startswith(name.casefold().rstrip(".")):
         return True
     one, other = terms(sentence), terms(name)
@@ -201,7 +181,6 @@ def _says(sentence: str, name: str) -> bool:
 
 
 def _nested(found: Sequence[tuple[Source, Statement]]) -> list[Statement]:
-    """Put what came along with a source under it."""
     there = {source.id for source, _ in found if source.around is None}
     below: dict[str, list[Statement]] = {}
     for source, statement in found:
@@ -215,7 +194,6 @@ def _nested(found: Sequence[tuple[Source, Statement]]) -> list[Statement]:
 
 
 def _once(told: Sequence[Told]) -> list[tuple[Statement, ...]]:
-    """Say what several sources say in nearly the same words once, and cite them all."""
     flat = [(place, statement) for place, each in enumerate(told) for statement in each.statements]
     leaders = groups([("", statement.text or statement.name) for _, statement in flat])
     cited: dict[int, list[str]] = {}

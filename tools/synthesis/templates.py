@@ -24,7 +24,6 @@ class Template:
 
     title: str
     prompt: str
-    """What the section is to tell, in a sentence."""
     facets: tuple[Facet, ...]
     work: frozenset[str] = OPEN
     """The states of tasks, epics and projects that belong here; what is done is in the facet `prior_art`."""
@@ -98,7 +97,6 @@ TEMPLATES: Mapping[OutputType, tuple[Template, ...]] = {
         Template("Key Artifacts", "What there is to read.", ("artifacts", "recent_memory")),
     ),
 }
-"""By type of document, its sections in order. No facet of work that is done: that is `prior_art`."""
 ABOUT_WORK: frozenset[OutputType] = frozenset({"roadmap", "handbook"})
 """Types that tell of all that a project is at work on, whatever the goal."""
 LISTED: frozenset[OutputType] = frozenset({"handbook"})
@@ -109,12 +107,8 @@ EVERYTHING: tuple[Facet, ...] = FACETS
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What a depth allows."""
-
     sections: int
-    """Of a template; sections that were asked for are not cut."""
     sources: int
-    """Of a section."""
     related: int
     """Records that are linked to a source and come along."""
     preview: int

@@ -11,7 +11,6 @@ from tools.text.plain import plain
 
 
 def planned_gaps(pack: Pack) -> list[Gap]:
-    """What a section lacks before anything is written."""
     section, found = pack.section, []
     if pack.missing:
         found.append(_gap(pack, "required_source_ids_not_found", missing=pack.missing))
@@ -22,7 +21,6 @@ def planned_gaps(pack: Pack) -> list[Gap]:
 
 
 def drafted_gaps(told: Told) -> list[Gap]:
-    """What a section lacks once it is written."""
     pack = told.pack
     found = planned_gaps(pack)
     if pack.sources and not told.source_ids:

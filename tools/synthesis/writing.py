@@ -95,7 +95,6 @@ def _statement_data(statement: Statement) -> JsonObject:
 
 
 def _cited(told: Sequence[Told]) -> list[Source]:
-    """The sources that are cited, in the order of the text."""
     known = {source.id: source for each in told for source in each.pack.sources}
     return [known[each] for each in dict.fromkeys(each for one in told for each in one.source_ids)]
 
@@ -158,7 +157,6 @@ def _spoken(word: str) -> str:
 
 
 def _within(text: str) -> str:
-    """Text that stands in the middle of a line, where a number begins no list."""
     return inert(f"{_MIDDLE}{text}").removeprefix(_MIDDLE) if text else ""
 
 
@@ -196,7 +194,6 @@ def _not_searched(told: Sequence[Told]) -> Iterator[str]:
 
 
 def _left_out(pack: Pack) -> Iterator[str]:
-    """What a section could have rested on, and does not."""
     redacted = sum(each.is_redacted for each in pack.sources)
     counts = (
         (pack.hidden, "withheld or archived"),

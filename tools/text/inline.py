@@ -47,11 +47,9 @@ sqlite cpython ipython oauth
 jetbrains intellij dropbox postscript restructuredtext deepmind deepseek unicode iphone ipad airflow
 """
 _NAMES = frozenset(_PROPER.split())
-"""What looks like code and is a name of something else."""
 
 
 def inert(text: str) -> str:
-    """Return Markdown of one line, fit for the start of a paragraph or list item."""
     line = _ROLE.sub("", _LINK.sub(_spoken_link, one_line(text)))
     parts: list[str] = []
     for part in _rendered(line):
@@ -67,7 +65,6 @@ def inert(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Return a code span that holds exactly one line of text, whatever backticks are in it."""
     line = one_line(text)
     if not line:
         return ""
@@ -126,13 +123,11 @@ def _word(word: str) -> str:
 
 
 def _is_ordinary(word: str) -> bool:
-    """Whether a word is letters alone, with a capital at most in front: what most words are, and quick to tell."""
     letters = word.rstrip(".,;:")
     return letters.isalpha() and (letters.islower() or letters.istitle())
 
 
 def _taken_apart(word: str) -> tuple[str, str, str]:
-    """Split a word into what opens it, the word itself and what closes it; parentheses stay with what they enclose."""
     core = word.lstrip(_OPENING)
     if core.startswith("_") or word[len(word) - len(core) - 1 : len(word) - len(core)] == "_":
         core = word.lstrip(_OPENING.replace("_", ""))

@@ -4,7 +4,6 @@ import re
 import unicodedata
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
-"""What a terminal would obey (ECMA-48): control sequences, control strings with what they carry, and short ones."""
 _CONTROLS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 _JOINERS = "\u200c\u200d"
 """Part of emoji and of Persian and Indic words; they move nothing."""
@@ -14,7 +13,6 @@ _MARKS = 4
 
 
 def plain(text: str) -> str:
-    """Return text with line feeds and printable characters alone, canonically composed."""
     text = _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    "))
     if text.isascii():
         return _CONTROLS.sub("", text)
