@@ -29,7 +29,7 @@ class Candidate:
     dense_rank: int | None = None
     graph_rank: int | None = None
     thread_rank: int | None = None
-    """By the words that it borrows in its thread."""
+    """Rank by the words that it borrows in its thread."""
     matches_dates: bool = False
     """It is of the days that the query names, without saying so."""
     fused: float = 0.0

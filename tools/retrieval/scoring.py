@@ -19,7 +19,7 @@ Scores = NDArray[np.float64]
 Score = TypeVar("Score", float, Scores)
 
 BM25_WEIGHT = 0.6
-"""Of BM25 as a share of its ceiling; the cosine has weight 1."""
+"""Weight of BM25 as a share of its ceiling; the cosine has weight 1."""
 COVERAGE_WEIGHT = 0.2
 HELD_ONCE = 1 / 2.2
 """BM25 (k1 = 1.2) of a term that occurs once in a text of average length, as a share of its ceiling."""
@@ -72,7 +72,7 @@ DATED_BONUS = 0.2
 DATED_AMONG = 200
 """Candidates whose event times are looked up: 1 ms, against 5 for a whole large pool."""
 TOKEN_WEIGHT = 3.0
-"""Of the mean best match of the query's tokens, relative to the average candidate; the cosine has weight 1."""
+"""Weight of the mean best match of the query's tokens, relative to the average candidate; the cosine has weight 1."""
 THREAD_TOKENS = 20.0
 """The same in threads, for the order alone: such a weight would lift the best of bad candidates, too."""
 SPOKEN = 0.25

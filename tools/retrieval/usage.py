@@ -20,7 +20,7 @@ DECAY_DAYS = 90.0
 _DAY_US = 86_400 * 1_000_000
 
 Weights = dict[str, tuple[tuple[str, float], ...]]
-"""By record: citation weight per visibility key, all as of one moment."""
+"""Citation weights by record and visibility key, all as of one moment."""
 
 
 @dataclass(slots=True)
